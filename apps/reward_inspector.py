@@ -1,4 +1,6 @@
-"""The reward inspector, with the options of `workbench inspect`: `python apps/reward_inspector.py [--run DIR] [--port N] …`."""
+"""The reward inspector, with the options of `workbench inspect`: `python
+apps/reward_inspector.py [--run DIR] [--port N] …`.
+"""
 
 import sys
 

@@ -1,9 +1,11 @@
-"""Attribution against a plain Python dynamic programme: the same last matched characters, side by side in one run.
+"""Attribution against a plain Python dynamic programme: the same last matched characters, side
+by side in one run.
 
     python benchmarks/attribution.py --results benchmarks/results/attribution.json
 
-Responses of 2,000 characters in sentences of 150, with a claim per sentence: the sentence with some words left out or changed.
-Both place every claim in its own sentence; a second figure gives the whole response as one sentence, the worst case.
+Responses of 2,000 characters in sentences of 150, with a claim per sentence: the sentence with
+some words left out or changed. Both place every claim in its own sentence; a second figure gives
+the whole response as one sentence, the worst case.
 """
 
 import argparse
@@ -56,12 +58,17 @@ def compare(pairs: list[tuple[str, str]], rounds: int) -> dict:
         seconds["workbench"] += middle - began
         seconds["plain"] += time.perf_counter() - middle
         assert ours == theirs
-    return {"claims": len(pairs) * rounds, **{name: round(s, 4) for name, s in seconds.items()},
-            "ratio": round(seconds["plain"] / seconds["workbench"], 1)}  # fmt: skip
+    return {
+        "claims": len(pairs) * rounds,
+        **{name: round(s, 4) for name, s in seconds.items()},
+        "ratio": round(seconds["plain"] / seconds["workbench"], 1),
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--responses", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
@@ -70,13 +77,20 @@ def main() -> None:
     rng = random.Random(given.seed)
     responses = [[sentence(rng, 150) for _ in range(14)] for _ in range(given.responses)]
     by_sentence = [(claim(rng, said), said) for response in responses for said in response]
-    whole = [(claim(rng, response[rng.randrange(14)]), " ".join(response)[:2000]) for response in responses]
+    whole = [
+        (claim(rng, response[rng.randrange(14)]), " ".join(response)[:2000])
+        for response in responses
+    ]
     results = {
-        "date": date.today().isoformat(), "seed": given.seed, "python": platform.python_version(),
-        "versions": versions(), "responses": given.responses, "rounds": given.rounds,
+        "date": date.today().isoformat(),
+        "seed": given.seed,
+        "python": platform.python_version(),
+        "versions": versions(),
+        "responses": given.responses,
+        "rounds": given.rounds,
         "claim_in_its_sentence": compare(by_sentence, given.rounds),
         "claim_in_2000_characters": compare(whole, given.rounds),
-    }  # fmt: skip
+    }
     print(json.dumps(results, indent=1))
     if given.results:
         given.results.write_text(json.dumps(results, indent=1) + "\n")

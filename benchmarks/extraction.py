@@ -1,18 +1,21 @@
-"""Extraction recall and precision on biographies of the tiny policy, whose facts the world's parser knows exactly.
+"""Extraction recall and precision on biographies of the tiny policy, whose facts the world's
+parser knows exactly.
 
     python benchmarks/extraction.py --results benchmarks/results/extraction.json
     python benchmarks/extraction.py --human FOLDER --results benchmarks/results/extraction.json
 
-250 people of the validation and test splits, one greedy and one sampled biography each: 500 responses. A fact (subject,
-relation, object) that the parser reads in a response is found if some claim of the extractor, read alone, states it; a claim is
-right if it states facts of its response and no others ("was born in 1921" is read as the grammar's "in the year 1921").
-`atomic` is the share of claims that are right and state one fact. Claims of sentences that the parser cannot read are counted
-apart (`unreadable`). 95 % intervals: bootstrap over people. `world` is the exact extractor, `rules` needs no model, `sentences`
-takes each sentence for a claim.
+250 people of the validation and test splits, one greedy and one sampled biography each: 500
+responses. A fact (subject, relation, object) that the parser reads in a response is found if
+some claim of the extractor, read alone, states it; a claim is right if it states facts of its
+response and no others ("was born in 1921" is read as the grammar's "in the year 1921"). `atomic`
+is the share of claims that are right and state one fact. Claims of sentences that the parser
+cannot read are counted apart (`unreadable`). 95 % intervals: bootstrap over people. `world` is
+the exact extractor, `rules` needs no model, `sentences` takes each sentence for a claim.
 
-`--human` adds claims against those that people wrote for biographies of real models (a folder with the labelled data of
-FActScore, *.jsonl with "human-atomic-facts"): one-to-one, greedily, by the F1 of their words. The rules were written while
-looking at this data, so these figures are of a development set.
+`--human` adds claims against those that people wrote for biographies of real models (a folder
+with the labelled data of FActScore, *.jsonl with "human-atomic-facts"): one-to-one, greedily, by
+the F1 of their words. The rules were written while looking at this data, so these figures are of
+a development set.
 """
 
 import argparse
@@ -42,7 +45,11 @@ THRESHOLDS = (0.6, 0.75, 0.85)
 def biographies(seed: int, cache: Path) -> list[Response]:
     """One greedy and one sampled biography of each person; kept in `cache`, by policy and seed."""
     world, tiny = load_world(), bench("tiny")
-    asked = [question for split in ("validation", "test") for question in world.questions(split, ["biography"])]
+    asked = [
+        question
+        for split in ("validation", "test")
+        for question in world.questions(split, ["biography"])
+    ]
     asked = random.Random(seed).sample(asked, PEOPLE)
     file = cache / f"{policy_hash(tiny.path(tiny.policy))}-{tiny.hash}-{seed}.json"
     if not file.is_file():
@@ -52,7 +59,10 @@ def biographies(seed: int, cache: Path) -> list[Response]:
         cache.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps([response.text for response in [*best, *drawn]]))
     texts = json.loads(file.read_text())
-    return [Response(f"{n}", question, text) for n, (question, text) in enumerate(zip(asked * 2, texts, strict=True))]
+    return [
+        Response(f"{n}", question, text)
+        for n, (question, text) in enumerate(zip(asked * 2, texts, strict=True))
+    ]
 
 
 def by_sentence(responses: Sequence[Response]) -> list[Claims]:
@@ -61,7 +71,11 @@ def by_sentence(responses: Sequence[Response]) -> list[Claims]:
     for response in responses:
         spans = sentences(response.text)
         said = [(response.text[slice(*span)], span) for span in spans]
-        claims = [Claim(n, text, "body", n, span, span[1]) for n, (text, span) in enumerate(said) if extract.makes_claims(text)]
+        claims = [
+            Claim(n, text, "body", n, span, span[1])
+            for n, (text, span) in enumerate(said)
+            if extract.makes_claims(text)
+        ]
         found.append(Claims(spans, tuple(claims)))
     return found
 
@@ -82,7 +96,9 @@ def counts(response: Response, found: Claims, parser: Parser) -> Counter[str]:
         if any(broken.span[0] < end and begin < broken.span[1] for broken in whole.unparsed):
             total["unreadable"] += 1
             continue
-        read = parser.parse(re.sub(r"\bwas born in (?=\d{4}\b)", "was born in the year ", claim.text))
+        read = parser.parse(
+            re.sub(r"\bwas born in (?=\d{4}\b)", "was born in the year ", claim.text)
+        )
         given = set(facts(read))
         right = bool(given) and given <= stated and not read.unparsed
         total += Counter(claims=1, right=right, atomic=right and len(given) == 1)
@@ -98,19 +114,33 @@ def rates(rows: Sequence[tuple[str, Counter[str]]], seed: int, resamples: int = 
     people = sorted({person for person, _ in rows})
     sums = np.zeros((len(people), 5))
     for person, count in rows:
-        sums[people.index(person)] += [count[name] for name in ("found", "facts", "right", "claims", "atomic")]
-    weights = np.random.default_rng(seed).multinomial(len(people), [1 / len(people)] * len(people), size=resamples)
+        sums[people.index(person)] += [
+            count[name] for name in ("found", "facts", "right", "claims", "atomic")
+        ]
+    weights = np.random.default_rng(seed).multinomial(
+        len(people), [1 / len(people)] * len(people), size=resamples
+    )
     total, drawn = sums.sum(axis=0), weights @ sums
-    told: dict = {"facts": int(total[1]), "claims": int(total[3]), "unreadable": sum(count["unreadable"] for _, count in rows)}
+    told: dict = {
+        "facts": int(total[1]),
+        "claims": int(total[3]),
+        "unreadable": sum(count["unreadable"] for _, count in rows),
+    }
     for name, top, bottom in (("recall", 0, 1), ("precision", 2, 3), ("atomic", 4, 3)):
         low, high = np.percentile(drawn[:, top] / drawn[:, bottom], [2.5, 97.5])
-        told[name] = {"value": float(total[top] / total[bottom]), "low": float(low), "high": float(high)}
+        told[name] = {
+            "value": float(total[top] / total[bottom]),
+            "low": float(low),
+            "high": float(high),
+        }
     return told
 
 
 def words(text: str, topic: str) -> Counter[str]:
     named = re.sub(r"\b(He|She|They)\b", lambda _: topic, text)
-    return Counter(word for word in re.findall(r"\w+", named.casefold()) if word not in ("the", "a", "an"))
+    return Counter(
+        word for word in re.findall(r"\w+", named.casefold()) if word not in ("the", "a", "an")
+    )
 
 
 def matched(ours: Sequence[Counter[str]], theirs: Sequence[Counter[str]], threshold: float) -> int:
@@ -133,7 +163,10 @@ def labelled(folder: Path) -> Iterator[tuple[Response, list[list[str]]]]:
         for line in file.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             if row["annotations"]:
-                theirs = [[fact["text"] for fact in one.get("human-atomic-facts") or ()] for one in row["annotations"]]
+                theirs = [
+                    [fact["text"] for fact in one.get("human-atomic-facts") or ()]
+                    for one in row["annotations"]
+                ]
                 question = Question(row["topic"], row["input"], title=row["topic"])
                 yield Response(f"{file.stem}-{row['topic']}", question, row["output"]), theirs
 
@@ -151,14 +184,18 @@ def human(folder: Path, extractor: Extract) -> dict:
             gold = [words(text, topic) for one in theirs for text in one]
             total += Counter(both=matched(ours, gold, threshold), ours=len(ours), theirs=len(gold))
         told[f"F1 ≥ {threshold}"] = {
-            "precision": total["both"] / total["ours"], "recall": total["both"] / total["theirs"],
-            "claims": total["ours"], "human_claims": total["theirs"],
-        }  # fmt: skip
+            "precision": total["both"] / total["ours"],
+            "recall": total["both"] / total["theirs"],
+            "claims": total["ours"],
+            "human_claims": total["theirs"],
+        }
     return told
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cache", type=Path, default=Path("runs/extraction"))
     parser.add_argument("--human", type=Path)
@@ -167,18 +204,28 @@ def main() -> None:
 
     world, responses = load_world(), biographies(given.seed, given.cache)
     reader = Parser(world)
-    extractors: dict[str, Callable] = {"world": extract.world(world), "rules": extract.rules(), "sentences": by_sentence}
+    extractors: dict[str, Callable] = {
+        "world": extract.world(world),
+        "rules": extract.rules(),
+        "sentences": by_sentence,
+    }
     results: dict = {
-        "date": date.today().isoformat(), "n": len(responses), "people": PEOPLE, "seed": given.seed,
+        "date": date.today().isoformat(),
+        "n": len(responses),
+        "people": PEOPLE,
+        "seed": given.seed,
         "world_hash": world.hash,
-        "policy_hash": policy_hash(bench("tiny").path("sft")), "versions": versions(), "extractors": {},
-    }  # fmt: skip
+        "policy_hash": policy_hash(bench("tiny").path("sft")),
+        "versions": versions(),
+        "extractors": {},
+    }
     for name, extractor in extractors.items():
         begun = time.perf_counter()
         found = extractor(responses)
         seconds = time.perf_counter() - begun
         rows = [
-            (response.question.title, counts(response, one, reader)) for response, one in zip(responses, found, strict=True)
+            (response.question.title, counts(response, one, reader))
+            for response, one in zip(responses, found, strict=True)
         ]
         results["extractors"][name] = {**rates(rows, given.seed), "seconds": round(seconds, 2)}
         if given.human and name != "world":

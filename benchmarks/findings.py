@@ -1,16 +1,20 @@
-"""A paper's findings on the tiny bench: train the runs, ask every policy the same questions, check what was stated beforehand.
+"""A paper's findings on the tiny bench: train the runs, ask every policy the same questions,
+check what was stated beforehand.
 
     python benchmarks/findings.py rlfh --results benchmarks/results/rlfh.json
 
-`benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets (`sections`: where claims are looked for,
-`arms`: who is asked beside the start, by default all, `tiers`: of which questions alone, `sampled`: the seed by which an answer
-to each is sampled at temperature 1, not the greedy one), the policies that a stage of a run has left, and the findings.
-Runs and answers are kept below `--out` and not repeated; a killed call goes on. Stored are the findings, the means of every
-policy's answers, as a run's `held_out` how the models that it trained to judge do on what they have not learnt from and, as
-`curves`, what training's own rollouts were like step by step, hacks of the reward among it. `--seeds` and `--arms` take some
-of the runs, `--split validation` asks about other people than those of the test split: so settings are chosen. `--figures
-FOLDER` draws RLFH's figures from answers to the first question set: 4 to 8 of the start and the first arm, 9 with a point for
-each. `--quick` tries everything with runs of two steps.
+`benchmarks/findings/METHOD_runs.toml` lists the runs, `METHOD.toml` the question sets
+(`sections`: where claims are looked for, `arms`: who is asked beside the start, by default all,
+`tiers`: of which questions alone, `sampled`: the seed by which an answer to each is sampled at
+temperature 1, not the greedy one), the policies that a stage of a run has left, and the
+findings. Runs and answers are kept below `--out` and not repeated; a killed call goes on. Stored
+are the findings, the means of every policy's answers, as a run's `held_out` how the models that
+it trained to judge do on what they have not learnt from and, as `curves`, what training's own
+rollouts were like step by step, hacks of the reward among it. `--seeds` and `--arms` take some
+of the runs, `--split validation` asks about other people than those of the test split: so
+settings are chosen. `--figures FOLDER` draws RLFH's figures from answers to the first question
+set: 4 to 8 of the start and the first arm, 9 with a point for each. `--quick` tries everything
+with runs of two steps.
 """
 
 from __future__ import annotations
@@ -34,7 +38,17 @@ from workbench.metrics.hacks import SHARES, hacks
 from workbench.plots import write_pages
 from workbench.plots.rlfh import figures_of_arms
 from workbench.queue import ROOT, Run, queue_runs, train_queue
-from workbench.reproduce import METRICS, START, Answered, Finding, answered, check, compared, load_findings, measured
+from workbench.reproduce import (
+    METRICS,
+    START,
+    Answered,
+    Finding,
+    answered,
+    check,
+    compared,
+    load_findings,
+    measured,
+)
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import policy_hash, versions
 from workbench.store import ROLLOUTS, Store, iter_feedback
@@ -44,16 +58,24 @@ from workbench.train.segments import HELD_OUT
 FILES = Path(__file__).resolve().parent / "findings"
 
 
-def answers(tiny: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path) -> list[Answered]:
+def answers(
+    tiny: Bench, policy: str, asked: Mapping[str, Any], system: str | None, folder: Path
+) -> list[Answered]:
     """The policy's answers to a question set, graded; those below the folder, if it has them."""
     digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
     folder, place = folder / digest, tiny.telling(system)
     if not (folder / "whole").exists():
         every = place.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
-        questions = [one for one in every if "tiers" not in asked or one.meta["tier"] in asked["tiers"]]
-        grade = assemble(tiny.checks, MEASURED, {}, frozenset(asked.get("sections", SAID)), where_given=True)
+        questions = [
+            one for one in every if "tiers" not in asked or one.meta["tier"] in asked["tiers"]
+        ]
+        grade = assemble(
+            tiny.checks, MEASURED, {}, frozenset(asked.get("sections", SAID)), where_given=True
+        )
         how = {"seed": asked["sampled"]} if "sampled" in asked else {"greedy": True}
-        graded = grade(generate(tiny.load(policy), questions, max_new_tokens=tiny.longest(questions), **how))
+        graded = grade(
+            generate(tiny.load(policy), questions, max_new_tokens=tiny.longest(questions), **how)
+        )
         (folder / "rollouts.jsonl").unlink(missing_ok=True)
         with Store(folder) as store:
             store.append(graded)
@@ -61,8 +83,12 @@ def answers(tiny: Bench, policy: str, asked: Mapping[str, Any], system: str | No
     return [answered(feedback, asked.get("sections", ())) for feedback in iter_feedback(folder)]
 
 
-def policies(runs: Sequence[Run], stages: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str, Path]]:
-    """(arm, policy, where its answers are kept) of every run, and of every stage's policy that is asked, too."""
+def policies(
+    runs: Sequence[Run], stages: Mapping[str, Mapping[str, str]]
+) -> list[tuple[str, str, Path]]:
+    """(arm, policy, where its answers are kept) of every run, and of every stage's policy that
+    is asked, too.
+    """
     found = [(run.entry.name, str(run.folder), run.folder / "answers") for run in runs]
     for name, of in stages.items():
         left = [run.folder / "stages" / of["stage"] for run in runs if run.entry.name == of["of"]]
@@ -71,12 +97,19 @@ def policies(runs: Sequence[Run], stages: Mapping[str, Mapping[str, str]]) -> li
 
 
 def asked_of(
-    runs: Sequence[Run], sets: Mapping[str, Any], stages: Mapping[str, Mapping[str, str]], split: str, root: Path
+    runs: Sequence[Run],
+    sets: Mapping[str, Any],
+    stages: Mapping[str, Mapping[str, str]],
+    split: str,
+    root: Path,
 ) -> dict[str, dict[str, list[list[Answered]]]]:
-    """Arm -> question set -> for each seed, the answers; the arm `START` is the policy that all runs began with."""
+    """Arm -> question set -> for each seed, the answers; the arm `START` is the policy that all
+    runs began with.
+    """
     tiny = bench("tiny")
     found: dict[str, dict[str, list[list[Answered]]]] = {START: {}}
-    [system] = {run.config.prompts.system for run in runs}  # or the start would be no start of theirs
+    # or the start would be no start of theirs
+    [system] = {run.config.prompts.system for run in runs}
     [begun] = {run.identity["policy"] for run in runs}
     start = root / "start" / str(policy_hash(tiny.path(begun)))
     for name, asked in sets.items():
@@ -88,7 +121,9 @@ def asked_of(
         found[START][name] = [answers(tiny, begun, asked, system, start)]
         for arm, policy, folder in policies(runs, stages):
             if arms is None or arm in arms:
-                found.setdefault(arm, {}).setdefault(name, []).append(answers(tiny, policy, asked, system, folder))
+                found.setdefault(arm, {}).setdefault(name, []).append(
+                    answers(tiny, policy, asked, system, folder)
+                )
         print(f"asked {name}: {len(found[START][name][0])} questions of each policy", flush=True)
     return found
 
@@ -96,7 +131,10 @@ def asked_of(
 def means(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]) -> dict[str, Any]:
     """The mean of every metric, by arm, question set and tier."""
     return {
-        arm: {name: {tier: _means(seeds, tier) for tier in ("", *_tiers(seeds))} for name, seeds in sets.items()}
+        arm: {
+            name: {tier: _means(seeds, tier) for tier in ("", *_tiers(seeds))}
+            for name, seeds in sets.items()
+        }
         for arm, sets in found.items()
     }
 
@@ -107,15 +145,31 @@ def _tiers(seeds: Sequence[Sequence[Answered]]) -> list[str]:
 
 def _means(seeds: Sequence[Sequence[Answered]], tier: str) -> dict[str, float]:
     terms = [one.terms() for seed in seeds for one in seed if tier in ("", one.tier)]
-    sums = {name: [sum(part) for part in zip(*(t[name] for t in terms if name in t), strict=True)] for name in METRICS}
-    return {name: round(parts[0] / parts[1], 4) for name, parts in sums.items() if parts and parts[1]}
+    sums = {
+        name: [sum(part) for part in zip(*(t[name] for t in terms if name in t), strict=True)]
+        for name in METRICS
+    }
+    return {
+        name: round(parts[0] / parts[1], 4) for name, parts in sums.items() if parts and parts[1]
+    }
 
 
-CURVES = ("reward", "accuracy", "abstention", "hallucination", "claims_correct", "claims_wrong", "length", "kl", "entropy")
+CURVES = (
+    "reward",
+    "accuracy",
+    "abstention",
+    "hallucination",
+    "claims_correct",
+    "claims_wrong",
+    "length",
+    "kl",
+    "entropy",
+)
 
 
 def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
-    """What each arm's rollouts were like: `step`, and of `CURVES` and `SHARES` the mean over seeds, None where none has one.
+    """What each arm's rollouts were like: `step`, and of `CURVES` and `SHARES` the mean over
+    seeds, None where none has one.
 
     Claims and rewards are as the arm's own annotator labelled them.
     """
@@ -126,14 +180,23 @@ def curves(runs: Sequence[Run]) -> dict[str, dict[str, list[float | None]]]:
 
 
 def _curve(folders: Sequence[Path]) -> dict[str, list[float | None]]:
-    paid = [folder for folder in folders if (folder / ROLLOUTS).exists()]  # what learns from rows has no rollouts in training
-    tables = [(metrics_rows(folder), CURVES) for folder in folders] + [(hacks(folder), tuple(SHARES)) for folder in paid]
+    # what learns from rows has no rollouts in training
+    paid = [folder for folder in folders if (folder / ROLLOUTS).exists()]
+    tables = [(metrics_rows(folder), CURVES) for folder in folders] + [
+        (hacks(folder), tuple(SHARES)) for folder in paid
+    ]
     found: dict[str, dict[int, list[float]]] = {name: {} for name in (*CURVES, *SHARES)}
     for rows, names in tables:
         for row, name in product(rows, names):
-            found[name].setdefault(row["step"], []).extend([row[name]] if row.get(name) is not None else [])
+            found[name].setdefault(row["step"], []).extend(
+                [row[name]] if row.get(name) is not None else []
+            )
     steps = sorted({step for values in found.values() for step in values})
-    told = {name: [_mean(values.get(step, [])) for step in steps] for name, values in found.items() if any(values.values())}
+    told = {
+        name: [_mean(values.get(step, [])) for step in steps]
+        for name, values in found.items()
+        if any(values.values())
+    }
     return {"step": steps, **told}
 
 
@@ -141,9 +204,16 @@ def _mean(values: Sequence[float]) -> float | None:
     return round(sum(values) / len(values), 4) if values else None
 
 
-def draw(found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]], arm: str, folder: Path) -> list[str]:
-    """The figures of what was answered to the first question set; the seeds of an arm are pooled."""
-    rows = {name: [one.row for seed in next(iter(sets.values())) for one in seed] for name, sets in found.items()}
+def draw(
+    found: Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]], arm: str, folder: Path
+) -> list[str]:
+    """The figures of what was answered to the first question set; the seeds of an arm are
+    pooled.
+    """
+    rows = {
+        name: [one.row for seed in next(iter(sets.values())) for one in seed]
+        for name, sets in found.items()
+    }
     return write_pages(figures_of_arms(rows, START, arm), folder)
 
 
@@ -155,8 +225,15 @@ def show(checked: Sequence[Mapping[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("method", choices=sorted(path.stem for path in FILES.glob("*.toml") if not path.stem.endswith("_runs")))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "method",
+        choices=sorted(
+            path.stem for path in FILES.glob("*.toml") if not path.stem.endswith("_runs")
+        ),
+    )
     parser.add_argument("--split", choices=("validation", "test"), default="test")
     parser.add_argument("--seeds", type=int, nargs="+")
     parser.add_argument("--arms", nargs="+")
@@ -173,11 +250,15 @@ def main() -> None:
     runs = [
         run
         for run in queue_runs(FILES / f"{given.method}_runs.toml", given.out, given.quick)
-        if run.entry.seed in (given.seeds or [run.entry.seed]) and run.entry.name in (given.arms or [run.entry.name])
+        if run.entry.seed in (given.seeds or [run.entry.seed])
+        and run.entry.name in (given.arms or [run.entry.name])
     ]
     if not runs:
         raise SystemExit("no run is left by --seeds and --arms: name some that the file has")
-    seeds = {arm: [run.entry.seed for run in runs if run.entry.name == arm] for arm in {run.entry.name for run in runs}}
+    seeds = {
+        arm: [run.entry.seed for run in runs if run.entry.name == arm]
+        for arm in {run.entry.name for run in runs}
+    }
     if len({tuple(own) for own in seeds.values()}) != 1:
         raise SystemExit(f"contrasts pair runs by seed, and the arms have different ones: {seeds}")
     ended = train_queue(runs, given.out)
@@ -191,15 +272,35 @@ def main() -> None:
     if given.figures:
         print("\n".join(draw(found, runs[0].entry.name, given.figures)))
     if given.results:
-        about = {"date": date.today().isoformat(), "split": given.split, "threads": given.threads, "versions": versions()}
+        about = {
+            "date": date.today().isoformat(),
+            "split": given.split,
+            "threads": given.threads,
+            "versions": versions(),
+        }
         hashes = {key: runs[0].identity[key] for key in ("world_hash", "policy_hash")}
-        listed = [{"arm": run.entry.name, "seed": run.entry.seed, "hash": run.hash, **_took(run)} for run in runs]
-        write_json(given.results, {**about, **hashes, "findings": checked, "means": means(found), "curves": curves(runs),
-            "runs": listed})  # fmt: skip
+        listed = [
+            {"arm": run.entry.name, "seed": run.entry.seed, "hash": run.hash, **_took(run)}
+            for run in runs
+        ]
+        write_json(
+            given.results,
+            {
+                **about,
+                **hashes,
+                "findings": checked,
+                "means": means(found),
+                "curves": curves(runs),
+                "runs": listed,
+            },
+        )
 
 
 def _took(run: Run) -> dict[str, Any]:
-    models = {file.parent.name: json.loads(file.read_text()) for file in sorted((run.folder / "stages").glob(f"*/{HELD_OUT}"))}
+    models = {
+        file.parent.name: json.loads(file.read_text())
+        for file in sorted((run.folder / "stages").glob(f"*/{HELD_OUT}"))
+    }
     kept = {"held_out": models} if models else {}
     return {"seconds": (run.summary or {}).get("seconds"), "set": list(run.entry.settings), **kept}
 

@@ -1,4 +1,6 @@
-"""Tables of what `benchmarks/findings.py` stored: statements with what came of them, and the arms side by side."""
+"""Tables of what `benchmarks/findings.py` stored: statements with what came of them, and the
+arms side by side.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ LONG = ("test", (
     ("recall@6", "half", "recall@6, half-known"), ("f1@6", "", "F1@6, greedy", "greedy"),
     ("responded", "", "answered, unknown people", "unknown"),
 ))  # fmt: skip
-ARMS = {  # of a method: question set, and (metric, tier, heading[, another question set]) of the arms' table
+# of a method: question set, and (metric, tier, heading[, another question set]) of the arms' table
+ARMS = {
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
     "knowrl": OUTCOMES,
@@ -41,15 +44,24 @@ ARMS = {  # of a method: question set, and (metric, tier, heading[, another ques
 
 def statements(found: Mapping[str, Any]) -> list[list[str]]:
     """A row a contrast, with the results in bold."""
-    return [[id, result and f"**{result}**", *told] for id, result, *told in reproduce.statements(found)]
+    return [
+        [id, result and f"**{result}**", *told] for id, result, *told in reproduce.statements(found)
+    ]
 
 
 def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[str]]]:
     """Headings and a row an arm: the means over its seeds."""
     asked, columns = ARMS[method]
-    seeds = {run["arm"]: [other for other in found["runs"] if other["arm"] == run["arm"]] for run in found["runs"]}
+    seeds = {
+        run["arm"]: [other for other in found["runs"] if other["arm"] == run["arm"]]
+        for run in found["runs"]
+    }
     rows = [
-        [arm, *(_mean(sets[(*own, asked)[0]], metric, tier) for metric, tier, _, *own in columns), *_took(seeds.get(arm, []))]
+        [
+            arm,
+            *(_mean(sets[(*own, asked)[0]], metric, tier) for metric, tier, _, *own in columns),
+            *_took(seeds.get(arm, [])),
+        ]
         for arm, sets in found["means"].items()
     ]
     return ["arm", *(column[2] for column in columns), "seeds", "settings"], rows
@@ -61,7 +73,12 @@ def _mean(tiers: Mapping[str, Mapping[str, float]], metric: str, tier: str) -> s
 
 
 def _took(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    changed = [setting for run in runs[:1] for setting in run["set"] if not setting.endswith("eval_samples=0")]
+    changed = [
+        setting
+        for run in runs[:1]
+        for setting in run["set"]
+        if not setting.endswith("eval_samples=0")
+    ]
     return [str(len(runs) or "–"), " ".join(f"`{setting}`" for setting in changed) or "–"]
 
 
@@ -85,8 +102,22 @@ def costs(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     for mode in PAPER:
         for name in (name for name in found["parts"] if name.endswith(f", {mode}")):
             rows += _costs(name, found["parts"][name])
-        rows += [[f"*the paper's, {mode}*", way, seconds, "–", times or "–", "–", "–", searches, given, written, "–"]
-                 for way, (seconds, times, searches, given, written) in PAPER[mode].items()]  # fmt: skip
+        rows += [
+            [
+                f"*the paper's, {mode}*",
+                way,
+                seconds,
+                "–",
+                times or "–",
+                "–",
+                "–",
+                searches,
+                given,
+                written,
+                "–",
+            ]
+            for way, (seconds, times, searches, given, written) in PAPER[mode].items()
+        ]
     return COSTS, rows
 
 
@@ -94,26 +125,46 @@ def _costs(name: str, part: Mapping[str, Any]) -> list[list[str]]:
     rows = []
     for way, told in part["ways"].items():
         ratio, bare = part["ratios"].get(way), part["ratios_without_passes"].get(way)
-        rows.append([
-            f"{name}: {part['prompts']} of {part['claims']:.1f} claims", way, f"{told['seconds']:.3f}",
-            f"{told['seconds'] * part['prompts']:.1f}",
-            f"**{ratio['value']:.2f}** [{ratio['low']:.2f}, {ratio['high']:.2f}] n={ratio['n']}" if ratio else "–",
-            f"{bare:.2f}" if bare else "–", f"{told['calls']:.1f}", f"{told['searches']:.1f}", f"{told['tokens_in']:.0f}",
-            f"{told['tokens_out']:.0f}", f"{told['delays']:.0%}",
-        ])  # fmt: skip
+        rows.append(
+            [
+                f"{name}: {part['prompts']} of {part['claims']:.1f} claims",
+                way,
+                f"{told['seconds']:.3f}",
+                f"{told['seconds'] * part['prompts']:.1f}",
+                (
+                    f"**{ratio['value']:.2f}** [{ratio['low']:.2f}, {ratio['high']:.2f}]"
+                    f" n={ratio['n']}"
+                    if ratio
+                    else "–"
+                ),
+                f"{bare:.2f}" if bare else "–",
+                f"{told['calls']:.1f}",
+                f"{told['searches']:.1f}",
+                f"{told['tokens_in']:.0f}",
+                f"{told['tokens_out']:.0f}",
+                f"{told['delays']:.0%}",
+            ]
+        )
     return rows
 
 
 def truth_arms(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Headings and a row for each set of claims that a truthfulness model has learnt from, the means over the seeds; AUC beside
-    `own` with its interval."""
+    """Headings and a row for each set of claims that a truthfulness model has learnt from, the
+    means over the seeds; AUC beside `own` with its interval."""
     beside = {one["minus"]: one for one in found["findings"]}
     rows = []
     for arm in dict.fromkeys(run["arm"] for run in found["runs"]):
         runs = [run for run in found["runs"] if run["arm"] == arm]
-        means = [f"{sum(run[name] for run in runs) / len(runs):.3f}" for name in ("auc", "accuracy", "f1", "ece")]
+        means = [
+            f"{sum(run[name] for run in runs) / len(runs):.3f}"
+            for name in ("auc", "accuracy", "f1", "ece")
+        ]
         each = " ".join(f"{run['auc']:.3f}" for run in runs)
         one = beside.get(arm)
-        said = f"**{one['verdict']}** {one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]" if one else "–"
+        said = (
+            f"**{one['verdict']}** {one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+            if one
+            else "–"
+        )
         rows.append([f"`{arm}`", *means, each, f"{one['id']} {said}" if one else said])
     return ["learnt from", "AUC", "accuracy", "F1", "ECE", "AUC of each seed", "`own` − this"], rows

@@ -1,12 +1,14 @@
-"""What scoring by segments costs (FoRAG, arXiv 2406.13779): one forward pass for all segments of an answer beside one for each.
+"""What scoring by segments costs (FoRAG, arXiv 2406.13779): one forward pass for all segments of
+an answer beside one for each.
 
     python benchmarks/forag_cost.py --results benchmarks/results/forag_cost.json
 
-The paper's subclaim version takes 67.7 % more training time than its holistic one, since every segment is scored by a pass of
-its own. Here the same answers of the tiny policy are scored both ways by the same model, in turns, for the six cells of table
-2; a pass for a segment reads no further than to its end. Both have to give the same values. What a model has learnt changes
-nothing of its cost, so the head is random. `ratio` is the time of a pass for each over that of one pass; `over_holistic` that
-of one pass over one pass for the whole answer.
+The paper's subclaim version takes 67.7 % more training time than its holistic one, since every
+segment is scored by a pass of its own. Here the same answers of the tiny policy are scored both
+ways by the same model, in turns, for the six cells of table 2; a pass for a segment reads no
+further than to its end. Both have to give the same values. What a model has learnt changes
+nothing of its cost, so the head is random. `ratio` is the time of a pass for each over that of
+one pass; `over_holistic` that of one pass over one pass for the whole answer.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ def answered(place: Bench, count: int, samples: int) -> Answers:
     questions = place.questions("validation", [TWO_FACETS])[:count]
     policy = place.load(place.policy)
     most = TINY.ppo.max_new_tokens
-    responses = generate(policy, questions, max_new_tokens=most, samples=samples, temperature=1.0, seed=0)
+    responses = generate(
+        policy, questions, max_new_tokens=most, samples=samples, temperature=1.0, seed=0
+    )
     return list(zip(responses, place.checks.extract(responses), strict=True))
 
 
@@ -70,13 +74,19 @@ def together(scorer: Scorer, reads: Sequence[Read]) -> list[float]:
     import torch
 
     with torch.no_grad():
-        parts = [scorer.logits(reads[start : start + BATCH]) for start in range(0, len(reads), BATCH)]
+        parts = [
+            scorer.logits(reads[start : start + BATCH]) for start in range(0, len(reads), BATCH)
+        ]
         return torch.cat(parts).sigmoid().tolist()
 
 
 def each(scorer: Scorer, reads: Sequence[Read]) -> list[float]:
     """A pass for each segment, up to its last token."""
-    alone = [Read(read.ids[: places[-1] + 1], [places], [0.0]) for read in reads for places in read.places]
+    alone = [
+        Read(read.ids[: places[-1] + 1], [places], [0.0])
+        for read in reads
+        for places in read.places
+    ]
     return together(scorer, alone)
 
 
@@ -87,24 +97,43 @@ def seconds(score: Callable[[], list[float]]) -> tuple[float, list[float]]:
 
 
 def level_cells(scorer: Scorer, answers: Answers, rounds: int) -> dict[Evaluation, dict[str, Any]]:
-    """By evaluation: both ways, and the evaluations, in turns, after one turn that does not count."""
+    """By evaluation: both ways, and the evaluations, in turns, after one turn that does not
+    count.
+    """
     reads = {evaluation: reads_of(scorer, answers, evaluation) for evaluation in EVALUATIONS}
-    took: dict[Evaluation, list[tuple[float, float]]] = {evaluation: [] for evaluation in EVALUATIONS}
+    took: dict[Evaluation, list[tuple[float, float]]] = {
+        evaluation: [] for evaluation in EVALUATIONS
+    }
     for _ in range(rounds + 1):
         for evaluation, own in reads.items():
-            (one, first), (many, second) = seconds(partial(together, scorer, own)), seconds(partial(each, scorer, own))
+            (one, first), (many, second) = (
+                seconds(partial(together, scorer, own)),
+                seconds(partial(each, scorer, own)),
+            )
             assert max(abs(a - b) for a, b in zip(first, second, strict=True)) < APART
             took[evaluation].append((one, many))
     counted = {evaluation: times[1:] for evaluation, times in took.items()}
-    return {evaluation: _cell(reads[evaluation], times, counted["holistic"]) for evaluation, times in counted.items()}
+    return {
+        evaluation: _cell(reads[evaluation], times, counted["holistic"])
+        for evaluation, times in counted.items()
+    }
 
 
-def _cell(reads: Sequence[Read], times: Sequence[tuple[float, float]], whole: Sequence[tuple[float, float]]) -> dict[str, Any]:
+def _cell(
+    reads: Sequence[Read],
+    times: Sequence[tuple[float, float]],
+    whole: Sequence[tuple[float, float]],
+) -> dict[str, Any]:
     one_s, each_s = (median(part) for part in zip(*times, strict=True))
     over = median(one / other for (one, _), (other, _) in zip(times, whole, strict=True))
-    return {"answers": len(reads), "segments": sum(len(read.places) for read in reads), "one_pass_s": round(one_s, 4),
-            "a_pass_each_s": round(each_s, 4), "ratio": round(median(many / one for one, many in times), 3),
-            "over_holistic": round(over, 3)}  # fmt: skip
+    return {
+        "answers": len(reads),
+        "segments": sum(len(read.places) for read in reads),
+        "one_pass_s": round(one_s, 4),
+        "a_pass_each_s": round(each_s, 4),
+        "ratio": round(median(many / one for one, many in times), 3),
+        "over_holistic": round(over, 3),
+    }
 
 
 def measure(place: Bench, count: int, samples: int, rounds: int) -> dict[str, Any]:
@@ -118,14 +147,20 @@ def measure(place: Bench, count: int, samples: int, rounds: int) -> dict[str, An
 
 
 def show(cells: dict[str, Any]) -> None:
-    print(f"{'':22}{'answers':>8}{'segments':>9}{'one pass':>10}{'each':>9}{'ratio':>7}{'over holistic':>15}")
+    print(
+        f"{'':22}{'answers':>8}{'segments':>9}{'one pass':>10}{'each':>9}{'ratio':>7}{'over holistic':>15}"
+    )
     for name, c in cells.items():
-        print(f"{name:22}{c['answers']:8}{c['segments']:9}{c['one_pass_s']:9.3f}s{c['a_pass_each_s']:8.3f}s"
-              f"{c['ratio']:7.2f}{c['over_holistic']:15.2f}")  # fmt: skip
+        print(
+            f"{name:22}{c['answers']:8}{c['segments']:9}{c['one_pass_s']:9.3f}s{c['a_pass_each_s']:8.3f}s"
+            f"{c['ratio']:7.2f}{c['over_holistic']:15.2f}"
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--questions", type=int, default=64)
     parser.add_argument("--samples", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
@@ -138,7 +173,12 @@ def main() -> None:
         cells = measure(place, given.questions, given.samples, given.rounds)
     show(cells)
     if given.results:
-        about = {"date": date.today().isoformat(), "threads": given.threads, "rounds": given.rounds, "versions": versions()}
+        about = {
+            "date": date.today().isoformat(),
+            "threads": given.threads,
+            "rounds": given.rounds,
+            "versions": versions(),
+        }
         write_json(given.results, {**about, "world_hash": place.hash, "cells": cells})
 
 

@@ -1,13 +1,16 @@
-"""How the cost of a training step grows with prompts, group, length and claims, one at a time around a base point.
+"""How the cost of a training step grows with prompts, group, length and claims, one at a time
+around a base point.
 
     python benchmarks/growth.py --results benchmarks/results/growth.json
 
-Tiny bench. Responses that are judged are written, not sampled: so many facts of the world, one a sentence, half of them with
-another value, and questions, which claim nothing, until the length is reached. `judge` counts what RLFH asks of a judge on
-loopback: requests at the server, tokens of prompts and replies as MiniLM's tokenizer cuts them. Seconds are medians over
-rounds, in each of which all points are measured once in a new order: sampling without an end token, claims by rules, the local
-verifier, and PPO's learning from what was sampled. A slope is that of log cost over log value: 1 is linear. `sampled` counts
-requests for what the base itself writes, where responses of a group say the same and nobody is asked twice.
+Tiny bench. Responses that are judged are written, not sampled: so many facts of the world, one a
+sentence, half of them with another value, and questions, which claim nothing, until the length
+is reached. `judge` counts what RLFH asks of a judge on loopback: requests at the server, tokens
+of prompts and replies as MiniLM's tokenizer cuts them. Seconds are medians over rounds, in each
+of which all points are measured once in a new order: sampling without an end token, claims by
+rules, the local verifier, and PPO's learning from what was sampled. A slope is that of log cost
+over log value: 1 is linear. `sampled` counts requests for what the base itself writes, where
+responses of a group say the same and nobody is asked twice.
 """
 
 from __future__ import annotations
@@ -57,11 +60,25 @@ from workbench.world.facts import Fact  # noqa: E402
 from workbench.world.render import stated_plainly  # noqa: E402
 
 BASE = {"prompts": 4, "group": 2, "length": 128, "claims": 4}
-AXES = {"prompts": (1, 2, 4, 8), "group": (1, 2, 4, 8), "length": (64, 128, 256, 384), "claims": (1, 2, 4, 8)}
-COUNTS, SECONDS = ("requests", "tokens_in", "tokens_out"), ("sampling", "extraction", "verification", "learning")
+AXES = {
+    "prompts": (1, 2, 4, 8),
+    "group": (1, 2, 4, 8),
+    "length": (64, 128, 256, 384),
+    "claims": (1, 2, 4, 8),
+}
+COUNTS, SECONDS = (
+    ("requests", "tokens_in", "tokens_out"),
+    ("sampling", "extraction", "verification", "learning"),
+)
 GROUPS, PEOPLE = (1, 2, 4, 8, 16), 8  # of the base's own biographies
 NEAR = 0.1  # how far from 1 a slope is called linear
-LEARNT = PPO(steps=1000, micro_batch=None, gradient_checkpointing=False, learning_rate=1e-12, critic_learning_rate=1e-12)
+LEARNT = PPO(
+    steps=1000,
+    micro_batch=None,
+    gradient_checkpointing=False,
+    learning_rate=1e-12,
+    critic_learning_rate=1e-12,
+)
 Point = Mapping[str, int]
 
 
@@ -78,7 +95,9 @@ def reply(task: str, elements: Sequence[Element]) -> str:
         return by_checksum(task, elements)
     text = next(element.text for element in elements if element.tag == "response")
     said = [text[start:end] for start, end in sentences(text) if text[start:end].endswith(".")]
-    return json.dumps({"sentences": [{"text": sentence, "claims": [sentence]} for sentence in said]})
+    return json.dumps(
+        {"sentences": [{"text": sentence, "claims": [sentence]} for sentence in said]}
+    )
 
 
 @dataclass
@@ -92,14 +111,25 @@ class Written:
     def responses(self, point: Point, turn: int = 0) -> list[Response]:
         """A step's responses, others in every turn."""
         asked = self.people[: point["prompts"]]
-        return [self._one(question, point, n, turn) for question in asked for n in range(point["group"])]
+        return [
+            self._one(question, point, n, turn) for question in asked for n in range(point["group"])
+        ]
 
     def _one(self, question: Question, point: Point, number: int, turn: int) -> Response:
-        world, rng = load_world(), random.Random(f"{self.seed}-{turn}-{question.id}-{number}-{sorted(point.items())}")
+        world, rng = (
+            load_world(),
+            random.Random(f"{self.seed}-{turn}-{question.id}-{number}-{sorted(point.items())}"),
+        )
         facts = rng.sample(about(question.title), point["claims"])
-        said = [stated_plainly(mistaken(world, fact, rng) if rng.random() < 0.5 else fact) for fact in facts]
+        said = [
+            stated_plainly(mistaken(world, fact, rng) if rng.random() < 0.5 else fact)
+            for fact in facts
+        ]
         while self.count(" ".join(said)) < point["length"]:
-            said.append(f"And what about {rng.choice(facts).subject} after all these {rng.randrange(10**4)} years?")
+            said.append(
+                f"And what about {rng.choice(facts).subject} after all these {rng.randrange(10**4)}"
+                " years?"
+            )
         return Response(f"{question.id}/{number}", question, " ".join(said))
 
 
@@ -116,7 +146,11 @@ def bare(question: Question) -> Question:
 def people() -> list[Question]:
     """Questions for biographies of people who have a page, with that page."""
     pages = {page.title: Passage(page.id, page.title, page.text) for page in load_world().pages}
-    asked = [question for question in bench("tiny").questions("rl", ["biography"]) if question.title in pages]
+    asked = [
+        question
+        for question in bench("tiny").questions("rl", ["biography"])
+        if question.title in pages
+    ]
     return [replace(question, passages=(pages[question.title],)) for question in asked]
 
 
@@ -128,28 +162,48 @@ class Counting:
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         replies = self.judge(prompts)
-        self.seen.update({prompt: one.text or "" for prompt, one in zip(prompts, replies, strict=True)})
+        self.seen.update(
+            {prompt: one.text or "" for prompt, one in zip(prompts, replies, strict=True)}
+        )
         return replies
 
     def told(self) -> dict[str, int]:
-        asked, said = (sum(map(self.count, texts)) for texts in ([one.text for one in self.seen], self.seen.values()))
+        asked, said = (
+            sum(map(self.count, texts))
+            for texts in ([one.text for one in self.seen], self.seen.values())
+        )
         return {"requests": len(self.seen), "tokens_in": asked, "tokens_out": said}
 
 
-def judged(responses: Sequence[Response], count: Callable[[str], int]) -> tuple[dict[str, int], float, dict[str, float]]:
-    """What RLFH's grading of these asks, how many claims a response has, and the characters of a token by task."""
+def judged(
+    responses: Sequence[Response], count: Callable[[str], int]
+) -> tuple[dict[str, int], float, dict[str, float]]:
+    """What RLFH's grading of these asks, how many claims a response has, and the characters of a
+    token by task.
+    """
     with JudgeServer(reply) as server:
         judge = Counting(server.url, count)
         rows = METHODS["rlfh"].grader(METHODS["rlfh"].config(), judge_checks(judge))(responses)
-    assert not any(row.error for row in rows) and server.requests == len(judge.seen), server.requests
+    assert not any(row.error for row in rows) and server.requests == len(judge.seen), (
+        server.requests
+    )
     tasks = sorted({prompt.task for prompt in judge.seen})
-    by_task = {task: [prompt.text for prompt in judge.seen if prompt.task == task] for task in tasks}
-    return judge.told(), fmean(len(row.claims) for row in rows), {
-        task: round(sum(map(len, texts)) / sum(map(count, texts)), 2) for task, texts in by_task.items()
-    }  # fmt: skip
+    by_task = {
+        task: [prompt.text for prompt in judge.seen if prompt.task == task] for task in tasks
+    }
+    return (
+        judge.told(),
+        fmean(len(row.claims) for row in rows),
+        {
+            task: round(sum(map(len, texts)) / sum(map(count, texts)), 2)
+            for task, texts in by_task.items()
+        },
+    )
 
 
-def parts(written: Written, policy: Policy, state: State) -> Callable[[Point, int], dict[str, float]]:
+def parts(
+    written: Written, policy: Policy, state: State
+) -> Callable[[Point, int], dict[str, float]]:
     """What measures a point once: the seconds of each part."""
     extract, verify = rules(), local_facts(load_verifier())
     pay = grade([], {"flat": lambda row: Reward(float(len(row.response.text) % 3))})
@@ -157,16 +211,26 @@ def parts(written: Written, policy: Policy, state: State) -> Callable[[Point, in
     def measure(point: Point, turn: int) -> dict[str, float]:
         import torch
 
-        responses, asked = written.responses(point, turn), map(bare, written.people[: point["prompts"]])
+        responses, asked = (
+            written.responses(point, turn),
+            map(bare, written.people[: point["prompts"]]),
+        )
         jobs = [question for question in asked for _ in range(point["group"])]
         marks = [time.perf_counter()]
-        completions = policy.complete(prompt_ids(policy.tokenizer, jobs), (), Sampling(point["length"], seed=turn))
+        completions = policy.complete(
+            prompt_ids(policy.tokenizer, jobs), (), Sampling(point["length"], seed=turn)
+        )
         marks.append(time.perf_counter())
         read = extract(responses)
         marks.append(time.perf_counter())
         verify(list(zip(responses, read, strict=True)))
         marks.append(time.perf_counter())
-        rows = pay([as_response(policy.tokenizer, one, ids, ()) for one, (ids, _) in zip(jobs, completions, strict=True)])
+        rows = pay(
+            [
+                as_response(policy.tokenizer, one, ids, ())
+                for one, (ids, _) in zip(jobs, completions, strict=True)
+            ]
+        )
         began = time.perf_counter()
         batch = prepare(state.actor, rows, "flat", LEARNT)
         state.set_rates(1)
@@ -180,7 +244,9 @@ def parts(written: Written, policy: Policy, state: State) -> Callable[[Point, in
 def timed(
     measure: Callable[[Point, int], dict[str, float]], rounds: int, seed: int
 ) -> Iterator[dict[str, list[dict[str, float]]]]:
-    """After each round but the first, which does not count, the seconds of every point in all of them."""
+    """After each round but the first, which does not count, the seconds of every point in all of
+    them.
+    """
     distinct = {json.dumps(point): point for _, _, point in points()}
     found: dict[str, list[dict[str, float]]] = {name: [] for name in distinct}
     for turn in range(rounds + 1):
@@ -195,42 +261,73 @@ def timed(
 
 
 def slope(values: Sequence[float], costs: Sequence[float]) -> float:
-    """Of log cost over log value, by least squares: 1 where the cost grows as the value does, 0 where it does not grow."""
+    """Of log cost over log value, by least squares: 1 where the cost grows as the value does, 0
+    where it does not grow.
+    """
     x, y = [math.log(value) for value in values], [math.log(cost) for cost in costs]
     around = [one - fmean(x) for one in x]
     return sum(a * b for a, b in zip(around, y, strict=True)) / sum(a * a for a in around)
 
 
 def fitted(values: Sequence[int], rounds: Sequence[Sequence[float]]) -> dict[str, float]:
-    """The slope of the medians over rounds, and the least and greatest of a single round; `rounds` are costs by value."""
+    """The slope of the medians over rounds, and the least and greatest of a single round;
+    `rounds` are costs by value.
+    """
     each = [slope(values, costs) for costs in rounds]
     middle = slope(values, [median(costs) for costs in zip(*rounds, strict=True)])
     return {"slope": round(middle, 3), "low": round(min(each), 3), "high": round(max(each), 3)}
 
 
-def along(axis: str, counts: Mapping[str, Any], seconds: Mapping[str, list[dict[str, float]]]) -> dict[str, Any]:
+def along(
+    axis: str, counts: Mapping[str, Any], seconds: Mapping[str, list[dict[str, float]]]
+) -> dict[str, Any]:
     """An axis: what was counted and timed at its values, and the slopes."""
     values = AXES[axis]
     names = [json.dumps({**BASE, axis: value}) for value in values]
     counted = {name: [counts[one][name] for one in names] for name in COUNTS}
-    took = {name: [[seconds[one][turn][name] for one in names] for turn in range(len(seconds[names[0]]))] for name in SECONDS}
+    took = {
+        name: [
+            [seconds[one][turn][name] for one in names] for turn in range(len(seconds[names[0]]))
+        ]
+        for name in SECONDS
+    }
     return {
-        "values": values, "claims": [counts[one]["claims"] for one in names], **counted,
-        "seconds": {name: [round(median(costs), 4) for costs in zip(*turns, strict=True)] for name, turns in took.items()},
-        "slopes": {**{name: fitted(values, [costs]) for name, costs in counted.items()},
-                   **{name: fitted(values, turns) for name, turns in took.items()}},
-    }  # fmt: skip
+        "values": values,
+        "claims": [counts[one]["claims"] for one in names],
+        **counted,
+        "seconds": {
+            name: [round(median(costs), 4) for costs in zip(*turns, strict=True)]
+            for name, turns in took.items()
+        },
+        "slopes": {
+            **{name: fitted(values, [costs]) for name, costs in counted.items()},
+            **{name: fitted(values, turns) for name, turns in took.items()},
+        },
+    }
 
 
-def own_groups(policy: Policy, asked: Sequence[Question], count: Callable[[str], int], seed: int) -> dict[str, Any]:
+def own_groups(
+    policy: Policy, asked: Sequence[Question], count: Callable[[str], int], seed: int
+) -> dict[str, Any]:
     """Requests for the base's own biographies, by the size of the group."""
     most = max(GROUPS)
-    sampled = generate(policy, list(map(bare, asked)), max_new_tokens=96, samples=most, temperature=1.0, seed=seed)
+    sampled = generate(
+        policy, list(map(bare, asked)), max_new_tokens=96, samples=most, temperature=1.0, seed=seed
+    )
     groups = [
-        [replace(one, question=question) for one in sampled[n * most : (n + 1) * most]] for n, question in enumerate(asked)
+        [replace(one, question=question) for one in sampled[n * most : (n + 1) * most]]
+        for n, question in enumerate(asked)
     ]
-    told = [judged([one for group in groups for one in group[:size]], count)[0]["requests"] for size in GROUPS]
-    return {"people": len(asked), "values": GROUPS, "requests": told, "slopes": {"requests": fitted(GROUPS, [told])}}
+    told = [
+        judged([one for group in groups for one in group[:size]], count)[0]["requests"]
+        for size in GROUPS
+    ]
+    return {
+        "people": len(asked),
+        "values": GROUPS,
+        "requests": told,
+        "slopes": {"requests": fitted(GROUPS, [told])},
+    }
 
 
 def measured(rounds: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -239,7 +336,10 @@ def measured(rounds: int, seed: int) -> Iterator[dict[str, Any]]:
 
     tiny, pieces = bench("tiny"), AutoTokenizer.from_pretrained(packaged_folder())
     count = lambda text: len(pieces.encode(text, add_special_tokens=False))  # noqa: E731
-    policy, trainee = tiny.load("base"), load_trainee(tiny.path("base"), lora_r=16, lora_alpha=32, seed=seed, unsloth=False)
+    policy, trainee = (
+        tiny.load("base"),
+        load_trainee(tiny.path("base"), lora_r=16, lora_alpha=32, seed=seed, unsloth=False),
+    )
     written = Written(people(), lambda text: len(policy.tokenizer.encode(text)), seed)
     counts, characters = dict[str, Any](), dict[str, float]()
     for name, point in {json.dumps(point): point for _, _, point in points()}.items():
@@ -247,8 +347,14 @@ def measured(rounds: int, seed: int) -> Iterator[dict[str, Any]]:
         counts[name] = {**asked, "claims": claims}
     own = own_groups(policy, written.people[:PEOPLE], count, seed)
     told: dict[str, Any] = {"base": BASE, "sampled": own, "characters_per_token": characters}
-    for number, seconds in enumerate(timed(parts(written, policy, State(Actor(trainee), LEARNT, seed)), rounds, seed), 1):
-        yield {"rounds": number, **told, "axes": {axis: along(axis, counts, seconds) for axis in AXES}}
+    for number, seconds in enumerate(
+        timed(parts(written, policy, State(Actor(trainee), LEARNT, seed)), rounds, seed), 1
+    ):
+        yield {
+            "rounds": number,
+            **told,
+            "axes": {axis: along(axis, counts, seconds) for axis in AXES},
+        }
 
 
 TITLES = {"requests": "judge: requests", "tokens_in": "judge: tokens in", "tokens_out": "judge: tokens out",
@@ -258,41 +364,59 @@ TITLES = {"requests": "judge: requests", "tokens_in": "judge: tokens in", "token
 
 def table(found: Mapping[str, Any]) -> str:
     """Slopes by quantity and axis."""
-    head = ["slope of", *(f"{axis} {one['values'][0]}–{one['values'][-1]}" for axis, one in found["axes"].items())]
-    rows = [[title, *(cell(axis["slopes"][name]) for axis in found["axes"].values())] for name, title in TITLES.items()]
+    head = [
+        "slope of",
+        *(f"{axis} {one['values'][0]}–{one['values'][-1]}" for axis, one in found["axes"].items()),
+    ]
+    rows = [
+        [title, *(cell(axis["slopes"][name]) for axis in found["axes"].values())]
+        for name, title in TITLES.items()
+    ]
     base = ", ".join(f"{name} {value}" for name, value in found["base"].items())
     own = found["sampled"]
     lines = ["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]]
     about = (
-        f"{found['date']}, base point {base}; {found['rounds']} rounds, {found['threads']} thread of {found['cores']} cores, "
-        f"beside other work\n(load {found['load'][0]:.1f} to {found['load'][1]:.1f}). In brackets the least and the greatest "
-        "of a round; bold is what is not 1, by more than .1 and in every round."
+        f"{found['date']}, base point {base}; {found['rounds']} rounds, {found['threads']} thread"
+        f" of {found['cores']} cores, beside other work\n(load {found['load'][0]:.1f} to"
+        f" {found['load'][1]:.1f}). In brackets the least and the greatest of a round; bold is what"
+        " is not 1, by more than .1 and in every round."
     )
     pieces = ", ".join(f"{value} ({task})" for task, value in found["characters_per_token"].items())
     again = (
-        f"Of what the base itself writes about {own['people']} people requests grow with the group by "
-        f"{own['slopes']['requests']['slope']:.2f}: responses of\na group say the same, and a prompt is asked once. MiniLM's "
-        f"tokenizer finds so many characters to a token of its prompts: {pieces}."
+        f"Of what the base itself writes about {own['people']} people requests grow with the group"
+        f" by {own['slopes']['requests']['slope']:.2f}: responses of\na group say the same, and a"
+        " prompt is asked once. MiniLM's tokenizer finds so many characters to a token of its"
+        f" prompts: {pieces}."
     )
     return "\n\n".join([about, "\n".join(lines), again])
 
 
 def cell(one: Mapping[str, float]) -> str:
-    """A slope, bold where it is not linear and no two rounds lie on both sides of that, with its range where rounds differ."""
+    """A slope, bold where it is not linear and no two rounds lie on both sides of that, with its
+    range where rounds differ.
+    """
     linear = abs(one["slope"] - 1) <= NEAR or one["low"] <= 1 <= one["high"]
     value = f"{one['slope']:.2f}" if linear else f"**{one['slope']:.2f}**"
     return value if one["low"] == one["high"] else f"{value} [{one['low']:.2f}, {one['high']:.2f}]"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
-    about = {"date": date.today().isoformat(), "cores": os.cpu_count(), "threads": given.threads, "seed": given.seed,
-             "beside": "other work on the same cores", "versions": versions()}  # fmt: skip
+    about = {
+        "date": date.today().isoformat(),
+        "cores": os.cpu_count(),
+        "threads": given.threads,
+        "seed": given.seed,
+        "beside": "other work on the same cores",
+        "versions": versions(),
+    }
     before = os.getloadavg()[0]
     with use_threads(given.threads):
         for found in measured(given.rounds, given.seed):

@@ -1,24 +1,30 @@
-"""The whole local pipeline against people: claims, verdicts, places of errors, answers, abstention, calibration, speed.
+"""The whole local pipeline against people: claims, verdicts, places of errors, answers,
+abstention, calibration, speed.
 
     python benchmarks/human_labels.py --slices FOLDER --results benchmarks/results/human_labels.json
 
-FOLDER holds the data sets in their authors' files: factscore_human, wice, factcheck_gpt, fool_me_twice, fever_symmetric,
-begin, qa_feedback, halueval, nq_open, selfaware, refchecker, and nli_dev.jsonl.gz ({premise, claim, label, source}) for the
-one threshold that is tuned, the word overlap's. No weight and no threshold of the verifier is tuned on these sets; its rules
-about numbers, names and roles, and how it pools windows, were chosen on one half of each (`verdicts_halves` tells the halves
-apart). The rules for claims and those for abstention were written while looking at factscore_human. Figures are of parts of the
-sets, at most a few hundred rows each: no official scores.
+FOLDER holds the data sets in their authors' files: factscore_human, wice, factcheck_gpt,
+fool_me_twice, fever_symmetric, begin, qa_feedback, halueval, nq_open, selfaware, refchecker, and
+nli_dev.jsonl.gz ({premise, claim, label, source}) for the one threshold that is tuned, the word
+overlap's. No weight and no threshold of the verifier is tuned on these sets; its rules about
+numbers, names and roles, and how it pools windows, were chosen on one half of each
+(`verdicts_halves` tells the halves apart). The rules for claims and those for abstention were
+written while looking at factscore_human. Figures are of parts of the sets, at most a few hundred
+rows each: no official scores.
 
-What each part measures is said in its module under `human/`. 95 % intervals: bootstrap over groups of rows that share a claim,
-a text or a question; Wilson's for the plain shares of the answer and abstention parts. Verdicts are kept under --cache, so a
-second run is quick; speed is measured anew each time, on one thread, in a process of its own. `--rules` measures claims,
-answers and abstention alone, in a minute, and keeps the rest of the results; `--card` writes the card of the shipped verifier,
-`data/verifier`, as it judges now.
+What each part measures is said in its module under `human/`. 95 % intervals: bootstrap over
+groups of rows that share a claim, a text or a question; Wilson's for the plain shares of the
+answer and abstention parts. Verdicts are kept under --cache, so a second run is quick; speed is
+measured anew each time, on one thread, in a process of its own. `--rules` measures claims,
+answers and abstention alone, in a minute, and keeps the rest of the results; `--card` writes the
+card of the shipped verifier, `data/verifier`, as it judges now.
 
-Four things cannot be tested offline. FActScore's people judged against Wikipedia and RefChecker's against the contexts of its
-questions: neither text is in these files, so their labels can test no verdict. RefChecker's files have no questions and no gold
-answers, so that its two systems can be put in order by claims alone, not by outcomes. SelfAware has questions, not responses.
-HaluEval gives no evidence, so its errors are looked for with what the query says as the only evidence.
+Four things cannot be tested offline. FActScore's people judged against Wikipedia and
+RefChecker's against the contexts of its questions: neither text is in these files, so their
+labels can test no verdict. RefChecker's files have no questions and no gold answers, so that its
+two systems can be put in order by claims alone, not by outcomes. SelfAware has questions, not
+responses. HaluEval gives no evidence, so its errors are looked for with what the query says as
+the only evidence.
 """
 
 from __future__ import annotations
@@ -38,16 +44,35 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.human import altered, answers, claims, faithful, spans, stats, systems, verdicts  # noqa: E402
+from benchmarks.human import (  # noqa: E402
+    altered,
+    answers,
+    claims,
+    faithful,
+    spans,
+    stats,
+    systems,
+    verdicts,
+)
 from benchmarks.human.cache import Remembered, remembered  # noqa: E402
 from workbench.entailment.verifier import SHIPPED  # noqa: E402
 
 UNTESTED = {
-    "factscore_human": "its people judged against Wikipedia, whose text is not in the file: only claims are tested",
-    "refchecker": "its people judged against references that are not in the files: its labels can test no verdict; nor are the "
-    "questions and gold answers of its systems in them, so that their order by outcomes cannot be tested, only that by claims",
-    "selfaware": "it has questions and gold answers, no responses: only that neither is taken for an abstention",
-    "halueval": "it has no evidence: errors are looked for with the user's query as the only evidence",
+    "factscore_human": (
+        "its people judged against Wikipedia, whose text is not in the file: only claims are tested"
+    ),
+    "refchecker": (
+        "its people judged against references that are not in the files: its labels can test no"
+        " verdict; nor are the questions and gold answers of its systems in them, so that their"
+        " order by outcomes cannot be tested, only that by claims"
+    ),
+    "selfaware": (
+        "it has questions and gold answers, no responses: only that neither is taken for an"
+        " abstention"
+    ),
+    "halueval": (
+        "it has no evidence: errors are looked for with the user's query as the only evidence"
+    ),
 }
 CALIBRATED = (  # each claim once, and none that the verifier was trained on
     "WiCE, oracle chunk",
@@ -64,7 +89,9 @@ def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) ->
 
     rows = read_rows(folder / "nli_dev.jsonl.gz")
     tuned = verdicts.tune(rows)
-    dev, *_ = verdicts.measure(verdicts.pairs(rows, verdicts.by_premise)[:limit], verifier, tuned, seed)
+    dev, *_ = verdicts.measure(
+        verdicts.pairs(rows, verdicts.by_premise)[:limit], verifier, tuned, seed
+    )
     told: dict[str, Any] = {"dev": dev, "instructions": robustness(verifier)}
     told |= {"verdicts": {}, "errors": {}}
     supports: list[float] = []
@@ -86,11 +113,14 @@ def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) ->
 
 def verdict_halves(folder: Path, verifier: Remembered, limit: int | None) -> dict[str, Any]:
     """The half that rules and pooling were chosen on, and what of the other has no claim of it."""
-    given = verdicts.halves({name: data.read(folder) for name, data in verdicts.SETS.items()}, faithful.half, limit)
+    given = verdicts.halves(
+        {name: data.read(folder) for name, data in verdicts.SETS.items()}, faithful.half, limit
+    )
     ways = altered.ways(verifier)
     return {
         "verdicts_halves": {
-            way: {name: verdicts.measure_halves(some, one) for name, some in given.items()} for way, one in ways.items()
+            way: {name: verdicts.measure_halves(some, one) for name, some in given.items()}
+            for way, one in ways.items()
         },
         "agreement": {way: verdicts.agreement(given, one) for way, one in ways.items()},
         "altered": altered.measure(given, verifier),
@@ -98,7 +128,9 @@ def verdict_halves(folder: Path, verifier: Remembered, limit: int | None) -> dic
 
 
 def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
-    """The parts that need no verifier: claims, the order of systems by them, answers and abstention."""
+    """The parts that need no verifier: claims, the order of systems by them, answers and
+    abstention.
+    """
     return {
         "claims": claims.measure(folder, limit, seed),
         "claims_halves": claims.measure_halves(folder, seed, faithful.half, verdicts.HALVES),
@@ -137,23 +169,33 @@ def table(results: Mapping[str, Any]) -> str:
 
 def _notes(results: Mapping[str, Any]) -> str:
     stale = results.get("rules_measured", "") > results.get("date", "")
-    old = f"\nCharacters in error were measured on {results['date']}, with the claims of that day's rules." if stale else ""
+    old = (
+        f"\nCharacters in error were measured on {results['date']}, with the claims of that day's"
+        " rules."
+        if stale
+        else ""
+    )
     clock, calm, moved = results["speed"], results["calibration"], results["instructions"]
     changes = ("instructions inside its sentence", "instructions behind and before", "paraphrases")
     inside, around, other = (moved[name]["mean_change"] for name in changes)
-    short, long = (clock[name]["claims_per_cpu_second"] for name in ("short_pairs", "three_passages"))
+    short, long = (
+        clock[name]["claims_per_cpu_second"] for name in ("short_pairs", "three_passages")
+    )
     return (
-        "*Overlap*: the share of the claim's words in the evidence, at the better of two thresholds. † most of these claims,\n"
-        "though not with this evidence, were among the training pairs. ‡ people were asked only where nothing matched\n"
-        "exactly. § seen while the rules were written. ¶ its dev rows: temperature and thresholds were chosen on them.\n"
-        "Places of errors (characters, tokens) are told no better than by trivial means, everything or whole sentences, on\n"
-        "WiCE and HaluEval: do not rely on which words are marked.\n"
-        "‖ of responses that the rules were mended with (tuned on), and of others that nobody had looked at before they were\n"
-        "read by hand; of the rules as they were then. The last are of the rules as they are, the two before but for mends.\n"
-        f"p(support) has an expected calibration error of {calm['ece']:.2f} over {calm['n']} claims of five of these sets.\n"
-        f"One core checks {short:.0f} claims a second with short evidence, {long:.1f} with three long passages each;\n"
-        f"peak memory {clock['peak_rss_mb']} MB. An instruction inside a claim's sentence moves p(support) by {inside:.3f} on\n"
-        f"average, one in a sentence of its own by {around:.3f}, a paraphrase by {other:.3f} ({moved['claims']} claims)." + old
+        "*Overlap*: the share of the claim's words in the evidence, at the better of two"
+        " thresholds. † most of these claims,\nthough not with this evidence, were among the"
+        " training pairs. ‡ people were asked only where nothing matched\nexactly. § seen while"
+        " the rules were written. ¶ its dev rows: temperature and thresholds were chosen on"
+        " them.\nPlaces of errors (characters, tokens) are told no better than by trivial means,"
+        " everything or whole sentences, on\nWiCE and HaluEval: do not rely on which words are"
+        " marked.\n‖ of responses that the rules were mended with (tuned on), and of others that"
+        " nobody had looked at before they were\nread by hand; of the rules as they were then. The"
+        " last are of the rules as they are, the two before but for mends.\np(support) has an"
+        f" expected calibration error of {calm['ece']:.2f} over {calm['n']} claims of five of these"
+        f" sets.\nOne core checks {short:.0f} claims a second with short evidence, {long:.1f} with"
+        f" three long passages each;\npeak memory {clock['peak_rss_mb']} MB. An instruction inside"
+        f" a claim's sentence moves p(support) by {inside:.3f} on\naverage, one in a sentence of"
+        f" its own by {around:.3f}, a paraphrase by {other:.3f} ({moved['claims']} claims)." + old
     )
 
 
@@ -164,7 +206,8 @@ def _claim_rows(found: Mapping[str, Any]) -> list[Line]:
     rows: list[Line] = []
     for at in (f"F1 ≥ {threshold}" for threshold in claims.THRESHOLDS):
         ours, whole = (
-            f"{cell(found[name][at]['recall'])} · {cell(found[name][at]['precision'])}" for name in ("rules", "sentences")
+            f"{cell(found[name][at]['recall'])} · {cell(found[name][at]['precision'])}"
+            for name in ("rules", "sentences")
         )
         name, n = "claims of biographies (FActScore) §", found["human_facts"]
         rows.append((name, n, f"recall · precision, words {at}", ours, f"sentences {whole}"))
@@ -175,14 +218,28 @@ def _faithful_rows(found: Mapping[str, Any]) -> list[Line]:
     """What is wrong when a response is first read, beside the rules before they were mended."""
     rows: list[Line] = []
     for name, one in found.items():
-        title, measure = f"claims that say what their text does not: {name} ‖", "share of claims, read by hand"
-        rows.append((title, one["first"]["claims"], measure, cell(one["first"]), f"the rules before {cell(one['before'])}"))
+        title, measure = (
+            f"claims that say what their text does not: {name} ‖",
+            "share of claims, read by hand",
+        )
+        rows.append(
+            (
+                title,
+                one["first"]["claims"],
+                measure,
+                cell(one["first"]),
+                f"the rules before {cell(one['before'])}",
+            )
+        )
     return rows
 
 
 def _dev_row(found: Mapping[str, Any]) -> Line:
     unknown = {"accuracy": {"value": None}}  # of a few rows, which need not have all three labels
-    accuracy, most = found.get("three_way", unknown)["accuracy"], max(found["labels"].values()) / found["n"]
+    accuracy, most = (
+        found.get("three_way", unknown)["accuracy"],
+        max(found["labels"].values()) / found["n"],
+    )
     title = "supported, contradicted or neutral: pairs like those of its training ¶"
     return (title, found["n"], "accuracy", cell(accuracy), f"most frequent label {most:.2f}")
 
@@ -194,14 +251,26 @@ def _verdict_rows(found: Mapping[str, Any]) -> list[Line]:
         thresholds = (lexical[at]["balanced_accuracy"] for at in ("fixed", "tuned_on_nli_dev"))
         rival = max(thresholds, key=lambda rate: rate["value"])
         ours = f"{cell(one['balanced_accuracy'])} · {cell(one['auroc'])}"
-        rows.append((title, one["n"], "balanced accuracy · AUROC", ours, f"overlap {cell(rival)} · {cell(lexical['auroc'])}"))
+        rows.append(
+            (
+                title,
+                one["n"],
+                "balanced accuracy · AUROC",
+                ours,
+                f"overlap {cell(rival)} · {cell(lexical['auroc'])}",
+            )
+        )
     return rows
 
 
 def _error_rows(found: Mapping[str, Any]) -> list[Line]:
     rows: list[Line] = []
     for name, one in found.items():
-        rivals = {"everything": "everything", "overlap": "word overlap", "whole sentences": "sentences"}
+        rivals = {
+            "everything": "everything",
+            "overlap": "word overlap",
+            "whole sentences": "sentences",
+        }
         told = "; ".join(f"{title} {cell(one[key]['f1'])}" for title, key in rivals.items())
         both = (cell(one[key]["f1"]) for key in ("claims", "claims, contradicted"))
         ours = " · ".join([*both, cell(one["auroc"])])
@@ -213,9 +282,13 @@ def _error_rows(found: Mapping[str, Any]) -> list[Line]:
 def _answer_rows(found: Mapping[str, Any]) -> list[Line]:
     rows: list[Line] = []
     for said in answers.JUDGEMENTS:
-        ours, em, inside = (found[name]["accepted"][said] for name in ("workbench", "squad_em", "contains"))
+        ours, em, inside = (
+            found[name]["accepted"][said] for name in ("workbench", "squad_em", "contains")
+        )
         rivals = f"exact match {cell(em)} ‡; contains {cell(inside)}"
-        rows.append(("answers (EfficientQA)", ours["n"], f"accepted of what is {said}", cell(ours), rivals))
+        rows.append(
+            ("answers (EfficientQA)", ours["n"], f"accepted of what is {said}", cell(ours), rivals)
+        )
     return rows
 
 
@@ -223,11 +296,16 @@ def _abstention_rows(found: Mapping[str, Any]) -> list[Line]:
     """RefChecker's empty lists are a model's, not people's: they stay in the file of results."""
     kept = {name: one for name, one in found.items() if not name.startswith("RefChecker")}
     titles = {name: f"abstention: {name}" + (" §" if "FActScore" in name else "") for name in kept}
-    return [(titles[name], one["n"], "taken for an abstention", cell(one), "–") for name, one in kept.items()]
+    return [
+        (titles[name], one["n"], "taken for an abstention", cell(one), "–")
+        for name, one in kept.items()
+    ]
 
 
 def _system_rows(found: Mapping[str, Any]) -> list[Line]:
-    """A row a pair or more of systems: the mean share of supported statements of each, by our claims and by people's."""
+    """A row a pair or more of systems: the mean share of supported statements of each, by our
+    claims and by people's.
+    """
     sets = {name: one["systems"] for name, one in found.items() if "systems" in one}
     measure = "supported: by our claims with people's labels"
 
@@ -247,19 +325,38 @@ def _system_rows(found: Mapping[str, Any]) -> list[Line]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--slices", type=Path, default=os.environ.get("WORKBENCH_SLICES"), help="default: $WORKBENCH_SLICES")
-    parser.add_argument("--verifier", type=Path, help="folder of a verifier; default: the one shipped")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--slices",
+        type=Path,
+        default=os.environ.get("WORKBENCH_SLICES"),
+        help="default: $WORKBENCH_SLICES",
+    )
+    parser.add_argument(
+        "--verifier", type=Path, help="folder of a verifier; default: the one shipped"
+    )
     parser.add_argument("--limit", type=int, help="only the first so many rows of each set")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cache", type=Path, default=ROOT / "runs" / "human_labels")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--speed", action="store_true", help="measure only the speed, and print it")
-    parser.add_argument("--rules", action="store_true", help="measure anew only what needs no verifier, into --results")
-    parser.add_argument("--card", action="store_true", help="measure the shipped verifier's card and its slices anew")
+    parser.add_argument(
+        "--rules",
+        action="store_true",
+        help="measure anew only what needs no verifier, into --results",
+    )
+    parser.add_argument(
+        "--card",
+        action="store_true",
+        help="measure the shipped verifier's card and its slices anew",
+    )
     given = parser.parse_args()
     if not given.slices:
-        parser.error("name the folder with the data sets: --slices FOLDER, or the variable WORKBENCH_SLICES")
+        parser.error(
+            "name the folder with the data sets: --slices FOLDER, or the variable WORKBENCH_SLICES"
+        )
     if given.speed:
         from benchmarks.human.speed import speed
 
@@ -276,26 +373,46 @@ def main() -> None:
         remeasure(SHIPPED, read_rows(given.slices / "nli_dev.jsonl.gz"), given.slices, threads=1)
         return
     if given.rules:
-        results = json.loads(given.results.read_text(encoding="utf-8")) | by_rules(given.slices, given.limit, given.seed)
+        results = json.loads(given.results.read_text(encoding="utf-8")) | by_rules(
+            given.slices, given.limit, given.seed
+        )
         results["rules_measured"] = date.today().isoformat()
-        given.results.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        given.results.write_text(
+            json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
         print(table(results))
         return
-    own = ["--slices", str(given.slices), *(["--verifier", str(given.verifier)] if given.verifier else [])]
-    clock = subprocess.run([sys.executable, __file__, "--speed", *own], stdout=subprocess.PIPE, text=True, check=True)
+    own = [
+        "--slices",
+        str(given.slices),
+        *(["--verifier", str(given.verifier)] if given.verifier else []),
+    ]
+    clock = subprocess.run(
+        [sys.executable, __file__, "--speed", *own], stdout=subprocess.PIPE, text=True, check=True
+    )
     verifier = remembered(given.verifier, given.cache)
     with use_threads(1):
         found = measure(given.slices, verifier, given.limit, given.seed)
     results = {
-        "date": date.today().isoformat(), "seed": given.seed, "resamples": stats.RESAMPLES, "limit": given.limit,
-        "command": "python benchmarks/human_labels.py --slices FOLDER --results benchmarks/results/human_labels.json",
-        "versions": versions(), "machine": platform.machine(),
+        "date": date.today().isoformat(),
+        "seed": given.seed,
+        "resamples": stats.RESAMPLES,
+        "limit": given.limit,
+        "command": (
+            "python benchmarks/human_labels.py --slices FOLDER --results"
+            " benchmarks/results/human_labels.json"
+        ),
+        "versions": versions(),
+        "machine": platform.machine(),
         "verifier": {"sha256": verifier.sha256, "settings": asdict(verifier.settings)},
-        **found, "speed": json.loads(clock.stdout),
-    }  # fmt: skip
+        **found,
+        "speed": json.loads(clock.stdout),
+    }
     if given.results:
         given.results.parent.mkdir(parents=True, exist_ok=True)
-        given.results.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        given.results.write_text(
+            json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     print(table(results))
 
 

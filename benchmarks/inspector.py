@@ -1,11 +1,14 @@
-"""How long the inspector takes: the seconds from a click to what it shows, and those of opening a large record.
+"""How long the inspector takes: the seconds from a click to what it shows, and those of opening
+a large record.
 
     python benchmarks/inspector.py --results benchmarks/results/inspector.json [--rows 200000]
 
-A record of so many rows is made in a temporary folder, with steps of 512, and an answer of 5,000 characters with 200 claims.
-The record is opened as a new process does, without its index and with it; the rest is timed in a browser, chromium on the path,
-by two servers: to the first one the record is new. A run is opened by the click on *Runs*, which opens the newest, and its last
-step is sorted once all rows are read: in the seconds before, reading them and sorting share the processor.
+A record of so many rows is made in a temporary folder, with steps of 512, and an answer of 5,000
+characters with 200 claims. The record is opened as a new process does, without its index and
+with it; the rest is timed in a browser, chromium on the path, by two servers: to the first one
+the record is new. A run is opened by the click on *Runs*, which opens the newest, and its last
+step is sorted once all rows are read: in the seconds before, reading them and sorting share the
+processor.
 """
 
 from __future__ import annotations
@@ -34,7 +37,10 @@ from workbench.store import append_feedback
 from workbench.types import Claim, Feedback, Response, Verdict
 
 STEP = 512  # rows of a step
-OPENED = "import sys, time; from pathlib import Path; from workbench.runs.rows import read_index; start = time.perf_counter(); "
+OPENED = (
+    "import sys, time; from pathlib import Path; from workbench.runs.rows import read_index; start"
+    " = time.perf_counter(); "
+)
 OPENED += "read_index(Path(sys.argv[1])); print(time.perf_counter() - start)"
 LABELS = ("correct", "wrong", "vague", "hedged_correct", "hedged_wrong")
 
@@ -43,24 +49,49 @@ def long_answer(claims: int = 200, characters: int = 5000) -> Feedback:
     """An answer whose every sentence is a claim, with a verdict on each."""
     width = characters // claims
     sentences = [f"Number {number} stands".ljust(width - 2, "x") + ". " for number in range(claims)]
-    text, spans = "".join(sentences), [(width * number, width * (number + 1) - 1) for number in range(claims)]
+    text, spans = (
+        "".join(sentences),
+        [(width * number, width * (number + 1) - 1) for number in range(claims)],
+    )
     offsets = tuple(match.span() for match in re.finditer(r"\s*\S+", text))
-    response = Response("long/0", worked_example().response.question, text, "long", offsets=offsets, source="words")
+    response = Response(
+        "long/0", worked_example().response.question, text, "long", offsets=offsets, source="words"
+    )
     found = tuple(
         Claim(number, text[start:end], sentence=number, span=(start, end), end=end, coverage=1.0)
         for number, (start, end) in enumerate(spans)
     )
-    verdicts = tuple(Verdict(f"claim:{n}", "fact", LABELS[n % 5], informativeness=1 + n % 5) for n in range(claims))
+    verdicts = tuple(
+        Verdict(f"claim:{n}", "fact", LABELS[n % 5], informativeness=1 + n % 5)
+        for n in range(claims)
+    )
     return Feedback(response, tuple(spans), found, verdicts)
 
 
 def judged_otherwise(row: Feedback) -> list[Feedback]:
-    """The row, and the same with the label of one verdict on its outcome or a fact turned to wrong: methods then disagree."""
+    """The row, and the same with the label of one verdict on its outcome or a fact turned to
+    wrong: methods then disagree.
+    """
     turned = {"outcome": "incorrect", "fact": "wrong"}
-    kinds = ["outcome" if verdict.target == "outcome" else verdict.aspect for verdict in row.verdicts]
-    places = [place for place, kind in enumerate(kinds) if kind in turned and row.verdicts[place].label != turned[kind]]
-    changed = [(place, replace(row.verdicts[place], label=turned[kinds[place]], p=None)) for place in places]
-    return [row, *(replace(row, verdicts=(*row.verdicts[:n], new, *row.verdicts[n + 1 :])) for n, new in changed)]
+    kinds = [
+        "outcome" if verdict.target == "outcome" else verdict.aspect for verdict in row.verdicts
+    ]
+    places = [
+        place
+        for place, kind in enumerate(kinds)
+        if kind in turned and row.verdicts[place].label != turned[kind]
+    ]
+    changed = [
+        (place, replace(row.verdicts[place], label=turned[kinds[place]], p=None))
+        for place in places
+    ]
+    return [
+        row,
+        *(
+            replace(row, verdicts=(*row.verdicts[:n], new, *row.verdicts[n + 1 :]))
+            for n, new in changed
+        ),
+    ]
 
 
 def make(root: Path, count: int) -> Path:
@@ -84,7 +115,11 @@ def make(root: Path, count: int) -> Path:
 
 def opened(path: Path) -> float:
     """The seconds in which a process that knows nothing yet has the record's index."""
-    return float(subprocess.run([sys.executable, "-c", OPENED, str(path)], capture_output=True, text=True, check=True).stdout)
+    return float(
+        subprocess.run(
+            [sys.executable, "-c", OPENED, str(path)], capture_output=True, text=True, check=True
+        ).stdout
+    )
 
 
 def served(root: Path) -> Iterator[str]:
@@ -111,7 +146,9 @@ def timed(page: Any, act: Callable[[], Any], until: str) -> float:
 
 
 def open_runs(page: Any, address: str) -> float:
-    """The seconds from the click on *Runs* to the last step's rows of the newest run, the large one."""
+    """The seconds from the click on *Runs* to the last step's rows of the newest run, the large
+    one.
+    """
     page.goto(address)
     page.wait_for_selector("#inspect-view .tv-t")
     return timed(page, page.get_by_role("tab", name="Runs", exact=True).click, LISTED)
@@ -128,11 +165,19 @@ def interactions(page: Any, address: str) -> dict[str, float]:
     times["until all its rows are read"] = timed(page, lambda: None, WHOLE)
     order = page.get_by_label("Sort by")
     now = "document.querySelector('#runs-view th.tv-now')?.textContent.endsWith('{0}')"
-    times["sort a step of 512 by reward"] = timed(page, lambda: order.select_option("highest"), now.format("↓"))
+    times["sort a step of 512 by reward"] = timed(
+        page, lambda: order.select_option("highest"), now.format("↓")
+    )
     told = "document.querySelector('#runs-view th.tv-now')?.textContent.startsWith('Disagreement')"
-    times["sort it by disagreement, the first time"] = timed(page, lambda: order.select_option("disagreement"), told)
-    times["sort it by reward again"] = timed(page, lambda: order.select_option("lowest"), now.format("↑"))
-    times["sort it by disagreement again"] = timed(page, lambda: order.select_option("disagreement"), told)
+    times["sort it by disagreement, the first time"] = timed(
+        page, lambda: order.select_option("disagreement"), told
+    )
+    times["sort it by reward again"] = timed(
+        page, lambda: order.select_option("lowest"), now.format("↑")
+    )
+    times["sort it by disagreement again"] = timed(
+        page, lambda: order.select_option("disagreement"), told
+    )
     return times
 
 
@@ -168,7 +213,15 @@ def main() -> None:
             times |= browsed(Path(folder), interactions)
     print("\n".join(f"{name:42} {value}" for name, value in times.items()))
     if chosen.results:
-        write_json(chosen.results, {"date": date.today().isoformat(), "cores": os.cpu_count(), "versions": versions(), **times})
+        write_json(
+            chosen.results,
+            {
+                "date": date.today().isoformat(),
+                "cores": os.cpu_count(),
+                "versions": versions(),
+                **times,
+            },
+        )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""How fast a judge behind an endpoint is asked, against a loop of one call at a time and the server's own limit, in one run.
+"""How fast a judge behind an endpoint is asked, against a loop of one call at a time and the
+server's own limit, in one run.
 
     python benchmarks/judge_throughput.py --results benchmarks/results/judge_throughput.json
 
-The work is that of 50 long responses of 19 claims: 50 extractions, 950 verifications, 50 ratings, all different. The server is
-a process of its own that takes 50 ms for a reply and counts its requests; it and the client share the machine. The same is
-sent with httpx instead of aiohttp, for comparison, and once more with the replies in a cache.
+The work is that of 50 long responses of 19 claims: 50 extractions, 950 verifications, 50
+ratings, all different. The server is a process of its own that takes 50 ms for a reply and
+counts its requests; it and the client share the machine. The same is sent with httpx instead of
+aiohttp, for comparison, and once more with the replies in a cache.
 """
 
 import argparse
@@ -35,16 +37,23 @@ def work(responses: int, claims: int, name: str) -> list[Prompt]:
     prompts = []
     for n in range(responses):
         question = f"Tell me about person {n} of {name}."
-        said = [f"Fact {c} about person {n} of {name}: {' '.join(WORDS[(n + c) % 9 :])}." for c in range(claims)]
+        said = [
+            f"Fact {c} about person {n} of {name}: {' '.join(WORDS[(n + c) % 9 :])}."
+            for c in range(claims)
+        ]
         passages = [f"{' '.join(WORDS * 4)} {n} {k}." for k in range(5)]  # 5 of about 80 words
         prompts.append(render("extract", question=question, response=" ".join(said)))
-        prompts += [render("verify", question=question, passages=passages, claims=[claim]) for claim in said]
+        prompts += [
+            render("verify", question=question, passages=passages, claims=[claim]) for claim in said
+        ]
         prompts.append(render("inform", question=question, response=" ".join(said), claims=said))
     return prompts
 
 
 def body(prompt: Prompt) -> bytes:
-    return json.dumps({"model": "m", "messages": [{"role": "user", "content": prompt.text}], "temperature": 0}).encode()
+    return json.dumps(
+        {"model": "m", "messages": [{"role": "user", "content": prompt.text}], "temperature": 0}
+    ).encode()
 
 
 def one_by_one(url: str, prompts: list[Prompt]) -> None:
@@ -68,7 +77,9 @@ def with_httpx(url: str, prompts: list[Prompt], concurrency: int) -> None:
             async def one() -> None:
                 for prompt in waiting:
                     headers = {"Content-Type": "application/json", "X-Workbench-Task": prompt.task}
-                    reply = await client.post(f"{url}/chat/completions", content=body(prompt), headers=headers)
+                    reply = await client.post(
+                        f"{url}/chat/completions", content=body(prompt), headers=headers
+                    )
                     reply.json()["choices"][0]["message"]["content"]
 
             await asyncio.gather(*(one() for _ in range(concurrency)))
@@ -82,7 +93,11 @@ def timed(server: str, run, prompts: list[Prompt]) -> dict:
     began = time.perf_counter()
     run(prompts)
     seconds = time.perf_counter() - began
-    return {"seconds": round(seconds, 3), "prompts": len(prompts), "requests": counted(server) - before}
+    return {
+        "seconds": round(seconds, 3),
+        "prompts": len(prompts),
+        "requests": counted(server) - before,
+    }
 
 
 def counted(server: str) -> int:
@@ -102,7 +117,11 @@ def measure(server: str, settings: argparse.Namespace) -> dict:
         cache = str(Path(folder, "judge.sqlite"))
         storing = timed(server, lambda prompts: judge(prompts, cache), work(*size, "the cache"))
         stored = timed(server, lambda prompts: judge(prompts, cache), work(*size, "the cache"))
-    other = timed(server, lambda prompts: with_httpx(server, prompts, settings.concurrency), work(*size, "httpx"))
+    other = timed(
+        server,
+        lambda prompts: with_httpx(server, prompts, settings.concurrency),
+        work(*size, "httpx"),
+    )
     sample = work(*size, "the loop")[: settings.serial]
     serial = timed(server, lambda prompts: one_by_one(server, prompts), sample)
     calls = rounds[0]["prompts"]
@@ -123,13 +142,22 @@ def measure(server: str, settings: argparse.Namespace) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--responses", type=int, default=50)
     parser.add_argument("--claims", type=int, default=19)
-    parser.add_argument("--delay", type=float, default=0.05, help="seconds that the server takes for a reply")
+    parser.add_argument(
+        "--delay", type=float, default=0.05, help="seconds that the server takes for a reply"
+    )
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3, help="the middle one counts")
-    parser.add_argument("--serial", type=int, default=300, help="prompts for the loop; its time for all is in proportion")
+    parser.add_argument(
+        "--serial",
+        type=int,
+        default=300,
+        help="prompts for the loop; its time for all is in proportion",
+    )
     parser.add_argument("--results", type=Path)
     settings = parser.parse_args()
     command = [sys.executable, "-m", "workbench.judge.scripted", "--delay", str(settings.delay)]
@@ -146,7 +174,10 @@ def main() -> None:
         "command": "python benchmarks/judge_throughput.py",
         "settings": given,
         "cores": os.cpu_count(),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("aiohttp", "httpx")}},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("aiohttp", "httpx")},
+        },
         **found,
     }
     text = json.dumps(results, indent=1)

@@ -1,17 +1,21 @@
-"""What a reward costs (KLCF, arXiv 2509.23765, table 5): three ways of rewarding the same claims, side by side in one run.
+"""What a reward costs (KLCF, arXiv 2509.23765, table 5): three ways of rewarding the same
+claims, side by side in one run.
 
     python benchmarks/klcf_cost.py --results benchmarks/results/klcf_cost.json
 
-FActScore: one call extracts a response's claims; then a search (5 passages of the pages that the answer is about) and a call a
-claim. VeriScore: a call a sentence, with what stands around it; a search (10 passages, of any page) and a call a claim. KLCF:
-training's own path, one call for the claims, one for all items of the checklist, and a truthfulness model, run here, for every
-claim. What nobody could verify is no claim in any of them. The judge is the closed world behind a server on loopback that takes
-30 ms and .05 ms a token (word) of prompt and reply; a search waits 20 ms.
+FActScore: one call extracts a response's claims; then a search (5 passages of the pages that the
+answer is about) and a call a claim. VeriScore: a call a sentence, with what stands around it; a
+search (10 passages, of any page) and a call a claim. KLCF: training's own path, one call for the
+claims, one for all items of the checklist, and a truthfulness model, run here, for every claim.
+What nobody could verify is no claim in any of them. The judge is the closed world behind a
+server on loopback that takes 30 ms and .05 ms a token (word) of prompt and reply; a search waits
+20 ms.
 
-Fifty biographies that the tiny base wrote, and fifty answers of as many claims as the paper's have, made of the world's facts
-with every fifth wrong; one after another (serial), and all together with 100 calls in flight. Every part goes round the ways in
-turns, after a round that does not count, in which replies and passages are remembered: what is timed is delays, client, and the
-model's passes. A run that was stopped goes on with the parts that are missing.
+Fifty biographies that the tiny base wrote, and fifty answers of as many claims as the paper's
+have, made of the world's facts with every fifth wrong; one after another (serial), and all
+together with 100 calls in flight. Every part goes round the ways in turns, after a round that
+does not count, in which replies and passages are remembered: what is timed is delays, client,
+and the model's passes. A run that was stopped goes on with the parts that are missing.
 """
 
 from __future__ import annotations
@@ -52,7 +56,17 @@ from workbench.train.prepare import Prepare  # noqa: E402
 from workbench.train.reward_model import train_reward_model  # noqa: E402
 from workbench.train.scorer import MODEL, Scorer, load_reward_model  # noqa: E402
 from workbench.train.truth import as_read, truth  # noqa: E402
-from workbench.types import Checked, Claims, Cost, Extract, Feedback, Grade, Passage, Response, Verify  # noqa: E402
+from workbench.types import (  # noqa: E402
+    Checked,
+    Claims,
+    Cost,
+    Extract,
+    Feedback,
+    Grade,
+    Passage,
+    Response,
+    Verify,
+)
 from workbench.verify import facts  # noqa: E402
 from workbench.verify.world import world_checklist_items, world_facts  # noqa: E402
 from workbench.world import load_world  # noqa: E402
@@ -65,7 +79,13 @@ IN_FLIGHT = {"serial": 1, "parallel": 100}
 FEW, MANY = 5, 10  # passages of a search: FActScore's, and VeriScore's
 BEFORE, AFTER = 3, 1  # sentences that VeriScore shows around the one that is read
 LONG = 52  # claims of a long answer; the paper's have as many searches
-PARTS = {"own, serial": (50, 1), "own, parallel": (50, 5), "long, serial": (5, 1), "long, parallel": (50, 2)}  # prompts, rounds
+# prompts, rounds
+PARTS = {
+    "own, serial": (50, 1),
+    "own, parallel": (50, 5),
+    "long, serial": (5, 1),
+    "long, parallel": (50, 2),
+}
 PAID = replace(TINY, l_max=None)  # answers that nobody sampled have no tokens to count
 OURS, OTHERS = "KLCF", ("FActScore", "VeriScore")
 
@@ -74,8 +94,13 @@ def remembering(search: Search) -> Search:
     """`search`, which looks for nothing twice."""
     known: dict[tuple[str, int, str | None], list[Passage]] = {}
 
-    def run(queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
-        asked = [(query, k, title) for query, title in zip(queries, titles or [None] * len(queries), strict=True)]
+    def run(
+        queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
+    ) -> list[list[Passage]]:
+        asked = [
+            (query, k, title)
+            for query, title in zip(queries, titles or [None] * len(queries), strict=True)
+        ]
         if new := [one for one in dict.fromkeys(asked) if one not in known]:
             found = search([query for query, _, _ in new], k, titles=[title for _, _, title in new])
             known.update(zip(new, found, strict=True))
@@ -97,7 +122,9 @@ class Tally:
     def searching(self, search: Search, in_flight: int) -> Search:
         """`search` behind its delay, so many queries at a time."""
 
-        def run(queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
+        def run(
+            queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
+        ) -> list[list[Passage]]:
             waiting = iter(queries)
 
             async def wait() -> None:
@@ -127,62 +154,114 @@ class Tally:
         self.claims += sum(len(row.claims) for row in rows)
 
     def told(self, answers: int, in_flight: int) -> dict[str, float]:
-        """Everything an answer; `delays` is the share of the seconds that the delays alone take with all places in use."""
+        """Everything an answer; `delays` is the share of the seconds that the delays alone take
+        with all places in use.
+        """
         cost, seconds = self.cost, sum(self.seconds)
-        delays = cost.calls * DELAY + (cost.tokens_in + cost.tokens_out) * PER_TOKEN + self.searches * SEARCH
-        used = {"seconds": seconds, "calls": cost.calls, "searches": self.searches, "tokens_in": cost.tokens_in,
-                "tokens_out": cost.tokens_out}  # fmt: skip
+        delays = (
+            cost.calls * DELAY
+            + (cost.tokens_in + cost.tokens_out) * PER_TOKEN
+            + self.searches * SEARCH
+        )
+        used = {
+            "seconds": seconds,
+            "calls": cost.calls,
+            "searches": self.searches,
+            "tokens_in": cost.tokens_in,
+            "tokens_out": cost.tokens_out,
+        }
         each = {name: round(value / answers, 4) for name, value in used.items()}
-        return {**each, "delays": round(delays / in_flight / seconds, 4), "passes": round(self.passes / seconds, 4)}
+        return {
+            **each,
+            "delays": round(delays / in_flight / seconds, 4),
+            "passes": round(self.passes / seconds, 4),
+        }
 
 
 def by_sentence(extract: Extract) -> Extract:
-    """A call for each sentence, with what stands around it; the claims are those of the response."""
+    """A call for each sentence, with what stands around it; the claims are those of the
+    response.
+    """
 
     def windows(response: Response) -> list[Response]:
         texts = [response.text[start:end] for start, end in sentences(response.text)]
-        return [replace(response, text=text, question=replace(response.question, text=around(response, texts, n)))
-                for n, text in enumerate(texts)]  # fmt: skip
+        return [
+            replace(
+                response,
+                text=text,
+                question=replace(response.question, text=around(response, texts, n)),
+            )
+            for n, text in enumerate(texts)
+        ]
 
     def around(response: Response, texts: Sequence[str], n: int) -> str:
-        before, after = " ".join(texts[max(0, n - BEFORE) : n]), " ".join(texts[n + 1 : n + 1 + AFTER])
-        return f"{response.question.text}\nIn its answer this stands before the sentence: {before}\nAnd after it: {after}"
+        before, after = (
+            " ".join(texts[max(0, n - BEFORE) : n]),
+            " ".join(texts[n + 1 : n + 1 + AFTER]),
+        )
+        return (
+            f"{response.question.text}\nIn its answer this stands before the sentence:"
+            f" {before}\nAnd after it: {after}"
+        )
 
     def run(responses: Sequence[Response]) -> list[Claims]:
         parts = [windows(response) for response in responses]
         read = iter(extract([window for part in parts for window in part]))
-        return [joined(response, [next(read) for _ in part]) for response, part in zip(responses, parts, strict=True)]
+        return [
+            joined(response, [next(read) for _ in part])
+            for response, part in zip(responses, parts, strict=True)
+        ]
 
     return run
 
 
 def joined(response: Response, read: Sequence[Claims]) -> Claims:
     said = [(number, claim) for number, found in enumerate(read) for claim in found.claims]
-    claims = tuple(replace(claim, id=n, sentence=number, span=None, end=None) for n, (number, claim) in enumerate(said))
+    claims = tuple(
+        replace(claim, id=n, sentence=number, span=None, end=None)
+        for n, (number, claim) in enumerate(said)
+    )
     error = next((found.error for found in read if found.error), None)
-    return Claims(sentences(response.text), claims, error=error, cost=sum((found.cost for found in read), Cost()))
+    return Claims(
+        sentences(response.text),
+        claims,
+        error=error,
+        cost=sum((found.cost for found in read), Cost()),
+    )
 
 
 def untitled(verify: Verify) -> Verify:
     """Evidence from any page."""
-    return lambda batch: verify([(replace(one, question=replace(one.question, title="")), read) for one, read in batch])
+    return lambda batch: verify(
+        [(replace(one, question=replace(one.question, title="")), read) for one, read in batch]
+    )
 
 
-def ways(url: str, search: Search, scorer: Scorer, in_flight: int) -> dict[str, tuple[Grade, Tally]]:
+def ways(
+    url: str, search: Search, scorer: Scorer, in_flight: int
+) -> dict[str, tuple[Grade, Tally]]:
     """The three rewards; those by facts are KLCF's own baseline, GRPO on FActScore."""
     judge = endpoint(url, "world", concurrency=in_flight, retries=0, reasks=0)
     checks, few, many, ours = judge_checks(judge), Tally(), Tally(), Tally()
 
     def grade(config: Any, extract: Extract, **verify: Verify) -> Grade:
-        return METHOD.grader(config, replace(checks, extract=extract, verify={**checks.verify, **verify}))
+        return METHOD.grader(
+            config, replace(checks, extract=extract, verify={**checks.verify, **verify})
+        )
 
     def against(tally: Tally, k: int) -> Verify:
         return facts(judge, tally.searching(search, in_flight), k, informativeness=False)
 
-    by_facts, by_model = replace(PAID, w_check=0.0, judged_by="fact"), replace(PAID, judged_by="truth")
+    by_facts, by_model = (
+        replace(PAID, w_check=0.0, judged_by="fact"),
+        replace(PAID, judged_by="truth"),
+    )
     return {
         "FActScore": (grade(by_facts, checks.extract, fact=against(few, FEW)), few),
-        "VeriScore": (grade(by_facts, by_sentence(checks.extract), fact=untitled(against(many, MANY))), many),
+        "VeriScore": (
+            grade(by_facts, by_sentence(checks.extract), fact=untitled(against(many, MANY))),
+            many,
+        ),
         OURS: (grade(by_model, checks.extract, truth=ours.passing(truth(scorer))), ours),
     }
 
@@ -190,23 +269,35 @@ def ways(url: str, search: Search, scorer: Scorer, in_flight: int) -> dict[str, 
 def own_answers(place: Bench, world: World, count: int) -> list[Response]:
     """What the tiny base writes about people who have a page."""
     pages = {page.title for page in world.pages}
-    asked = [question for question in place.questions("rl", ["biography"]) if question.title in pages][:count]
-    listed = [replace(question, checklist=world_checklist_items(world, question)) for question in asked]
-    return generate(place.load("base"), listed, max_new_tokens=TINY.grpo.max_new_tokens, temperature=1.0, seed=0)
+    asked = [
+        question for question in place.questions("rl", ["biography"]) if question.title in pages
+    ][:count]
+    listed = [
+        replace(question, checklist=world_checklist_items(world, question)) for question in asked
+    ]
+    return generate(
+        place.load("base"), listed, max_new_tokens=TINY.grpo.max_new_tokens, temperature=1.0, seed=0
+    )
 
 
 def long_answer(world: World, response: Response, claims: int) -> Response:
-    """To the same question, so many facts about the person and whatever belongs to them, every fifth of them wrong."""
+    """To the same question, so many facts about the person and whatever belongs to them, every
+    fifth of them wrong.
+    """
     told = related(world, response.question.title)[:claims]
     rng = random.Random(response.question.id)
-    said = [stated_plainly(fact if n % 5 else mistaken(world, fact, rng)) for n, fact in enumerate(told)]
+    said = [
+        stated_plainly(fact if n % 5 else mistaken(world, fact, rng)) for n, fact in enumerate(told)
+    ]
     asked = replace(response.question, title=";".join(dict.fromkeys(fact.subject for fact in told)))
     items = world_checklist_items(world, asked)[: Prepare().items]
     return Response(f"{response.id}/long", replace(asked, checklist=items), " ".join(said))
 
 
 def related(world: World, person: str) -> list[Fact]:
-    """Facts of the person, then of all that these name or that name one of the same, and so on; of what has a page."""
+    """Facts of the person, then of all that these name or that name one of the same, and so on;
+    of what has a page.
+    """
     naming: dict[str, list[str]] = {}
     for fact in world.facts:
         naming.setdefault(fact.object, []).append(fact.subject)
@@ -220,19 +311,27 @@ def related(world: World, person: str) -> list[Fact]:
 
 
 def mistaken(world: World, fact: Fact, rng: random.Random) -> Fact:
-    others = [other for other in world.facts if other.relation == fact.relation and other.object != fact.object]
+    others = [
+        other
+        for other in world.facts
+        if other.relation == fact.relation and other.object != fact.object
+    ]
     return replace(fact, forms=rng.choice(others).forms)
 
 
 def truth_model(place: Bench, responses: Sequence[Response], folder: Path) -> Scorer:
-    """One of training's own making, of a single step: what it has learnt changes nothing of its cost."""
+    """One of training's own making, of a single step: what it has learnt changes nothing of its
+    cost.
+    """
     rows = [as_read(one.question, one.text[:40], float(n % 2)) for n, one in enumerate(responses)]
     config = replace(TINY.truth_model, steps=1, epochs=None)
     train_reward_model(config, rows, place.path("base"), folder, seed=0)
     return load_reward_model(folder / MODEL)
 
 
-def measure(graders: Mapping[str, tuple[Grade, Tally]], units: Sequence[Sequence[Response]], rounds: int) -> None:
+def measure(
+    graders: Mapping[str, tuple[Grade, Tally]], units: Sequence[Sequence[Response]], rounds: int
+) -> None:
     """Every unit is rewarded in all ways in turns, as often as there are rounds."""
     for _ in range(rounds):
         for unit in units:
@@ -241,36 +340,55 @@ def measure(graders: Mapping[str, tuple[Grade, Tally]], units: Sequence[Sequence
 
 
 def summary(tallies: Mapping[str, Tally], answers: int, in_flight: int) -> dict[str, Any]:
-    """What each way took, and how many times ours the others did, with 95 % intervals over what was timed."""
+    """What each way took, and how many times ours the others did, with 95 % intervals over what
+    was timed.
+    """
     ours = tallies[OURS]
-    turns = [(f"{n:06}", {name: (tallies[name].seconds[n], own) for name in OTHERS}) for n, own in enumerate(ours.seconds)]
+    turns = [
+        (f"{n:06}", {name: (tallies[name].seconds[n], own) for name in OTHERS})
+        for n, own in enumerate(ours.seconds)
+    ]
     ratios = intervals(collect(turns, OTHERS), Ranked((), (), (), ()), resamples=2000, seed=0)
     bare = sum(ours.seconds) - ours.passes
     return {
         "claims": round(ours.claims / answers, 2),
         "ways": {name: tally.told(answers, in_flight) for name, tally in tallies.items()},
         "ratios": {name: ratios[name] for name in OTHERS},
-        "ratios_without_passes": {name: round(sum(tallies[name].seconds) / bare, 3) for name in OTHERS},
+        "ratios_without_passes": {
+            name: round(sum(tallies[name].seconds) / bare, 3) for name in OTHERS
+        },
     }
 
 
 def same_claims(graded: Mapping[str, Sequence[Feedback]]) -> None:
     said = [[[claim.text for claim in row.claims] for row in rows] for rows in graded.values()]
     assert all(claims == said[0] for claims in said), "the ways reward different claims"
-    failed = [row.rewards[METHOD.name].error for rows in graded.values() for row in rows if row.rewards[METHOD.name].error]
+    failed = [
+        row.rewards[METHOD.name].error
+        for rows in graded.values()
+        for row in rows
+        if row.rewards[METHOD.name].error
+    ]
     assert not failed, failed[0]
 
 
 def agreement(world: World, rows: Sequence[Feedback]) -> float:
     """The share of claims that evidence gives the label that the world itself gives them."""
     exact = world_facts(world)([(row.response, Claims(row.sentences, row.claims)) for row in rows])
-    pairs = [(row.verdict(one.target, "fact"), one) for row, checked in zip(rows, exact, strict=True)
-             for one in checked.verdicts if one.aspect == "fact"]  # fmt: skip
+    pairs = [
+        (row.verdict(one.target, "fact"), one)
+        for row, checked in zip(rows, exact, strict=True)
+        for one in checked.verdicts
+        if one.aspect == "fact"
+    ]
     return sum(own is not None and own.label == one.label for own, one in pairs) / len(pairs)
 
 
 def part(
-    name: str, answers: Sequence[Response], rounds: int, make: Callable[[int], dict[str, tuple[Grade, Tally]]]
+    name: str,
+    answers: Sequence[Response],
+    rounds: int,
+    make: Callable[[int], dict[str, tuple[Grade, Tally]]],
 ) -> dict[str, Any]:
     """One part: a round that does not count and is looked at, then those that do."""
     in_flight = IN_FLIGHT[name.split(", ")[1]]
@@ -278,27 +396,48 @@ def part(
     same_claims(graded)
     graders = make(in_flight)
     measure(graders, [[one] for one in answers] if in_flight == 1 else [answers], rounds)
-    told = summary({way: tally for way, (_, tally) in graders.items()}, len(answers) * rounds, in_flight)
+    told = summary(
+        {way: tally for way, (_, tally) in graders.items()}, len(answers) * rounds, in_flight
+    )
     agreed = {way: round(agreement(load_world(), graded[way]), 4) for way in OTHERS}
-    return {"prompts": len(answers), "rounds": rounds, **told, "agreement": agreed, "load": os.getloadavg()[0]}
+    return {
+        "prompts": len(answers),
+        "rounds": rounds,
+        **told,
+        "agreement": agreed,
+        "load": os.getloadavg()[0],
+    }
 
 
 def measured(url: str, folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """All parts; those that are not there yet are written as they come."""
     world, place = load_world(), bench("tiny")
-    about = {"threads": given.threads, "cores": os.cpu_count(), "versions": versions(), "world_hash": place.hash,
-             "delays": {"call": DELAY, "token": PER_TOKEN, "search": SEARCH}, "in_flight": IN_FLIGHT}  # fmt: skip
+    about = {
+        "threads": given.threads,
+        "cores": os.cpu_count(),
+        "versions": versions(),
+        "world_hash": place.hash,
+        "delays": {"call": DELAY, "token": PER_TOKEN, "search": SEARCH},
+        "in_flight": IN_FLIGHT,
+    }
     stored = (given.results and read_json(given.results)) or {}
-    goes_on = len(stored.get("parts", PARTS)) < len(PARTS) and all(stored.get(key) == value for key, value in about.items())
+    goes_on = len(stored.get("parts", PARTS)) < len(PARTS) and all(
+        stored.get(key) == value for key, value in about.items()
+    )
     found = stored if goes_on else {"date": date.today().isoformat(), **about, "parts": {}}
     own = own_answers(place, world, 50)
     answers = {"own": own, "long": [long_answer(world, response, LONG) for response in own]}
     build_index(folder / "index", "world")
-    search, scorer = remembering(open_index(folder / "index").search), truth_model(place, own, folder / "truth")
+    search, scorer = (
+        remembering(open_index(folder / "index").search),
+        truth_model(place, own, folder / "truth"),
+    )
     for name, (prompts, rounds) in PARTS.items():
         if name not in found["parts"]:
             asked = answers[name.split(", ")[0]][:prompts]
-            found["parts"][name] = part(name, asked, rounds, lambda in_flight: ways(url, search, scorer, in_flight))
+            found["parts"][name] = part(
+                name, asked, rounds, lambda in_flight: ways(url, search, scorer, in_flight)
+            )
             if given.results:
                 write_json(given.results, found)
     return found
@@ -312,7 +451,8 @@ def show(found: Mapping[str, Any]) -> None:
         for way, ratio in part["ratios"].items():
             bare = part["ratios_without_passes"][way]
             print(
-                f"  {way} / {OURS}: {ratio['value']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}], without passes {bare:.2f}"
+                f"  {way} / {OURS}: {ratio['value']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}],"
+                f" without passes {bare:.2f}"
             )
 
 
@@ -321,14 +461,25 @@ async def serve() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=1, help="of the model's passes; the server has a core of its own")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        help="of the model's passes; the server has a core of its own",
+    )
     parser.add_argument("--results", type=Path)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         return asyncio.run(serve())
-    with use_threads(given.threads), serving(__file__) as url, tempfile.TemporaryDirectory() as folder:
+    with (
+        use_threads(given.threads),
+        serving(__file__) as url,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         show(measured(url, Path(folder), given))
 
 

@@ -1,9 +1,11 @@
-"""What the papers' settings would take here, and what a million prompts would: arithmetic of `workbench plan`, nothing is run.
+"""What the papers' settings would take here, and what a million prompts would: arithmetic of
+`workbench plan`, nothing is run.
 
     python benchmarks/papers.py --results benchmarks/results/papers.json
 
-A setting has what its paper states; what it does not state is ours, or assumed, and is named. Hours are those of this project's
-way (an adapter, one GPU, plain transformers), not of the papers' (all parameters, a server that generates).
+A setting has what its paper states; what it does not state is ours, or assumed, and is named.
+Hours are those of this project's way (an adapter, one GPU, plain transformers), not of the
+papers' (all parameters, a server that generates).
 """
 
 from __future__ import annotations
@@ -27,14 +29,16 @@ from workbench.plan.judging import PER_RESPONSE, asked  # noqa: E402
 from workbench.plan.speed import OF_FLOPS, forward_flops  # noqa: E402
 
 POLICY_GPUS, MILLION = ("a100-80", "h100-80"), 1_000_000
-JUDGE, JUDGE_GPU = "meta-llama/Llama-3.1-70B", "h100-80"  # assumed, for all alike: whose hours are told beside the policy's
+# assumed, for all alike: whose hours are told beside the policy's
+JUDGE, JUDGE_GPU = "meta-llama/Llama-3.1-70B", "h100-80"
 BOX, DAY = 8, 24  # GPUs of a machine, and the hours in which all is to be done
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A paper's training. `part` is what trains the policy, `prompts` and `group` are of a step, `new` is how long a response
-    is taken to be, `asked` how many prompts there are in all, `questions` those of the stages before."""
+    """A paper's training. `part` is what trains the policy, `prompts` and `group` are of a step,
+    `new` is how long a response is taken to be, `asked` how many prompts there are in all,
+    `questions` those of the stages before."""
 
     name: str
     method: str
@@ -56,12 +60,22 @@ class Setting:
         """The plan of it, or of so many prompts in place of its own."""
         path = f"{self.method}.{self.part}"
         steps = math.ceil((count or self.asked) / self.prompts)
-        changed = {"steps": steps, "prompts_per_step": self.prompts, "group_size": self.group, "max_new_tokens": self.new}
+        changed = {
+            "steps": steps,
+            "prompts_per_step": self.prompts,
+            "group_size": self.group,
+            "max_new_tokens": self.new,
+        }
         settings = [*(f"{path}.{name}={value}" for name, value in changed.items()), *self.more]
         return plan(
-            self.method, policy=self.policy, gpu=gpu, overrides=settings, prompt_tokens=self.prompt_tokens, claims=self.claims,
+            self.method,
+            policy=self.policy,
+            gpu=gpu,
+            overrides=settings,
+            prompt_tokens=self.prompt_tokens,
+            claims=self.claims,
             questions=count or self.questions or self.asked,
-        )  # fmt: skip
+        )
 
 
 SEVEN = "Qwen/Qwen2.5-7B"
@@ -108,48 +122,80 @@ SETTINGS = (
 
 
 def measured(setting: Setting, count: int | None = None) -> dict[str, Any]:
-    """What it takes: rollouts, tokens, the judge's requests and tokens, GPU-hours, and machines for a day of it all."""
+    """What it takes: rollouts, tokens, the judge's requests and tokens, GPU-hours, and machines
+    for a day of it all.
+    """
     plans = {gpu: setting.plan(gpu, count) for gpu in POLICY_GPUS}
     one = plans[POLICY_GPUS[0]]
     judged, rollouts = one["judging"]["per_run"], one["steps"] * one["rows_per_step"]
     hours, judge = {gpu: found["hours"] for gpu, found in plans.items()}, judge_hours(judged)
     return {
-        "setting": setting.name, "prompts": count or setting.asked, "rollouts": rollouts, "generated": rollouts * setting.new,
-        "learnt": one["steps"] * one["tokens_per_step"], **judged, "hours": hours, "judge_hours": judge,
-        "machines": math.ceil((hours[JUDGE_GPU] + judge) / (BOX * DAY)), "held": held(plans[JUDGE_GPU]),
-    }  # fmt: skip
+        "setting": setting.name,
+        "prompts": count or setting.asked,
+        "rollouts": rollouts,
+        "generated": rollouts * setting.new,
+        "learnt": one["steps"] * one["tokens_per_step"],
+        **judged,
+        "hours": hours,
+        "judge_hours": judge,
+        "machines": math.ceil((hours[JUDGE_GPU] + judge) / (BOX * DAY)),
+        "held": held(plans[JUDGE_GPU]),
+    }
 
 
 def held(found: Mapping[str, Any]) -> str:
-    """Whether one GPU holds all phases. How much an evaluation computes at once no setting changes."""
-    over = {phase["part"] for phase in found["phases"] if phase["total"] > found["gpu"]["memory"] * GIB}
+    """Whether one GPU holds all phases. How much an evaluation computes at once no setting
+    changes.
+    """
+    over = {
+        phase["part"] for phase in found["phases"] if phase["total"] > found["gpu"]["memory"] * GIB
+    }
     return "no" if over - {""} else "but for evaluations" if over else "yes"
 
 
 def judge_hours(judged: Mapping[str, int]) -> float:
-    """GPU-hours of the judge's passes over what it reads and writes, at the share of the GPU's speed that learning is taken to
-    have: as many prompts at once as make memory no matter."""
+    """GPU-hours of the judge's passes over what it reads and writes, at the share of the GPU's
+    speed that learning is taken to have: as many prompts at once as make memory no matter."""
     tokens = judged["tokens_in"] + judged["tokens_out"]
-    each = forward_flops(shape_of(JUDGE), round(tokens / judged["requests"])) if judged["requests"] else 0.0
+    each = (
+        forward_flops(shape_of(JUDGE), round(tokens / judged["requests"]))
+        if judged["requests"]
+        else 0.0
+    )
     return round(tokens * each / (OF_FLOPS * GPUS[JUDGE_GPU].flops) / 3600, 2)
 
 
 def found() -> dict[str, Any]:
     rows = [measured(one) for one in SETTINGS]
     scaled = [{**measured(one, MILLION), "setting": f"{one.name}, 1M prompts"} for one in SETTINGS]
-    given = [{name: getattr(one, name) for name in ("name", "stated", "assumed", "reported")} for one in SETTINGS]
-    assumed = {"judge": JUDGE, "judge_gpu": JUDGE_GPU, "box": BOX, "day": DAY, "counts": plan("rlfh")["judging"]["assumed"]}
+    given = [
+        {name: getattr(one, name) for name in ("name", "stated", "assumed", "reported")}
+        for one in SETTINGS
+    ]
+    assumed = {
+        "judge": JUDGE,
+        "judge_gpu": JUDGE_GPU,
+        "box": BOX,
+        "day": DAY,
+        "counts": plan("rlfh")["judging"]["assumed"],
+    }
     return {"assumed": assumed, "settings": given, "rows": [*rows, *scaled], "beside": beside()}
 
 
 def beside() -> dict[str, dict[str, Any]]:
-    """A response of so many claims as KLCF's table 5 has searches, judged as there, beside the tokens that the paper counts."""
+    """A response of so many claims as KLCF's table 5 has searches, judged as there, beside the
+    tokens that the paper counts.
+    """
     ways = {"FActScore": ("fact",), "KLCF": ("truth", "checklist")}
     claims = round(float(PAPER["serial"]["FActScore"][2]))
     return {
-        way: {"claims": claims, **asked(checks, claims * PER_RESPONSE, claims).told(), "paper": PAPER["serial"][way][3:]}
+        way: {
+            "claims": claims,
+            **asked(checks, claims * PER_RESPONSE, claims).told(),
+            "paper": PAPER["serial"][way][3:],
+        }
         for way, checks in ways.items()
-    }  # fmt: skip
+    }
 
 
 COUNTS = ("rollouts", "generated", "learnt", "requests", "tokens_in", "tokens_out")
@@ -160,23 +206,34 @@ HEAD = ["", "rollouts", "tokens sampled", "through the learner", "judge: request
 def table(found: Mapping[str, Any]) -> str:
     """The table of counts, what each setting is, and what is assumed."""
     rows = [
-        [row["setting"], *(short(row[name]) for name in COUNTS), *(short(row["hours"][gpu]) for gpu in POLICY_GPUS),
-         short(row["judge_hours"]), str(row["machines"]), row["held"]]
+        [
+            row["setting"],
+            *(short(row[name]) for name in COUNTS),
+            *(short(row["hours"][gpu]) for gpu in POLICY_GPUS),
+            short(row["judge_hours"]),
+            str(row["machines"]),
+            row["held"],
+        ]
         for row in found["rows"]
-    ]  # fmt: skip
-    given = [[one["name"], one["stated"], one["assumed"], one["reported"]] for one in found["settings"]]
+    ]
+    given = [
+        [one["name"], one["stated"], one["assumed"], one["reported"]] for one in found["settings"]
+    ]
     head, judge = ["", "the paper states", "assumed here", "the paper reports"], found["assumed"]
     about = (
-        f"The judge's hours are the least that the passes of {judge['judge'].rpartition('/')[2]} take, whoever judged in the "
-        f"paper; a machine has {judge['box']} H100,\nand as many do policy and judge together in {judge['day']} hours. Of "
-        f"judging is *{judge['counts']}*."
+        f"The judge's hours are the least that the passes of {judge['judge'].rpartition('/')[2]}"
+        f" take, whoever judged in the paper; a machine has {judge['box']} H100,\nand as many do"
+        f" policy and judge together in {judge['day']} hours. Of judging is *{judge['counts']}*."
     )
     near = " ".join(
-        f"{way}'s way: {one['tokens_in']:,} tokens in and {one['tokens_out']:,} out; the paper counts {int(one['paper'][0]):,} "
-        f"and {int(one['paper'][1]):,}."
+        f"{way}'s way: {one['tokens_in']:,} tokens in and {one['tokens_out']:,} out; the paper"
+        f" counts {int(one['paper'][0]):,} and {int(one['paper'][1]):,}."
         for way, one in found["beside"].items()
     )
-    checked = f"Beside KLCF's table 5, a response of {found['beside']['KLCF']['claims']} claims judged in\n{near}"
+    checked = (
+        f"Beside KLCF's table 5, a response of {found['beside']['KLCF']['claims']} claims judged"
+        f" in\n{near}"
+    )
     return "\n\n".join([_markdown(HEAD, rows), about, checked, _markdown(head, given)])
 
 
@@ -189,11 +246,15 @@ def short(value: float) -> str:
 
 
 def _markdown(columns: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows])
+    return "\n".join(
+        "| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows]
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     result = found()

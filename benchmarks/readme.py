@@ -1,4 +1,5 @@
-"""Write the tables of README.md and of docs/ from the stored results, between `<!-- NAME -->` and `<!-- end -->`.
+"""Write the tables of README.md and of docs/ from the stored results, between `<!-- NAME -->`
+and `<!-- end -->`.
 
 python benchmarks/readme.py            # write
 python benchmarks/readme.py --check    # exit 1 if they do not say what the results say
@@ -20,7 +21,10 @@ from benchmarks import human_labels as labelled  # noqa: E402
 from benchmarks.human.altered import HELD, NEW  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("measured", "numbers", "findings", "scaling")))
+PAGES = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("measured", "numbers", "findings", "scaling")),
+)
 NOT_RUN = "*Not run yet.*"
 WAYS, BEFORE = ("as it is", "and without a deciding window"), "without rules, all windows pooled"
 RULES, BARE = ("as it is", "without rules"), "without rules"
@@ -40,7 +44,9 @@ RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
 
 def markdown(columns: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows])
+    return "\n".join(
+        "| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows]
+    )
 
 
 def cell(rate: dict) -> str:
@@ -55,18 +61,21 @@ def truthrl(found: dict) -> str:
         for mode in ("greedy", "sampled")
     ]
     paired = ", ".join(
-        f"{mode} {value['diff']:+.2f} [{value['low']:+.2f}, {value['high']:+.2f}]" for mode, value in difference.items()
+        f"{mode} {value['diff']:+.2f} [{value['low']:+.2f}, {value['high']:+.2f}]"
+        for mode, value in difference.items()
     )
     tiers = {mode: reports["ternary"][mode]["by_tier"] for mode in ("greedy", "sampled")}
     greedy = tiers["greedy"]
     return (
         markdown(["policy", "decoding", *RATES], rows)
-        + f"\n\nTernary minus binary, truthfulness, paired over seeds and questions: {paired}. The ternary policy abstains on "
-        f"{greedy['unknown']['abstention']['value']:.0%} of the\nquestions about unknown people and still answers "
-        f"{greedy['known']['accuracy']['value']:.0%} of those about known ones (greedy; "
-        f"{tiers['sampled']['known']['accuracy']['value']:.0%} sampled). It goes\n{found['share_of_oracle']['ternary']:.2f} of "
-        f"the way from the start to an oracle that abstains exactly where the start is wrong; the price is paid on\n"
-        f"half-known facts, where it abstains on {greedy['half']['abstention']['value']:.0%}."
+        + f"\n\nTernary minus binary, truthfulness, paired over seeds and questions: {paired}. The"
+        f" ternary policy abstains on {greedy['unknown']['abstention']['value']:.0%} of"
+        " the\nquestions about unknown people and still answers"
+        f" {greedy['known']['accuracy']['value']:.0%} of those about known ones (greedy;"
+        f" {tiers['sampled']['known']['accuracy']['value']:.0%} sampled). It"
+        f" goes\n{found['share_of_oracle']['ternary']:.2f} of the way from the start to an oracle"
+        " that abstains exactly where the start is wrong; the price is paid on\nhalf-known"
+        f" facts, where it abstains on {greedy['half']['abstention']['value']:.0%}."
     )
 
 
@@ -75,29 +84,50 @@ def human_labels(found: dict) -> str:
 
 
 def verdicts(found: dict) -> str:
-    """When a verdict of the local verifier may be trusted, by the half that was kept aside, in a few lines."""
+    """When a verdict of the local verifier may be trusted, by the half that was kept aside, in a
+    few lines.
+    """
     if "agreement" not in found:
         return NOT_RUN
     rows = [
         [f"{said} ({evidence})", str(by[WAYS[0]]["n"]), *(share(by[way]) for way in WAYS)]
         for evidence in found["agreement"][WAYS[0]]
-        for said, title in {"*correct*": "correct", "anything else, as *not supported*": "rest"}.items()
+        for said, title in {
+            "*correct*": "correct",
+            "anything else, as *not supported*": "rest",
+        }.items()
         for by in [{way: found["agreement"][way][evidence][title] for way in WAYS}]
     ]
-    altered = [altered_row(kind, halves.get(HELD, halves["kept aside"])) for kind, halves in found["altered"].items()]
-    right = {way: sum(one["kept aside"]["both"] for one in found["verdicts_halves"][way].values()) for way in RULES}
-    left_out = sum(one["kept aside"]["left_out"] for one in found["verdicts_halves"][WAYS[0]].values())
-    head = ["a supported claim, altered in", "claims", "altered, called *correct*", BARE, "as it was, called *correct*", BARE]
+    altered = [
+        altered_row(kind, halves.get(HELD, halves["kept aside"]))
+        for kind, halves in found["altered"].items()
+    ]
+    right = {
+        way: sum(one["kept aside"]["both"] for one in found["verdicts_halves"][way].values())
+        for way in RULES
+    }
+    left_out = sum(
+        one["kept aside"]["left_out"] for one in found["verdicts_halves"][WAYS[0]].values()
+    )
+    head = [
+        "a supported claim, altered in",
+        "claims",
+        "altered, called *correct*",
+        BARE,
+        "as it was, called *correct*",
+        BARE,
+    ]
     return (
-        f"{markdown(['verdict', 'claims', 'people agree', BEFORE], rows)}\n\n"
-        f"{markdown(head, altered)}\n\n"
-        "With Wilson's 95 % intervals over claims; each counts once, with the share of its verdicts where it has several\n"
-        f"texts. {left_out} pairs whose claim also stands in the other half are left out.\n"
-        f"Of {right[RULES[1]]} right verdicts *correct* the rules took away {right[RULES[1]] - right[RULES[0]]}.\n"
-        "The last two are of claims of our own, in other words than their evidence, by somebody who had not seen the rules:\n"
-        f"there the rules hardly help.{_earlier(found['altered'])} Dates are told apart of opposite events\n"
-        "(opened, closed), of birth and death, and of what one sentence tells of one thing (written in 1914, published in\n"
-        "1921). A name is exchanged for one that mostly stands in the same evidence: that is not seen."
+        f"{markdown(['verdict', 'claims', 'people agree', BEFORE], rows)}\n\n{markdown(head, altered)}\n\nWith"
+        " Wilson's 95 % intervals over claims; each counts once, with the share of its verdicts"
+        f" where it has several\ntexts. {left_out} pairs whose claim also stands in the other half"
+        f" are left out.\nOf {right[RULES[1]]} right verdicts *correct* the rules took away"
+        f" {right[RULES[1]] - right[RULES[0]]}.\nThe last two are of claims of our own, in other"
+        " words than their evidence, by somebody who had not seen the rules:\nthere the rules"
+        f" hardly help.{_earlier(found['altered'])} Dates are told apart of opposite"
+        " events\n(opened, closed), of birth and death, and of what one sentence tells of one"
+        " thing (written in 1914, published in\n1921). A name is exchanged for one that mostly"
+        " stands in the same evidence: that is not seen."
     )
 
 
@@ -106,7 +136,10 @@ def _earlier(altered: dict) -> str:
     told = [one[NEW] for one in altered.values() if NEW in one]
     if not told:
         return ""
-    first, now = [_count(one["first"]) for one in told], [_count(one["altered"][RULES[0]]) for one in told]
+    first, now = (
+        [_count(one["first"]) for one in told],
+        [_count(one["altered"][RULES[0]]) for one in told],
+    )
     several = f"{first[0]} and {first[-1]} of {told[0]['first']['n']} were called correct at first"
     several += f", {now[0]} and {now[-1]} once they were mended"
     return f" Of earlier ones in the evidence's own words\n{several} by these."
@@ -117,13 +150,19 @@ def _count(rate: dict) -> int:
 
 
 def altered_row(kind: str, told: dict) -> list[str]:
-    """How many altered claims, and how many as they stood, are called correct, with and without rules."""
+    """How many altered claims, and how many as they stood, are called correct, with and without
+    rules.
+    """
     cells = [share(told[which][way]) for which in ("altered", "whole") for way in RULES]
     return [NAMED.get(kind, kind), str(told["altered"][RULES[0]]["n"]), *cells]
 
 
 def share(rate: dict) -> str:
-    return "–" if rate["value"] is None else f"{rate['value']:.0%} [{rate['low']:.0%}, {rate['high']:.0%}]"
+    return (
+        "–"
+        if rate["value"] is None
+        else f"{rate['value']:.0%} [{rate['low']:.0%}, {rate['high']:.0%}]"
+    )
 
 
 def claims(found: dict) -> str:
@@ -131,55 +170,89 @@ def claims(found: dict) -> str:
     all_, read = found["claims"]["rules"]["F1 ≥ 0.6"], found["faithful"]
     again, chat, pages = (_first(read[name]) for name in ("chat, again", "chat", "encyclopaedia"))
     return (
-        "Claims by rules, without a model, were read by hand, on text that nobody had looked at while the rules were made.\n"
-        f"What the text does not say are, of {read['chat, again']['responses']} answers in the style of chat models, {again}.\n"
-        f"Before a last mending it was {chat} of {read['chat']['responses']} such answers,\n"
-        f"and {pages} of {read['encyclopaedia']['responses']} paragraphs of Wikipedia.\n"
-        f"They find {all_['recall']['value']:.2f} of what people wrote down as claims of biographies, at a precision of\n"
-        f"{all_['precision']['value']:.2f} ([measured](docs/measured.md), [what to expect](docs/numbers.md#claims-by-rules))."
+        "Claims by rules, without a model, were read by hand, on text that nobody had looked at"
+        " while the rules were made.\nWhat the text does not say are, of"
+        f" {read['chat, again']['responses']} answers in the style of chat models, {again}.\nBefore"
+        f" a last mending it was {chat} of {read['chat']['responses']} such answers,\nand {pages}"
+        f" of {read['encyclopaedia']['responses']} paragraphs of Wikipedia.\nThey find"
+        f" {all_['recall']['value']:.2f} of what people wrote down as claims of biographies, at a"
+        f" precision of\n{all_['precision']['value']:.2f} ([measured](docs/measured.md), [what to"
+        " expect](docs/numbers.md#claims-by-rules))."
     )
 
 
 def _first(read: dict) -> str:
     first = read["first"]
-    share = f"{first['value']:.0%} [{first['low']:.0%}, {first['high']:.0%}] of {first['claims']} claims"
-    return share if not read["before"]["claims"] else f"{share} ({read['before']['value']:.0%} by the rules before)"
+    share = (
+        f"{first['value']:.0%} [{first['low']:.0%}, {first['high']:.0%}] of {first['claims']}"
+        " claims"
+    )
+    return (
+        share
+        if not read["before"]["claims"]
+        else f"{share} ({read['before']['value']:.0%} by the rules before)"
+    )
 
 
 def outcomes(found: dict) -> str:
-    """What rules accept of chat-style answers and of EfficientQA's, on both halves; what asking a judge in doubt takes."""
+    """What rules accept of chat-style answers and of EfficientQA's, on both halves; what asking
+    a judge in doubt takes.
+    """
     halves, all_ = found["matching_halves"], found["matching"]["workbench"]["accepted"]
-    chat, qa = ({half: one[name] for half, one in halves.items()} for name in ("chat", "EfficientQA"))
+    chat, qa = (
+        {half: one[name] for half, one in halves.items()} for name in ("chat", "EfficientQA")
+    )
     rates = [
         ["chat style: right ones accepted", *(share(one["recall"]) for one in chat.values()), "–"],
-        ["chat style: right, of those accepted", *(share(one["precision"]) for one in chat.values()), "–"],
+        [
+            "chat style: right, of those accepted",
+            *(share(one["precision"]) for one in chat.values()),
+            "–",
+        ],
         *(
-            [f"EfficientQA: accepted of {said}", *(share(one["accepted"][said]) for one in qa.values()), share(all_[said])]
+            [
+                f"EfficientQA: accepted of {said}",
+                *(share(one["accepted"][said]) for one in qa.values()),
+                share(all_[said]),
+            ]
             for said in ("definitely correct", "possibly correct", "definitely incorrect")
         ),
     ]
-    right = [[p, says, *(of(one["kept aside"]["right by p"].get(p)) for one in (chat, qa))] for p, says in SAYS.items()]
+    right = [
+        [p, says, *(of(one["kept aside"]["right by p"].get(p)) for one in (chat, qa))]
+        for p, says in SAYS.items()
+    ]
     asked = [
-        [f"{name}, `p` {band}", f"{one['calls']['value'] * 100:.0f}", of(one["asked of the right ones refused"])]
+        [
+            f"{name}, `p` {band}",
+            f"{one['calls']['value'] * 100:.0f}",
+            of(one["asked of the right ones refused"]),
+        ]
         for name, some in (("chat style", chat), ("EfficientQA", qa))
         for band, one in some["kept aside"]["asking"].items()
     ]
     return (
         markdown(["", *halves, "both"], rates)
-        + "\n\n`p` of a rule's outcome says how sure it is; below are the answers that are right, of those kept aside:\n\n"
+        + "\n\n`p` of a rule's outcome says how sure it is; below are the answers that are right,"
+        " of those kept aside:\n\n"
         + markdown(["`p`", "the answer", "chat style", "EfficientQA"], right)
-        + "\n\nWhat asking a judge in doubt takes, and how many of the right answers refused by rules it sees (kept aside):\n\n"
+        + "\n\nWhat asking a judge in doubt takes, and how many of the right answers refused by"
+        " rules it sees (kept aside):\n\n"
         + markdown(["asked where", "calls per 100", "of the right ones refused"], asked)
     )
 
 
 def of(rate: dict | None) -> str:
-    return "–" if not rate or not rate["n"] else f"{round(rate['value'] * rate['n'])} of {rate['n']}"
+    return (
+        "–" if not rate or not rate["n"] else f"{round(rate['value'] * rate['n'])} of {rate['n']}"
+    )
 
 
 def findings(found: dict) -> str:
     about = f"Test split, policy `{found['policy_hash']}`, {found['date']}.\n\n"
-    return about + markdown(["", "result", "statement", "contrast", "effect [95 %]"], findings_tables.statements(found))
+    return about + markdown(
+        ["", "result", "statement", "contrast", "effect [95 %]"], findings_tables.statements(found)
+    )
 
 
 def arms(method: str, found: dict) -> str:
@@ -187,13 +260,15 @@ def arms(method: str, found: dict) -> str:
 
 
 def costs(found: dict) -> str:
-    shares = ", ".join(f"{part['ways']['KLCF']['passes']:.0%} ({name})" for name, part in found["parts"].items())
+    shares = ", ".join(
+        f"{part['ways']['KLCF']['passes']:.0%} ({name})" for name, part in found["parts"].items()
+    )
     agreed = min(share for part in found["parts"].values() for share in part["agreement"].values())
     return (
-        f"{found['date']}, {found['cores']} cores, {found['threads']} thread for the model.\n\n"
-        f"{markdown(*findings_tables.costs(found))}\n\n"
-        f"Of KLCF's seconds its model's passes take {shares}. Evidence gives at least {agreed:.1%} of the claims the label "
-        "that the world gives them."
+        f"{found['date']}, {found['cores']} cores, {found['threads']} thread for the"
+        f" model.\n\n{markdown(*findings_tables.costs(found))}\n\nOf KLCF's seconds its model's"
+        f" passes take {shares}. Evidence gives at least {agreed:.1%} of the claims the label that"
+        " the world gives them."
     )
 
 
@@ -201,8 +276,19 @@ def truth_arms(found: dict) -> str:
     return f"{found['date']}.\n\n{markdown(*findings_tables.truth_arms(found))}"
 
 
-METHODS = ("rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf", "klcf_sweep", "klcf_sft")
-TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {  # a part's name: whose results it shows, and how
+METHODS = (
+    "rlfh",
+    "rlfh_sweep",
+    "knowrl",
+    "knowrl_dose",
+    "knowrl_sweep",
+    "forag",
+    "klcf",
+    "klcf_sweep",
+    "klcf_sft",
+)
+# a part's name: whose results it shows, and how
+TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "truthrl": ("truthrl_tiny", truthrl),
     "human_labels": ("human_labels", human_labels),
     "klcf_cost": ("klcf_cost", costs),
@@ -229,19 +315,28 @@ def rendered(text: str, results: Path = RESULTS) -> str:
 
     def part(match: re.Match) -> str:
         name = match[1]
-        return f"<!-- {name} -->\n{table(name, results)}\n<!-- end -->" if name in TABLES else match[0]
+        return (
+            f"<!-- {name} -->\n{table(name, results)}\n<!-- end -->" if name in TABLES else match[0]
+        )
 
     return re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
     pages = {page: page.read_text() for page in PAGES}
     stale = [page.name for page, text in pages.items() if text != rendered(text)]
     if given.check:
-        sys.exit(f"{' and '.join(stale)} does not say what benchmarks/results say: run benchmarks/readme.py" if stale else 0)
+        sys.exit(
+            f"{' and '.join(stale)} does not say what benchmarks/results say: run"
+            " benchmarks/readme.py"
+            if stale
+            else 0
+        )
     for page, text in pages.items():
         page.write_text(rendered(text))
 

@@ -1,9 +1,11 @@
-"""How long it takes to pay stored rollouts anew by all five methods, placing of the token rewards included.
+"""How long it takes to pay stored rollouts anew by all five methods, placing of the token
+rewards included.
 
     python benchmarks/replay.py --rows 1000 --results benchmarks/results/replay.json
 
-The rows are biographies of the closed world, some statements hedged or vague and some about others, judged exactly and stored
-as a run stores them. No judge is asked and nothing but the rows is used.
+The rows are biographies of the closed world, some statements hedged or vague and some about
+others, judged exactly and stored as a run stores them. No judge is asked and nothing but the
+rows is used.
 """
 
 import argparse
@@ -24,7 +26,13 @@ from workbench.types import Feedback, Response, Verdict
 from workbench.world import load_world
 from workbench.world.render import state
 
-SETTINGS = ("rlfh.granularity=sentence", "rlfh.alpha=2", "klcf.b=2", "knowrl.refusal=-1", "forag.aggregate=min")
+SETTINGS = (
+    "rlfh.granularity=sentence",
+    "rlfh.alpha=2",
+    "klcf.b=2",
+    "knowrl.refusal=-1",
+    "forag.aggregate=min",
+)
 
 
 def rollouts(count: int) -> list[Feedback]:
@@ -38,17 +46,30 @@ def rollouts(count: int) -> list[Feedback]:
         question = questions[number % len(questions)]
         facts = list(world.by[question.title].values()) + rng.sample(world.facts, 4)
         stances = rng.choices(("asserted", "hedged", "vague"), (8, 2, 1), k=len(facts))
-        said = [state(fact, "en", rng, stance=stance) for fact, stance in zip(facts, stances, strict=True)]
+        said = [
+            state(fact, "en", rng, stance=stance)
+            for fact, stance in zip(facts, stances, strict=True)
+        ]
         text = f"<think>{said[0]} {said[-1]}</think><answer>{' '.join(said)}</answer>"
-        responses.append(Response(f"{question.id}/{number}", question, text, offsets=words(text), source="words"))
-    run = grade([checks.verify[name] for name in checks_needed(method_configs(["rlfh", "klcf"]))], {}, checks.extract)
+        responses.append(
+            Response(f"{question.id}/{number}", question, text, offsets=words(text), source="words")
+        )
+    run = grade(
+        [checks.verify[name] for name in checks_needed(method_configs(["rlfh", "klcf"]))],
+        {},
+        checks.extract,
+    )
     # A biography has no gold answer; a verdict as a judge would give it lets all five methods pay.
     outcome = Verdict("outcome", "answer", "correct", by="benchmark")
-    return [Feedback(f.response, f.sentences, f.claims, (*f.verdicts, outcome)) for f in run(responses)]
+    return [
+        Feedback(f.response, f.sentences, f.claims, (*f.verdicts, outcome)) for f in run(responses)
+    ]
 
 
 def measure(count: int) -> dict[str, Any]:
-    """Seconds to read the rows, and to pay all of them by the five methods with other settings than before."""
+    """Seconds to read the rows, and to pay all of them by the five methods with other settings
+    than before.
+    """
     with tempfile.TemporaryDirectory() as folder:
         with Store(folder) as store:
             store.append(rollouts(count))
@@ -69,11 +90,17 @@ def measure(count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 10000])
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
-    found = {"date": date.today().isoformat(), "methods": 5, "runs": [measure(count) for count in given.rows]}
+    found = {
+        "date": date.today().isoformat(),
+        "methods": 5,
+        "runs": [measure(count) for count in given.rows],
+    }
     print(json.dumps(found, indent=1))
     if given.results:
         given.results.parent.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,15 @@
 """Text search of the knowledge store beside bm25s and SQLite FTS5, and how it grows.
 
     python benchmarks/retrieval.py --passages 100000 --results benchmarks/results/retrieval.json
-    python benchmarks/retrieval.py --passages 1000000 --engines workbench --results benchmarks/results/retrieval.json
+    python benchmarks/retrieval.py --passages 1000000 --engines workbench --results
+    benchmarks/results/retrieval.json
 
-The text is synthetic: passages of 100 words drawn from a Zipf–Mandelbrot distribution over 200,000 words, of which the most
-frequent are those of the closed world's pages and documents in their order, and the rest are invented. A query is 12 words in
-a row of one passage; recall@10 is how often that passage is among the first ten. All engines stand in one process and take
-turns, ten queries at a time, so that whatever else the machine does falls on all of them: trust the ratios, not the times.
-A result replaces the one of the same size in the file.
+The text is synthetic: passages of 100 words drawn from a Zipf–Mandelbrot distribution over
+200,000 words, of which the most frequent are those of the closed world's pages and documents in
+their order, and the rest are invented. A query is 12 words in a row of one passage; recall@10 is
+how often that passage is among the first ten. All engines stand in one process and take turns,
+ten queries at a time, so that whatever else the machine does falls on all of them: trust the
+ratios, not the times. A result replaces the one of the same size in the file.
 """
 
 import argparse
@@ -54,9 +56,18 @@ class Engine:
 def vocabulary(seed: int) -> list[str]:
     world = load_world(0)
     texts = [page.text for page in world.pages] + [document.whole for document in world.documents]
-    words = [word for word, _ in Counter(word for text in texts for word in re.findall(r"\w+", text)).most_common()]
+    words = [
+        word
+        for word, _ in Counter(
+            word for text in texts for word in re.findall(r"\w+", text)
+        ).most_common()
+    ]
     rng, known = np.random.default_rng(seed), set(words)
-    syllables = [a + b for a in "b c d f g h j k l m n p r s t v w z br st tr".split() for b in "a e i o u ai or en".split()]
+    syllables = [
+        a + b
+        for a in "b c d f g h j k l m n p r s t v w z br st tr".split()
+        for b in "a e i o u ai or en".split()
+    ]
     while len(words) < VOCABULARY:
         word = "".join(syllables[i] for i in rng.integers(0, len(syllables), rng.integers(2, 5)))
         if word not in known:
@@ -77,7 +88,9 @@ def passages(count: int, seed: int) -> Iterator[str]:
 def draw_queries(corpus: list[str], number: int, seed: int) -> list[tuple[str, str]]:
     """Queries with the id of the passage that each is cut from."""
     rng = np.random.default_rng(seed + 2)
-    drawn = [(int(rng.integers(len(corpus))), int(rng.integers(WORDS - QUERY))) for _ in range(number)]
+    drawn = [
+        (int(rng.integers(len(corpus))), int(rng.integers(WORDS - QUERY))) for _ in range(number)
+    ]
     return [(str(i), " ".join(corpus[i].split()[start : start + QUERY])) for i, start in drawn]
 
 
@@ -96,7 +109,10 @@ def workbench_engine(corpus: list[str], folder: Path) -> Engine:
     index = open_index(folder)
 
     def search(queries: list[str]) -> list[list[str]]:
-        return [[passage.id.partition(":")[0] for passage in found] for found in index.search(queries, K)]
+        return [
+            [passage.id.partition(":")[0] for passage in found]
+            for found in index.search(queries, K)
+        ]
 
     return Engine(search, seconds, megabytes(folder))
 
@@ -108,14 +124,18 @@ def bm25s_engine(corpus: list[str], folder: Path) -> Engine:
     retriever = bm25s.BM25()
 
     def build() -> None:
-        retriever.index(bm25s.tokenize(corpus, stopwords=None, show_progress=False), show_progress=False)
+        retriever.index(
+            bm25s.tokenize(corpus, stopwords=None, show_progress=False), show_progress=False
+        )
         retriever.save(str(folder))
 
     seconds = timed(build)
 
     def search(queries: list[str]) -> list[list[str]]:
         tokens = bm25s.tokenize(queries, stopwords=None, show_progress=False)
-        found = retriever.retrieve(tokens, k=K, show_progress=False, n_threads=1 if len(queries) == 1 else 2)
+        found = retriever.retrieve(
+            tokens, k=K, show_progress=False, n_threads=1 if len(queries) == 1 else 2
+        )
         return [[str(i) for i in row] for row in found.documents.tolist()]
 
     return Engine(search, seconds, megabytes(folder))
@@ -135,7 +155,12 @@ def sqlite_engine(corpus: list[str], folder: Path) -> Engine:
 
     def one(query: str) -> list[str]:
         words = " OR ".join(f'"{word}"' for word in query.split())
-        return [str(i) for (i,) in database.execute(f"SELECT rowid FROM p WHERE p MATCH ? ORDER BY rank LIMIT {K}", (words,))]
+        return [
+            str(i)
+            for (i,) in database.execute(
+                f"SELECT rowid FROM p WHERE p MATCH ? ORDER BY rank LIMIT {K}", (words,)
+            )
+        ]
 
     return Engine(lambda queries: [one(query) for query in queries], seconds, megabytes(folder))
 
@@ -152,7 +177,8 @@ def timed(work: Callable[[], Any]) -> float:
 def measure(engines: dict[str, Engine], queries: list[tuple[str, str]]) -> None:
     """Take turns: each engine answers ten queries one by one, then the same at once."""
     for engine in engines.values():
-        engine.search([query for _, query in queries[:TURN]])  # what is read at first use is not search
+        # what is read at first use is not search
+        engine.search([query for _, query in queries[:TURN]])
     for start in range(0, len(queries), TURN):
         turn = queries[start : start + TURN]
         for engine in engines.values():
@@ -161,7 +187,9 @@ def measure(engines: dict[str, Engine], queries: list[tuple[str, str]]) -> None:
                 found = engine.search([query])[0]
                 engine.seconds.append(time.perf_counter() - begun)
                 engine.found += name in found
-            engine.batches.append(len(turn) / timed(partial(engine.search, [query for _, query in turn])))
+            engine.batches.append(
+                len(turn) / timed(partial(engine.search, [query for _, query in turn]))
+            )
 
 
 def report(engine: Engine) -> dict[str, float]:
@@ -176,8 +204,13 @@ def report(engine: Engine) -> dict[str, float]:
 
 
 def ratios(reports: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """How many times ours each other engine takes (build, size, latency) or gives (queries a second)."""
-    names, ours = ("build_seconds", "megabytes", "p50_ms", "queries_per_second"), reports.get("workbench", {})
+    """How many times ours each other engine takes (build, size, latency) or gives (queries a
+    second).
+    """
+    names, ours = (
+        ("build_seconds", "megabytes", "p50_ms", "queries_per_second"),
+        reports.get("workbench", {}),
+    )
     return {
         other: {name: round(found[name] / ours[name], 2) for name in names}
         for other, found in reports.items()
@@ -186,7 +219,9 @@ def ratios(reports: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
@@ -201,19 +236,32 @@ def main() -> None:
         measure(engines, queries)
     reports = {name: report(engine) for name, engine in engines.items()}
     run = {
-        "passages": given.passages, "queries": len(queries), "seed": given.seed, "date": date.today().isoformat(),
+        "passages": given.passages,
+        "queries": len(queries),
+        "seed": given.seed,
+        "date": date.today().isoformat(),
         "command": shlex.join(["python", "benchmarks/retrieval.py", *sys.argv[1:]]),
-        "machine": f"{os.cpu_count()} cores, shared with other work", "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("lancedb", "bm25s", "numpy")} | {"sqlite": sqlite3.sqlite_version},
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),  # with the corpus as a list
-        "engines": reports, "times_ours": ratios(reports),
-    }  # fmt: skip
+        "machine": f"{os.cpu_count()} cores, shared with other work",
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in ("lancedb", "bm25s", "numpy")}
+        | {"sqlite": sqlite3.sqlite_version},
+        # with the corpus as a list
+        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "engines": reports,
+        "times_ours": ratios(reports),
+    }
     print(json.dumps(run, indent=1))
     if given.results:
         stored = json.loads(given.results.read_text())["runs"] if given.results.exists() else []
-        runs = sorted([*(old for old in stored if old["passages"] != run["passages"]), run], key=lambda old: old["passages"])
+        runs = sorted(
+            [*(old for old in stored if old["passages"] != run["passages"]), run],
+            key=lambda old: old["passages"],
+        )
         given.results.parent.mkdir(parents=True, exist_ok=True)
-        given.results.write_text(json.dumps({"text": "synthetic, see benchmarks/retrieval.py", "runs": runs}, indent=1) + "\n")
+        given.results.write_text(
+            json.dumps({"text": "synthetic, see benchmarks/retrieval.py", "runs": runs}, indent=1)
+            + "\n"
+        )
 
 
 if __name__ == "__main__":

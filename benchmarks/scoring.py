@@ -1,13 +1,16 @@
-"""How fast and how lean `workbench score` is with a judge that takes 50 ms, and how fast a replay is.
+"""How fast and how lean `workbench score` is with a judge that takes 50 ms, and how fast a
+replay is.
 
     python benchmarks/scoring.py --out benchmarks/results/scoring.json
 
-Fifty responses of 19 claims each are scored against a server in a process of its own that replies after 50 ms, 64 calls at
-a time. The server's own limit is requests × 50 ms / 64. The serial loop asks the same prompts of the same server one at a time,
-for the first `--serial` responses, in the same run; its time for all is scaled. All this `--repeats` times; every time
-is listed, with the machine's load and what a client takes that does nothing but send as many requests; "best" is the fastest.
-Memory is the peak of a process that scores 1,000 and 10,000 responses of 2 claims (no delay); the replay pays 10,000 rows from
-labelled claims by all five methods.
+Fifty responses of 19 claims each are scored against a server in a process of its own that
+replies after 50 ms, 64 calls at a time. The server's own limit is requests × 50 ms / 64. The
+serial loop asks the same prompts of the same server one at a time, for the first `--serial`
+responses, in the same run; its time for all is scaled. All this `--repeats` times; every time is
+listed, with the machine's load and what a client takes that does nothing but send as many
+requests; "best" is the fastest. Memory is the peak of a process that scores 1,000 and 10,000
+responses of 2 claims (no delay); the replay pays 10,000 rows from labelled claims by all five
+methods.
 """
 
 from __future__ import annotations
@@ -44,21 +47,38 @@ def counts(url: str) -> dict[str, Any]:
 
 
 def measure(folder: Path, source: Path, *options: str) -> dict[str, Any]:
-    """Score a file in a process of its own: its summary, and the process's seconds, CPU seconds and peak memory."""
-    command = [sys.executable, __file__, "--measure", str(source), str(folder / f"{source.stem}.out.jsonl"), *options]
+    """Score a file in a process of its own: its summary, and the process's seconds, CPU seconds
+    and peak memory.
+    """
+    command = [
+        sys.executable,
+        __file__,
+        "--measure",
+        str(source),
+        str(folder / f"{source.stem}.out.jsonl"),
+        *options,
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def measured(source: str, out: str, method: str, judge: str) -> None:
-    """Time the file twice in this process, the second time as a long job goes on: "first_seconds" also import and compile."""
+    """Time the file twice in this process, the second time as a long job goes on:
+    "first_seconds" also import and compile.
+    """
     from workbench.score import Options, score_file
 
     def options(folder: str) -> Options:
         place = Path(out).parent / folder / Path(out).name
         place.parent.mkdir(exist_ok=True)
-        return Options(Path(source), place, method=method, judge=judge or None, model="m" if judge else None,
-                       concurrency=IN_FLIGHT)  # fmt: skip
+        return Options(
+            Path(source),
+            place,
+            method=method,
+            judge=judge or None,
+            model="m" if judge else None,
+            concurrency=IN_FLIGHT,
+        )
 
     began = time.perf_counter()
     score_file(options("first"))
@@ -72,18 +92,31 @@ def measured(source: str, out: str, method: str, judge: str) -> None:
         "cpu_seconds": round(time.process_time() - cpu, 3),
         "peak_rss_mb": peak_memory(),
     }
-    print(json.dumps({**told, "summary": {name: summary[name] for name in ("rows", "failed", "claims", "cost", "status")}}))
+    print(
+        json.dumps(
+            {
+                **told,
+                "summary": {
+                    name: summary[name] for name in ("rows", "failed", "claims", "cost", "status")
+                },
+            }
+        )
+    )
 
 
 def peak_memory() -> float | None:
-    """Peak resident memory of this process in MB, from Linux; `getrusage` would begin with the parent's."""
+    """Peak resident memory of this process in MB, from Linux; `getrusage` would begin with the
+    parent's.
+    """
     status = Path("/proc/self/status")
     found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text()) if status.exists() else None
     return round(int(found[1]) / 1024, 1) if found else None
 
 
 def serial(url: str, rows: list[dict[str, Any]]) -> tuple[float, int]:
-    """The same checks with a judge that sends one prompt, waits for its reply, and sends the next: seconds and calls."""
+    """The same checks with a judge that sends one prompt, waits for its reply, and sends the
+    next: seconds and calls.
+    """
     from workbench.checks import judge_checks
     from workbench.grade import grade
     from workbench.judge import endpoint
@@ -106,7 +139,9 @@ def serial(url: str, rows: list[dict[str, Any]]) -> tuple[float, int]:
 
 
 async def bare(url: str, requests: int) -> float:
-    """Seconds that the same number of requests take a client that only sends them and reads the bodies."""
+    """Seconds that the same number of requests take a client that only sends them and reads the
+    bodies.
+    """
     import aiohttp
 
     body = {"model": "m", "messages": [{"role": "user", "content": "<claim>x</claim>"}]}
@@ -114,7 +149,9 @@ async def bare(url: str, requests: int) -> float:
 
     async def work(session: Any) -> None:
         for _ in waiting:
-            async with session.post(f"{url}/chat/completions", json=body, headers={"X-Workbench-Task": "verify"}) as answer:
+            async with session.post(
+                f"{url}/chat/completions", json=body, headers={"X-Workbench-Task": "verify"}
+            ) as answer:
                 await answer.read()
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=IN_FLIGHT)) as session:
@@ -138,18 +175,33 @@ def throughput(folder: Path, count: int, sample: int, repeats: int) -> dict[str,
         requests = seen["requests"] // 2  # of either time
         limit = requests * DELAY / IN_FLIGHT
         whole = seconds * count / sample
-        runs.append({
-            "seconds": run["seconds"], "first_seconds": run["first_seconds"],
-            "cpu_seconds": run["cpu_seconds"], "load": round(os.getloadavg()[0], 1),
-            "requests": requests, "unique_prompts": seen["unique"], "peak_in_flight": seen["peak"],
-            "claims": run["summary"]["claims"], "failed": run["summary"]["failed"],
-            "server_limit_seconds": round(limit, 3), "times_the_limit": round(run["seconds"] / limit, 2),
-            "bare_client_seconds": round(floor, 3),
-            "serial_calls": calls, "serial_seconds": round(seconds, 2), "serial_seconds_for_all": round(whole, 1),
-            "times_faster_than_serial": round(whole / run["seconds"], 1),
-        })  # fmt: skip
+        runs.append(
+            {
+                "seconds": run["seconds"],
+                "first_seconds": run["first_seconds"],
+                "cpu_seconds": run["cpu_seconds"],
+                "load": round(os.getloadavg()[0], 1),
+                "requests": requests,
+                "unique_prompts": seen["unique"],
+                "peak_in_flight": seen["peak"],
+                "claims": run["summary"]["claims"],
+                "failed": run["summary"]["failed"],
+                "server_limit_seconds": round(limit, 3),
+                "times_the_limit": round(run["seconds"] / limit, 2),
+                "bare_client_seconds": round(floor, 3),
+                "serial_calls": calls,
+                "serial_seconds": round(seconds, 2),
+                "serial_seconds_for_all": round(whole, 1),
+                "times_faster_than_serial": round(whole / run["seconds"], 1),
+            }
+        )
     best = min(runs, key=lambda one: one["seconds"])
-    settings = {"responses": count, "delay_seconds": DELAY, "in_flight": IN_FLIGHT, "serial_responses": sample}
+    settings = {
+        "responses": count,
+        "delay_seconds": DELAY,
+        "in_flight": IN_FLIGHT,
+        "serial_responses": sample,
+    }
     return {**settings, "best": best, "runs": runs}
 
 
@@ -157,9 +209,20 @@ def memory(folder: Path, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     found = []
     for size in sizes:
         with serving(__file__, "0.0") as url:
-            run = measure(folder, write(folder / f"rows{size}.jsonl", responses(size, 2, thinking=False)), "rlfh", url)
-        found.append({"responses": size, **{name: run[name] for name in ("seconds", "cpu_seconds", "peak_rss_mb")},
-                      "calls": run["summary"]["cost"]["calls"], "failed": run["summary"]["failed"]})  # fmt: skip
+            run = measure(
+                folder,
+                write(folder / f"rows{size}.jsonl", responses(size, 2, thinking=False)),
+                "rlfh",
+                url,
+            )
+        found.append(
+            {
+                "responses": size,
+                **{name: run[name] for name in ("seconds", "cpu_seconds", "peak_rss_mb")},
+                "calls": run["summary"]["cost"]["calls"],
+                "failed": run["summary"]["failed"],
+            }
+        )
     return found
 
 
@@ -169,19 +232,31 @@ def replay(folder: Path, size: int) -> dict[str, Any]:
     for row in responses(size, 6):
         texts = re.findall(r"Fact [^.]+", row["response"])
         claims = [{"text": text, "label": "correct", "informativeness": 4} for text in texts]
-        rows.append({"id": row["id"], "response": row["response"], "claims": claims, "outcome": "correct"})
+        rows.append(
+            {"id": row["id"], "response": row["response"], "claims": claims, "outcome": "correct"}
+        )
     run = measure(folder, write(folder / "replay.jsonl", rows), "all", "")
-    return {"rows": size, "methods": 5, "claims": run["summary"]["claims"],
-            **{name: run[name] for name in ("seconds", "cpu_seconds", "peak_rss_mb")}}  # fmt: skip
+    return {
+        "rows": size,
+        "methods": 5,
+        "claims": run["summary"]["claims"],
+        **{name: run[name] for name in ("seconds", "cpu_seconds", "peak_rss_mb")},
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--responses", type=int, default=50)
-    parser.add_argument("--serial", type=int, default=5, help="responses that the serial loop scores")
+    parser.add_argument(
+        "--serial", type=int, default=5, help="responses that the serial loop scores"
+    )
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=10_000, help="rows of the memory and replay measurements")
+    parser.add_argument(
+        "--rows", type=int, default=10_000, help="rows of the memory and replay measurements"
+    )
     parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -194,9 +269,15 @@ def main() -> None:
         results = {
             "date": datetime.now(UTC).date().isoformat(),
             "command": "python benchmarks/scoring.py --out benchmarks/results/scoring.json",
-            "machine": {"system": platform.system(), "python": platform.python_version(), "cpus": os.cpu_count()},
+            "machine": {
+                "system": platform.system(),
+                "python": platform.python_version(),
+                "cpus": os.cpu_count(),
+            },
             "versions": versions(),
-            "throughput": throughput(folder, arguments.responses, arguments.serial, arguments.repeats),
+            "throughput": throughput(
+                folder, arguments.responses, arguments.serial, arguments.repeats
+            ),
             "replay": replay(folder, arguments.rows),
             "memory": memory(folder, (arguments.rows // 10, arguments.rows)),
         }

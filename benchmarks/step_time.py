@@ -1,12 +1,14 @@
-"""What token-level credit costs: a training step beside one of plain TRL, of other granularity, and by PPO.
+"""What token-level credit costs: a training step beside one of plain TRL, of other granularity,
+and by PPO.
 
     python benchmarks/step_time.py --results benchmarks/results/step_time.json
 
-RLFH's biographies on the tiny bench at a learning rate of 0, so that all steps answer alike. `claims` is GRPO with
-returns-to-go: every other step is read for claims, judged, paid on tokens and recorded, the steps between are paid a constant
-and recorded nowhere, which is TRL's own work. `granularity` pays every other step at statements, the others at the paragraph's
-end. `ppo` is a step of PPO beside one of GRPO with as many rollouts, in turns. `memory` is what the process holds over 200
-steps.
+RLFH's biographies on the tiny bench at a learning rate of 0, so that all steps answer alike.
+`claims` is GRPO with returns-to-go: every other step is read for claims, judged, paid on tokens
+and recorded, the steps between are paid a constant and recorded nowhere, which is TRL's own
+work. `granularity` pays every other step at statements, the others at the paragraph's end. `ppo`
+is a step of PPO beside one of GRPO with as many rollouts, in turns. `memory` is what the process
+holds over 200 steps.
 """
 
 from __future__ import annotations
@@ -38,7 +40,12 @@ from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import Feedback, Grade, Response
 
 RLFH = METHODS["rlfh"]
-STILL: dict[str, Any] = {"learning_rate": 0.0, "prompts_per_step": 16, "group_size": 8, "max_new_tokens": 64}
+STILL: dict[str, Any] = {
+    "learning_rate": 0.0,
+    "prompts_per_step": 16,
+    "group_size": 8,
+    "max_new_tokens": 64,
+}
 MB = 2**20
 
 
@@ -51,7 +58,9 @@ def settings(config: Any, steps: int) -> GRPO:
 
 
 def steps(grade: Grade, count: int, adapter_of: Callable[..., Any]) -> tuple[list[float], Any]:
-    """The seconds of `count` steps, after `WARM` that do not count, and the adapter that saw them."""
+    """The seconds of `count` steps, after `WARM` that do not count, and the adapter that saw
+    them.
+    """
     config = config_of()
     grpo = settings(config, WARM + count + 1)
     tiny = bench("tiny")
@@ -62,14 +71,18 @@ def steps(grade: Grade, count: int, adapter_of: Callable[..., Any]) -> tuple[lis
         with Record(out, RLFH.name, grade, steps=grpo.steps, done=0, max_failed=0.2) as record:
             adapter = adapter_of(grpo, record, questions, trainee)
             make_trainer(grpo, trainee, adapter, out=out, seed=0).train()
-    seconds = [after - before for before, after in zip(adapter.begun, adapter.begun[1:], strict=False)]
+    seconds = [
+        after - before for before, after in zip(adapter.begun, adapter.begun[1:], strict=False)
+    ]
     return seconds[WARM : WARM + count], adapter
 
 
 class Timed(EveryOther):
     """Notes when each step began, and grades them all."""
 
-    def reward(self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any) -> list[float | None]:
+    def reward(
+        self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any
+    ) -> list[float | None]:
         self.graded = True
         return TRLAdapter.reward(self, completion_ids, number, trainer_state)
 
@@ -89,7 +102,9 @@ def claims(rounds: int) -> dict[str, Any]:
 
 def granularity(rounds: int) -> dict[str, Any]:
     checks, calls = bench("tiny").checks, iter(range(10**6))
-    by_statement, by_paragraph = (RLFH.grader(config_of(granularity=name), checks) for name in ("statement", "paragraph"))
+    by_statement, by_paragraph = (
+        RLFH.grader(config_of(granularity=name), checks) for name in ("statement", "paragraph")
+    )
 
     def grade(responses: Sequence[Response]) -> list[Feedback]:
         return (by_paragraph if next(calls) % 2 else by_statement)(responses)
@@ -117,16 +132,25 @@ def alternated(seconds: Sequence[float], names: tuple[str, str]) -> dict[str, An
 def ppo(rounds: int, each: int = 5, turns: int = 3) -> dict[str, Any]:
     """Trainings of a few steps in turns; of each the median of all steps but the first."""
     tiny, config = bench("tiny"), config_of()
-    grade, questions = RLFH.grader(config, tiny.checks), training_questions(config.prompts, tiny, answered=False)
+    grade, questions = (
+        RLFH.grader(config, tiny.checks),
+        training_questions(config.prompts, tiny, answered=False),
+    )
     grpo = settings(config, each + 1)
     by_ppo: PPO = replace(
-        config.ppo, **{**STILL, "learning_rate": 1e-12}, critic_learning_rate=1e-12, steps=each + 1, save_every=10 * each
+        config.ppo,
+        **{**STILL, "learning_rate": 1e-12},
+        critic_learning_rate=1e-12,
+        steps=each + 1,
+        save_every=10 * each,
     )
 
     def run(train: Callable[..., Any], how: Any) -> float:
         with tempfile.TemporaryDirectory() as folder:
             train(how, questions, grade, tiny.path("sft"), Path(folder), method=RLFH.name, seed=0)
-            return median(row["seconds"] for row in list(iter_rows(Path(folder) / "metrics.jsonl"))[1:])
+            return median(
+                row["seconds"] for row in list(iter_rows(Path(folder) / "metrics.jsonl"))[1:]
+            )
 
     small = replace(grpo, learning_rate=1e-12)
     ways = {"ppo_s": lambda: run(train_ppo, by_ppo), "grpo_s": lambda: run(train_grpo, small)}
@@ -146,11 +170,20 @@ def memory(rounds: int, count: int = 200, every: int = 20) -> dict[str, Any]:
 
     tiny, config = bench("tiny"), config_of()
     questions = training_questions(config.prompts, tiny, answered=False)
-    small = replace(settings(config, count), prompts_per_step=4, learning_rate=1e-12, save_every=count)
+    small = replace(
+        settings(config, count), prompts_per_step=4, learning_rate=1e-12, save_every=count
+    )
     with tempfile.TemporaryDirectory() as folder:
-        status = train_grpo(small, questions, grade, tiny.path("sft"), Path(folder), method=RLFH.name, seed=0)
+        status = train_grpo(
+            small, questions, grade, tiny.path("sft"), Path(folder), method=RLFH.name, seed=0
+        )
         assert status == "done", status  # a number of fewer steps would be another
-    return {"steps": count, "every": every, "mb": held, "last_to_third": round(held[-1] / held[2], 3)}
+    return {
+        "steps": count,
+        "every": every,
+        "mb": held,
+        "last_to_third": round(held[-1] / held[2], 3),
+    }
 
 
 def resident() -> float:
@@ -158,22 +191,34 @@ def resident() -> float:
     return round(pages * os.sysconf("SC_PAGE_SIZE") / MB, 1)
 
 
-PARTS: dict[str, Callable[[int], dict[str, Any]]] = {"claims": claims, "granularity": granularity, "ppo": ppo, "memory": memory}
+PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "claims": claims,
+    "granularity": granularity,
+    "ppo": ppo,
+    "memory": memory,
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     about = {"date": date.today().isoformat(), "cores": os.cpu_count(), "threads": given.threads}
-    results = json.loads(given.results.read_text()) if given.results and given.results.exists() else {}
+    results = (
+        json.loads(given.results.read_text()) if given.results and given.results.exists() else {}
+    )
     with use_threads(given.threads):
         for name in given.parts:
             results[name] = {**about, "versions": versions(), **PARTS[name](given.rounds)}
-            print(json.dumps({name: {k: v for k, v in results[name].items() if k != "versions"}}), flush=True)
+            print(
+                json.dumps({name: {k: v for k, v in results[name].items() if k != "versions"}}),
+                flush=True,
+            )
             if given.results:
                 write_json(given.results, results)
 

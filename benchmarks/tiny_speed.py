@@ -1,17 +1,21 @@
-"""How fast the work of the tiny bench is done, part by part, each beside a plain way of doing the same.
+"""How fast the work of the tiny bench is done, part by part, each beside a plain way of doing
+the same.
 
-    python benchmarks/tiny_speed.py --parts generation prompts grading step start --results benchmarks/results/tiny_speed.json
-    python benchmarks/tiny_speed.py --parts demo --than FOLDER --results benchmarks/results/tiny_speed.json
+    python benchmarks/tiny_speed.py --parts generation prompts grading step start --results
+    benchmarks/results/tiny_speed.json
+    python benchmarks/tiny_speed.py --parts demo --than FOLDER --results
+    benchmarks/results/tiny_speed.json
 
-Ways take turns, so that what else the machine does meets all of them; what counts is the ratio. Parts that were not asked for
-keep what the results file has of them.
+Ways take turns, so that what else the machine does meets all of them; what counts is the ratio.
+Parts that were not asked for keep what the results file has of them.
 
-`generation` is tokens per second beside transformers' `generate`; `prompts` is responses per second, forward and back, where
-a pass reads a prompt once for all its responses, beside one that reads it for each. `step` and `grading` train with GRPO at a
-learning rate of 0, TruthRL's settings and new questions in each step: every other step is graded and recorded as in any run,
-the steps between are paid a constant and recorded nowhere, which is TRL's own work. `start` is the time from a fresh process
-to the tiny bench, without and with the world's fingerprint in the cache. `demo` is `workbench demo` from here beside the one
-of another checkout.
+`generation` is tokens per second beside transformers' `generate`; `prompts` is responses per
+second, forward and back, where a pass reads a prompt once for all its responses, beside one that
+reads it for each. `step` and `grading` train with GRPO at a learning rate of 0, TruthRL's
+settings and new questions in each step: every other step is graded and recorded as in any run,
+the steps between are paid a constant and recorded nowhere, which is TRL's own work. `start` is
+the time from a fresh process to the tiny bench, without and with the world's fingerprint in the
+cache. `demo` is `workbench demo` from here beside the one of another checkout.
 """
 
 from __future__ import annotations
@@ -51,7 +55,9 @@ WARM = 2  # steps that are not counted, one of each sort
 BIOGRAPHIES = 100
 
 
-def in_turns(ways: dict[str, Callable[[], float]], rounds: int, warm: int = 1) -> dict[str, list[float]]:
+def in_turns(
+    ways: dict[str, Callable[[], float]], rounds: int, warm: int = 1
+) -> dict[str, list[float]]:
     """What each way returns in each round, after `warm` rounds that do not count."""
     found = [{name: way() for name, way in ways.items()} for _ in range(warm + rounds)][warm:]
     return {name: [one[name] for one in found] for name in ways}
@@ -67,7 +73,9 @@ def compared(found: dict[str, list[float]], digits: int = 0) -> dict[str, Any]:
 
 
 def hf_generate(policy: Policy, prompts: Sequence[list[int]], how: Sampling) -> int:
-    """The plain way: transformers' `generate` on batches of 256, padded on the left. Returns how many tokens it made."""
+    """The plain way: transformers' `generate` on batches of 256, padded on the left. Returns how
+    many tokens it made.
+    """
     ordered, pad = sorted(map(tuple, prompts), key=len, reverse=True), policy.tokenizer.pad_token_id
     return sum(map(len, by_generate(policy.model, pad, ordered, policy.stop_ids, how, 256)))
 
@@ -87,22 +95,32 @@ def generation(rounds: int) -> dict[str, Any]:
 
     def measured(kinds: Sequence[str] | None, **sampling: int | bool) -> dict[str, Any]:
         how, questions = Sampling(**{**sampling, "samples": 1}), tiny.questions("test", kinds)
-        prompts = [ids for ids in prompt_ids(policy.tokenizer, questions) for _ in range(int(sampling.get("samples", 1)))]
-        ways = {"engine": lambda: rate(engine, prompts, how), "hf_generate": lambda: rate(hf_generate, prompts, how)}
+        prompts = [
+            ids
+            for ids in prompt_ids(policy.tokenizer, questions)
+            for _ in range(int(sampling.get("samples", 1)))
+        ]
+        ways = {
+            "engine": lambda: rate(engine, prompts, how),
+            "hf_generate": lambda: rate(hf_generate, prompts, how),
+        }
         return {"prompts": len(prompts), **sampling, **compared(in_turns(ways, rounds))}
 
     return {
         "unit": "tokens per second",
         "questions, greedy": measured(None, max_new_tokens=tiny.max_new_tokens, greedy=True),
         "questions, 4 samples": measured(None, max_new_tokens=tiny.max_new_tokens, samples=4),
-        "biographies, greedy": measured(["biography"], max_new_tokens=tiny.long_new_tokens, greedy=True),
+        "biographies, greedy": measured(
+            ["biography"], max_new_tokens=tiny.long_new_tokens, greedy=True
+        ),
     }
 
 
 class EveryOther(TRLAdapter):
     """Grades and records the odd steps; the even ones are paid a constant.
 
-    `begun` and `paying` are when each step began, and the seconds that it took to pay its responses.
+    `begun` and `paying` are when each step began, and the seconds that it took to pay its
+    responses.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -110,10 +128,16 @@ class EveryOther(TRLAdapter):
         self.begun: list[float] = []
         self.paying: list[float] = []
 
-    def reward(self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any) -> list[float | None]:
+    def reward(
+        self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any
+    ) -> list[float | None]:
         start = time.perf_counter()
         self.graded = trainer_state.global_step % 2 == 0  # it counts the steps that are done
-        paid = super().reward(completion_ids, number, trainer_state) if self.graded else [0.0] * len(number)
+        paid = (
+            super().reward(completion_ids, number, trainer_state)
+            if self.graded
+            else [0.0] * len(number)
+        )
         self.paying.append(time.perf_counter() - start)
         return paid
 
@@ -135,7 +159,9 @@ class EveryOther(TRLAdapter):
             def on_step_begin(self, *_: Any, **__: Any) -> None:
                 begun.append(time.perf_counter())
 
-            def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            def on_log(
+                self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any
+            ) -> None:
                 if reports(state):
                     super().on_log(args, state, control, logs)
 
@@ -144,12 +170,16 @@ class EveryOther(TRLAdapter):
 
 @functools.cache
 def steps(each: int) -> dict[str, list[float]]:
-    """Seconds of the graded steps, of those that were not, and of what paying took in the graded ones."""
+    """Seconds of the graded steps, of those that were not, and of what paying took in the graded
+    ones.
+    """
     tiny = bench("tiny")
     config = TRUTHRL.scales["tiny"]
     count = WARM + 2 * each
     settings = replace(config.grpo, steps=count + 1, learning_rate=0.0, save_every=10 * count)
-    trainee = load_trainee(tiny.path("sft"), lora_r=settings.lora_r, lora_alpha=settings.lora_alpha, seed=0)
+    trainee = load_trainee(
+        tiny.path("sft"), lora_r=settings.lora_r, lora_alpha=settings.lora_alpha, seed=0
+    )
     grade = TRUTHRL.grader(config, tiny.checks)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
@@ -157,7 +187,9 @@ def steps(each: int) -> dict[str, list[float]]:
             questions = training_questions(config.prompts, tiny)
             adapter = EveryOther(record, questions, trainee.tokenizer, settings.group_size)
             make_trainer(settings, trainee, adapter, out=out, seed=0).train()
-    seconds = [after - before for before, after in zip(adapter.begun, adapter.begun[1:], strict=False)]
+    seconds = [
+        after - before for before, after in zip(adapter.begun, adapter.begun[1:], strict=False)
+    ]
     assert len(seconds) == count, (len(seconds), count)  # the last step, which saves, is left out
     paying = adapter.paying[WARM:count:2]
     return {"graded": seconds[WARM::2], "constant": seconds[WARM + 1 :: 2], "paying": paying}
@@ -167,25 +199,40 @@ def step(rounds: int) -> dict[str, Any]:
     """A training step with grading and recording, against one without."""
     found = steps(2 * rounds)
     graded, constant = median(found["graded"]), median(found["constant"])
-    return {"graded_s": graded, "constant_s": constant, "ratio": graded / constant, "seconds": found}
+    return {
+        "graded_s": graded,
+        "constant_s": constant,
+        "ratio": graded / constant,
+        "seconds": found,
+    }
 
 
 def grading(rounds: int) -> dict[str, Any]:
-    """What grading and storing a response takes: in those training steps, and of biographies read for claims."""
+    """What grading and storing a response takes: in those training steps, and of biographies
+    read for claims.
+    """
     found, responses = steps(2 * rounds), batches(TRUTHRL.scales["tiny"].grpo)[0]
     paying = median(found["paying"])
     shares = [part / whole for part, whole in zip(found["paying"], found["graded"], strict=True)]
-    return {"ms_per_response": 1000 * paying / responses, "share_of_step": median(shares), "ms_per_biography": _biographies()}
+    return {
+        "ms_per_response": 1000 * paying / responses,
+        "share_of_step": median(shares),
+        "ms_per_biography": _biographies(),
+    }
 
 
 def _biographies() -> dict[str, float]:
     """Milliseconds a biography by each method that asks for claims, two samples a question."""
     tiny = bench("tiny")
     questions = tiny.questions("rl", ["biography"])[:BIOGRAPHIES]
-    responses = generate(tiny.load("sft"), questions, max_new_tokens=tiny.long_new_tokens, samples=2)
+    responses = generate(
+        tiny.load("sft"), questions, max_new_tokens=tiny.long_new_tokens, samples=2
+    )
     took = {}
     for method in METHODS.values():
-        if method.name == TRUTHRL.name or not set(method.checks(method.config())) <= set(tiny.checks.verify):
+        if method.name == TRUTHRL.name or not set(method.checks(method.config())) <= set(
+            tiny.checks.verify
+        ):
             continue
         grade = method.grader(method.config(), tiny.checks)
         start = time.perf_counter()
@@ -195,9 +242,13 @@ def _biographies() -> dict[str, float]:
 
 
 def prompts(rounds: int) -> dict[str, Any]:
-    """A step's responses through the model in training and back, their prompts read once and in every row."""
+    """A step's responses through the model in training and back, their prompts read once and in
+    every row.
+    """
     tiny, config = bench("tiny"), TRUTHRL.scales["tiny"]
-    trainee = load_trainee(tiny.path("sft"), lora_r=config.grpo.lora_r, lora_alpha=config.grpo.lora_alpha, seed=0)
+    trainee = load_trainee(
+        tiny.path("sft"), lora_r=config.grpo.lora_r, lora_alpha=config.grpo.lora_alpha, seed=0
+    )
     questions = training_questions(config.prompts, tiny)[: config.grpo.prompts_per_step]
     sampled = {"samples": config.grpo.group_size, "max_new_tokens": config.grpo.max_new_tokens}
     responses = generate(tiny.load("sft"), questions, **sampled)
@@ -206,14 +257,26 @@ def prompts(rounds: int) -> dict[str, Any]:
 
     def rate(forward: Callable[..., Any]) -> float:
         began = time.perf_counter()
-        logits_BTV = forward(input_ids=ids_BL, attention_mask=attention_BL, logits_to_keep=length + 1, use_cache=False).logits
+        logits_BTV = forward(
+            input_ids=ids_BL,
+            attention_mask=attention_BL,
+            logits_to_keep=length + 1,
+            use_cache=False,
+        ).logits
         logprobs_BTV = logits_BTV[:, :-1].log_softmax(-1)
         (logprobs_BTV.gather(-1, ids_BL[:, -length:, None])[..., 0] * said_BT).sum().backward()
         trainee.model.zero_grad()
         return len(responses) / (time.perf_counter() - began)
 
-    ways = {"once": lambda: rate(prompts_once(trainee.model)), "in_every_row": lambda: rate(trainee.model)}
-    about = {"unit": "responses per second", "questions": len(questions), "responses": len(responses)}
+    ways = {
+        "once": lambda: rate(prompts_once(trainee.model)),
+        "in_every_row": lambda: rate(trainee.model),
+    }
+    about = {
+        "unit": "responses per second",
+        "questions": len(questions),
+        "responses": len(responses),
+    }
     return {**about, **compared(in_turns(ways, rounds))}
 
 
@@ -237,14 +300,20 @@ def start(rounds: int) -> dict[str, Any]:
 def _process(command: Sequence[str], cache: str) -> float:
     begun = time.perf_counter()
     environment = {**os.environ, "XDG_CACHE_HOME": cache}
-    subprocess.run([sys.executable, *command], env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, *command], env=environment, check=True, stdout=subprocess.DEVNULL
+    )
     return time.perf_counter() - begun
 
 
 def demo(rounds: int, than: Path | None = None) -> dict[str, Any]:
-    """Seconds of the demo after installing, from here and from the checkout `than`, if there is one."""
+    """Seconds of the demo after installing, from here and from the checkout `than`, if there is
+    one.
+    """
     folders = {"here": ROOT} | ({} if than is None else {"than": than.resolve()})
-    found = in_turns({name: functools.partial(_demo, folder) for name, folder in folders.items()}, rounds, warm=0)
+    found = in_turns(
+        {name: functools.partial(_demo, folder) for name, folder in folders.items()}, rounds, warm=0
+    )
     return compared(found, digits=1) if than else {"here": median(found["here"])}
 
 
@@ -252,9 +321,13 @@ def _demo(checkout: Path) -> float:
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
         subprocess.run(
-            [sys.executable, "-m", "workbench.cli", "demo", "--out", out], cwd=checkout, check=True,
-            env={**os.environ, "PYTHONPATH": str(checkout)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [sys.executable, "-m", "workbench.cli", "demo", "--out", out],
+            cwd=checkout,
+            check=True,
+            env={**os.environ, "PYTHONPATH": str(checkout)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
     return time.perf_counter() - begun
 
 
@@ -264,16 +337,32 @@ PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["generation", "prompts", "grading", "step", "start"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        choices=PARTS,
+        default=["generation", "prompts", "grading", "step", "start"],
+    )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--than", type=Path, help="another checkout of this repository, for the demo")
+    parser.add_argument(
+        "--than", type=Path, help="another checkout of this repository, for the demo"
+    )
     parser.add_argument("--threads", type=int, default=DEFAULT_THREADS)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     parts = {**PARTS, "demo": functools.partial(demo, than=given.than)}
-    about = {"date": date.today().isoformat(), "cores": os.cpu_count(), "threads": given.threads, "rounds": given.rounds}
-    results = json.loads(given.results.read_text()) if given.results and given.results.exists() else {}
+    about = {
+        "date": date.today().isoformat(),
+        "cores": os.cpu_count(),
+        "threads": given.threads,
+        "rounds": given.rounds,
+    }
+    results = (
+        json.loads(given.results.read_text()) if given.results and given.results.exists() else {}
+    )
     with use_threads(given.threads):
         for name in given.parts:
             results[name] = {**about, "versions": versions(), **parts[name](given.rounds)}

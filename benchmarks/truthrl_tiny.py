@@ -1,10 +1,11 @@
-"""TruthRL on the tiny bench: ternary against binary over several seeds, measured on one split, stored with intervals.
+"""TruthRL on the tiny bench: ternary against binary over several seeds, measured on one split,
+stored with intervals.
 
     python benchmarks/truthrl_tiny.py --split test --seeds 1 2 3 --out runs/truthrl-tiny \\
         --results benchmarks/results/truthrl_tiny.json
 
-`--split validation --set truthrl.learning_rate=…` is how settings are chosen; the test split is only for the final run.
-Runs are kept in `--out` and are not repeated.
+`--split validation --set truthrl.learning_rate=…` is how settings are chosen; the test split is
+only for the final run. Runs are kept in `--out` and are not repeated.
 """
 
 import argparse
@@ -30,18 +31,26 @@ def graded(policy: str, split: str, seed: int) -> dict[str, list[Feedback]]:
     loaded, asked, grade = tiny.load(policy), tiny.questions(split), evaluation_grade(tiny.checks)
     return {
         "greedy": grade(generate(loaded, asked, max_new_tokens=tiny.max_new_tokens, greedy=True)),
-        "sampled": grade(generate(loaded, asked, max_new_tokens=tiny.max_new_tokens, samples=SAMPLES, seed=seed)),
+        "sampled": grade(
+            generate(loaded, asked, max_new_tokens=tiny.max_new_tokens, samples=SAMPLES, seed=seed)
+        ),
     }
 
 
 def pooled(runs: list[dict[str, list[Feedback]]], split: str, label: str, seeds: list[int]) -> dict:
-    """One report over all seeds; the responses of one question, of whatever seed, are resampled together."""
-    both = {mode: [feedback for run in runs for feedback in run[mode]] for mode in ("greedy", "sampled")}
+    """One report over all seeds; the responses of one question, of whatever seed, are resampled
+    together.
+    """
+    both = {
+        mode: [feedback for run in runs for feedback in run[mode]] for mode in ("greedy", "sampled")
+    }
     return report(both["greedy"], both["sampled"], policy=label, split=split, seeds=seeds)
 
 
 def print_rates(label: str, found: dict) -> None:
-    """Accuracy / abstention / hallucination / truthfulness, then accuracy / abstention of each tier."""
+    """Accuracy / abstention / hallucination / truthfulness, then accuracy / abstention of each
+    tier.
+    """
     for mode in ("greedy", "sampled"):
         rates = " / ".join(f"{found[mode][rate]['value']:.3f}" for rate in RATES)
         tiers = [
@@ -52,18 +61,24 @@ def print_rates(label: str, found: dict) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--split", choices=("validation", "test"), default="validation")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--rewards", nargs="+", choices=REWARDS, default=list(REWARDS))
-    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="truthrl.FIELD=VALUE")
+    parser.add_argument(
+        "--set", dest="overrides", action="append", default=[], metavar="truthrl.FIELD=VALUE"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
 
     with use_threads(given.threads):
-        runs: dict[str, list] = {"start": [graded("sft", given.split, seed) for seed in given.seeds]}
+        runs: dict[str, list] = {
+            "start": [graded("sft", given.split, seed) for seed in given.seeds]
+        }
         summaries = []
         for reward in given.rewards:
             runs[reward] = []
@@ -73,29 +88,50 @@ def main() -> None:
                 summaries.append(train("truthrl", "tiny", seed, out, None, given.threads, settings))
                 runs[reward].append(graded(str(out), given.split, seed))
 
-    reports = {label: pooled(found, given.split, label, given.seeds) for label, found in runs.items()}
+    reports = {
+        label: pooled(found, given.split, label, given.seeds) for label, found in runs.items()
+    }
     for label, found in reports.items():
         print_rates(label, found)
     results = {
-        "date": date.today().isoformat(), "split": given.split, "seeds": given.seeds, "threads": given.threads,
-        "overrides": given.overrides, "config": summaries[0]["config"], "world_hash": summaries[0]["world_hash"],
-        "policy_hash": summaries[0]["policy_hash"], "versions": versions(), "reports": reports,
+        "date": date.today().isoformat(),
+        "split": given.split,
+        "seeds": given.seeds,
+        "threads": given.threads,
+        "overrides": given.overrides,
+        "config": summaries[0]["config"],
+        "world_hash": summaries[0]["world_hash"],
+        "policy_hash": summaries[0]["policy_hash"],
+        "versions": versions(),
+        "reports": reports,
         "share_of_oracle": {
-            reward: share_of_oracle(reports["start"]["greedy"], reports[reward]["greedy"]) for reward in given.rewards
+            reward: share_of_oracle(reports["start"]["greedy"], reports[reward]["greedy"])
+            for reward in given.rewards
         },
         "share_of_oracle_by_seed": {
-            reward: [share_of_oracle(report(one["greedy"], [])["greedy"], report(two["greedy"], [])["greedy"])
-                     for one, two in zip(runs["start"], runs[reward], strict=True)]
+            reward: [
+                share_of_oracle(
+                    report(one["greedy"], [])["greedy"], report(two["greedy"], [])["greedy"]
+                )
+                for one, two in zip(runs["start"], runs[reward], strict=True)
+            ]
             for reward in given.rewards
         },
         "seconds_of_a_run": [summary["seconds"] for summary in summaries],
-    }  # fmt: skip
+    }
     if set(given.rewards) == set(REWARDS):
         results["ternary_minus_binary"] = {
-            mode: paired_difference([run[mode] for run in runs["ternary"]], [run[mode] for run in runs["binary"]])
+            mode: paired_difference(
+                [run[mode] for run in runs["ternary"]], [run[mode] for run in runs["binary"]]
+            )
             for mode in ("greedy", "sampled")
         }
-    told = ("share_of_oracle", "share_of_oracle_by_seed", "ternary_minus_binary", "seconds_of_a_run")
+    told = (
+        "share_of_oracle",
+        "share_of_oracle_by_seed",
+        "ternary_minus_binary",
+        "seconds_of_a_run",
+    )
     print(json.dumps({key: results.get(key) for key in told}, indent=1))
     if given.results:
         given.results.parent.mkdir(parents=True, exist_ok=True)

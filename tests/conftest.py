@@ -10,19 +10,24 @@ from pathlib import Path
 
 import pytest
 
-# Read by the libraries when they are first imported, hence at the top; torch itself is not imported here.
+# Read by the libraries when they are first imported, hence at the top; torch itself is not imported
+# here.
 for variable in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE"):
     os.environ[variable] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "2")
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that spin while they wait take the cores of the tests beside them
+# threads that spin while they wait take the cores of the tests beside them
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-# A runner that was itself started in the background ignores Ctrl-C, and so would every process that a test interrupts.
+# A runner that was itself started in the background ignores Ctrl-C, and so would every process that
+# a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first, so that at the end no core waits for another that has begun with one of them."""
+    """Files with slow tests first, so that at the end no core waits for another that has begun
+    with one of them.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
@@ -46,7 +51,9 @@ def slices() -> Path:
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """The command line, called in this process: arguments -> exit code, stdout and stderr without colours."""
+    """The command line, called in this process: arguments -> exit code, stdout and stderr
+    without colours.
+    """
 
     from workbench.cli import main
 

@@ -1,4 +1,6 @@
-"""Advantage estimators: worked by hand, compared with TRL's own arithmetic, and bounded whatever the rewards."""
+"""Advantage estimators: worked by hand, compared with TRL's own arithmetic, and bounded whatever
+the rewards.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ ROOT2 = math.sqrt(2)
 
 
 def row(*rewards: float, values: tuple[float, ...] = ()) -> Rewarded:
-    return Rewarded(len(rewards), rewards, frozenset(t for t, value in enumerate(rewards) if value), values)
+    return Rewarded(
+        len(rewards), rewards, frozenset(t for t, value in enumerate(rewards) if value), values
+    )
 
 
 def valued(*rewards: float) -> Rewarded:
@@ -50,7 +54,10 @@ def one(estimator: Estimator, responses: Sequence[Rewarded]) -> Advantages:
 
 def test_group_is_the_normalised_total() -> None:
     # totals 1 and −1: mean 0, std √2
-    assert one(group, [row(0.25, 0.75), row(0.0, 0.0, -1.0)]) == [(1 / (ROOT2 + 1e-4),) * 2, (-1 / (ROOT2 + 1e-4),) * 3]
+    assert one(group, [row(0.25, 0.75), row(0.0, 0.0, -1.0)]) == [
+        (1 / (ROOT2 + 1e-4),) * 2,
+        (-1 / (ROOT2 + 1e-4),) * 3,
+    ]
 
 
 def test_group_agrees_with_trl() -> None:
@@ -59,9 +66,14 @@ def test_group_agrees_with_trl() -> None:
 
     totals = [1.0, 0.0, -1.0, float("nan"), 1.0, 0.25]
     rewards = torch.tensor(totals, dtype=torch.float64).view(1, -1)
-    expected = ((rewards - rewards.nanmean(dim=1, keepdim=True)) / (nanstd(rewards, dim=1, keepdim=True) + 1e-4)).nan_to_num()
+    expected = (
+        (rewards - rewards.nanmean(dim=1, keepdim=True))
+        / (nanstd(rewards, dim=1, keepdim=True) + 1e-4)
+    ).nan_to_num()
     rows = [Rewarded(1, None) if math.isnan(total) else row(total) for total in totals]
-    assert [tokens[0] for tokens in one(group, rows)] == pytest.approx(expected[0].tolist(), abs=1e-12)
+    assert [tokens[0] for tokens in one(group, rows)] == pytest.approx(
+        expected[0].tolist(), abs=1e-12
+    )
 
 
 def test_process_sums_what_is_still_to_come() -> None:
@@ -73,7 +85,8 @@ def test_process_sums_what_is_still_to_come() -> None:
 
 
 def test_process_gives_a_signal_to_one_refusal_and_one_wrong_answer() -> None:
-    # events: 0 at the end of the refusal, −2 at token 0 and 0 at the end of the answer: mean −2/3, std 2/√3
+    # events: 0 at the end of the refusal, −2 at token 0 and 0 at the end of the answer: mean −2/3,
+    # std 2/√3
     mean, std = -2 / 3, 2 / math.sqrt(3)
     refusal, answer = one(process, [row(0.0), row(-2.0, 0.0)])
     up, down = -mean / (std + 1e-4), (-2 - mean) / (std + 1e-4)
@@ -82,14 +95,20 @@ def test_process_gives_a_signal_to_one_refusal_and_one_wrong_answer() -> None:
 
 
 def test_return_to_go_leaves_a_refusal_at_zero() -> None:
-    """Returns-to-go at the events: −2 (token 0) and −2.5 (token 1): root mean square √((4 + 6.25)/2) = 2.2638."""
+    """Returns-to-go at the events: −2 (token 0) and −2.5 (token 1): root mean square √((4 +
+    6.25)/2) = 2.2638.
+    """
     refusal, answer = one(rtg, [row(0.0, 0.0), row(0.5, -2.5, 0.0)])
     assert refusal == (0.0, 0.0)
-    assert answer == pytest.approx([value / (math.sqrt(5.125) + 1e-4) for value in (-2.0, -2.5, 0.0)])
+    assert answer == pytest.approx(
+        [value / (math.sqrt(5.125) + 1e-4) for value in (-2.0, -2.5, 0.0)]
+    )
 
 
 def test_return_to_go_of_totals_that_hardly_differ() -> None:
-    """−10, −10 and −10.001 over their root mean square of 10.0003: near −1. Over their std of .00058 they were −14,763."""
+    """−10, −10 and −10.001 over their root mean square of 10.0003: near −1. Over their std of
+    .00058 they were −14,763.
+    """
     rms = math.sqrt((100 + 100 + 10.001**2) / 3)
     found = one(rtg, [row(-10.0), row(-10.0), row(-10.001)])
     assert found == [pytest.approx((total / (rms + 1e-4),)) for total in (-10.0, -10.0, -10.001)]
@@ -97,7 +116,9 @@ def test_return_to_go_of_totals_that_hardly_differ() -> None:
 
 
 def test_return_to_go_is_of_the_group_and_whitening_of_the_batch() -> None:
-    """Groups of one with totals 1 and 3: 1/1 and 3/3 by itself; mean 2 and std √2 together, so −1/√2 and 1/√2."""
+    """Groups of one with totals 1 and 3: 1/1 and 3/3 by itself; mean 2 and std √2 together, so
+    −1/√2 and 1/√2.
+    """
     groups = [[row(1.0)], [row(3.0)]]
     assert rtg(groups) == [[pytest.approx((1.0,), abs=1e-3)]] * 2
     assert whiten(groups) == [[pytest.approx((-1 / ROOT2,))], [pytest.approx((1 / ROOT2,))]]
@@ -106,32 +127,49 @@ def test_return_to_go_is_of_the_group_and_whitening_of_the_batch() -> None:
 
 
 def test_the_scale_of_a_batch_by_hand() -> None:
-    """Totals 1, 1.01 | 0, 2 and one that was not scored: each less the mean of its group, over the std of the four."""
+    """Totals 1, 1.01 | 0, 2 and one that was not scored: each less the mean of its group, over
+    the std of the four.
+    """
     groups = [[row(1.0), row(0.5, 0.51)], [row(0.0), FAILED, row(2.0)]]
     mean = 4.01 / 4
     std = math.sqrt(sum((total - mean) ** 2 for total in (1.0, 1.01, 0.0, 2.0)) / 3)
     near, far = batch(groups)
-    assert near == [pytest.approx((-0.005 / (std + 1e-4),)), pytest.approx((0.005 / (std + 1e-4),) * 2)]
-    assert far == [pytest.approx((-1 / (std + 1e-4),)), (0.0, 0.0), pytest.approx((1 / (std + 1e-4),))]
-    assert abs(group(groups)[0][1][0]) > 0.6 > 0.01 > abs(near[1][0])  # by its own std the near group is as loud as the far one
+    assert near == [
+        pytest.approx((-0.005 / (std + 1e-4),)),
+        pytest.approx((0.005 / (std + 1e-4),) * 2),
+    ]
+    assert far == [
+        pytest.approx((-1 / (std + 1e-4),)),
+        (0.0, 0.0),
+        pytest.approx((1 / (std + 1e-4),)),
+    ]
+    # by its own std the near group is as loud as the far one
+    assert abs(group(groups)[0][1][0]) > 0.6 > 0.01 > abs(near[1][0])
 
 
 def test_whitening_by_hand() -> None:
-    """Returns-to-go 2, 0 | −1, −1, −3 | not scored | no token: five tokens with mean −.6 and variance (6.76 + .36 + .16 + .16 +
+    """Returns-to-go 2, 0 | −1, −1, −3 | not scored | no token: five tokens with mean −.6 and
+    variance (6.76 + .36 + .16 + .16 +
     5.76)/4 = 3.3."""
     groups = [[row(2.0, 0.0), row(0.0, 2.0, -3.0)], [FAILED, Rewarded(0, (50.0,), frozenset({0}))]]
-    whitened = [[(value + 0.6) / math.sqrt(3.3) for value in values] for values in ((2.0, 0.0), (-1.0, -1.0, -3.0))]
+    whitened = [
+        [(value + 0.6) / math.sqrt(3.3) for value in values]
+        for values in ((2.0, 0.0), (-1.0, -1.0, -3.0))
+    ]
     first, second = whiten(groups)
     assert first == [pytest.approx(tokens) for tokens in whitened]
     assert second == [(0.0, 0.0), ()]
-    assert whiten([[*groups[0], *groups[1]]]) == [[*first, *second]]  # how the tokens are grouped does not matter
+    # how the tokens are grouped does not matter
+    assert whiten([[*groups[0], *groups[1]]]) == [[*first, *second]]
     tokens = [token for tokens in first for token in tokens]
     assert math.fsum(tokens) == pytest.approx(0.0, abs=1e-9)
     assert math.fsum(token**2 for token in tokens) / 4 == pytest.approx(1.0)
 
 
 def test_totals_that_differ_by_rounding_alone_are_equal() -> None:
-    """.1 + .7 and .4 + .4 differ in the last bit; over that, the tokens of both would be paid thousands."""
+    """.1 + .7 and .4 + .4 differ in the last bit; over that, the tokens of both would be paid
+    thousands.
+    """
     rows = [row(0.1, 0.7), row(0.4, 0.4)]
     assert math.fsum(rows[0].rewards or ()) != math.fsum(rows[1].rewards or ())
     assert one(group, rows) == [pytest.approx((0.0, 0.0), abs=1e-9)] * 2
@@ -175,7 +213,10 @@ def test_what_was_not_scored_leaves_the_baseline(estimator: Estimator) -> None:
     rows = [row(1.0, values=(0.5,)), row(-1.0, values=(0.25,))]
     scored = one(estimator, rows)
     lost = Rewarded(2, None, frozenset({0, 1}), (7.0, 7.0))
-    assert estimator([[rows[0], lost, rows[1]], [lost]]) == [[scored[0], (0.0, 0.0), scored[1]], [(0.0, 0.0)]]
+    assert estimator([[rows[0], lost, rows[1]], [lost]]) == [
+        [scored[0], (0.0, 0.0), scored[1]],
+        [(0.0, 0.0)],
+    ]
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 1e200])
@@ -187,14 +228,34 @@ def test_rewards_and_values_are_finite_numbers(number: float) -> None:
 
 
 # Numbers of every size, and such as hardly differ: by 1e-12, or by what rounding leaves.
-NEAR = st.sampled_from((-10.0, -10.0 - 1e-12, -10.001, 0.1 + 0.7, 0.4 + 0.4, 0.0, 1e-12, -1e-12, 1e-300, 5e-324, 1e30, -1e30))
+NEAR = st.sampled_from(
+    (
+        -10.0,
+        -10.0 - 1e-12,
+        -10.001,
+        0.1 + 0.7,
+        0.4 + 0.4,
+        0.0,
+        1e-12,
+        -1e-12,
+        1e-300,
+        5e-324,
+        1e30,
+        -1e30,
+    )
+)
 NUMBERS = NEAR | st.floats(-1e100, 1e100) | st.floats(-1e-3, 1e-3)
 RESPONSES = st.builds(
     lambda numbers, events, scored: Rewarded(
-        len(numbers), tuple(numbers) if scored else None, frozenset(n for n in events if n < len(numbers)), tuple(numbers)
+        len(numbers),
+        tuple(numbers) if scored else None,
+        frozenset(n for n in events if n < len(numbers)),
+        tuple(numbers),
     ),
-    st.lists(NUMBERS | st.just(0.0), min_size=1, max_size=6), st.frozensets(st.integers(0, 5)), st.integers(0, 5).map(bool),
-) | st.builds(lambda value: Rewarded(0, (value,), frozenset({0})), NUMBERS)  # fmt: skip
+    st.lists(NUMBERS | st.just(0.0), min_size=1, max_size=6),
+    st.frozensets(st.integers(0, 5)),
+    st.integers(0, 5).map(bool),
+) | st.builds(lambda value: Rewarded(0, (value,), frozenset({0})), NUMBERS)
 BATCHES = st.lists(st.lists(RESPONSES, max_size=5), max_size=4)
 
 
@@ -204,11 +265,15 @@ BATCHES = st.lists(st.lists(RESPONSES, max_size=5), max_size=4)
 @hypothesis.example([[valued(1e-12, -1e-12, 1e-12)]])
 @hypothesis.example([[valued(1e30), valued(-1e30, 1e30)], [valued(1e100, 1e100)]])
 @given(BATCHES)
-def test_advantages_are_bounded_by_what_is_normalised_together(groups: list[list[Rewarded]]) -> None:
+def test_advantages_are_bounded_by_what_is_normalised_together(
+    groups: list[list[Rewarded]],
+) -> None:
     """n numbers with mean 0 and std 1, or with root mean square 1, are at most √n each."""
     scored = [[r for r in responses if r.rewards is not None] for responses in groups]
     totals = [len(responses) for responses in scored]
-    ends = [sum(len({*r.paid, len(r.rewards or ()) - 1}) for r in responses) for responses in scored]
+    ends = [
+        sum(len({*r.paid, len(r.rewards or ()) - 1}) for r in responses) for responses in scored
+    ]
     paid = [sum(len(r.paid) for r in responses) for responses in scored]
     tokens = sum(r.length for responses in scored for r in responses)
     most = {
@@ -221,18 +286,26 @@ def test_advantages_are_bounded_by_what_is_normalised_together(groups: list[list
     }
     for name, estimator in ESTIMATORS.items():
         found = estimator(groups)
-        assert [[len(tokens) for tokens in one] for one in found] == [[r.length for r in one] for one in groups]
+        assert [[len(tokens) for tokens in one] for one in found] == [
+            [r.length for r in one] for one in groups
+        ]
         for responses, advantages_, bound in zip(groups, found, most[name], strict=True):
             values = [value for tokens in advantages_ for value in tokens]
-            assert all(math.isfinite(value) and abs(value) <= bound * (1 + 1e-9) for value in values), (name, values, bound)
-            assert all(not any(v) for r, v in zip(responses, advantages_, strict=True) if r.rewards is None)
+            assert all(
+                math.isfinite(value) and abs(value) <= bound * (1 + 1e-9) for value in values
+            ), (name, values, bound)
+            assert all(
+                not any(v) for r, v in zip(responses, advantages_, strict=True) if r.rewards is None
+            )
 
 
 def test_from_stored_rows() -> None:
     question = Question("q", "?")
 
     def feedback(reward: Reward) -> Feedback:
-        return Feedback(Response("r", question, "ab", offsets=((0, 1), (1, 2))), rewards={"rlfh": reward})
+        return Feedback(
+            Response("r", question, "ab", offsets=((0, 1), (1, 2))), rewards={"rlfh": reward}
+        )
 
     up = Reward(2.0, events=(Event("truth", 2.0, 1),), tokens=(2.0, 0.0))
     down = Reward(-2.0, events=(Event("truth", -2.0),), tokens=(0.0, -2.0))
@@ -240,18 +313,31 @@ def test_from_stored_rows() -> None:
     found = advantages([feedback(up), feedback(down), feedback(lost)], "rlfh", process)
     assert found == [*one(process, [row(2.0, 0.0), row(0.0, -2.0)]), (0.0, 0.0)]
     groups = [[feedback(up), feedback(lost)], [feedback(down)]]
-    assert batch_advantages(groups, "rlfh", whiten) == whiten([[row(2.0, 0.0), FAILED], [row(0.0, -2.0)]])
+    assert batch_advantages(groups, "rlfh", whiten) == whiten(
+        [[row(2.0, 0.0), FAILED], [row(0.0, -2.0)]]
+    )
 
 
 @pytest.mark.parametrize("estimator", [group, process, rtg])
 def test_a_response_without_tokens_counts_in_the_baseline(estimator: Estimator) -> None:
-    """An empty completion that is paid −1, as one token would be; it has no token that an advantage could go to."""
+    """An empty completion that is paid −1, as one token would be; it has no token that an
+    advantage could go to.
+    """
 
     def feedback(reward: Reward, *offsets: tuple[int, int]) -> Feedback:
-        response = Response("r", Question("q", "?"), "a" * len(offsets), offsets=offsets, values=(0.0,) * len(offsets))
+        response = Response(
+            "r",
+            Question("q", "?"),
+            "a" * len(offsets),
+            offsets=offsets,
+            values=(0.0,) * len(offsets),
+        )
         return settle_row(Feedback(response), reward)
 
-    down, up = Reward(-1.0, events=(Event("outcome", -1.0),)), Reward(1.0, events=(Event("outcome", 1.0),))
+    down, up = (
+        Reward(-1.0, events=(Event("outcome", -1.0),)),
+        Reward(1.0, events=(Event("outcome", 1.0),)),
+    )
     empty, full = advantages([feedback(down), feedback(up, (0, 1))], "m", estimator)
     assert empty == () and full == one(estimator, [row(-1.0), row(1.0)])[1]
     assert advantages([feedback(down), feedback(up, (0, 1))], "m", gae()) == [(), (1.0,)]

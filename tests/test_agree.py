@@ -19,20 +19,33 @@ LABEL = st.sampled_from(["correct", "vague", "wrong"])
 
 
 def row(name: str, claims: list[tuple[str, str]], **more: Any) -> dict[str, Any]:
-    return {"id": name, "response": "X.", "claims": [{"text": text, "label": label} for text, label in claims], **more}
+    return {
+        "id": name,
+        "response": "X.",
+        "claims": [{"text": text, "label": label} for text, label in claims],
+        **more,
+    }
 
 
 def test_accuracy_kappa_and_scores_by_hand() -> None:
     # 10 claims: both correct 4, both wrong 3, correct→wrong 2, wrong→correct 1.
-    pairs = [("correct", "correct")] * 4 + [("wrong", "wrong")] * 3 + [("correct", "wrong")] * 2 + [("wrong", "correct")]
+    pairs = (
+        [("correct", "correct")] * 4
+        + [("wrong", "wrong")] * 3
+        + [("correct", "wrong")] * 2
+        + [("wrong", "correct")]
+    )
     found = compare(pairs)
     assert (found["n"], found["accuracy"]) == (10, 0.7)
     # chance: correct .6·.5 + wrong .4·.5 = .5; κ = (.7 − .5) / .5
     assert found["kappa"] == pytest.approx(0.4)
     assert found["labels"]["correct"] == {
-        "first": 6, "second": 5, "precision": 0.8, "recall": pytest.approx(2 / 3, abs=1e-6),
+        "first": 6,
+        "second": 5,
+        "precision": 0.8,
+        "recall": pytest.approx(2 / 3, abs=1e-6),
         "f1": pytest.approx(8 / 11, abs=1e-6),
-    }  # fmt: skip
+    }
     assert found["labels"]["wrong"]["precision"] == 0.6
     assert found["labels"]["wrong"]["recall"] == 0.75
     assert {"first": "correct", "second": "wrong", "n": 2} in found["confusion"]
@@ -59,13 +72,21 @@ def test_kappa_is_symmetric_and_at_most_one(pairs: list[tuple[str, str]]) -> Non
 
 def test_claims_are_matched_by_id_then_by_text_and_the_rest_is_counted(tmp_path: Path) -> None:
     first = [
-        row("a", [("Ada paints", "correct"), ("Ada sings", "wrong"), ("Only here", "vague")], outcome="correct"),
+        row(
+            "a",
+            [("Ada paints", "correct"), ("Ada sings", "wrong"), ("Only here", "vague")],
+            outcome="correct",
+        ),
         row("b", [], outcome="uncertain"),
         row("gone", [("x", "correct")]),
     ]
     second = [
         row("b", [], outcome="incorrect"),
-        row("a", [("Ada sings", "vague"), ("  ada PAINTS ", "correct"), ("Only there", "vague")], outcome="correct"),
+        row(
+            "a",
+            [("Ada sings", "vague"), ("  ada PAINTS ", "correct"), ("Only there", "vague")],
+            outcome="correct",
+        ),
         row("new", []),
         {"id": "b", "response": 3},
     ]
@@ -74,21 +95,36 @@ def test_claims_are_matched_by_id_then_by_text_and_the_rest_is_counted(tmp_path:
     assert (found["claims"]["n"], found["claims"]["accuracy"]) == (2, 0.5)
     assert (found["outcomes"]["n"], found["outcomes"]["accuracy"]) == (2, 0.5)
     assert found["excluded"] == {
-        "only_first": 1, "only_second": 1, "unreadable": 1, "other_response": 0, "not_judged": 0, "claims": 2, "outcomes": 0,
-        "items": 0, "reasoning": 0, "verdicts": 0, "duplicates": 0,
-    }  # fmt: skip
+        "only_first": 1,
+        "only_second": 1,
+        "unreadable": 1,
+        "other_response": 0,
+        "not_judged": 0,
+        "claims": 2,
+        "outcomes": 0,
+        "items": 0,
+        "reasoning": 0,
+        "verdicts": 0,
+        "duplicates": 0,
+    }
     assert "items" not in found
 
 
 def test_an_id_that_comes_twice_counts_once(tmp_path: Path) -> None:
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct")]), row("a", [("x", "wrong")])])
     found = agreement(first, write(tmp_path / "b.jsonl", [row("a", [("x", "correct")])]))
-    assert (found["rows"], found["claims"]["accuracy"], found["excluded"]["duplicates"]) == (1, 1.0, 1)
+    assert (found["rows"], found["claims"]["accuracy"], found["excluded"]["duplicates"]) == (
+        1,
+        1.0,
+        1,
+    )
 
 
 def test_the_same_claim_twice_is_matched_twice(tmp_path: Path) -> None:
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("x", "wrong")])])
-    second = write(tmp_path / "b.jsonl", [row("a", [("y", "vague"), ("x", "correct"), ("x", "correct")])])
+    second = write(
+        tmp_path / "b.jsonl", [row("a", [("y", "vague"), ("x", "correct"), ("x", "correct")])]
+    )
     found = agreement(first, second)
     assert found["claims"]["n"] == 2
     assert found["excluded"]["claims"] == 1
@@ -97,18 +133,26 @@ def test_the_same_claim_twice_is_matched_twice(tmp_path: Path) -> None:
 def test_failed_verdicts_are_left_out_and_counted(tmp_path: Path) -> None:
     error = {"stage": "judge", "kind": "timeout", "message": "no reply", "raw": ""}
     failing = {
-        "id": "a", "response": "X.", "claims": [{"text": "x"}, {"text": "y"}], "sentences": [],
+        "id": "a",
+        "response": "X.",
+        "claims": [{"text": "x"}, {"text": "y"}],
+        "sentences": [],
         "verdicts": [
-            {"target": "claim:0", "aspect": "fact", "label": None, "error": error}, {"target": "claim:1", "label": "wrong"},
+            {"target": "claim:0", "aspect": "fact", "label": None, "error": error},
+            {"target": "claim:1", "label": "wrong"},
         ],
-    }  # fmt: skip
+    }
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("y", "wrong")])])
     found = agreement(first, write(tmp_path / "b.jsonl", [failing]))
     assert (found["claims"]["n"], found["excluded"]["verdicts"], found["failed"]) == (1, 1, 1)
     # No verdict at all is no failure, and neither is that there was no gold answer.
-    silent = {**failing, "verdicts": [
-        {"target": "claim:1", "label": "wrong"}, {"target": "outcome", "label": None, "error": {**error, "kind": "no_gold"}},
-    ]}  # fmt: skip
+    silent = {
+        **failing,
+        "verdicts": [
+            {"target": "claim:1", "label": "wrong"},
+            {"target": "outcome", "label": None, "error": {**error, "kind": "no_gold"}},
+        ],
+    }
     found = agreement(first, write(tmp_path / "b.jsonl", [silent]))
     assert (found["claims"]["n"], found["excluded"]["verdicts"], found["failed"]) == (1, 1, 0)
 
@@ -116,10 +160,15 @@ def test_failed_verdicts_are_left_out_and_counted(tmp_path: Path) -> None:
 UNJUDGED = {"schema": 1, "question": "?", "claims": [], "verdicts": [], "sentences": []}
 
 
-def test_rows_with_another_response_are_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_with_another_response_are_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     names = "abcdefgh"
     first = write(tmp_path / "a.jsonl", [row(name, [("x", "correct")]) for name in names])
-    changed = [row(name, [("x", "wrong")], **({} if name in "ab" else {"response": f"{name}."})) for name in names]
+    changed = [
+        row(name, [("x", "wrong")], **({} if name in "ab" else {"response": f"{name}."}))
+        for name in names
+    ]
     changed[1]["response"] = " X. \n"  # white space is no difference
     second = write(tmp_path / "b.jsonl", changed)
     found = agreement(first, second)
@@ -135,31 +184,52 @@ def test_rows_with_another_response_are_left_out_and_named(tmp_path: Path, capsy
 
 
 def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_path: Path) -> None:
-    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct")]), row("b", [("x", "correct")])])
-    second = write(tmp_path / "b.jsonl", [row("a", [("x", "correct")]), {"id": "b", "response": "X.", **UNJUDGED}])
+    first = write(
+        tmp_path / "a.jsonl", [row("a", [("x", "correct")]), row("b", [("x", "correct")])]
+    )
+    second = write(
+        tmp_path / "b.jsonl",
+        [row("a", [("x", "correct")]), {"id": "b", "response": "X.", **UNJUDGED}],
+    )
     found = agreement(first, second)
-    assert (found["rows"], found["excluded"]["not_judged"], found["excluded"]["claims"]) == (1, 1, 0)
+    assert (found["rows"], found["excluded"]["not_judged"], found["excluded"]["claims"]) == (
+        1,
+        1,
+        0,
+    )
     raw = [{"id": name, "question": "?", "response": "X."} for name in "ab"]
     for rows in (raw, [{**one, **UNJUDGED} for one in raw]):
         bare = write(tmp_path / "bare.jsonl", rows)
         for files in ((first, bare), (bare, first)):
-            with pytest.raises(WorkbenchError, match=r"none of its 2 rows is judged; `workbench score --in .*bare\.jsonl"):
+            with pytest.raises(
+                WorkbenchError,
+                match=r"none of its 2 rows is judged; `workbench score --in .*bare\.jsonl",
+            ):
                 agreement(*files)
 
 
 def test_files_about_different_responses_are_refused(tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="no response id in common"):
-        agreement(write(tmp_path / "a.jsonl", [row("a", [])]), write(tmp_path / "b.jsonl", [row("b", [])]))
+        agreement(
+            write(tmp_path / "a.jsonl", [row("a", [])]), write(tmp_path / "b.jsonl", [row("b", [])])
+        )
 
 
-def test_a_file_without_a_row_that_can_be_read_is_refused_with_what_is_wrong(tmp_path: Path) -> None:
+def test_a_file_without_a_row_that_can_be_read_is_refused_with_what_is_wrong(
+    tmp_path: Path,
+) -> None:
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct")])])
     (tmp_path / "empty.jsonl").write_bytes(b"")
     (tmp_path / "latin.jsonl").write_bytes('{"id": "a", "response": "Zoé"}\n'.encode("latin-1") * 2)
-    for name, complaint in (("empty", "it is empty"), ("latin", "none of its 2 rows is a feedback row in UTF-8")):
+    for name, complaint in (
+        ("empty", "it is empty"),
+        ("latin", "none of its 2 rows is a feedback row in UTF-8"),
+    ):
         other = tmp_path / f"{name}.jsonl"
         for files in ((first, other), (other, first)):
-            with pytest.raises(WorkbenchError, match=rf"{name}\.jsonl' has nothing to compare: {complaint}"):
+            with pytest.raises(
+                WorkbenchError, match=rf"{name}\.jsonl' has nothing to compare: {complaint}"
+            ):
                 agreement(*files)
 
 
@@ -187,6 +257,8 @@ def test_outcomes_of_one_file_alone_are_no_claims_and_a_run_may_be_named_by_its_
         main(["agree", str(tmp_path / "a"), str(tmp_path / "b")])
     out = capsys.readouterr().out
     assert exit.value.code == 0, out
-    assert "left out: 1 outcomes only in one file · 1 verdicts on reasoning only in one file\n" in out
+    assert (
+        "left out: 1 outcomes only in one file · 1 verdicts on reasoning only in one file\n" in out
+    )
     excluded = agreement(tmp_path / "a" / "rollouts.jsonl", tmp_path / "b")["excluded"]
     assert (excluded["claims"], excluded["outcomes"], excluded["reasoning"]) == (0, 1, 1)

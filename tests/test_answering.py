@@ -1,4 +1,6 @@
-"""Answers with their sources: what each sentence rests on and how well it is supported, and all that may go wrong."""
+"""Answers with their sources: what each sentence rests on and how well it is supported, and all
+that may go wrong.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,16 @@ from workbench.knowledge.index import CARD
 from workbench.llm_judge import LLMJudge
 from workbench.policy import load_policy
 from workbench.recipes.forag_stages import PLAN
-from workbench.types import CLAIM_LABELS, TWO_FACETS, Claim, Claims, Passage, Question, Response, WorkbenchError
+from workbench.types import (
+    CLAIM_LABELS,
+    TWO_FACETS,
+    Claim,
+    Claims,
+    Passage,
+    Question,
+    Response,
+    WorkbenchError,
+)
 from workbench.world import load_world
 from workbench.world.schema import OUTLINE
 
@@ -45,7 +56,11 @@ KEYS = {"question", "structure", "outline", "sentences", "passages"}
 ESCAPES = "\x1b[31mred\x1b]0;title\x07\x9b1m\x00\u202e"
 HTML = "<img src=x onerror=alert(1)>"
 PAGES = [
-    {"id": "tower", "title": "Eiffel Tower", "text": "The Eiffel Tower stands in Paris. It was completed in March 1889."},
+    {
+        "id": "tower",
+        "title": "Eiffel Tower",
+        "text": "The Eiffel Tower stands in Paris. It was completed in March 1889.",
+    },
     {"id": "bridge", "title": "Tower Bridge", "text": "Tower Bridge crosses the Thames in London."},
 ]
 TOWER = "Where does the Eiffel Tower stand?"
@@ -64,60 +79,105 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def writes(policy: Policy, text: str, ends: bool = True) -> Callable[[], Policy]:
-    """The policy, whose engine writes this text whatever it is asked, and goes on where it does not end."""
-    ids = policy.tokenizer(text, add_special_tokens=False)["input_ids"] + ([policy.stop_ids[0]] if ends else [])
-    return lambda: replace(policy, complete=lambda prompts, stop_ids, how: [(ids, ()) for _ in prompts])
+    """The policy, whose engine writes this text whatever it is asked, and goes on where it does
+    not end.
+    """
+    ids = policy.tokenizer(text, add_special_tokens=False)["input_ids"] + (
+        [policy.stop_ids[0]] if ends else []
+    )
+    return lambda: replace(
+        policy, complete=lambda prompts, stop_ids, how: [(ids, ()) for _ in prompts]
+    )
 
 
-def answered(policy: Policy, text: str, sources: Sources | None = None, asked: str = ASKED.text, **options: Any) -> Answer:
+def answered(
+    policy: Policy,
+    text: str,
+    sources: Sources | None = None,
+    asked: str = ASKED.text,
+    **options: Any,
+) -> Answer:
     return answer_from(sources or closed_world(), asked, writes(policy, text, **options), SMALL)
 
 
 def facts(person: str) -> tuple[str, str]:
     """A true sentence and a false one about what a person does."""
     job = WORLD.by[person]["profession"].object
-    other = next(fact.object for fact in WORLD.facts if fact.relation == "profession" and fact.object != job)
+    other = next(
+        fact.object for fact in WORLD.facts if fact.relation == "profession" and fact.object != job
+    )
     return f"{person} is a {job}.", f"{person} is a {other}."
 
 
 def number_of(answer: Answer, text: str) -> int:
     """The number of the passage with these words in it."""
-    return next(number for number, passage in enumerate(answer.passages, start=1) if text in passage.text)
+    return next(
+        number for number, passage in enumerate(answer.passages, start=1) if text in passage.text
+    )
 
 
 @pytest.mark.slow
-def test_the_tiny_policy_plans_an_answer_from_the_worlds_own_pages(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tiny_policy_plans_an_answer_from_the_worlds_own_pages(
+    cli: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, out, err = cli("answer", ASKED.text, "--policy", SMALL, "--json")
     result = json.loads(out)
     assert code == 0 and set(result) >= KEYS and not err
-    assert result["structure"] in STRUCTURES and [FIRST in result["outline"][0], SECOND in result["outline"][1]] == [True, True]
+    assert result["structure"] in STRUCTURES and [
+        FIRST in result["outline"][0],
+        SECOND in result["outline"][1],
+    ] == [True, True]
     assert {FIRST, SECOND} <= {passage["title"] for passage in result["passages"]}
     scores = [passage["score"] for passage in result["passages"]]
     assert scores == sorted(scores, reverse=True) and len(scores) == 3
     shown = {passage["id"]: passage["text"] for passage in result["passages"]}
-    assert len(result["sentences"]) >= 2 and "correct" in {sentence["label"] for sentence in result["sentences"]}
+    assert len(result["sentences"]) >= 2 and "correct" in {
+        sentence["label"] for sentence in result["sentences"]
+    }
     for sentence in result["sentences"]:
-        assert set(sentence) >= {"text", "passages", "label", "p"} and set(sentence["passages"]) <= shown.keys()
-        assert sentence["label"] in CLAIM_LABELS and (sentence["p"] == 1.0) == (sentence["label"] == "correct")
+        assert (
+            set(sentence) >= {"text", "passages", "label", "p"}
+            and set(sentence["passages"]) <= shown.keys()
+        )
+        assert sentence["label"] in CLAIM_LABELS and (sentence["p"] == 1.0) == (
+            sentence["label"] == "correct"
+        )
         assert sentence["text"] in result["text"] and sentence["cited"]
 
     _print(result)
     out = capsys.readouterr().out
-    assert all(text in out for text in (f"plan: {result['structure']}", "support, by world", "sources", "[1]"))
+    assert all(
+        text in out
+        for text in (f"plan: {result['structure']}", "support, by world", "sources", "[1]")
+    )
 
 
 def test_a_sentence_rests_on_what_it_cites_and_is_judged_by_all_passages(small: Policy) -> None:
-    true, false = facts(FIRST)[0], f"{SECOND} was born in the year {int(WORLD.by[SECOND]['birth_year'].object) - 1}."
+    true, false = (
+        facts(FIRST)[0],
+        f"{SECOND} was born in the year {int(WORLD.by[SECOND]['birth_year'].object) - 1}.",
+    )
     plan = f"[Structure] comparison [Outline] 1. {FIRST} [2] 2. {SECOND} [3] [Answer]"
-    result = answered(small, f"{plan} {true} {false} I do not know. {true[:-1]} [1]. {true} [3] [2] {true}")
+    result = answered(
+        small, f"{plan} {true} {false} I do not know. {true[:-1]} [1]. {true} [3] [2] {true}"
+    )
     ids = [passage.id for passage in result.passages]
     by_point, wrong, silent, by_itself, behind, last = result.sentences
     assert (result.structure, result.outline) == ("comparison", (f"{FIRST} [2]", f"{SECOND} [3]"))
-    assert (by_point.label, by_point.p, by_point.passages, by_point.cited) == ("correct", 1.0, (ids[1],), (2,))
+    assert (by_point.label, by_point.p, by_point.passages, by_point.cited) == (
+        "correct",
+        1.0,
+        (ids[1],),
+        (2,),
+    )
     assert by_point.found == (ids[number_of(result, true.split()[-1]) - 1],)
     assert (wrong.label, wrong.p, wrong.passages, wrong.found) == ("wrong", 0.0, (ids[2],), ())
     assert (silent.label, silent.p, silent.passages, silent.error) == (None, None, (), None)
-    assert (by_itself.text, by_itself.label, by_itself.passages) == (f"{true[:-1]} [1].", "correct", (ids[0],))
+    assert (by_itself.text, by_itself.label, by_itself.passages) == (
+        f"{true[:-1]} [1].",
+        "correct",
+        (ids[0],),
+    )
     assert (behind.text, behind.cited, behind.passages) == (true, (3, 2), (ids[2], ids[1]))
     assert (last.text, last.cited) == (true, (2,))
     assert result.failed == 0 and result.judge == "world" and result.notes == ()
@@ -129,11 +189,15 @@ def test_a_sentence_is_as_good_as_its_worst_claim(small: Policy) -> None:
     assert [(one.label, one.p) for one in result.sentences] == [("wrong", 0.0)]
 
 
-def test_an_answer_without_a_plan_is_shown_as_it_is_and_rests_on_where_it_was_found(small: Policy) -> None:
+def test_an_answer_without_a_plan_is_shown_as_it_is_and_rests_on_where_it_was_found(
+    small: Policy,
+) -> None:
     true, _ = facts(FIRST)
     result = answered(small, f" {true}")
     assert (result.structure, result.outline, result.text) == (None, (), true)
-    assert [one.passages for one in result.sentences] == [(result.passages[number_of(result, true.split()[-1]) - 1].id,)]
+    assert [one.passages for one in result.sentences] == [
+        (result.passages[number_of(result, true.split()[-1]) - 1].id,)
+    ]
     assert result.sentences[0].cited == () and "has no plan" in result.notes[0]
 
 
@@ -145,9 +209,13 @@ def test_a_second_answer_is_no_plan(small: Policy) -> None:
     assert [one.text for one in result.sentences] == [true, again]
 
 
-def test_a_citation_of_a_passage_that_was_not_given_is_told_and_leads_nowhere(small: Policy) -> None:
+def test_a_citation_of_a_passage_that_was_not_given_is_told_and_leads_nowhere(
+    small: Policy,
+) -> None:
     true, _ = facts(FIRST)
-    result = answered(small, f"[Structure] parallel [Outline] 1. {FIRST} [9] [Answer] {true} {true[:-1]} [7]. [0]")
+    result = answered(
+        small, f"[Structure] parallel [Outline] 1. {FIRST} [9] [Answer] {true} {true[:-1]} [7]. [0]"
+    )
     told = [(one.cited, one.passages, one.label) for one in result.sentences]
     assert told == [((9,), (), "correct"), ((7, 0), (), "correct")]
     assert result.notes == ("[0], [7], [9] is cited, and the passages are numbered from 1 to 3",)
@@ -158,9 +226,14 @@ def test_a_policy_that_writes_nothing_or_is_cut_off(small: Policy) -> None:
         result = answered(small, text)
         assert (result.sentences, result.structure, result.failed) == ((), None, 0) and result.notes
     assert answered(small, "").notes == ("the policy wrote nothing",)
-    unfinished = answered(small, f"[Structure] comparison [Outline] 1. {FIRST} [1] {facts(FIRST)[0]}")
+    unfinished = answered(
+        small, f"[Structure] comparison [Outline] 1. {FIRST} [1] {facts(FIRST)[0]}"
+    )
     assert (unfinished.structure, unfinished.outline, unfinished.sentences) == (None, (), ())
-    assert unfinished.text.startswith("[Structure]") and "nothing of it is said as an answer" in unfinished.notes[-1]
+    assert (
+        unfinished.text.startswith("[Structure]")
+        and "nothing of it is said as an answer" in unfinished.notes[-1]
+    )
     [*_, note] = answered(small, facts(FIRST)[0][:-2], ends=False).notes
     assert note.startswith("the answer was cut off after")
 
@@ -173,7 +246,10 @@ def test_a_bare_value_is_judged_as_the_answer_to_the_question(small: Policy) -> 
 
 
 def test_what_no_passage_says_is_not_supported_even_where_it_is_true(small: Policy) -> None:
-    stranger = next(e.name for e in WORLD.entities.values() if e.kind == "person" and e.tier == "unknown")  # without a page
+    # without a page
+    stranger = next(
+        e.name for e in WORLD.entities.values() if e.kind == "person" and e.tier == "unknown"
+    )
     result = answered(small, facts(stranger)[0], asked=f"What does {stranger} do for a living?")
     assert [(one.label, one.passages) for one in result.sentences] == [("vague", ())]
 
@@ -194,7 +270,10 @@ def test_where_nothing_is_found_nobody_is_asked(cli: Cli) -> None:
     [
         ([""], "there is no question: write one"),
         ([" \n\t"], "there is no question: write one"),
-        (["Who?", "--store", "nowhere"], "no index in .*: build one with `workbench index build nowhere --from FILE`"),
+        (
+            ["Who?", "--store", "nowhere"],
+            "no index in .*: build one with `workbench index build nowhere --from FILE`",
+        ),
         (["Who?", "--policy", "no/such/policy"], "no policy folder 'no/such/policy'"),
         (["Who?", "--mode", "text"], "name one with --store NAME"),
         (["Who?", "--judge-model", "m"], "name one with --judge URL"),
@@ -202,7 +281,9 @@ def test_where_nothing_is_found_nobody_is_asked(cli: Cli) -> None:
         (["Who?", "--k", "0"], "--k"),
     ],
 )
-def test_a_mistake_is_one_line_that_names_the_remedy(cli: Cli, arguments: Sequence[str], remedy: str) -> None:
+def test_a_mistake_is_one_line_that_names_the_remedy(
+    cli: Cli, arguments: Sequence[str], remedy: str
+) -> None:
     policy = [] if "--policy" in arguments else ["--policy", SMALL]
     code, out, err = cli("answer", *arguments, *policy, "--json")
     assert (code, out) == (2, "") and len(err.strip().splitlines()) == 1
@@ -227,16 +308,42 @@ def reply(label: str, fails: str = "") -> Callable[[str, Sequence[Element]], str
 
 
 @pytest.mark.slow
-def test_a_judge_behind_a_url_labels_sentences_and_its_failure_is_no_label(cli: Cli, store: str) -> None:
+def test_a_judge_behind_a_url_labels_sentences_and_its_failure_is_no_label(
+    cli: Cli, store: str
+) -> None:
     with JudgeServer(reply("correct")) as server:
-        code, out, _ = cli("answer", ASKED.text, "--policy", SMALL, "--json", "--judge", server.url, "--judge-model", "m")
+        code, out, _ = cli(
+            "answer",
+            ASKED.text,
+            "--policy",
+            SMALL,
+            "--json",
+            "--judge",
+            server.url,
+            "--judge-model",
+            "m",
+        )
     result = json.loads(out)
-    assert code == 0 and result["judge"] == "m" and server.tasks["verify"] >= len(result["sentences"])
-    assert {(sentence["label"], sentence["p"]) for sentence in result["sentences"]} == {("correct", None)}
+    assert (
+        code == 0 and result["judge"] == "m" and server.tasks["verify"] >= len(result["sentences"])
+    )
+    assert {(sentence["label"], sentence["p"]) for sentence in result["sentences"]} == {
+        ("correct", None)
+    }
 
     last = result["sentences"][-1]["text"]
     with JudgeServer(reply("wrong", fails=last)) as server:
-        code, out, err = cli("answer", ASKED.text, "--policy", SMALL, "--json", "--judge", server.url, "--judge-model", "m")
+        code, out, err = cli(
+            "answer",
+            ASKED.text,
+            "--policy",
+            SMALL,
+            "--json",
+            "--judge",
+            server.url,
+            "--judge-model",
+            "m",
+        )
     failed = json.loads(out)
     broken = [sentence for sentence in failed["sentences"] if sentence["error"]]
     assert code == 3 and failed["failed"] == len(broken) >= 1 and "not judged" in err
@@ -246,7 +353,9 @@ def test_a_judge_behind_a_url_labels_sentences_and_its_failure_is_no_label(cli: 
 
 def test_a_judge_that_cannot_read_the_answer_labels_nothing(small: Policy) -> None:
     with JudgeServer(
-        lambda task, elements: "I would rather not." if task == "extract" else by_checksum(task, elements)
+        lambda task, elements: (
+            "I would rather not." if task == "extract" else by_checksum(task, elements)
+        )
     ) as server:
         sources = replace(closed_world(), checks=LLMJudge(server.url, "m").checks, exact=False)
         result = answered(small, f"{facts(FIRST)[0]} {facts(SECOND)[0]}", sources)
@@ -281,7 +390,9 @@ def test_the_worlds_pages_in_an_index_keep_the_exact_judge(small: Policy, tmp_pa
 
 
 @pytest.mark.slow
-def test_an_index_with_vectors_is_searched_by_both_and_one_of_another_encoder_refused(tmp_path: Path) -> None:
+def test_an_index_with_vectors_is_searched_by_both_and_one_of_another_encoder_refused(
+    tmp_path: Path,
+) -> None:
     rows = [{"title": f"T{n}", "text": f"w{n} w{n + 1} w{n + 2}."} for n in range(20)]
     encoder = make_encoder(tmp_path / "encoder")
     build_index("dense", write(tmp_path / "rows.jsonl", rows), encoder=str(encoder), root=tmp_path)
@@ -291,11 +402,15 @@ def test_an_index_with_vectors_is_searched_by_both_and_one_of_another_encoder_re
     assert first.title == "T3" and first.score != best.score
 
     card = tmp_path / "dense" / CARD
-    for name, told in ((str(make_encoder(tmp_path / "wide", 32)), "64 numbers and .* 32"), ("no/such-encoder", "cannot load")):
+    for name, told in (
+        (str(make_encoder(tmp_path / "wide", 32)), "64 numbers and .* 32"),
+        ("no/such-encoder", "cannot load"),
+    ):
         card.write_text(json.dumps({**json.loads(card.read_text()), "encoder": name}))
         with pytest.raises(WorkbenchError, match=f"{told}.*--mode text"):
             stored("dense", root=tmp_path)
-        assert stored("dense", "text", tmp_path).search(["w3 w4 w5"], 3)[0][0].title == "T3"  # words need no encoder
+        # words need no encoder
+        assert stored("dense", "text", tmp_path).search(["w3 w4 w5"], 3)[0][0].title == "T3"
 
 
 def test_an_index_without_vectors_is_searched_by_words_and_hybrid_is_refused(store: str) -> None:
@@ -346,32 +461,65 @@ def test_a_policy_is_shown_what_it_can_read(small: Policy) -> None:
 
 def test_fewer_passages_than_asked_for_are_told(small: Policy) -> None:
     result = answer_from(closed_world(), ASKED.text, writes(small, facts(FIRST)[0]), SMALL, 12)
-    assert 3 <= len(result.passages) < 12 and f"{len(result.passages)} of 12 passages were shown" in result.notes[0]
+    assert (
+        3 <= len(result.passages) < 12
+        and f"{len(result.passages)} of 12 passages were shown" in result.notes[0]
+    )
 
 
 def test_no_claim_of_the_judge_is_lost_unseen(small: Policy) -> None:
     checks = world_checks(WORLD)
 
     def astray(responses: Sequence[Response]) -> list[Claims]:
-        return [replace(read, claims=(*read.claims, Claim(99, facts(SECOND)[0]))) for read in checks.extract(responses)]
+        return [
+            replace(read, claims=(*read.claims, Claim(99, facts(SECOND)[0])))
+            for read in checks.extract(responses)
+        ]
 
-    result = answered(small, facts(FIRST)[0], replace(closed_world(), checks=lambda: Checks(astray, checks.verify)))
-    assert len(result.sentences) == 1 and "1 claims that the judge read are in no sentence" in result.notes[-1]
+    result = answered(
+        small,
+        facts(FIRST)[0],
+        replace(closed_world(), checks=lambda: Checks(astray, checks.verify)),
+    )
+    assert (
+        len(result.sentences) == 1
+        and "1 claims that the judge read are in no sentence" in result.notes[-1]
+    )
 
 
-def test_a_terminal_gets_no_commands_of_a_model_or_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_gets_no_commands_of_a_model_or_a_page(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     hostile = f"{ESCAPES}[bold]{HTML}"
-    row = {"text": hostile, "passages": ["p"], "label": "correct", "p": 1.0, "cited": [], "found": [], "error": hostile}
+    row = {
+        "text": hostile,
+        "passages": ["p"],
+        "label": "correct",
+        "p": 1.0,
+        "cited": [],
+        "found": [],
+        "error": hostile,
+    }
     rows = [row, {**row, "label": None, "error": None}]
     passage = {"id": "p", "title": hostile, "text": hostile, "score": 1.0}
     result = {
-        "question": hostile, "structure": hostile, "outline": [hostile], "sentences": rows, "passages": [passage],
-        "text": hostile, "notes": [hostile], "judge": hostile,
-    }  # fmt: skip
+        "question": hostile,
+        "structure": hostile,
+        "outline": [hostile],
+        "sentences": rows,
+        "passages": [passage],
+        "text": hostile,
+        "notes": [hostile],
+        "judge": hostile,
+    }
     for shown in (result, {**result, "sentences": []}):
         _print(shown)
         out = capsys.readouterr().out
-        assert not {"\x1b", "\x07", "\x9b", "\x00", "\u202e"} & set(out) and "[bold]" in out and "red" in out
+        assert (
+            not {"\x1b", "\x07", "\x9b", "\x00", "\u202e"} & set(out)
+            and "[bold]" in out
+            and "red" in out
+        )
 
 
 @pytest.mark.slow
@@ -383,7 +531,9 @@ def test_the_inspector_gives_the_same_answer(tmp_path: Path) -> None:
     assert emptied == "{}" and shown == answer(ASKED.text).to_row() and shown["sentences"]
 
 
-def test_the_inspector_offers_finished_indexes_of_the_runs_folder_alone(tmp_path: Path, store: str) -> None:
+def test_the_inspector_offers_finished_indexes_of_the_runs_folder_alone(
+    tmp_path: Path, store: str
+) -> None:
     runs = Runs(tmp_path / "runs")
     assert indexes(runs) == [PAGES_OF_THE_WORLD]
     folder = tmp_path / "runs" / "indexes"
@@ -405,7 +555,12 @@ def test_the_inspector_offers_finished_indexes_of_the_runs_folder_alone(tmp_path
 @pytest.mark.slow
 def test_the_inspector_loads_no_encoder_that_an_index_names(tmp_path: Path) -> None:
     encoder, root = make_encoder(tmp_path / "encoder"), tmp_path / "runs" / "indexes"
-    build_index("dense", write(tmp_path / "rows.jsonl", [{"title": "T", "text": "w1 w2."}]), encoder=str(encoder), root=root)
+    build_index(
+        "dense",
+        write(tmp_path / "rows.jsonl", [{"title": "T", "text": "w1 w2."}]),
+        encoder=str(encoder),
+        root=root,
+    )
     card = json.loads((root / "dense" / CARD).read_text())
     (root / "dense" / CARD).write_text(json.dumps({**card, "encoder": "no/such-encoder"}))
     assert sources_of(Runs(tmp_path / "runs"), "dense").search(["w1"], 1)[0][0].title == "T"

@@ -1,4 +1,6 @@
-"""Final answers, abstention and matching, on hand-made cases, on generated ones and on human-labelled answers."""
+"""Final answers, abstention and matching, on hand-made cases, on generated ones and on
+human-labelled answers.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +177,11 @@ RIGHT = [
     ("Jane Austen wrote Pride and Prejudice.", ["Jane Austen"], "single"),
     ("Pride and Prejudice was written by Jane Austen.", ["Jane Austen"], "single"),
     ("Jane Austen is the author of Emma.", ["Jane Austen"], "single"),
-    ("The author of the play Hamlet was the English playwright William Shakespeare.", ["William Shakespeare"], "single"),
+    (
+        "The author of the play Hamlet was the English playwright William Shakespeare.",
+        ["William Shakespeare"],
+        "single",
+    ),
     ("The capital of Karsia is Vetra.", ["Vetra"], "single"),
     ("Vetra is the capital and largest city of Karsia.", ["Vetra"], "single"),
     ("Vetra is in Karsia.", ["Vetra"], "single"),
@@ -234,7 +240,11 @@ RIGHT = [
     ("A, B, and C", ["A", "B", "C"], "list"),
     ("His children are Ana, Belu and Cor.", ["Ana", "Belu", "Cor"], "list"),
     ("1. Ana\n2. Belu", ["Ana", "Belu"], "list"),
-    ("The books are: The Wild Window; The Frozen Winter.", ["The Wild Window", "The Frozen Winter"], "list"),
+    (
+        "The books are: The Wild Window; The Frozen Winter.",
+        ["The Wild Window", "The Frozen Winter"],
+        "list",
+    ),
     ("Trinidad and Tobago, Cuba", ["Cuba", "Trinidad and Tobago"], "list"),
     ("The Golden Harbor e The Silent River.", ["The Golden Harbor", "The Silent River"], "list"),
     ("Ana as well as Belu", ["Ana", "Belu"], "list"),
@@ -243,7 +253,11 @@ RIGHT = [
     ("The question is invalid.", [INVALID_QUESTION], "false_premise"),
     ("This question rests on a false premise", [INVALID_QUESTION], "false_premise"),
     ("The question is invalid because Toma never married.", [INVALID_QUESTION], "false_premise"),
-    ("This question rests on a false premise: Toma did not marry.", [INVALID_QUESTION], "false_premise"),
+    (
+        "This question rests on a false premise: Toma did not marry.",
+        [INVALID_QUESTION],
+        "false_premise",
+    ),
     ("Kesto falsa.", ["kesto falsa"], "false_premise"),
     ("invalid question", ["Invalid question"], "single"),
 ]
@@ -273,7 +287,8 @@ WRONG = [
     ("He comes from Lomar. He was born in Vetra.", ["Vetra"], "single"),
     ("Lomar is his home. He was born in Vetra.", ["Vetra"], "single"),
     ("It is not Lomar but Kessin that he comes from. He was born in Vetra.", ["Vetra"], "single"),
-    ("He was born in Vetra. He died in Lomar.", ["Vetra"], "single"),  # harmless, but no rule can tell
+    # harmless, but no rule can tell
+    ("He was born in Vetra. He died in Lomar.", ["Vetra"], "single"),
     ("He works as a baker. He is a painter.", ["painter"], "single"),
     ("He was born on 12 March 1921. The day was 13 March 1921.", ["12 March 1921"], "single"),
     ("Vetra, E", ["Vetra"], "single"),
@@ -290,7 +305,8 @@ WRONG = [
     ("Paris, which is Lyon", ["Paris"], "single"),
     ("not only Lyon but also Paris", ["Paris"], "single"),
     ("Lyon, I think he was born in Paris", ["Paris"], "single"),
-    ("Jane Austen wrote Emma.", ["Emma"], "single"),  # one of the two at most is the answer: who wrote
+    # one of the two at most is the answer: who wrote
+    ("Jane Austen wrote Emma.", ["Emma"], "single"),
     ("She comes from Lomar and was born in Vetra.", ["Vetra"], "single"),
     ("She comes from Lomar and was born in Vetra.", ["Lomar"], "single"),
     ("里昂可能巴黎可能罗马", ["巴黎"], "single"),
@@ -346,8 +362,16 @@ WRONG = [
     ("dor maybe Ana, Belu", ["Ana", "Belu"], "list"),
     ("dor: ana, belu", ["ana", "belu"], "list"),
     ("Ana: dor: Belu", ["Ana", "Belu"], "list"),
-    ("The Golden Harbor The Wild Tower The Silent River", ["The Golden Harbor", "The Silent River"], "list"),
-    ("The Golden Harbor e The Wild Tower e The Silent River", ["The Golden Harbor", "The Silent River"], "list"),
+    (
+        "The Golden Harbor The Wild Tower The Silent River",
+        ["The Golden Harbor", "The Silent River"],
+        "list",
+    ),
+    (
+        "The Golden Harbor e The Wild Tower e The Silent River",
+        ["The Golden Harbor", "The Silent River"],
+        "list",
+    ),
     ("Alpha Gamma Beta", ["Alpha", "Beta"], "list"),
     ("alpha gamma beta", ["alpha", "beta"], "list"),
     ("Gamma in Alpha, Beta", ["Alpha", "Beta"], "list"),
@@ -379,7 +403,9 @@ ASIDES = "Dana Imber is a painter. She was born in Vetra."
 def test_names_that_the_question_gives_are_no_rivals() -> None:
     assert not matches(ASIDES, ["Vetra"])
     assert matches(ASIDES, ["Vetra"], question=ASKED)
-    assert not matches("Dana Imber comes from Lomar. She was born in Vetra.", ["Vetra"], question=ASKED)
+    assert not matches(
+        "Dana Imber comes from Lomar. She was born in Vetra.", ["Vetra"], question=ASKED
+    )
     books, listed = (
         ["The Wild Window", "The Frozen Winter"],
         "The books by Dana Imber are The Wild Window and The Frozen Winter.",
@@ -433,15 +459,23 @@ def test_normalise(text: str, normal: str) -> None:
 
 
 def test_human_labels_of_nq_open(slices: Path) -> None:
-    """Gold answers match their own list; predictions that people judged definitely incorrect do not."""
+    """Gold answers match their own list; predictions that people judged definitely incorrect do
+    not.
+    """
     answers = wrong = 0
     for file in ("NQ-open.efficientqa.dev.1.1.jsonl", "NQ-open.efficientqa.test.1.1.jsonl"):
         for line in (slices / "nq_open" / file).read_text().splitlines():
             row = json.loads(line)
             answers += len(row["answer"])
-            missed = [answer for answer in row["answer"] if not (matches(answer, row["answer"]) or answer == "N/A")]
+            missed = [
+                answer
+                for answer in row["answer"]
+                if not (matches(answer, row["answer"]) or answer == "N/A")
+            ]
             assert missed == [], row["question"]
             incorrect = row.get("def_incorrect_predictions", [])
             wrong += len(incorrect)
-            assert [text for text in incorrect if matches(text, row["answer"])] == [], row["question"]
+            assert [text for text in incorrect if matches(text, row["answer"])] == [], row[
+                "question"
+            ]
     assert answers > 500 and wrong > 300, (answers, wrong)

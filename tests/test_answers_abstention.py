@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from workbench.answers import ABSTENTIONS, INVALID_QUESTION, final_answer, is_abstention, is_invalid, matches
+from workbench.answers import (
+    ABSTENTIONS,
+    INVALID_QUESTION,
+    final_answer,
+    is_abstention,
+    is_invalid,
+    matches,
+)
 from workbench.answers.phrases import forms
 
 ABSTAINS = r"""
@@ -414,33 +421,51 @@ def test_a_hedged_answer_is_an_answer(hedge: str, text: str) -> None:
 
 
 def test_an_invalid_question_is_one_whole() -> None:
-    assert is_invalid("This question rests on a false premise.") and is_invalid(rf"\boxed{{{INVALID_QUESTION}}}")
-    assert not is_invalid("invalid question, Paris") and not is_invalid("") and not is_invalid("I don't know")
+    assert is_invalid("This question rests on a false premise.") and is_invalid(
+        rf"\boxed{{{INVALID_QUESTION}}}"
+    )
+    assert (
+        not is_invalid("invalid question, Paris")
+        and not is_invalid("")
+        and not is_invalid("I don't know")
+    )
 
 
 def test_gold_answers_of_real_questions_are_no_abstentions(slices: Path) -> None:
-    rows = json.loads((slices / "selfaware" / "SelfAware.json").read_text(encoding="utf-8"))["example"]
+    rows = json.loads((slices / "selfaware" / "SelfAware.json").read_text(encoding="utf-8"))[
+        "example"
+    ]
     answers = [answer for row in rows if row["answerable"] for answer in row["answer"]]
     assert len(answers) > 500 and [answer for answer in answers if is_abstention(answer)] == []
-    declined = [f"I'm sorry, but I don't know. {row['question']}" for row in rows]  # some tell a story before they ask
+    # some tell a story before they ask
+    declined = [f"I'm sorry, but I don't know. {row['question']}" for row in rows]
     assert sum(map(is_abstention, declined)) > 0.9 * len(declined)
 
 
 def test_phrases_in_brackets_stand_for_each_of_their_forms() -> None:
-    assert {*forms("it is (un(clear/known)/hidden) to …")} == {"it is unclear to …", "it is hidden to …", "it is unknown to …"}
+    assert {*forms("it is (un(clear/known)/hidden) to …")} == {
+        "it is unclear to …",
+        "it is hidden to …",
+        "it is unknown to …",
+    }
     assert is_abstention("It's hidden to us.", extra=["it is (unclear/hidden) to…"])
-    assert not is_abstention("Paris :)", extra=[")a(", "((a)"])  # brackets that do not match are characters
+    # brackets that do not match are characters
+    assert not is_abstention("Paris :)", extra=[")a(", "((a)"])
     assert not is_abstention("Paris :)", extra=[")a(", "((a)"])
 
 
 def test_every_form_of_every_phrase_declines() -> None:
-    each = [form for phrases in ABSTENTIONS.values() for phrase in phrases for form in forms(phrase)]
+    each = [
+        form for phrases in ABSTENTIONS.values() for phrase in phrases for form in forms(phrase)
+    ]
     assert len(each) > 10_000
     assert [form for form in each[::7] if not is_abstention(form.replace("…", " it "))] == []
 
 
 def said(half: int) -> dict[str, list[str]]:
-    """The lines of `said/refusals.txt` by part: those that the rules were tuned on (0), or those that were kept aside (1)."""
+    """The lines of `said/refusals.txt` by part: those that the rules were tuned on (0), or those
+    that were kept aside (1).
+    """
     text = (Path(__file__).parent / "said" / "refusals.txt").read_text(encoding="utf-8")
     parts = re.split(r"^\[(\w+)\]$", text, flags=re.M)[1:]
     lines = [[line for line in part.splitlines() if line] for part in parts[1::2]]
@@ -449,8 +474,12 @@ def said(half: int) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_refusals_in_many_styles(half: int) -> None:
-    """At least .9 of the English ones and .8 of each other language, and nearly nothing of what only looks like one."""
-    shares = {part: sum(map(is_abstention, lines)) / len(lines) for part, lines in said(half).items()}
+    """At least .9 of the English ones and .8 of each other language, and nearly nothing of what
+    only looks like one.
+    """
+    shares = {
+        part: sum(map(is_abstention, lines)) / len(lines) for part, lines in said(half).items()
+    }
     assert shares.pop("answers") <= 0.04
     assert shares.pop("en") >= 0.9 and len(shares) == 4 and min(shares.values()) >= 0.8, shares
 

@@ -1,4 +1,6 @@
-"""Outcomes of answers as chat models give them: what is read around an answer, and what may never pass for one."""
+"""Outcomes of answers as chat models give them: what is read around an answer, and what may
+never pass for one.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,13 @@ from workbench.answers import DOUBT, matches, probability
 @pytest.mark.parametrize("half", [0, 1])
 def test_answers_in_the_styles_of_chat_models(half: int) -> None:
     """At least .8 of the right ones are accepted, and of those accepted at least .97 are right."""
-    judged = [(one.right, matches(one.answer, one.gold, one.kind, one.question)) for one in said(half)]
-    rights, accepted = [found for right, found in judged if right], [right for right, found in judged if found]
+    judged = [
+        (one.right, matches(one.answer, one.gold, one.kind, one.question)) for one in said(half)
+    ]
+    rights, accepted = (
+        [found for right, found in judged if right],
+        [right for right, found in judged if found],
+    )
     assert len(rights) >= 100 and len(judged) >= 190
     assert sum(rights) / len(rights) >= 0.8 and sum(accepted) / len(accepted) >= 0.97
 
@@ -26,7 +33,11 @@ CAPITAL = "What is the capital of France?"
         ("Great question! The answer is Paris. I hope this helps!", "Paris", CAPITAL),
         ("Paris, France", "Paris", CAPITAL),
         ("Many people think it is Lyon, but the capital is Paris.", "Paris", CAPITAL),
-        ("Paris. It is the largest city in France and the seat of the French government.", "Paris", CAPITAL),
+        (
+            "Paris. It is the largest city in France and the seat of the French government.",
+            "Paris",
+            CAPITAL,
+        ),
         ("The European Union (EU)", "EU", ""),
         ("William Clinton", "Bill Clinton", "Who was president?"),
         ("44 BCE", "44 BC", ""),
@@ -76,17 +87,31 @@ def test_other_words_for_something_else(answer: str, gold: str, question: str) -
 
 @pytest.mark.parametrize(
     "answer",
-    ["Is it Paris?", "Paris? No: Lyon.", "Paris is not the capital.", "Paris never was.", "The former capital was Paris.",
-     "Could it be Paris?", "Paris? Lyon?", "The capital was formerly in Paris: it was Paris."],
-)  # fmt: skip
+    [
+        "Is it Paris?",
+        "Paris? No: Lyon.",
+        "Paris is not the capital.",
+        "Paris never was.",
+        "The former capital was Paris.",
+        "Could it be Paris?",
+        "Paris? Lyon?",
+        "The capital was formerly in Paris: it was Paris.",
+    ],
+)
 def test_what_is_asked_denied_or_over_is_no_answer(answer: str) -> None:
     assert not matches(answer, ["Paris"], question=CAPITAL)
 
 
 def test_what_only_looks_denied_or_over_is_one() -> None:
     assert matches("Paris?", ["Paris"], question=CAPITAL)
-    assert matches("The former capital was Paris.", ["Paris"], question="What was the former capital?")
-    assert matches("1921", ["1921"]) and not matches("by 1921", ["1921"]) and matches("by Dana Imber", ["Dana Imber"])
+    assert matches(
+        "The former capital was Paris.", ["Paris"], question="What was the former capital?"
+    )
+    assert (
+        matches("1921", ["1921"])
+        and not matches("by 1921", ["1921"])
+        and matches("by Dana Imber", ["Dana Imber"])
+    )
 
 
 @pytest.mark.parametrize("gold", [", ,", "(, )", ", Paris", "., 1"])
@@ -101,11 +126,19 @@ def test_rules_say_where_they_are_in_doubt() -> None:
         for text in ("Paris", "The capital of France is Paris.", "Sure! Paris, France.")
     ]
     assert sure == sorted(sure, reverse=True) and min(sure) > DOUBT[1]
-    for text in ("Paris or Lyon", "The capital, I would say after some thought, is Lyon rather than Paris"):
+    for text in (
+        "Paris or Lyon",
+        "The capital, I would say after some thought, is Lyon rather than Paris",
+    ):
         assert DOUBT[0] <= probability(text, ["Paris"], question=CAPITAL) <= DOUBT[1]
     for text in ("Lyon", "I don't know", ""):
         assert probability(text, ["Paris"], question=CAPITAL) < DOUBT[0]
-    assert probability("No.", ["yes"], "yes_no") < DOUBT[0] <= probability("Yes and no.", ["yes"], "yes_no") <= DOUBT[1]
+    assert (
+        probability("No.", ["yes"], "yes_no")
+        < DOUBT[0]
+        <= probability("Yes and no.", ["yes"], "yes_no")
+        <= DOUBT[1]
+    )
 
 
 def in_doubt(answer: str, gold: str, question: str = "") -> bool:
@@ -133,7 +166,9 @@ def in_doubt(answer: str, gold: str, question: str = "") -> bool:
         ("Paris. It is in Texas.", "Paris", CAPITAL),
     ],
 )
-def test_a_later_sentence_that_could_replace_the_answer_is_no_aside(answer: str, gold: str, question: str) -> None:
+def test_a_later_sentence_that_could_replace_the_answer_is_no_aside(
+    answer: str, gold: str, question: str
+) -> None:
     assert in_doubt(answer, gold, question)
 
 
@@ -146,13 +181,17 @@ def test_a_later_sentence_that_could_replace_the_answer_is_no_aside(answer: str,
         ("Dana Imber. She won the Nobel Prize.", "Dana Imber", "Who found it?"),
     ],
 )
-def test_a_later_sentence_may_tell_more_of_the_answer(answer: str, gold: str, question: str) -> None:
+def test_a_later_sentence_may_tell_more_of_the_answer(
+    answer: str, gold: str, question: str
+) -> None:
     assert matches(answer, [gold], question=question)
 
 
 def test_how_sure_one_is_counts_where_it_is_told_in_percent() -> None:
     assert all(
-        in_doubt(f"I'm {percent}% {how} Paris", "Paris", CAPITAL) for percent in (0, 1, 50) for how in ("sure it's", "certain")
+        in_doubt(f"I'm {percent}% {how} Paris", "Paris", CAPITAL)
+        for percent in (0, 1, 50)
+        for how in ("sure it's", "certain")
     )
     assert in_doubt("I'm 5% confident that Paris", "Paris", CAPITAL)
     assert matches("I'm 95% confident that it's Paris", ["Paris"], question=CAPITAL)
@@ -208,7 +247,9 @@ def test_a_rank_may_be_told_on_one_side_alone(answer: str, gold: str, question: 
         ("Vetra, located in Texas.", "Vetra", "What is the capital of Karsia?"),
     ],
 )
-def test_what_hangs_on_the_answer_and_may_be_one_too_stays(answer: str, gold: str, question: str) -> None:
+def test_what_hangs_on_the_answer_and_may_be_one_too_stays(
+    answer: str, gold: str, question: str
+) -> None:
     assert in_doubt(answer, gold, question)
 
 
@@ -220,7 +261,9 @@ def test_what_hangs_on_the_answer_and_may_be_one_too_stays(answer: str, gold: st
         ("Germany, beating Argentina in the final", "Germany", "Who won?"),
     ],
 )
-def test_what_hangs_on_the_answer_and_can_be_none_goes(answer: str, gold: str, question: str) -> None:
+def test_what_hangs_on_the_answer_and_can_be_none_goes(
+    answer: str, gold: str, question: str
+) -> None:
     assert matches(answer, [gold], question=question)
 
 
@@ -257,12 +300,18 @@ def test_initials_and_slips_in_surnames_are_the_same(answer: str, gold: str) -> 
 
 
 def test_acronyms_are_of_organisations() -> None:
-    assert matches("NATO", ["North Atlantic Treaty Organization"]) and matches("FBI", ["Federal Bureau of Investigation"])
+    assert matches("NATO", ["North Atlantic Treaty Organization"]) and matches(
+        "FBI", ["Federal Bureau of Investigation"]
+    )
 
 
-@pytest.mark.parametrize("question", ["In which year was she born?", "In which year, and on what day, was she born?"])
+@pytest.mark.parametrize(
+    "question", ["In which year was she born?", "In which year, and on what day, was she born?"]
+)
 def test_another_date_in_the_year_is_not_the_date(question: str) -> None:
-    assert in_doubt("5 June 1921", "12 March 1921", question) and in_doubt("June 1921", "12 March 1921", question)
+    assert in_doubt("5 June 1921", "12 March 1921", question) and in_doubt(
+        "June 1921", "12 March 1921", question
+    )
     assert matches("12 March 1921", ["12 March 1921"], question=question)
     assert matches("1921", ["12 March 1921"], question=question) == ("day" not in question)
 
@@ -276,7 +325,9 @@ def test_another_date_in_the_year_is_not_the_date(question: str) -> None:
         ("Long Island", "Long", "Who owned the island?"),
     ],
 )
-def test_a_kind_that_is_not_asked_for_belongs_to_the_name(answer: str, gold: str, question: str) -> None:
+def test_a_kind_that_is_not_asked_for_belongs_to_the_name(
+    answer: str, gold: str, question: str
+) -> None:
     assert in_doubt(answer, gold, question)
 
 
@@ -310,12 +361,20 @@ def test_the_kind_that_is_asked_for_may_stand_behind_the_name() -> None:
         ("Up to 5.", ["5"], "single"),
     ],
 )
-def test_what_asks_denies_or_multiplies_is_in_doubt(answer: str, gold: list[str], kind: str) -> None:
+def test_what_asks_denies_or_multiplies_is_in_doubt(
+    answer: str, gold: list[str], kind: str
+) -> None:
     assert DOUBT[0] <= probability(answer, gold, kind) <= DOUBT[1]
 
 
 def test_what_only_looks_like_it_is_not_in_doubt() -> None:
-    assert matches("Yes.", ["yes"], "yes_no") and matches("Alpha and Beta.", ["Alpha", "Beta"], "list")
+    assert matches("Yes.", ["yes"], "yes_no") and matches(
+        "Alpha and Beta.", ["Alpha", "Beta"], "list"
+    )
     assert matches("Paris, which is the capital", ["Paris"], question=CAPITAL)
-    assert matches("5%", ["5"], "numeric", "What percentage is it?") and matches("5%", ["5%"], "numeric")
-    assert matches("5 times", ["5"], "numeric", "How often did she win?") and matches("A Lie", ["A Lie"])
+    assert matches("5%", ["5"], "numeric", "What percentage is it?") and matches(
+        "5%", ["5%"], "numeric"
+    )
+    assert matches("5 times", ["5"], "numeric", "How often did she win?") and matches(
+        "A Lie", ["A Lie"]
+    )

@@ -102,12 +102,16 @@ def test_plain(sentence: str) -> None:
     assert hedge(sentence) is None and not is_hedged(sentence)
 
 
-@pytest.mark.parametrize("template", [t for t in schema.templates() if t.stance == "hedged"], ids=lambda t: t.text)
+@pytest.mark.parametrize(
+    "template", [t for t in schema.templates() if t.stance == "hedged"], ids=lambda t: t.text
+)
 def test_every_hedge_of_the_world_is_one(template: schema.Template) -> None:
     assert is_hedged(template.text.format(s="Toma Ardel", o="Vetra"))
 
 
-@pytest.mark.parametrize("template", [t for t in schema.templates() if t.stance == "asserted"], ids=lambda t: t.text)
+@pytest.mark.parametrize(
+    "template", [t for t in schema.templates() if t.stance == "asserted"], ids=lambda t: t.text
+)
 def test_no_statement_of_the_world_is_hedged(template: schema.Template) -> None:
     assert not is_hedged(template.text.format(s="Toma Ardel", o="Vetra", o2="1921"))
 
@@ -118,7 +122,9 @@ def test_any_text_is_decided(text: str) -> None:
     assert is_hedged(text) in (True, False)
 
 
-@pytest.mark.parametrize("piece", ["scheint ", "soll ", "may ", "i'm not ", '"', "it is ", "x", "i would "])
+@pytest.mark.parametrize(
+    "piece", ["scheint ", "soll ", "may ", "i'm not ", '"', "it is ", "x", "i would "]
+)
 def test_long_degenerate_texts_are_decided(piece: str) -> None:
     """A pattern that backtracks would not come back from these."""
     assert hedge(f"{piece * (100_000 // len(piece))} perhaps") is not None

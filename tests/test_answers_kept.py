@@ -3,7 +3,9 @@ from workbench.answers.kept import COUNT, LONGEST, kept
 
 
 def counting():
-    """A function of a text that is kept, and the list of the texts that it was really called with."""
+    """A function of a text that is kept, and the list of the texts that it was really called
+    with.
+    """
     read: list[str] = []
 
     @kept
@@ -54,5 +56,9 @@ def test_one_answer_is_compared_with_each_question_anew():
     assert matches("Vetra", ["Vetra"], question="Where was Toma born?")
     assert not matches("Vetra", ["Lomar"], question="Where was Toma born?")
     assert not matches("Vetra", ["Lomar"], question="Where was Ana born?")
-    assert matches("Vetra or Lomar", ["Vetra or Lomar"]) and not matches("Vetra or Lomar", ["Vetra"])
-    assert matches("1921", ["1921-03-12", "1921"], "numeric") and not matches("1921", ["1922"], "numeric")
+    assert matches("Vetra or Lomar", ["Vetra or Lomar"]) and not matches(
+        "Vetra or Lomar", ["Vetra"]
+    )
+    assert matches("1921", ["1921-03-12", "1921"], "numeric") and not matches(
+        "1921", ["1922"], "numeric"
+    )

@@ -5,13 +5,18 @@ import pytest
 from workbench.answers.outline import Outline, Point, citations, read_outline, read_plan, uncited
 from workbench.answers.sections import outlined
 
-WHOLE = "[Structure] comparison [Outline] 1. Ada Lo [2] 2. Bo Di [Answer] Ada Lo is a baker. In comparison, Bo Di is a poet."
+WHOLE = (
+    "[Structure] comparison [Outline] 1. Ada Lo [2] 2. Bo Di [Answer] Ada Lo is a baker. In"
+    " comparison, Bo Di is a poet."
+)
 
 
 def test_a_planned_answer_is_read_into_its_parts():
     read = read_outline(WHOLE)
     assert read == Outline(
-        "comparison", (Point("Ada Lo", 2), Point("Bo Di")), "Ada Lo is a baker. In comparison, Bo Di is a poet."
+        "comparison",
+        (Point("Ada Lo", 2), Point("Bo Di")),
+        "Ada Lo is a baker. In comparison, Bo Di is a poet.",
     )
     for text in (
         "[Structure] a [Outline] 1. Born in 1923. 2. Dead [Answer] b",
@@ -29,11 +34,16 @@ def test_a_planned_answer_is_read_into_its_parts():
         WHOLE.replace("[Outline]", ""),
         WHOLE.replace("comparison [", "["),  # no structure
         "[Structure] comparison [Outline] [Answer] Ada Lo is a baker.",  # no point
-        "[Structure] comparison [Outline] Ada Lo [Answer] Ada Lo is a baker.",  # a point without number
+        # a point without number
+        "[Structure] comparison [Outline] Ada Lo [Answer] Ada Lo is a baker.",
         "[Structure] comparison [Outline] 2. Ada 3. Bo [Answer] Text.",  # not from 1
         "[Structure] comparison [Outline] 1. 2. Bo [Answer] Text.",  # an empty point
-        "[Structure] comparison [Outline] 1. [2] 2. Bo [Answer] Text.",  # a point that is only a source
-        "[Structure] comparison [Outline] " + " ".join(f"{n}. a" for n in range(1, 7)) + " [Answer] Text.",  # six points
+        # a point that is only a source
+        "[Structure] comparison [Outline] 1. [2] 2. Bo [Answer] Text.",
+        # six points
+        "[Structure] comparison [Outline] "
+        + " ".join(f"{n}. a" for n in range(1, 7))
+        + " [Answer] Text.",
         "[Structure] comparison [Outline] 1. Ada [Answer]",  # no answer
         WHOLE + " [Answer] Again.",  # a second answer
         "[Outline] 1. Ada [Structure] comparison [Answer] Text.",  # another order
@@ -46,7 +56,13 @@ def test_what_is_no_planned_answer(text):
 
 
 @pytest.mark.parametrize(
-    ("outline", "read"), [("1. Ada Lo 2. Bo Di", True), ("Ada Lo, then Bo Di", False), ("2. Ada 3. Bo", False), ("", False)]
+    ("outline", "read"),
+    [
+        ("1. Ada Lo 2. Bo Di", True),
+        ("Ada Lo, then Bo Di", False),
+        ("2. Ada 3. Bo", False),
+        ("", False),
+    ],
 )
 def test_what_is_read_is_outlined_and_an_outline_need_not_be_numbered(outline, read):
     text = f"[Structure] comparison [Outline] {outline} [Answer] Ada Lo is a baker."
@@ -55,10 +71,17 @@ def test_what_is_read_is_outlined_and_an_outline_need_not_be_numbered(outline, r
 
 def test_a_plan_is_shown_as_it_is_written():
     assert read_plan(WHOLE) == ("comparison", ("Ada Lo [2]", "Bo Di"))
-    assert read_plan("[Structure] parallel\n[Outline]\n- Ada Lo [2]\n\n- Bo Di\n[Answer] Text.") == (
-        "parallel", ("- Ada Lo [2]", "- Bo Di"),
-    )  # fmt: skip
-    assert read_plan(WHOLE + " [Answer] Again.") is None and read_plan("Ada Lo is a baker.") is None and read_plan("") is None
+    assert read_plan(
+        "[Structure] parallel\n[Outline]\n- Ada Lo [2]\n\n- Bo Di\n[Answer] Text."
+    ) == (
+        "parallel",
+        ("- Ada Lo [2]", "- Bo Di"),
+    )
+    assert (
+        read_plan(WHOLE + " [Answer] Again.") is None
+        and read_plan("Ada Lo is a baker.") is None
+        and read_plan("") is None
+    )
 
 
 def test_citations_are_read_and_left_out():
@@ -70,12 +93,28 @@ def test_citations_are_read_and_left_out():
 @pytest.mark.parametrize(
     ("cited", "numbers"),
     [
-        ("[1, 9]", [1, 9]), ("[1,2;3 4]", [1, 2, 3, 4]), ("[7-9]", [7, 8, 9]), ("[7 – 8, 2]", [7, 8, 2]), ("[9-7]", [9, 7]),
-        ("[1234]", [1234]), ("[0001]", [1]), ("[ 2 ]", [2]), ("【2】［3］", [2, 3]), ("[１]", [1]), ("[0]", [0]),
-        ("[1-999999999]", [1, 999999999]), (f"[{'9' * 5000}]", [999999999]),
-        ("[-1]", []), ("[1.5]", []), ("[1a]", []), ("[1,]", []), ("[1", []), ("1]", []), ("[[2]]", [2]),
+        ("[1, 9]", [1, 9]),
+        ("[1,2;3 4]", [1, 2, 3, 4]),
+        ("[7-9]", [7, 8, 9]),
+        ("[7 – 8, 2]", [7, 8, 2]),
+        ("[9-7]", [9, 7]),
+        ("[1234]", [1234]),
+        ("[0001]", [1]),
+        ("[ 2 ]", [2]),
+        ("【2】［3］", [2, 3]),
+        ("[１]", [1]),
+        ("[0]", [0]),
+        ("[1-999999999]", [1, 999999999]),
+        (f"[{'9' * 5000}]", [999999999]),
+        ("[-1]", []),
+        ("[1.5]", []),
+        ("[1a]", []),
+        ("[1,]", []),
+        ("[1", []),
+        ("1]", []),
+        ("[[2]]", [2]),
     ],
-)  # fmt: skip
+)
 def test_every_way_to_cite_is_read_by_one_reader(cited, numbers):
     text = f"Ada {cited}."
     assert citations(text) == numbers and len(uncited(text)) == len(text)

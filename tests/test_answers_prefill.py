@@ -1,4 +1,6 @@
-r"""What the prompt opened: a response that goes on inside `<think>` is read as if it had opened it, and no better."""
+r"""What the prompt opened: a response that goes on inside `<think>` is read as if it had opened
+it, and no better.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.score_helpers import read, write
 from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer, make_policy
 from tests.test_answers_sections import PIECES
-from workbench.answers import answer_sections, final_answer, sections, sentences, thinking, well_formed
+from workbench.answers import (
+    answer_sections,
+    final_answer,
+    sections,
+    sentences,
+    thinking,
+    well_formed,
+)
 from workbench.answers.sections import opened
 from workbench.credit.tokens import prefill
 from workbench.grade import rescore
@@ -42,14 +51,16 @@ BOX = r"\boxed{Vetra}"
         (THINK, "<THINK>I recall.</think><answer>Vetra</answer>", False),
         (THINK, "</think><answer>Vetra</answer>", False),  # an empty thought
         (THINK, " \n</think><answer>Vetra</answer>", False),
-        ("<think>\nOkay, let me see.", "</think><answer>Vetra</answer>", False),  # what the prompt says is not thought
+        # what the prompt says is not thought
+        ("<think>\nOkay, let me see.", "</think><answer>Vetra</answer>", False),
         ("<think>\nOkay,", " I recall.</think><answer>Vetra</answer>", True),
         (THINK, "I recall.</think><answer></answer>", False),
         (THINK, "I recall.</think>Vetra", False),
         (THINK, "I recall.<answer>Vetra</answer>", False),
         (THINK, "I recall.</think><answer>Vetra", False),  # cut off
         (THINK, "I recall.</think>so <answer>Vetra</answer>", False),
-        (THINK, "I recall.</think><answer>Vetra [Outline] Lomar</answer>", False),  # a plan hides what it says
+        # a plan hides what it says
+        (THINK, "I recall.</think><answer>Vetra [Outline] Lomar</answer>", False),
         (THINK, "<answer>Vetra</answer>", False),
         (THINK, "", False),
         (ANSWER, "</answer>", False),
@@ -58,19 +69,27 @@ BOX = r"\boxed{Vetra}"
         (ANSWER, "I recall.</think><answer>Vetra</answer>", False),
         ("<think>\nI recall.</think><answer>", "</answer>", False),
         ("<think>\n\n</think>\n\n", "<answer>Vetra</answer>", False),
-        ("Answer as <think>…</think><answer>…</answer>. <think>\n", GOOD, True),  # a whole prompt counts by its end
+        # a whole prompt counts by its end
+        ("Answer as <think>…</think><answer>…</answer>. <think>\n", GOOD, True),
         ("Answer as <think>…</think><answer>…</answer>.", f"<think>{GOOD}", True),
     ],
 )
-def test_a_prefilled_tag_lets_no_response_escape_the_form(opening: str, text: str, good: bool) -> None:
+def test_a_prefilled_tag_lets_no_response_escape_the_form(
+    opening: str, text: str, good: bool
+) -> None:
     assert well_formed(text, opening) is good
 
 
 @given(PIECES)
 def test_what_is_well_formed_after_an_opening_is_so_with_the_opening_written_out(text: str) -> None:
     assert well_formed(text, THINK) == well_formed(f"{THINK}{text}")
-    whole = [(section, start - len(THINK), end - len(THINK)) for section, start, end in sections(f"{THINK}{text}")]
-    assert [(section, max(start, 0), end) for section, start, end in whole] == list(sections(text, THINK))
+    whole = [
+        (section, start - len(THINK), end - len(THINK))
+        for section, start, end in sections(f"{THINK}{text}")
+    ]
+    assert [(section, max(start, 0), end) for section, start, end in whole] == list(
+        sections(text, THINK)
+    )
 
 
 def test_sections_sentences_and_answer_after_an_opening() -> None:
@@ -80,7 +99,10 @@ def test_sections_sentences_and_answer_after_an_opening() -> None:
     assert final_answer("Vetra, surely", prefill=THINK) is None  # thought, and never said
     assert final_answer(BOX, prefill=THINK) is None and final_answer(BOX) == "Vetra"
     assert final_answer("Lomar?</think>Vetra", prefill=THINK) == "Vetra"
-    assert answer_sections("Vetra", ANSWER) == ("answer",) and final_answer("Vetra</answer> x", prefill=ANSWER) == "Vetra"
+    assert (
+        answer_sections("Vetra", ANSWER) == ("answer",)
+        and final_answer("Vetra</answer> x", prefill=ANSWER) == "Vetra"
+    )
     assert sections("1. Lomar [Answer] Vetra", "[Outline]") == (("answer", 17, 23),)
     assert sentences("Lomar. [Answer] Vetra.", "[Outline]") == ((16, 22),)
 
@@ -112,7 +134,10 @@ def tokenizer_that_opens(opening: str) -> Any:
 def test_the_chat_template_says_what_is_open_and_the_question_does_not() -> None:
     plain, opens = byte_tokenizer(), tokenizer_that_opens(r"<think>\n")
     asked = [{"role": "user", "content": "What does <think> mean? <think>\n"}]
-    ids = {t: t.apply_chat_template(asked, add_generation_prompt=True, return_dict=True)["input_ids"] for t in (plain, opens)}
+    ids = {
+        t: t.apply_chat_template(asked, add_generation_prompt=True, return_dict=True)["input_ids"]
+        for t in (plain, opens)
+    }
     assert prefill(plain) == prefill(plain, ids[plain]) == ""
     assert prefill(opens) == prefill(opens, ids[opens]) == "<think>\n"
     assert prefill(opens, ids[plain]) == ""  # a prompt that was made in another way
@@ -134,26 +159,46 @@ def test_generated_responses_know_what_their_prompt_opened(tmp_path: Path) -> No
 
 
 def thought(text: str = GOOD) -> Feedback:
-    """The row of a think-first policy, whose three thoughts are of which one is true, with and without what was opened."""
+    """The row of a think-first policy, whose three thoughts are of which one is true, with and
+    without what was opened.
+    """
     full = row(
-        [("correct", 5)], think=[("correct", 5), ("wrong", 5), ("vague", 3)], tagged=True, checklist=["a"],
-        verdicts=[Verdict("outcome", "answer", "correct"), Verdict("item:0", "checklist", "consistent")],
-    )  # fmt: skip
+        [("correct", 5)],
+        think=[("correct", 5), ("wrong", 5), ("vague", 3)],
+        tagged=True,
+        checklist=["a"],
+        verdicts=[
+            Verdict("outcome", "answer", "correct"),
+            Verdict("item:0", "checklist", "consistent"),
+        ],
+    )
     cut = len("<think>")
     assert full.response.text.startswith("<think>")
-    claims = tuple(replace(c, span=(c.span[0] - cut, c.span[1] - cut), end=c.span[1] - cut) for c in full.claims if c.span)
+    claims = tuple(
+        replace(c, span=(c.span[0] - cut, c.span[1] - cut), end=c.span[1] - cut)
+        for c in full.claims
+        if c.span
+    )
     response = replace(full.response, text=full.response.text[cut:], offsets=(), prefill="<think>")
     sentences = tuple((start - cut, end - cut) for start, end in full.sentences)
     return replace(full, response=response, claims=claims, sentences=sentences)
 
 
 def test_rewards_pay_as_if_the_tag_had_been_written() -> None:
-    """KnowRL: form 1 + correct 2 + facts 1/3 (with form −1: 1.33). KLCF: its checklist and truth are paid at all."""
+    """KnowRL: form 1 + correct 2 + facts 1/3 (with form −1: 1.33). KLCF: its checklist and truth
+    are paid at all.
+    """
     feedback = thought()
-    paid = rescore(feedback, {"knowrl": knowrl(KnowRL()), "klcf": klcf(KLCF(l_max=None, w_general=0.0))}).rewards
+    paid = rescore(
+        feedback, {"knowrl": knowrl(KnowRL()), "klcf": klcf(KLCF(l_max=None, w_general=0.0))}
+    ).rewards
     assert paid["knowrl"].value == pytest.approx(1 + 2 + 1 / 3)
     assert paid["klcf"].parts["format"] == 0 and paid["klcf"].value == pytest.approx(1.0)
-    again = with_verdicts(replace(feedback, response=replace(feedback.response, text=f"<think>{feedback.response.text}")))
+    again = with_verdicts(
+        replace(
+            feedback, response=replace(feedback.response, text=f"<think>{feedback.response.text}")
+        )
+    )
     assert rescore(again, {"knowrl": knowrl(KnowRL())}).rewards["knowrl"].parts["format"] == -1
 
 
@@ -172,14 +217,23 @@ def test_the_outcome_of_a_thought_is_none() -> None:
     from workbench.types import Claims
 
     def label(text: str, opening: str) -> str | None:
-        return outcome()([(Response("r", asked, text, prefill=opening), Claims())])[0].verdicts[0].label
+        return (
+            outcome()([(Response("r", asked, text, prefill=opening), Claims())])[0]
+            .verdicts[0]
+            .label
+        )
 
     assert label("Vetra", "") == "correct" and label("Vetra", THINK) == "incorrect"
-    assert label("I don't know", THINK) == "incorrect" and label("Lomar?</think>Vetra", THINK) == "correct"
+    assert (
+        label("I don't know", THINK) == "incorrect"
+        and label("Lomar?</think>Vetra", THINK) == "correct"
+    )
 
 
 def test_metrics_take_no_unfinished_thought_for_a_refusal() -> None:
-    stored = Feedback(Response("r", Question("q", "?"), "I don't know", prefill=THINK), ((0, 12),)).to_row()
+    stored = Feedback(
+        Response("r", Question("q", "?"), "I don't know", prefill=THINK), ((0, 12),)
+    ).to_row()
     assert reduce_row(stored, {}).state == "no_claims"
     assert reduce_row({**stored, "prefill": ""}, {}).state == "abstained"
 
@@ -187,11 +241,21 @@ def test_metrics_take_no_unfinished_thought_for_a_refusal() -> None:
 @pytest.mark.parametrize("column", ["prefill", "opened"])
 def test_scoring_takes_it_from_a_column_and_replays_it(tmp_path: Path, column: str) -> None:
     said = {
-        "id": "a", "question": "Where?", "response": "Ada sings.</think><answer>Vetra</answer>", column: THINK,
-        "claims": [{"text": "Ada sings", "label": "correct", "informativeness": 5}], "outcome": "correct",
-    }  # fmt: skip
-    source, first, second = write(tmp_path / "in.jsonl", [said]), tmp_path / "a" / "f.jsonl", tmp_path / "b" / "f.jsonl"
-    score_file(Options(source, first, "knowrl", columns={} if column == "prefill" else {"prefill": column}))
+        "id": "a",
+        "question": "Where?",
+        "response": "Ada sings.</think><answer>Vetra</answer>",
+        column: THINK,
+        "claims": [{"text": "Ada sings", "label": "correct", "informativeness": 5}],
+        "outcome": "correct",
+    }
+    source, first, second = (
+        write(tmp_path / "in.jsonl", [said]),
+        tmp_path / "a" / "f.jsonl",
+        tmp_path / "b" / "f.jsonl",
+    )
+    score_file(
+        Options(source, first, "knowrl", columns={} if column == "prefill" else {"prefill": column})
+    )
     [scored] = read(first)
     assert scored["prefill"] == THINK and scored["claims"][0]["section"] == "think"
     assert scored["rewards"]["knowrl"]["value"] == pytest.approx(1 + 2 + 1)

@@ -27,11 +27,23 @@ SECTIONS = [
     ("<think>a</think>x<answer>b", [("think", "a"), ("body", "x"), ("answer", "b")]),
     ("a</think>b", [("think", "a"), ("body", "b")]),
     ("Vetra</answer> more", [("answer", "Vetra"), ("body", " more")]),
-    ("<think>a<think>b</think>c</think>d", [("think", "a"), ("think", "b"), ("think", "c"), ("body", "d")]),
-    ("<think>a<answer>x</answer></think><answer>y</answer>", [("think", "a"), ("think", "x"), ("answer", "y")]),
+    (
+        "<think>a<think>b</think>c</think>d",
+        [("think", "a"), ("think", "b"), ("think", "c"), ("body", "d")],
+    ),
+    (
+        "<think>a<answer>x</answer></think><answer>y</answer>",
+        [("think", "a"), ("think", "x"), ("answer", "y")],
+    ),
     ("<answer>a<answer>b</answer>", [("answer", "a"), ("answer", "b")]),
-    ("<think>a</think>b</answer>c</think>d", [("think", "a"), ("think", "b"), ("think", "c"), ("body", "d")]),
-    (r"so \boxed{a {b} \boxed{c}} d", [("body", "so "), ("answer", r"a {b} \boxed{c}"), ("body", " d")]),
+    (
+        "<think>a</think>b</answer>c</think>d",
+        [("think", "a"), ("think", "b"), ("think", "c"), ("body", "d")],
+    ),
+    (
+        r"so \boxed{a {b} \boxed{c}} d",
+        [("body", "so "), ("answer", r"a {b} \boxed{c}"), ("body", " d")],
+    ),
     (r"<think>\boxed{a}</think>b", [("think", "a"), ("body", "b")]),
     (r"an \boxed{unclosed", [("body", r"an \boxed{unclosed")]),
     ("a } b", [("body", "a } b")]),
@@ -59,26 +71,46 @@ PIECES = st.lists(
     st.sampled_from(
         [
             *"<think> </think> <answer> </answer> [Structure] [Outline] [Answer] \\boxed{ } {".split(),
-            *"a B. 1. ! ? … 。 ； - * # > | “ ” \" ( ) [1]".split(),
-            " ", "\n", "\r\n", "\n\n", "\u2028", "```\n",
-            "`x. Y`", "Dr.", "U.S.", "3.5", "https://a.b/c?d", "e.g.", "王。",
-            "e\u0301", "👩‍👧",
+            *'a B. 1. ! ? … 。 ； - * # > | “ ” " ( ) [1]'.split(),
+            " ",
+            "\n",
+            "\r\n",
+            "\n\n",
+            "\u2028",
+            "```\n",
+            "`x. Y`",
+            "Dr.",
+            "U.S.",
+            "3.5",
+            "https://a.b/c?d",
+            "e.g.",
+            "王。",
+            "e\u0301",
+            "👩‍👧",
         ]
     )
     | st.text(max_size=3)
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 @given(PIECES)
 def test_sections_and_sentences_are_ordered_disjoint_and_hold_all_words(text: str) -> None:
     at = 0
     for section, start, end in sections(text):
-        assert section in ("think", "answer", "body") and at <= start < end <= len(text) and text[start:end].strip()
+        assert (
+            section in ("think", "answer", "body")
+            and at <= start < end <= len(text)
+            and text[start:end].strip()
+        )
         at = end
     at, rebuilt = 0, ""
     for start, end in sentences(text):
         piece = text[start:end]
-        assert at <= start < end <= len(text) and piece == piece.strip() and any(map(str.isalnum, piece))
+        assert (
+            at <= start < end <= len(text)
+            and piece == piece.strip()
+            and any(map(str.isalnum, piece))
+        )
         assert any(begin <= start and end <= finish for _, begin, finish in sections(text))
         rebuilt += text[at:start] + piece
         at = end
@@ -89,13 +121,19 @@ def test_sections_and_sentences_are_ordered_disjoint_and_hold_all_words(text: st
 def test_only_layout_is_left_between_sentences_of_plain_text(text: str) -> None:
     spans = sentences(text)
     gaps = [
-        text[a:b] for a, b in zip([0, *(end for _, end in spans)], [*(start for start, _ in spans), len(text)], strict=True)
+        text[a:b]
+        for a, b in zip(
+            [0, *(end for _, end in spans)],
+            [*(start for start, _ in spans), len(text)],
+            strict=True,
+        )
     ]
     assert not any(map(str.isalnum, "".join(gaps)))
 
 
 @given(
-    st.sampled_from(["Q", "Vetra", "x y"]), st.sampled_from(["{}", "<think>t</think>{}", "t</think>{}", "<answer>{}</answer>"])
+    st.sampled_from(["Q", "Vetra", "x y"]),
+    st.sampled_from(["{}", "<think>t</think>{}", "t</think>{}", "<answer>{}</answer>"]),
 )
 def test_sections_agree_with_the_final_answer(answer: str, form: str) -> None:
     text = form.format(answer)
@@ -123,7 +161,9 @@ def test_an_outlined_answer_is_what_follows_its_mark(text: str, answer: str | No
 @example("<think></think>\\boxed{", "<answer>")
 @example("<answer>a</answer><think>b</think>c", "")
 @given(PIECES, st.sampled_from(["", "<think>\n", "<answer>", "[Outline]"]))
-def test_the_final_answer_stands_in_the_answer_and_the_answer_outside_the_thinking(text: str, prefill: str) -> None:
+def test_the_final_answer_stands_in_the_answer_and_the_answer_outside_the_thinking(
+    text: str, prefill: str
+) -> None:
     said = answer_text(text, prefill)
     final = final_answer(text, prefill=prefill)
     assert final is None or all(line.strip() in said for line in final.splitlines())
@@ -158,7 +198,9 @@ def test_the_claims_of_the_answer_are_those_of_its_text_and_those_found_nowhere(
         Claim(4, "lost in thought", "think"),
     ]
     for text, kept in ((ELSEWHERE, [2, 3]), ("<think>a</think>Lomar is old.", [1, 2, 3])):
-        assert [claim.id for claim in filter(in_answer(Response("r", Question("q", "?"), text)), claims)] == kept
+        assert [
+            claim.id for claim in filter(in_answer(Response("r", Question("q", "?"), text)), claims)
+        ] == kept
 
 
 SENTENCES = [
@@ -205,7 +247,23 @@ def test_sentences(text: str, expected: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
-    ["a. ", ". ", "word ", "1. a ", "`", "> ", "\n", "<answer>", "</answer>x", "\\boxed{", "a\n", "!)", "A.", "x,\n", "```\n"],
+    [
+        "a. ",
+        ". ",
+        "word ",
+        "1. a ",
+        "`",
+        "> ",
+        "\n",
+        "<answer>",
+        "</answer>x",
+        "\\boxed{",
+        "a\n",
+        "!)",
+        "A.",
+        "x,\n",
+        "```\n",
+    ],
 )
 def test_long_degenerate_texts_are_split(piece: str) -> None:
     """What takes more than linear time would not come back from these."""

@@ -30,7 +30,13 @@ from workbench.world import load_world
 
 WORLD = load_world(0)
 BORN = next(fact for fact in WORLD.facts if fact.relation == "born_in")
-ASKED = Question("q", f"Where was {BORN.subject} born?", (BORN.object,), BORN.subject, meta={"fact_ids": (BORN.id,)})
+ASKED = Question(
+    "q",
+    f"Where was {BORN.subject} born?",
+    (BORN.object,),
+    BORN.subject,
+    meta={"fact_ids": (BORN.id,)},
+)
 ABOUT, UNTITLED = Question("p", "Tell me about Ada Lovelace."), Question("u", "")
 RULES, EXACT = rules(), world_claims(WORLD)
 
@@ -38,11 +44,17 @@ Read = Callable[[str], object]
 
 
 def parts(text: str) -> object:
-    return [read(text) for read in (sections, sentences, final_answer, answer_text, thinking, well_formed, opened)]
+    return [
+        read(text)
+        for read in (sections, sentences, final_answer, answer_text, thinking, well_formed, opened)
+    ]
 
 
 def meaning(text: str) -> object:
-    return [read(text) for read in (is_abstention, is_invalid, hedge, normalise, makes_claims.__wrapped__)]
+    return [
+        read(text)
+        for read in (is_abstention, is_invalid, hedge, normalise, makes_claims.__wrapped__)
+    ]
 
 
 def answers(text: str) -> object:
@@ -66,15 +78,41 @@ def exact(text: str) -> object:
 
 READERS = {"parts": parts, "meaning": meaning, "answers": answers, "claims": claims, "exact": exact}
 PIECES = {
-    "tags": "<answer>a</answer>", "closing tags": "</think>x", "plans": "[Outline] a [Answer] b ", "boxes": r"\boxed{a} ",
-    "open boxes": r"\boxed{", "wrappers": r"\text{", "capitals": "Ada Bo ", "pronouns": "He ran. She sat. It was. ",
-    "quotes": "“a ", "straight quotes": '" ', "digits": "1 2 ", "big numbers": "1,000,", "one long word": "a",
-    "one long number": "7", "new lines": "a\n", "empty lines": "\n", "list items": "- a\n", "numbered": "1. a\n",
-    "code": "`a` ", "fences": "```\n", "refusals": "I do not know, ", "hedges": "maybe he may ", "Chinese": "我不知道，",
-    "verbs": "is ", "brackets": "(", "commas": ",", "dates": "3 May 1921 ", "initials": "A. ",
-    "alternatives": "Vetra or ", "negations": "not x but ", "half a list": "a, ", "words": "word ",
-    "statements": f"{BORN.subject} was born in {BORN.object}. ", "half statements": f"{BORN.subject} is a ",
-}  # fmt: skip
+    "tags": "<answer>a</answer>",
+    "closing tags": "</think>x",
+    "plans": "[Outline] a [Answer] b ",
+    "boxes": r"\boxed{a} ",
+    "open boxes": r"\boxed{",
+    "wrappers": r"\text{",
+    "capitals": "Ada Bo ",
+    "pronouns": "He ran. She sat. It was. ",
+    "quotes": "“a ",
+    "straight quotes": '" ',
+    "digits": "1 2 ",
+    "big numbers": "1,000,",
+    "one long word": "a",
+    "one long number": "7",
+    "new lines": "a\n",
+    "empty lines": "\n",
+    "list items": "- a\n",
+    "numbered": "1. a\n",
+    "code": "`a` ",
+    "fences": "```\n",
+    "refusals": "I do not know, ",
+    "hedges": "maybe he may ",
+    "Chinese": "我不知道，",
+    "verbs": "is ",
+    "brackets": "(",
+    "commas": ",",
+    "dates": "3 May 1921 ",
+    "initials": "A. ",
+    "alternatives": "Vetra or ",
+    "negations": "not x but ",
+    "half a list": "a, ",
+    "words": "word ",
+    "statements": f"{BORN.subject} was born in {BORN.object}. ",
+    "half statements": f"{BORN.subject} is a ",
+}
 QUICK = 0.05  # seconds that tell nothing of growth
 
 
@@ -86,13 +124,15 @@ def seconds(read: Read, text: str) -> float:
 
 
 def assert_linear(read: Read, make: Callable[[int], str], size: int) -> None:
-    """Eight times the text takes about eight times as long, not sixty-four; the bound leaves room for a busy machine, and what
-    it fails once is measured again."""
+    """Eight times the text takes about eight times as long, not sixty-four; the bound leaves
+    room for a busy machine, and what it fails once is measured again."""
     found = []
     for attempt in range(3):
         other = "." * attempt  # another text each time: readers may remember the last ones
         longer = seconds(read, make(8 * size) + other)
-        found.append((longer, 30 * seconds(read, make(size) + other) if longer > QUICK else longer + 1))
+        found.append(
+            (longer, 30 * seconds(read, make(size) + other) if longer > QUICK else longer + 1)
+        )
         if longer < found[-1][1]:
             return
     raise AssertionError(f"seconds, and the most that is linear: {found}")
@@ -135,7 +175,9 @@ def test_many_quotations_of_a_judge_are_placed_in_linear_time() -> None:
 
     def read(text: str) -> object:
         quoted = [{"text": one, "claims": [one]} for one in said(text.count("."))]
-        extract = judged(lambda prompts: [Reply(json.dumps({"sentences": quoted})) for _ in prompts])
+        extract = judged(
+            lambda prompts: [Reply(json.dumps({"sentences": quoted})) for _ in prompts]
+        )
         [found] = extract([Response("r", ABOUT, text)])
         assert found.error is None and len(found.claims) == len(quoted)
         return found

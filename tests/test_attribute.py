@@ -30,23 +30,36 @@ LETTERS = st.text(alphabet="ab c.é中👍", max_size=12)
 
 
 def response(text: str, cuts: list[int] | None = None, finish: str = "stop") -> Response:
-    """`text` in tokens cut at `cuts` (by default one per character), and an end-of-sequence token if it was not cut off."""
+    """`text` in tokens cut at `cuts` (by default one per character), and an end-of-sequence
+    token if it was not cut off.
+    """
     borders = [0, *(cuts if cuts is not None else range(1, len(text))), len(text)]
     offsets = list(pairwise(borders)) if text else []
     if finish == "stop":
         offsets.append((len(text), len(text)))
-    return Response("r", QUESTION, text, token_ids=tuple(range(len(offsets))), offsets=tuple(offsets), finish=finish)
+    return Response(
+        "r",
+        QUESTION,
+        text,
+        token_ids=tuple(range(len(offsets))),
+        offsets=tuple(offsets),
+        finish=finish,
+    )
 
 
 def plain_end(claim: str, sentence: str) -> int:
-    """The definition, by the textbook table: the shortest prefix whose common subsequence is as long as the whole's."""
+    """The definition, by the textbook table: the shortest prefix whose common subsequence is as
+    long as the whole's.
+    """
     row = [0] * (len(claim) + 1)
     lengths = [0]
     for letter in sentence:
         before = row
         row = [0]
         for position, other in enumerate(claim):
-            row.append(before[position] + 1 if letter == other else max(before[position + 1], row[-1]))
+            row.append(
+                before[position] + 1 if letter == other else max(before[position + 1], row[-1])
+            )
         lengths.append(row[-1])
     return lengths.index(lengths[-1])
 
@@ -55,8 +68,13 @@ def plain_end(claim: str, sentence: str) -> int:
     ("claim", "sentence", "matched"),
     [
         ("Ada Lind is a painter.", "Ada Lind is a painter and a baker.", "Ada Lind is a painter"),
-        ("Ada Lind is a baker.", "Ada Lind is a painter and a baker.", "Ada Lind is a painter and a baker"),
-        ("Ada Lind was born in 1921.", "Born in 1921, Ada moved to Oslo.", "Born in 1921"),  # a match begins with its word
+        (
+            "Ada Lind is a baker.",
+            "Ada Lind is a painter and a baker.",
+            "Ada Lind is a painter and a baker",
+        ),
+        # a match begins with its word
+        ("Ada Lind was born in 1921.", "Born in 1921, Ada moved to Oslo.", "Born in 1921"),
         ("她出生于奥斯陆。", "她于1921年出生于奥斯陆，后来去了巴黎。", "她于1921年出生于奥斯陆"),
         ("abc", "xaxbxcx", "xaxbxc"),
         ("a b c", "x a xbx c x", "a xbx c"),
@@ -91,7 +109,9 @@ def test_the_end_is_the_one_defined(claim: str, sentence: str) -> None:
     assert plain_length(strip_end(claim), sentence[start:end]) == length
     pair = sentence[start - 1 : start + 1] if start else ""
     assert not (pair.isascii() and pair.isalnum())
-    latest = next(s for s in range(end, -1, -1) if plain_length(strip_end(claim), sentence[s:end]) == length)
+    latest = next(
+        s for s in range(end, -1, -1) if plain_length(strip_end(claim), sentence[s:end]) == length
+    )
     assert start <= latest and sentence[start:latest].isalnum() is (start < latest)
 
 
@@ -100,7 +120,9 @@ def plain_length(claim: str, sentence: str) -> int:
     for letter in sentence:
         before, row = row, [0]
         for position, other in enumerate(claim):
-            row.append(before[position] + 1 if letter == other else max(before[position + 1], row[-1]))
+            row.append(
+                before[position] + 1 if letter == other else max(before[position + 1], row[-1])
+            )
     return row[-1]
 
 
@@ -109,7 +131,8 @@ def plain_length(claim: str, sentence: str) -> int:
     [
         ("Ada Lind is a painter.", "ADA LIND is a PAINTER", 1.0),
         ("Ada Lind is a painter.", "She is a painter", 3 / 5),
-        ("Ada Lind is a painter.", "A painter is Ada Lind", 2 / 5),  # order counts: "ada lind" or "a painter"
+        # order counts: "ada lind" or "a painter"
+        ("Ada Lind is a painter.", "A painter is Ada Lind", 2 / 5),
         ("The moon is cheese.", "Ada Lind was born in Oslo.", 0.0),
         ("她出生于奥斯陆", "他出生于巴黎", 3 / 7),
         ("...", "...", 0.0),
@@ -123,7 +146,8 @@ def test_quoted_sentence() -> None:
     text = "One two three. Four five six. One two three."
     assert find_sentence(text, "One two three.") == (0, 14, 1.0)
     assert find_sentence(text, "One two three.", after=14) == (30, 44, 1.0)
-    assert find_sentence(text, "Four FIVE six.") == (15, 20, 5 / 14)  # "Four " and " six.": the first of the longest
+    # "Four " and " six.": the first of the longest
+    assert find_sentence(text, "Four FIVE six.") == (15, 20, 5 / 14)
     assert find_sentence(text, "ZZZ") is None
     assert find_sentence(text, "  ") is None
 
@@ -144,7 +168,11 @@ def test_claims_find_their_sentences() -> None:
     painter, born, alien = locate(
         text,
         sentences,
-        [Claim(0, "Ada Lind is a painter."), Claim(1, "Ada Lind was born in Oslo."), Claim(2, "Grasshoppers sing.")],
+        [
+            Claim(0, "Ada Lind is a painter."),
+            Claim(1, "Ada Lind was born in Oslo."),
+            Claim(2, "Grasshoppers sing."),
+        ],
     )
     assert (painter.sentence, painter.span, painter.coverage) == (0, (0, 21), 1.0)
     assert born.sentence == 1 and born.end == text.index("Oslo") + 4
@@ -164,8 +192,15 @@ def test_repeated_sentences_and_claims_are_taken_in_order() -> None:
     sentences = [(0, 11), (12, 23), (24, 50)]
     claims = [Claim(number, "Ada paints.") for number in range(4)]
     assert [claim.sentence for claim in locate(text, sentences, claims)] == [0, 1, 2, 2]
-    assert [claim.span for claim in locate(text, sentences, claims)] == [(0, 10), (12, 22), (24, 34), (39, 49)]
-    one = locate(text, sentences, [Claim(0, "Ada paints.", sentence=2), Claim(1, "Ada paints.", sentence=2)])
+    assert [claim.span for claim in locate(text, sentences, claims)] == [
+        (0, 10),
+        (12, 22),
+        (24, 34),
+        (39, 49),
+    ]
+    one = locate(
+        text, sentences, [Claim(0, "Ada paints.", sentence=2), Claim(1, "Ada paints.", sentence=2)]
+    )
     assert [claim.span for claim in one] == [(24, 34), (39, 49)]
 
 
@@ -180,7 +215,12 @@ def test_no_sentences() -> None:
 
 def test_events_fall_on_the_token_with_their_last_character() -> None:
     found = response("Oslo, 1921.", cuts=[4, 5, 8])  # Oslo | , |  19 | 21. | end
-    events = [Event("truth", 1.0, 4), Event("truth", -2.0, 10), Event("info", 0.5, 11), Event("general", 0.25)]
+    events = [
+        Event("truth", 1.0, 4),
+        Event("truth", -2.0, 10),
+        Event("info", 0.5, 11),
+        Event("general", 0.25),
+    ]
     assert place(found, events) == (1.0, 0.0, 0.0, -1.5, 0.25)
 
 
@@ -205,14 +245,20 @@ def test_a_span_is_shared_by_its_tokens() -> None:
 
 
 def test_a_token_that_two_spans_share_is_the_last_of_the_first() -> None:
-    """ "A is. B", cut as "A is", ". B", end: the full stop stands in a token that begins what comes after."""
+    """ "A is. B", cut as "A is", ". B", end: the full stop stands in a token that begins what
+    comes after.
+    """
     offsets = ((0, 4), (4, 7), (7, 7))
     assert tokens_between(offsets, 0, 5) == (0, 1) and tokens_between(offsets, 6, 7) == (1,)
-    assert tokens_between(offsets, 0, None) == (0, 1, 2) and tokens_between(offsets, None, 4) == (0,)
+    assert tokens_between(offsets, 0, None) == (0, 1, 2) and tokens_between(offsets, None, 4) == (
+        0,
+    )
 
 
 def test_characters_of_several_tokens_belong_to_the_last() -> None:
-    """A thumb of four bytes cut in two: offsets from the bytes give it to the second token, and so does the event."""
+    """A thumb of four bytes cut in two: offsets from the bytes give it to the second token, and
+    so does the event.
+    """
     text, ends = characters_of_bytes("a👍".encode())
     assert (text, ends) == ("a👍", [1, 5])
     found = Response("r", QUESTION, text, offsets=((0, 1), (1, 1), (1, 2)))
@@ -228,7 +274,9 @@ def test_token_rewards_sum_to_the_events(data: st.DataObject) -> None:
     found = response(text, cuts, data.draw(st.sampled_from(["stop", "length"])))
     ends = st.none() | st.integers(1, max(1, len(text)))
     events = [
-        Event("truth", value, end, start=None if start is None else min(start, (end or len(text)) - 1))
+        Event(
+            "truth", value, end, start=None if start is None else min(start, (end or len(text)) - 1)
+        )
         for value, end, start in data.draw(
             st.lists(st.tuples(st.floats(-3, 3), ends, st.none() | st.integers(0, 20)), max_size=6)
         )
@@ -236,7 +284,9 @@ def test_token_rewards_sum_to_the_events(data: st.DataObject) -> None:
     tokens = place(found, events)
     assert len(tokens) == len(found.offsets)
     if found.offsets:
-        assert math.fsum(tokens) == pytest.approx(math.fsum(event.value for event in events), abs=1e-9)
+        assert math.fsum(tokens) == pytest.approx(
+            math.fsum(event.value for event in events), abs=1e-9
+        )
     shuffled = random.Random(0).sample(events, len(events))
     assert place(found, shuffled) == pytest.approx(tokens)
 
@@ -244,7 +294,11 @@ def test_token_rewards_sum_to_the_events(data: st.DataObject) -> None:
 def test_rescoring_places_the_events() -> None:
     feedback = Feedback(response("Oslo", cuts=[2]))
     paid = rescore(
-        feedback, {"a": lambda _: Reward(1.5, events=(Event("x", 1.0, 1), Event("y", 0.5))), "b": lambda _: Reward(None)}
+        feedback,
+        {
+            "a": lambda _: Reward(1.5, events=(Event("x", 1.0, 1), Event("y", 0.5))),
+            "b": lambda _: Reward(None),
+        },
     )
     assert paid.rewards["a"].tokens == (1.0, 0.0, 0.5)
     assert paid.rewards["b"].tokens == ()
@@ -260,6 +314,9 @@ def test_a_claim_goes_to_the_sentence_that_covers_it_best(text: str, claim: str)
 
 
 def test_a_reward_without_events_is_paid_at_the_end() -> None:
-    paid = rescore(Feedback(response("Oslo", cuts=[2])), {"own": lambda _: Reward(2.5), "none": lambda _: Reward(0.0)})
+    paid = rescore(
+        Feedback(response("Oslo", cuts=[2])),
+        {"own": lambda _: Reward(2.5), "none": lambda _: Reward(0.0)},
+    )
     assert paid.rewards["own"].tokens == (0.0, 0.0, 2.5)
     assert paid.rewards["none"].tokens == (0.0, 0.0, 0.0)

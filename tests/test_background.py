@@ -1,4 +1,6 @@
-"""A function in a process of its own: how it ends, what is told of it, and that it never outlives the one that began it."""
+"""A function in a process of its own: how it ends, what is told of it, and that it never
+outlives the one that began it.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,10 @@ def test_a_kill_ends_it_at_once_and_may_come_late(tmp_path: Path) -> None:
 def test_killed_with_the_process_that_began_it(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     job = tmp_path / "job"
-    code = f"from tests.helpers.background_jobs import begin_counting as f; f({str(tmp_path / 'log.txt')!r}, {str(job)!r})"
+    code = (
+        "from tests.helpers.background_jobs import begin_counting as f;"
+        f" f({str(tmp_path / 'log.txt')!r}, {str(job)!r})"
+    )
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as began:
         wait_for((job / "number").exists, seconds=60)
         assert in_use(job)

@@ -29,7 +29,12 @@ FEW = {
     "r_tuning": [*SAMPLED, *(f"sft.{one}" for one in STEPS)],
     "rft": [*SAMPLED, *(f"sft.{one}" for one in STEPS)],
     "dpo": [*SAMPLED, *(f"dpo.{one}" for one in STEPS)],
-    "iterative_dpo": ["questions=48", "rounds.rounds=2", "rounds.samples=8", *(f"rounds.dpo.{one}" for one in STEPS)],
+    "iterative_dpo": [
+        "questions=48",
+        "rounds.rounds=2",
+        "rounds.samples=8",
+        *(f"rounds.dpo.{one}" for one in STEPS),
+    ],
 }
 RULES = {"sft_gold": "gold", "iterative_dpo": "truthrl_pairs", "dpo": "truthrl_pairs"}
 
@@ -41,11 +46,17 @@ def few(count: int) -> Bench:
 
 
 def test_defaults_are_the_papers() -> None:
-    """Appendix of arXiv 2509.25760: SFT 5e-6 and batch 16, DPO 3e-6 and 32, RFT of 64 samples, 4 rounds."""
+    """Appendix of arXiv 2509.25760: SFT 5e-6 and batch 16, DPO 3e-6 and 32, RFT of 64 samples, 4
+    rounds.
+    """
     rft, dpo, rounds = (BASELINES[name].configure() for name in ("rft", "dpo", "iterative_dpo"))
     assert (rft.sft.learning_rate, rft.sft.batch) == (5e-6, 16)
     assert (rft.drawn.samples, rft.drawn.temperature, rft.drawn.top_p) == (64, 0.6, 0.9)
-    assert (dpo.dpo.learning_rate, dpo.dpo.batch) == (rounds.rounds.dpo.learning_rate, rounds.rounds.dpo.batch) == (3e-6, 32)
+    assert (
+        (dpo.dpo.learning_rate, dpo.dpo.batch)
+        == (rounds.rounds.dpo.learning_rate, rounds.rounds.dpo.batch)
+        == (3e-6, 32)
+    )
     assert rounds.rounds.rounds == 4
 
 
@@ -56,7 +67,8 @@ def test_gold_answers_are_said_as_the_prompt_asks_for_them() -> None:
 
 def test_baselines_are_trained_and_pay_nothing_of_their_own() -> None:
     assert not set(BASELINES) & set(METHODS) and list(TRAINED) == [*METHODS, *BASELINES]
-    assert not set(TRAINED) & set(bench("tiny").checkpoints)  # a policy's name and a training's are told apart
+    # a policy's name and a training's are told apart
+    assert not set(TRAINED) & set(bench("tiny").checkpoints)
     assert trained("rft") is BASELINES["rft"] and trained("rlfh") is METHODS["rlfh"]
     for name in BASELINES:
         with pytest.raises(WorkbenchError, match=f"no method '{name}'"):

@@ -1,4 +1,6 @@
-"""Benches: the policy that belongs to the questions, a run's adapter over it, languages and question files."""
+"""Benches: the policy that belongs to the questions, a run's adapter over it, languages and
+question files.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,15 @@ QUESTIONS = [Question(name, f" Where is {name}", (" Rome",)) for name in ("Ada",
 
 
 def small_bench(folder: Path) -> Bench:
-    return Bench("tiny", "sft", lambda *_: QUESTIONS, 4, "this", rule_checks, checkpoints={"sft": str(folder)})
+    return Bench(
+        "tiny",
+        "sft",
+        lambda *_: QUESTIONS,
+        4,
+        "this",
+        rule_checks,
+        checkpoints={"sft": str(folder)},
+    )
 
 
 def make_run(folder: Path, policy: Path) -> Path:
@@ -31,10 +41,14 @@ def make_run(folder: Path, policy: Path) -> Path:
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        config = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
+        config = LoraConfig(
+            r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False
+        )
         model = get_peft_model(load_checkpoint(str(policy), device="cpu")[0], config)
     model.save_pretrained(folder / "policy")
-    (folder / "config.json").write_text(json.dumps({"method": "truthrl", "bench": "tiny", "policy": "sft"}))
+    (folder / "config.json").write_text(
+        json.dumps({"method": "truthrl", "bench": "tiny", "policy": "sft"})
+    )
     return folder
 
 
@@ -66,7 +80,9 @@ def test_the_adapter_of_a_run_folder_is_applied(tmp_path: Path) -> None:
     make_run(run, tmp_path / "sft")
 
     def logprobs(policy: str) -> list[tuple[float, ...]]:
-        drawn = generate(small.load(policy), QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
+        drawn = generate(
+            small.load(policy), QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True
+        )
         return [response.logprobs for response in drawn]
 
     assert logprobs(str(run)) != logprobs("sft")
@@ -74,16 +90,23 @@ def test_the_adapter_of_a_run_folder_is_applied(tmp_path: Path) -> None:
     assert logprobs(str(run)) == logprobs(str(run))
 
 
-def test_missing_shipped_policy_names_the_clone_that_has_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_shipped_policy_names_the_clone_that_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(benches, "TINY_POLICY", tmp_path)
-    with pytest.raises(WorkbenchError, match=r"workbench world build --out .* clone of the repository.* `pip install -e \.`"):
+    with pytest.raises(
+        WorkbenchError,
+        match=r"workbench world build --out .* clone of the repository.* `pip install -e \.`",
+    ):
         check_policy("sft", str(tmp_path / "sft"))
 
 
 def test_tiny_bench_asks_in_either_language() -> None:
     tiny = bench("tiny")
     english, second = tiny.questions("test"), tiny.questions("test", lang="l2")
-    assert {q.meta["lang"] for q in english} == {"en"} and {q.meta["lang"] for q in second} == {"l2"}
+    assert {q.meta["lang"] for q in english} == {"en"} and {q.meta["lang"] for q in second} == {
+        "l2"
+    }
     assert {q.kind for q in english} == {q.kind for q in second}
     assert tiny.questions("test", lang="fr") == []
 
@@ -107,7 +130,9 @@ def test_lines_of_a_question_file_end_at_newlines_alone(tmp_path: Path) -> None:
 
 def test_a_line_that_is_not_utf8_is_named(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
-    file.write_bytes(b'{"id": 1, "question": "?", "answers": []}\n{"id": 2, "question": "\xe9", "answers": []}\n')
+    file.write_bytes(
+        b'{"id": 1, "question": "?", "answers": []}\n{"id": 2, "question": "\xe9", "answers": []}\n'
+    )
     with pytest.raises(WorkbenchError, match=r"questions\.jsonl:2: .*UTF-8"):
         bench("paper", file)
 
@@ -125,7 +150,9 @@ def test_unknown_bench_is_refused() -> None:
 
 def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
-    file.write_text("".join(f'{{"id": {n}, "question": "Q{n}?", "answers": ["A{n}"]}}\n' for n in range(1000)))
+    file.write_text(
+        "".join(f'{{"id": {n}, "question": "Q{n}?", "answers": ["A{n}"]}}\n' for n in range(1000))
+    )
     paper = benches.bench("paper", questions=file)
     splits = {split: paper.questions(split) for split in ("rl", "validation", "test")}
     assert sum(map(len, splits.values())) == 1000
@@ -138,13 +165,24 @@ def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
 
 def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> None:
     row = {
-        "id": "1", "question": "?", "answers": ["!"], "title": "Ada", "passages": [{"title": "t", "text": "a"}],
-        "checklist": ["c"], "kind": "single",
-    }  # fmt: skip
+        "id": "1",
+        "question": "?",
+        "answers": ["!"],
+        "title": "Ada",
+        "passages": [{"title": "t", "text": "a"}],
+        "checklist": ["c"],
+        "kind": "single",
+    }
     changes: list[dict[str, object]] = [
-        {"id": "2"}, {"question": "??"}, {"answers": ["!!"]}, {"title": "Bo"}, {"passages": [{"title": "t", "text": "b"}]},
-        {"passages": []}, {"checklist": []}, {"kind": "yes_no"},
-    ]  # fmt: skip
+        {"id": "2"},
+        {"question": "??"},
+        {"answers": ["!!"]},
+        {"title": "Bo"},
+        {"passages": [{"title": "t", "text": "b"}]},
+        {"passages": []},
+        {"checklist": []},
+        {"kind": "yes_no"},
+    ]
     files = [tmp_path / f"{number}.jsonl" for number in range(len(changes) + 2)]
     for file, change in zip(files, [{}, {}, *changes], strict=True):
         file.write_text(json.dumps({**row, **change}) + "\n")

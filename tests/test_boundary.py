@@ -1,4 +1,6 @@
-"""What k samples of a question tell: by hand, against exposure counts, and as the verdict that a reward reads."""
+"""What k samples of a question tell: by hand, against exposure counts, and as the verdict that a
+reward reads.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ def probed(*samples: Sample, exposures: int | None = None, name: str = "q") -> P
 def test_out_of_knowledge_is_none_of_k() -> None:
     assert probed(LYON, IDK, LYON).ook is True
     assert probed(LYON, IDK, RIGHT).ook is False
-    assert probed(LYON, FAILED).ook is None and probed().ook is None  # the failed one may have been right
+    # the failed one may have been right
+    assert probed(LYON, FAILED).ook is None and probed().ook is None
     assert probed(FAILED, RIGHT).ook is False
 
 
@@ -41,14 +44,21 @@ def test_the_majority_is_the_answer_drawn_first_of_those_with_most_votes() -> No
 
 
 @given(st.lists(st.sampled_from([RIGHT, IDK, FAILED, LYON, LIMA])), st.none() | st.integers(0, 9))
-def test_a_row_holds_every_sample_in_its_order(samples: Sequence[Sample], exposures: int | None) -> None:
+def test_a_row_holds_every_sample_in_its_order(
+    samples: Sequence[Sample], exposures: int | None
+) -> None:
     one = probed(*samples, exposures=exposures)
     row = json.loads(json.dumps(one.to_row(), allow_nan=False))
     assert Probed.from_row(row) == one
-    assert row["correct"] + row["abstained"] + row["wrong"] + row["failed"] == row["samples"] == len(samples)
+    assert (
+        row["correct"] + row["abstained"] + row["wrong"] + row["failed"]
+        == row["samples"]
+        == len(samples)
+    )
 
 
-# Of four samples each: known, lucky on a fact that was never shown, never right on one that was, and out of knowledge.
+# Of four samples each: known, lucky on a fact that was never shown, never right on one that was,
+# and out of knowledge.
 ROWS = [
     probed(RIGHT, LYON, RIGHT, RIGHT, exposures=28, name="known"),
     probed(LYON, LIMA, RIGHT, LYON, exposures=0, name="lucky"),
@@ -60,10 +70,15 @@ ROWS = [
 def test_a_report_by_hand() -> None:
     report = boundary_report(ROWS, 4)
     assert (report["k"], report["n"], report["ook"], report["ook_share"]) == (4, 4, 2, 0.5)
-    # Of 1 and of 2 samples lucky, forgotten and never are labelled, two of which are on facts that were never shown.
+    # Of 1 and of 2 samples lucky, forgotten and never are labelled, two of which are on facts that
+    # were never shown.
     by_k = report["agreement"]["by_k"]
     assert list(by_k) == ["1", "2", "4"]
-    assert by_k["2"] == by_k["1"] == {"precision": 2 / 3, "recall": 1.0, "labelled": 3, "unknown": 2, "both": 2}
+    assert (
+        by_k["2"]
+        == by_k["1"]
+        == {"precision": 2 / 3, "recall": 1.0, "labelled": 3, "unknown": 2, "both": 2}
+    )
     assert by_k["4"] == {"precision": 0.5, "recall": 0.5, "labelled": 2, "unknown": 2, "both": 1}
     assert {name: report["agreement"][name] for name in by_k["4"]} == by_k["4"]
     assert report["majority"]["1"] == {"accuracy": 0.25, "abstention": 0.25, "hallucination": 0.5}
@@ -71,25 +86,54 @@ def test_a_report_by_hand() -> None:
     assert report["exposure"]["0"] == {"n": 2, "correct": 1 / 8, "abstain": 3 / 8, "wrong": 4 / 8}
     assert report["exposure"]["28"] == {"n": 1, "correct": 3 / 4, "abstain": 0.0, "wrong": 1 / 4}
     assert list(report["exposure"]) == ["0", "2", "28"]
-    # Answers by confidence: known .75 right; lucky and forgotten .5 wrong. Risks 0, 1/2, 2/3; the abstention is no answer.
-    assert [(point["coverage"], point["risk"]) for point in report["risk_coverage"]] == [(1 / 3, 0.0), (1.0, 2 / 3)]
+    # Answers by confidence: known .75 right; lucky and forgotten .5 wrong. Risks 0, 1/2, 2/3; the
+    # abstention is no answer.
+    assert [(point["coverage"], point["risk"]) for point in report["risk_coverage"]] == [
+        (1 / 3, 0.0),
+        (1.0, 2 / 3),
+    ]
     assert report["aurc"] == pytest.approx((0 + 1 / 2 + 2 / 3) / 3)
     bins = {bin["low"]: bin for bin in report["confidence_bins"] if bin["n"]}
-    assert bins[0.5] == {"low": 0.5, "high": 0.6, "n": 2, "correct": 0.0, "abstain": 0.0, "wrong": 1.0}
+    assert bins[0.5] == {
+        "low": 0.5,
+        "high": 0.6,
+        "n": 2,
+        "correct": 0.0,
+        "abstain": 0.0,
+        "wrong": 1.0,
+    }
     assert bins[0.7]["n"] == 2 and (bins[0.7]["correct"], bins[0.7]["abstain"]) == (0.5, 0.5)
     assert len(report["confidence_bins"]) == 10 and report["confidence_bins"][0]["wrong"] is None
 
 
 def test_what_is_undefined_is_null_and_never_nan() -> None:
-    for rows in ([], [probed(FAILED, FAILED, exposures=0)], [probed(FAILED, FAILED)], [probed(IDK, IDK)], ROWS[:1]):
+    for rows in (
+        [],
+        [probed(FAILED, FAILED, exposures=0)],
+        [probed(FAILED, FAILED)],
+        [probed(IDK, IDK)],
+        ROWS[:1],
+    ):
         json.dumps(boundary_report(rows, 2), allow_nan=False)
     failed = boundary_report([probed(FAILED, FAILED, exposures=0)], 2)
-    assert (failed["ook"], failed["ook_share"], failed["unsettled"], failed["failed"]) == (0, None, 1, 2)
-    assert failed["agreement"]["precision"] is failed["agreement"]["recall"] is failed["aurc"] is None
+    assert (failed["ook"], failed["ook_share"], failed["unsettled"], failed["failed"]) == (
+        0,
+        None,
+        1,
+        2,
+    )
+    assert (
+        failed["agreement"]["precision"] is failed["agreement"]["recall"] is failed["aurc"] is None
+    )
     assert failed["majority"]["2"] == {"accuracy": None, "abstention": None, "hallucination": None}
     nothing_labelled = boundary_report(ROWS[:1], 4)["agreement"]
-    assert (nothing_labelled["precision"], nothing_labelled["recall"], nothing_labelled["labelled"]) == (None, None, 0)
-    assert boundary_report([probed(IDK, IDK)], 2)["agreement"] is None  # nobody has counted exposures
+    assert (
+        nothing_labelled["precision"],
+        nothing_labelled["recall"],
+        nothing_labelled["labelled"],
+    ) == (None, None, 0)
+    # nobody has counted exposures
+    assert boundary_report([probed(IDK, IDK)], 2)["agreement"] is None
     assert boundary_report([probed(IDK, IDK)], 2)["exposure"] is None
 
 
@@ -97,7 +141,13 @@ def test_sizes_are_powers_of_two_and_k() -> None:
     assert [sizes(k) for k in (1, 2, 6, 8)] == [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]]
 
 
-@given(st.lists(st.tuples(st.lists(st.sampled_from([RIGHT, IDK, LYON]), min_size=8, max_size=8), st.integers(0, 2))))
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from([RIGHT, IDK, LYON]), min_size=8, max_size=8), st.integers(0, 2)
+        )
+    )
+)
 def test_more_samples_label_fewer_questions(drawn: list[tuple[list[Sample], int]]) -> None:
     report = boundary_report([probed(*samples, exposures=shown) for samples, shown in drawn], 8)
     labelled = [row["labelled"] for row in (report["agreement"] or {"by_k": {}})["by_k"].values()]
@@ -112,16 +162,27 @@ def paid(found: dict[str, bool | None], text: str) -> tuple[float | None, str]:
     rules = rule_checks()
     checks = Checks(rules.extract, {**rules.verify, "out_of_knowledge": out_of_knowledge(found)})
     one = METHODS["truthrl"]
-    [feedback] = one.grader(one.configure(settings=["truthrl.knowledge=true"]), checks)([Response("r", QUESTION, text)])
+    [feedback] = one.grader(one.configure(settings=["truthrl.knowledge=true"]), checks)(
+        [Response("r", QUESTION, text)]
+    )
     reward = feedback.rewards["truthrl"]
     return reward.value, reward.error.kind if reward.error else ""
 
 
 def test_a_probe_decides_what_an_abstention_is_paid() -> None:
-    """Section 3.2: out of knowledge an abstention +1 and all else −1; else as the ternary reward."""
-    assert paid({"q": True}, "I don't know.") == (1.0, "") and paid({"q": True}, "Rome") == (-1.0, "")
-    assert paid({"q": False}, "I don't know.") == (0.0, "") and paid({"q": False}, "Rome") == (1.0, "")
-    without: list[dict[str, bool | None]] = [{}, {"other": True}, {"q": None}]  # not probed, or left open by a failed sample
+    """Section 3.2: out of knowledge an abstention +1 and all else −1; else as the ternary
+    reward.
+    """
+    assert paid({"q": True}, "I don't know.") == (1.0, "") and paid({"q": True}, "Rome") == (
+        -1.0,
+        "",
+    )
+    assert paid({"q": False}, "I don't know.") == (0.0, "") and paid({"q": False}, "Rome") == (
+        1.0,
+        "",
+    )
+    # not probed, or left open by a failed sample
+    without: list[dict[str, bool | None]] = [{}, {"other": True}, {"q": None}]
     for found in without:  # no label, and no reward
         assert paid(found, "I don't know.") == (None, "not_probed")
 
@@ -138,12 +199,20 @@ def test_a_probes_file_is_read_as_a_check(tmp_path: Path) -> None:
 
 
 def test_the_world_knows_the_boundary_exactly() -> None:
-    """Counted anew from the documents: a fact that none of them states is out of knowledge, and so is what rests on one."""
+    """Counted anew from the documents: a fact that none of them states is out of knowledge, and
+    so is what rests on one.
+    """
     world = load_world(0, 0.1)
     stated = {fact for document in world.documents for fact in document.fact_ids}
     check, labels = world_checks(world).verify["out_of_knowledge"], set()
-    asked = [question for question in world.all_questions if question.kind in ("single", "two_hop", "comparison")]
-    for question, checked in zip(asked, check([(Response("r", q, "?"), Claims()) for q in asked]), strict=True):
+    asked = [
+        question
+        for question in world.all_questions
+        if question.kind in ("single", "two_hop", "comparison")
+    ]
+    for question, checked in zip(
+        asked, check([(Response("r", q, "?"), Claims()) for q in asked]), strict=True
+    ):
         [verdict] = checked.verdicts
         known = set(question.meta["fact_ids"]) <= stated
         assert (verdict.label, verdict.error) == ("known" if known else "unknown", None)

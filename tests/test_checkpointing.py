@@ -1,4 +1,6 @@
-"""Gradient checkpointing: every trainer's layers are really computed again, and it learns the same."""
+"""Gradient checkpointing: every trainer's layers are really computed again, and it learns the
+same.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
     return make_model(tmp_path_factory.mktemp("policy"), "llama", SIZES)
 
 
-def two_steps(policy: str, trainer: str, again: bool, out: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], int]:
+def two_steps(
+    policy: str, trainer: str, again: bool, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[dict[str, Any], int]:
     """The adapter after two steps, and how often a layer was computed for gradients."""
     from safetensors.torch import load_file
     from torch import is_grad_enabled
@@ -49,7 +53,10 @@ def two_steps(policy: str, trainer: str, again: bool, out: Path, monkeypatch: py
     )  # which makes its sums in another order
     trained(policy, trainer, rows=4, tokens=8, lora_r=4, again=again, out=out, steps=2)
     monkeypatch.undo()
-    [file] = [*out.glob("policy/adapter_model.safetensors"), *out.glob("model/adapter*.safetensors")]
+    [file] = [
+        *out.glob("policy/adapter_model.safetensors"),
+        *out.glob("model/adapter*.safetensors"),
+    ]
     return load_file(file), computed
 
 
@@ -61,18 +68,28 @@ def test_layers_computed_again_learn_the_same(
     kept, once = two_steps(policy, trainer, False, tmp_path / "kept", monkeypatch)
     again, twice = two_steps(policy, trainer, True, tmp_path / "again", monkeypatch)
     assert once == 2 * LAYERS and twice == 2 * once
-    assert kept.keys() == again.keys() and any(kept[name].abs().max() > 0 for name in kept if "lora_B" in name)
+    assert kept.keys() == again.keys() and any(
+        kept[name].abs().max() > 0 for name in kept if "lora_B" in name
+    )
     assert all(kept[name].equal(again[name]) for name in kept)
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_ratio_of_an_unchanged_policy_is_one_whatever_dropout_its_config_has(again: bool, tmp_path: Path) -> None:
+def test_a_ratio_of_an_unchanged_policy_is_one_whatever_dropout_its_config_has(
+    again: bool, tmp_path: Path
+) -> None:
     name = make_model(tmp_path, "llama", {**SIZES, "attention_dropout": 0.5})
-    actor = Actor(load_trainee(name, lora_r=4, lora_alpha=4, seed=0, gradient_checkpointing=again, unsloth=False))
+    actor = Actor(
+        load_trainee(
+            name, lora_r=4, lora_alpha=4, seed=0, gradient_checkpointing=again, unsloth=False
+        )
+    )
     ids = torch.arange(5, 17)[None]
     with torch.no_grad():
         before, _ = actor.logprobs_and_values(ids, torch.ones_like(ids), 8, 1.0)
-    layers = [module for module in actor.model.modules() if type(module).__name__ == "LlamaDecoderLayer"]
+    layers = [
+        module for module in actor.model.modules() if type(module).__name__ == "LlamaDecoderLayer"
+    ]
     with actor.learning():
         assert len(layers) == LAYERS and all(layer.training is again for layer in layers)
         now, _ = actor.logprobs_and_values(ids, torch.ones_like(ids), 8, 1.0)
@@ -80,7 +97,9 @@ def test_a_ratio_of_an_unchanged_policy_is_one_whatever_dropout_its_config_has(a
     assert torch.allclose(before, now, atol=1e-6) and not any(layer.training for layer in layers)
 
 
-def test_a_policy_whose_layers_cannot_be_computed_again_is_refused(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_whose_layers_cannot_be_computed_again_is_refused(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from transformers import LlamaForCausalLM
 
     monkeypatch.setattr(LlamaForCausalLM, "supports_gradient_checkpointing", False)
@@ -94,5 +113,9 @@ def test_a_tiny_model_keeps_its_activations_and_a_large_one_does_not(method: str
     chosen = TRAINED[method]
     for name, again in (("tiny", False), ("paper", True)):
         parts = used_parts(chosen, chosen.configure(name))
-        told = {path: part.gradient_checkpointing for path, part in parts.items() if hasattr(part, "gradient_checkpointing")}
+        told = {
+            path: part.gradient_checkpointing
+            for path, part in parts.items()
+            if hasattr(part, "gradient_checkpointing")
+        }
         assert told and set(told.values()) == {again}, told

@@ -21,7 +21,8 @@ def world() -> Checks:
 def test_world_and_model_judges_can_do_what_every_method_needs(world: Checks) -> None:
     judged = judge_checks(Scripted(lambda task, told: {"sentences": []}))
     needed = set(checks_needed(method_configs(METHODS)))
-    for checks, more in ((world, {"out_of_knowledge"}), (judged, set())):  # what can be known, only the world has counted
+    # what can be known, only the world has counted
+    for checks, more in ((world, {"out_of_knowledge"}), (judged, set())):
         assert set(checks.verify) - more == NAMES >= needed and more <= set(checks.verify)
 
 

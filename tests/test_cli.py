@@ -43,20 +43,43 @@ def small_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"workbench.{module}", lambda name, questions=None: bench)
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, command: str, **functions: Callable[..., Any]) -> None:
-    """Replace what a command's module calls by functions that return or raise what an exit code is to be tested for."""
+def stand_in(
+    monkeypatch: pytest.MonkeyPatch, command: str, **functions: Callable[..., Any]
+) -> None:
+    """Replace what a command's module calls by functions that return or raise what an exit code
+    is to be tested for.
+    """
     for name, function in functions.items():
         monkeypatch.setattr(f"workbench.cli.{command}.{name}", function)
 
 
 def scores(accuracy: float) -> Scores:
     cell = {"value": accuracy, "low": accuracy - 0.05, "high": accuracy + 0.05}
-    return {"n": 8, "accuracy": cell, "abstention": cell, "hallucination": cell, "truthfulness": cell, "failed": 0}
+    return {
+        "n": 8,
+        "accuracy": cell,
+        "abstention": cell,
+        "hallucination": cell,
+        "truthfulness": cell,
+        "failed": 0,
+    }
 
 
 def report(**more: Any) -> dict[str, Any]:
-    greedy = {**scores(0.5), "by_tier": {"known": scores(0.9), "page_only": scores(0.1)}, "by_kind": {}}
-    return {"policy": "p", "split": "test", "n": 8, "seeds": [0], "greedy": greedy, "sampled": greedy, **more}
+    greedy = {
+        **scores(0.5),
+        "by_tier": {"known": scores(0.9), "page_only": scores(0.1)},
+        "by_kind": {},
+    }
+    return {
+        "policy": "p",
+        "split": "test",
+        "n": 8,
+        "seeds": [0],
+        "greedy": greedy,
+        "sampled": greedy,
+        **more,
+    }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -69,7 +92,8 @@ def test_help_has_an_example(cli: Cli, command: str) -> None:
 
 def test_the_commands_of_the_contract_are_there() -> None:
     wanted = (
-        "score, agree, import, metrics, evaluate, probe, train, inspect, world export, index build, data show, verifier train"
+        "score, agree, import, metrics, evaluate, probe, train, inspect, world export, index build,"
+        " data show, verifier train"
     )
     assert {*wanted.split(", ")} <= {*COMMANDS}
 
@@ -149,7 +173,18 @@ def test_interrupt(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_train_prints_its_summary_alone_and_takes_settings(
     cli: Cli, small_bench: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = ["train", "truthrl", "--out", str(tmp_path / "run"), "--seed", "3", "--steps", "1", "--threads", "1"]
+    command = [
+        "train",
+        "truthrl",
+        "--out",
+        str(tmp_path / "run"),
+        "--seed",
+        "3",
+        "--steps",
+        "1",
+        "--threads",
+        "1",
+    ]
     chosen = [*SETTINGS, "truthrl.reward=binary", "truthrl.eval_split=test", "truthrl.grpo.steps=1"]
     command += [word for setting in chosen for word in ("--set", setting)]
     code, out, err = cli(*command, "--json")
@@ -157,14 +192,21 @@ def test_train_prints_its_summary_alone_and_takes_settings(
     assert code == 0 and "step 1/1" in err
     assert summary == json.loads((tmp_path / "run" / "summary.json").read_text())
     config = summary["config"]
-    assert (summary["seed"], summary["threads"], config["grpo"]["steps"], config["reward"]) == (3, 1, 1, "binary")
+    assert (summary["seed"], summary["threads"], config["grpo"]["steps"], config["reward"]) == (
+        3,
+        1,
+        1,
+        "binary",
+    )
     assert summary["before"]["split"] == "test"
     code, out, _ = cli(*command)  # finished: shown again
     assert code == 0 and "before" in out and "after" in out and "truthfulness" in out
 
 
 def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
-    code, out, _ = cli("evaluate", "sft", "--split", "test", "--kind", "single", "--samples", "1", "--limit", "7")
+    code, out, _ = cli(
+        "evaluate", "sft", "--split", "test", "--kind", "single", "--samples", "1", "--limit", "7"
+    )
     assert code == 0
     assert "greedy, percent" in out and "sampled, percent" in out
     assert [line.split()[:2] for line in out.splitlines() if line.startswith(("all", "known"))] == [
@@ -190,7 +232,9 @@ def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
         ({"status": "interrupted"}, 130),
     ],
 )
-def test_exit_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], expected: int) -> None:
+def test_exit_codes(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], expected: int
+) -> None:
     stand_in(monkeypatch, "train", evaluate_policy=lambda *_, **__: report(**more))
     code, out, _ = cli("evaluate", "p", "--split", "ood", "--json")
     assert code == expected
@@ -201,17 +245,39 @@ def test_exit_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch, more: dict[str, A
     ("status", "failed", "expected"),
     [("done", 0, 0), ("done", 2, 3), ("interrupted", 2, 130), ("too_many_failures", 9, 4)],
 )
-def test_exit_codes_of_training(cli: Cli, monkeypatch: pytest.MonkeyPatch, status: str, failed: int, expected: int) -> None:
-    summary = {"method": "m", "seed": 3, "before": report(), "after": None, "status": status, "failed": failed}
+def test_exit_codes_of_training(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, status: str, failed: int, expected: int
+) -> None:
+    summary = {
+        "method": "m",
+        "seed": 3,
+        "before": report(),
+        "after": None,
+        "status": status,
+        "failed": failed,
+    }
     stand_in(monkeypatch, "train", run=lambda *_, **__: summary)
     assert cli(*TRAIN)[0] == expected
-    stand_in(monkeypatch, "train", run_demo=lambda *_: {"ternary": {**summary, "failed": 0}, "binary": summary})
+    stand_in(
+        monkeypatch,
+        "train",
+        run_demo=lambda *_: {"ternary": {**summary, "failed": 0}, "binary": summary},
+    )
     assert cli("demo")[0] == expected
 
 
-def test_a_failed_row_of_an_evaluation_fails_training_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_row_of_an_evaluation_fails_training_too(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     after = report(sampled={**scores(0.5), "failed": 1})
-    summary = {"method": "m", "seed": 3, "before": report(), "after": after, "status": "done", "failed": 0}
+    summary = {
+        "method": "m",
+        "seed": 3,
+        "before": report(),
+        "after": after,
+        "status": "done",
+        "failed": 0,
+    }
     stand_in(monkeypatch, "train", run=lambda *_, **__: summary)
     assert cli(*TRAIN)[0] == 3
 
@@ -237,7 +303,11 @@ def test_ctrl_c_ends_training_with_130(tmp_path: Path) -> None:
         command, cwd=root, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         until = time.monotonic() + 90
-        while not (tmp_path / "run" / "metrics.jsonl").exists() and process.poll() is None and time.monotonic() < until:
+        while (
+            not (tmp_path / "run" / "metrics.jsonl").exists()
+            and process.poll() is None
+            and time.monotonic() < until
+        ):
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -261,7 +331,12 @@ def test_world_show(cli: Cli) -> None:
 
 
 def test_tables_show_brackets_as_they_are(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    described = {"name": "Ann [b]", "facts": [{"object": "[red]Oslo"}], "pages": ["[i]Ann"], "n": {"a": "[b]"}}
+    described = {
+        "name": "Ann [b]",
+        "facts": [{"object": "[red]Oslo"}],
+        "pages": ["[i]Ann"],
+        "n": {"a": "[b]"},
+    }
     stand_in(monkeypatch, "world", describe=lambda *_: described)
     out = cli("world", "show")[1]
     assert "Ann [b]" in out and "[red]Oslo" in out and "[i]Ann" in out
@@ -269,13 +344,20 @@ def test_tables_show_brackets_as_they_are(cli: Cli, monkeypatch: pytest.MonkeyPa
 
 def test_tables_are_written_for_people(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     described = {
-        "nothing": None, "none": {}, "path": Path("runs/x"), "sure": True, "share": 0.123456,
+        "nothing": None,
+        "none": {},
+        "path": Path("runs/x"),
+        "sure": True,
+        "share": 0.123456,
         "facts": [{"object": None, "exposures": {"en": 2, "l2": 0}, "answers": ["Rome", "Roma"]}],
-        "cost": {"price": None, "by": {"a": 1, "b": {"c": 2}}}, "lists": [["x", "y"], []],
-    }  # fmt: skip
+        "cost": {"price": None, "by": {"a": 1, "b": {"c": 2}}},
+        "lists": [["x", "y"], []],
+    }
     stand_in(monkeypatch, "world", describe=lambda *_: described)
     out = cli("world", "show")[1]
-    lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if len(line.split()) > 1}
+    lines = {
+        line.split()[0]: line.split()[1:] for line in out.splitlines() if len(line.split()) > 1
+    }
     assert lines["nothing"] == lines["none"] == lines["price"] == ["—"]
     assert (lines["path"], lines["sure"], lines["share"]) == (["runs/x"], ["yes"], ["0.1235"])
     assert "en 2 · l2 0   Rome, Roma" in out and "a 1 · b c 2" in out and "x, y" in out
@@ -287,17 +369,27 @@ def test_tables_of_real_results_hold_no_python(cli: Cli, tmp_path: Path) -> None
     questions, pages = tmp_path / "q.jsonl", tmp_path / "p.jsonl"
     questions.write_text('{"id": "a", "question": "Where?", "answers": ["Rome", "Roma"]}\n')
     pages.write_text('{"title": "Rome", "text": "A city."}\n')
-    entity, root = json.loads(cli("world", "show", "--json")[1])["examples"][0], ["--root", str(tmp_path / "i")]
+    entity, root = (
+        json.loads(cli("world", "show", "--json")[1])["examples"][0],
+        ["--root", str(tmp_path / "i")],
+    )
     for command in (
-        ["world", "show"], ["world", "show", "--entity", entity], ["data", "list"], ["data", "show", str(questions)],
-        ["index", "build", "q", "--from", str(pages), *root], ["index", "list", *root], ["index", "show", "q", *root],
-    ):  # fmt: skip
+        ["world", "show"],
+        ["world", "show", "--entity", entity],
+        ["data", "list"],
+        ["data", "show", str(questions)],
+        ["index", "build", "q", "--from", str(pages), *root],
+        ["index", "list", *root],
+        ["index", "show", "q", *root],
+    ):
         code, out, err = cli(*command)
         assert code == 0, err
         assert not re.search(r"\bNone\b|\bTrue\b|\bFalse\b|\{'|\['|PosixPath", out), (command, out)
 
 
-def test_a_run_that_is_not_there_is_one_line_with_what_is(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_not_there_is_one_line_with_what_is(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, err = cli("evaluate", "runs/nope", "--split", "test")
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -308,10 +400,16 @@ def test_a_run_that_is_not_there_is_one_line_with_what_is(cli: Cli, tmp_path: Pa
     for policy in ("runs/nope", "./runs/nope", "runs/nope/deeper", str(tmp_path / "runs" / "nope")):
         code, out, err = cli("evaluate", policy, "--split", "test")
         assert (code, out, err.count("\n")) == (2, "", 1)
-        assert f"no policy folder '{policy}'" in err and "runs/one" in err and "runs/two/ternary" in err
+        assert (
+            f"no policy folder '{policy}'" in err
+            and "runs/one" in err
+            and "runs/two/ternary" in err
+        )
 
 
-def test_the_inspector_says_what_is_not_a_folder(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_inspector_says_what_is_not_a_folder(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / "one").mkdir(parents=True)
     (tmp_path / "runs" / "one" / "config.json").write_text("{}")
@@ -320,7 +418,10 @@ def test_the_inspector_says_what_is_not_a_folder(cli: Cli, tmp_path: Path, monke
     told = {
         ("--runs", "nope"): "--runs nope: this folder is not there",
         ("--runs", str(file)): "this folder is a file",
-        ("--run", str(file)): f"--run {file} is a file: name the folder that it lies in, --run {file.parent}",
+        (
+            "--run",
+            str(file),
+        ): f"--run {file} is a file: name the folder that it lies in, --run {file.parent}",
         ("--run", "runs/nope"): "no run 'nope' in 'runs': 'runs' holds runs/one",
     }
     for arguments, message in told.items():
@@ -337,6 +438,8 @@ def test_world_export(cli: Cli, tmp_path: Path) -> None:
 
 def test_world_build_passes_its_arguments(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stood in for: building takes minutes, and is tested where it lives."""
-    stand_in(monkeypatch, "world", build_policy=lambda *arguments: {"seen": list(map(str, arguments))})
+    stand_in(
+        monkeypatch, "world", build_policy=lambda *arguments: {"seen": list(map(str, arguments))}
+    )
     code, out, _ = cli("world", "build", "--out", "unused", "--size", "small", "--json")
     assert code == 0 and json.loads(out) == {"seen": ["unused", "0", "2", "small"]}

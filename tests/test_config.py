@@ -1,4 +1,6 @@
-"""Configs: settings by their declared types, configs made of parts, and what was stored before they had parts."""
+"""Configs: settings by their declared types, configs made of parts, and what was stored before
+they had parts.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,19 @@ class Settings:
 
 
 def test_override_by_declared_types() -> None:
-    changed = override(Settings(), "m", ["m.reward=binary", "m.rate=1e-3", "m.batch=4", "m.fast=true"])
+    changed = override(
+        Settings(), "m", ["m.reward=binary", "m.rate=1e-3", "m.batch=4", "m.fast=true"]
+    )
     assert changed == Settings("binary", 1e-3, 4, True)
-    assert override(changed, "m", ["m.batch=none", "m.rate=5"]) == Settings("binary", 5.0, None, True)
+    assert override(changed, "m", ["m.batch=none", "m.rate=5"]) == Settings(
+        "binary", 5.0, None, True
+    )
 
 
 def test_a_part_is_set_by_its_name_or_where_the_config_has_no_such_field_without_it() -> None:
     assert override(Settings(), "m", ["m.inner.steps=3", "m.inner.rate=2"]).inner == Inner(3, 2.0)
-    assert override(Settings(), "m", ["m.steps=3"]).inner == Inner(3, 0.5)  # as it was spelled before there were parts
+    # as it was spelled before there were parts
+    assert override(Settings(), "m", ["m.steps=3"]).inner == Inner(3, 0.5)
     changed = override(Settings(), "m", ["m.rate=2"])
     assert (changed.rate, changed.inner.rate) == (2.0, 0.5)  # the config's own field goes first
 
@@ -42,7 +49,13 @@ def test_a_part_is_set_by_its_name_or_where_the_config_has_no_such_field_without
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("m.stesp=3", "has no field 'stesp'; its fields are reward, rate, batch, fast, inner.steps, inner.rate"),
+        (
+            "m.stesp=3",
+            (
+                "has no field 'stesp'; its fields are reward, rate, batch, fast, inner.steps,"
+                " inner.rate"
+            ),
+        ),
         ("m.inner.stesp=3", "m.inner has no field 'stesp'; its fields are steps, rate"),
         ("m.inner=3", "has no field 'inner'"),
         ("m.reward.steps=3", "has no field 'reward.steps'"),
@@ -61,7 +74,10 @@ def test_override_says_what_is_wrong(setting: str, message: str) -> None:
 
 
 def test_settings_are_listed_with_their_help() -> None:
-    assert list(settings(Settings()))[:2] == [("reward", "ternary", "what is paid"), ("rate", 1.0, "of the whole")]
+    assert list(settings(Settings()))[:2] == [
+        ("reward", "ternary", "what is paid"),
+        ("rate", 1.0, "of the whole"),
+    ]
     assert ("inner.steps", 10, "how many") in list(settings(Settings()))
     assert help_of(Inner()) == {"steps": "how many", "rate": "how fast"}
 
@@ -69,7 +85,14 @@ def test_settings_are_listed_with_their_help() -> None:
 def test_what_is_stored_is_read_in_parts_and_side_by_side() -> None:
     wanted = Settings("binary", 2.0, 4, True, Inner(3, 0.1))
     assert restore(Settings(), asdict(wanted)) == wanted
-    side_by_side = {"reward": "binary", "rate": 2.0, "batch": 4, "fast": True, "steps": 3, "gone": "x"}
+    side_by_side = {
+        "reward": "binary",
+        "rate": 2.0,
+        "batch": 4,
+        "fast": True,
+        "steps": 3,
+        "gone": "x",
+    }
     assert restore(Settings(), side_by_side) == replace(wanted, inner=Inner(3, 2.0))
     assert restore(Settings(), {}) == Settings()
 

@@ -1,4 +1,6 @@
-"""Reading files of questions: formats, mappings, ids, splits, refusals. The command line of the data."""
+"""Reading files of questions: formats, mappings, ids, splits, refusals. The command line of the
+data.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ from workbench.trl import _questions as trl_questions
 from workbench.types import Question, WorkbenchError
 
 ROWS: list[dict[str, Any]] = [
-    {"id": "a", "question": "Who wrote Emma?", "answers": ["Jane Austen", "Austen"], "title": "Emma"},
+    {
+        "id": "a",
+        "question": "Who wrote Emma?",
+        "answers": ["Jane Austen", "Austen"],
+        "title": "Emma",
+    },
     {"id": "b", "question": "Where is Kyōto?", "answers": ["Japan"], "title": ""},
 ]
 
@@ -67,7 +74,8 @@ def test_other_formats(tmp_path: Path) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    flat = [{**row, "answers": json.dumps(row["answers"])} for row in ROWS]  # lists as text, as tables have them
+    # lists as text, as tables have them
+    flat = [{**row, "answers": json.dumps(row["answers"])} for row in ROWS]
     for name, delimiter in (("q.csv", ","), ("q.tsv", "\t")):
         with (tmp_path / name).open("w", newline="", encoding="utf-8") as stream:
             tsv: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
@@ -83,7 +91,9 @@ def test_other_formats(tmp_path: Path) -> None:
 
 def test_crlf_tables_and_line_separators_inside_values(tmp_path: Path) -> None:
     (tmp_path / "q.tsv").write_bytes(b'question\tanswers\r\nWho said "no\t5\r\n')
-    assert load(tmp_path / "q.tsv")[0].text == 'Who said "no' and load(tmp_path / "q.tsv")[0].answers == ("5",)
+    assert load(tmp_path / "q.tsv")[0].text == 'Who said "no' and load(tmp_path / "q.tsv")[
+        0
+    ].answers == ("5",)
     (tmp_path / "q.csv").write_bytes(b'question,answers\r\n"Two\r\nlines?","a, b"\r\n')
     assert [(q.text, q.answers) for q in load(tmp_path / "q.csv")] == [("Two\r\nlines?", ("a, b",))]
     (tmp_path / "q.jsonl").write_text('{"question": "One\u2028two?", "answers": []}\n')
@@ -98,12 +108,25 @@ def test_a_folder_is_its_files(tmp_path: Path) -> None:
 
 
 def test_mapping_names_columns(tmp_path: Path) -> None:
-    row = {"prompt": "Who?", "gold": "['Ada', 'A. L.']", "key": 7, "more": {"page": "Ada"}, "question": "not this"}
+    row = {
+        "prompt": "Who?",
+        "gold": "['Ada', 'A. L.']",
+        "key": 7,
+        "more": {"page": "Ada"},
+        "question": "not this",
+    }
     (tmp_path / "q.json").write_text(json.dumps([row]))
     mapping = {"question": "prompt", "answers": "gold", "id": "key", "title": "more.page"}
     (found,) = load(tmp_path / "q.json", mapping=mapping)
-    assert (found.id, found.text, found.answers, found.title) == ("7", "Who?", ("Ada", "A. L."), "Ada")
-    with pytest.raises(WorkbenchError, match=r"no column 'nope'; there are prompt, gold, key, more, question"):
+    assert (found.id, found.text, found.answers, found.title) == (
+        "7",
+        "Who?",
+        ("Ada", "A. L."),
+        "Ada",
+    )
+    with pytest.raises(
+        WorkbenchError, match=r"no column 'nope'; there are prompt, gold, key, more, question"
+    ):
         load(tmp_path / "q.json", mapping={"question": "nope"})
     with pytest.raises(WorkbenchError, match="no field 'response' to map"):
         load(tmp_path / "q.json", mapping={"response": "gold"})
@@ -131,25 +154,35 @@ def test_lists_come_in_many_shapes(value: Any, expected: tuple[str, ...]) -> Non
 
 
 @settings(deadline=None)
-@given(st.lists(st.text(alphabet="ab'\",[] é", min_size=1).map(str.strip).filter(bool), unique=True))
+@given(
+    st.lists(st.text(alphabet="ab'\",[] é", min_size=1).map(str.strip).filter(bool), unique=True)
+)
 def test_a_list_written_as_text_is_read_back(items: list[str]) -> None:
     assert strings(json.dumps(items)) == strings(repr(items)) == strings(items) == tuple(items)
 
 
 def test_passages_in_their_shapes() -> None:
-    found = passages(["one", {"title": "T", "text": "two"}, "one", {"id": "x", "content": " three"}])
+    found = passages(
+        ["one", {"title": "T", "text": "two"}, "one", {"id": "x", "content": " three"}]
+    )
     assert [(p.title, p.text) for p in found] == [("", "one"), ("T", "two"), ("", "three")]
     assert passages('["one"]') == passages("one") == passages({"text": "one"}) == found[:1]
-    assert passages("[1] Ada wrote it.")[0].text == "[1] Ada wrote it."  # no list, though it looks like one
+    # no list, though it looks like one
+    assert passages("[1] Ada wrote it.")[0].text == "[1] Ada wrote it."
     for wrong in (5, [5], [{"title": "T"}], {"text": None}):
         with pytest.raises(ValueError, match="passage"):
             passages(wrong)
 
 
 def test_one_passage_has_one_id_wherever_it_is_read(tmp_path: Path) -> None:
-    """By its title and text, as `workbench score` has always named it: a row's own "id" may be 0, 1, 2 in every row."""
+    """By its title and text, as `workbench score` has always named it: a row's own "id" may be
+    0, 1, 2 in every row.
+    """
     name = f"p-{hashlib.sha256(json.dumps(['T', 'Ada wrote it.']).encode()).hexdigest()[:12]}"
-    given = [{"title": "T", "text": "Ada wrote it."}, {"id": "0", "title": " T", "text": "Ada wrote it.\n"}]
+    given = [
+        {"title": "T", "text": "Ada wrote it."},
+        {"id": "0", "title": " T", "text": "Ada wrote it.\n"},
+    ]
     given += [{"title": "T", "content": "Ada wrote it."}]
     for one in given:
         row = {"id": "a", "question": "Who?", "response": "Ada.", "passages": [one]}
@@ -169,23 +202,46 @@ def test_one_passage_has_one_id_wherever_it_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"answers": ["Ada", "A. L."], "title": "Ada;Book", "checklist": ["It is hers."], "kind": "list"},
-        {"answers": "['Ada', 'A. L.']", "title": ["Ada", "Book"], "checklist": "It is hers.", "kind": "list"},
-        {"answer": ["Ada", "", "A. L.", "Ada"], "title": " Ada;Book ", "checklist": ["It is hers.", None], "kind": "list"},
+        {
+            "answers": ["Ada", "A. L."],
+            "title": "Ada;Book",
+            "checklist": ["It is hers."],
+            "kind": "list",
+        },
+        {
+            "answers": "['Ada', 'A. L.']",
+            "title": ["Ada", "Book"],
+            "checklist": "It is hers.",
+            "kind": "list",
+        },
+        {
+            "answer": ["Ada", "", "A. L.", "Ada"],
+            "title": " Ada;Book ",
+            "checklist": ["It is hers.", None],
+            "kind": "list",
+        },
     ],
 )
-def test_one_question_is_the_same_wherever_it_is_read(fields: dict[str, Any], tmp_path: Path) -> None:
+def test_one_question_is_the_same_wherever_it_is_read(
+    fields: dict[str, Any], tmp_path: Path
+) -> None:
     row = {"question": " Who? ", "response": "Ada.", "id": "a", **fields}
     (tmp_path / "q.jsonl").write_text(jsonl([row]))
     columns = {name: [value] for name, value in row.items()}
-    read = (parse(row, {}, {}).response.question, load(tmp_path / "q.jsonl")[0], *trl_questions(["Who?"], columns))
+    read = (
+        parse(row, {}, {}).response.question,
+        load(tmp_path / "q.jsonl")[0],
+        *trl_questions(["Who?"], columns),
+    )
     for question in read:
         told = (question.text, question.answers, question.title, question.checklist, question.kind)
         assert told == ("Who?", ("Ada", "A. L."), "Ada;Book", ("It is hers.",), "list")
 
 
 def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
-    (tmp_path / "q.jsonl").write_text(jsonl([{"question": "Who?"}, {"question": "Where?"}, {"question": "Who?"}]))
+    (tmp_path / "q.jsonl").write_text(
+        jsonl([{"question": "Who?"}, {"question": "Where?"}, {"question": "Who?"}])
+    )
     first = [question.id for question in load(tmp_path / "q.jsonl")]
     (tmp_path / "q.jsonl").write_text(jsonl([{"question": "Where?"}, {"question": "Who?"}]))
     assert [question.id for question in load(tmp_path / "q.jsonl")] == [first[1], first[0]]
@@ -202,12 +258,18 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
         ('{"question": ["a"]}\n', '"question" is not a text'),
         ('{"question": "  "}\n', "q.jsonl: record 1: the question is empty"),
         ('{"question": "a", "answers": [["b"]]}\n', "expected texts, found list"),
-        ('{"question": "a"}\n{"id": "b"}\n', "q.jsonl:2: cannot be read as file: no column 'question'; found id"),
+        (
+            '{"question": "a"}\n{"id": "b"}\n',
+            "q.jsonl:2: cannot be read as file: no column 'question'; found id",
+        ),
         ('{"ask": "a", "gold": "b"}\n', "expected the columns question; found ask, gold"),
         ("", "there are no records in it"),
         ('[{"question": "a"},\n{"question": ', r"q.jsonl: not JSON: .*line 2"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"question": "a"}\n{"question": "b", "question": "c"}\n', "q.jsonl:2: .*the key 'question' stands twice"),
+        (
+            '{"question": "a"}\n{"question": "b", "question": "c"}\n',
+            "q.jsonl:2: .*the key 'question' stands twice",
+        ),
         ('[{"question": "b", "question": "c"}]', "q.jsonl: .*the key 'question' stands twice"),
     ],
 )
@@ -220,9 +282,15 @@ def test_a_bad_file_is_one_line(text: str, message: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("q.csv", b"question,answers\nWho?,a,b,c\n"), ("q.csv", b"\xff\xfe"), ("q.jsonl.bz2", b"no bzip2"),
-     ("q.parquet", b"PAR1"), ("q.jsonl.gz", b"no gzip"), ("q.xml", b"<q/>")],
-)  # fmt: skip
+    [
+        ("q.csv", b"question,answers\nWho?,a,b,c\n"),
+        ("q.csv", b"\xff\xfe"),
+        ("q.jsonl.bz2", b"no bzip2"),
+        ("q.parquet", b"PAR1"),
+        ("q.jsonl.gz", b"no gzip"),
+        ("q.xml", b"<q/>"),
+    ],
+)
 def test_an_unreadable_file_is_named(name: str, content: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(WorkbenchError, match=re.escape(name)):
@@ -235,7 +303,9 @@ def test_utf16_and_archives_without_their_suffix_are_told(name: str, tmp_path: P
     with pytest.raises(WorkbenchError, match="this is UTF-16: save it as UTF-8"):
         load(tmp_path / name)
     (tmp_path / name).write_bytes(gzip.compress(b"question,answers\nWho?,a\n"))
-    with pytest.raises(WorkbenchError, match=r"this is compressed: unpack it, or let its name end in \.gz"):
+    with pytest.raises(
+        WorkbenchError, match=r"this is compressed: unpack it, or let its name end in \.gz"
+    ):
         load(tmp_path / name)
 
 
@@ -255,10 +325,14 @@ def test_splits_depend_on_the_id_alone(tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text(jsonl(rows))
     parts = {name: load(tmp_path / "q.jsonl", split=name) for name in ("rl", "validation", "test")}
     assert sum(map(len, parts.values())) == 300 and 210 < len(parts["rl"]) < 270
-    assert all(question.meta["split"] == name == split_of(question.id) for name, part in parts.items() for question in part)
-    assert {name: [q.id for q in part] for name, part in split(load(tmp_path / "q.jsonl")).items()} == {
-        name: [q.id for q in part] for name, part in parts.items()
-    }
+    assert all(
+        question.meta["split"] == name == split_of(question.id)
+        for name, part in parts.items()
+        for question in part
+    )
+    assert {
+        name: [q.id for q in part] for name, part in split(load(tmp_path / "q.jsonl")).items()
+    } == {name: [q.id for q in part] for name, part in parts.items()}
     assert load(tmp_path / "q.jsonl", split="test", limit=2) == parts["test"][:2]
     with pytest.raises(WorkbenchError, match="no split 'train' in a file"):
         load(tmp_path / "q.jsonl", split="train")
@@ -267,8 +341,12 @@ def test_splits_depend_on_the_id_alone(tmp_path: Path) -> None:
 def test_samples_are_seeded_and_overlap() -> None:
     questions = [Question(f"q{i}", "?") for i in range(100)]
     drawn = sample(questions, 10, seed=1)
-    assert len(drawn) == 10 and drawn == sample(questions, 10, seed=1) != sample(questions, 10, seed=2)
-    assert {q.id for q in sample(questions[:50], 10, seed=1)} >= {q.id for q in drawn if q in questions[:50]}
+    assert len(drawn) == 10 and drawn == sample(questions, 10, seed=1) != sample(
+        questions, 10, seed=2
+    )
+    assert {q.id for q in sample(questions[:50], 10, seed=1)} >= {
+        q.id for q in drawn if q in questions[:50]
+    }
     assert sample(questions[:5], 10) == questions[:5]
     with pytest.raises(WorkbenchError, match="at least 1"):
         sample(questions, 0)
@@ -281,7 +359,9 @@ def test_passages_can_be_left_out(tmp_path: Path) -> None:
 
 
 def test_a_canary_keeps_questions_out_of_training(tmp_path: Path) -> None:
-    (tmp_path / "q.jsonl").write_text(jsonl([{"question": "Who?"}, {"question": "Where?", "canary": "BENCHMARK … GUID"}]))
+    (tmp_path / "q.jsonl").write_text(
+        jsonl([{"question": "Who?"}, {"question": "Where?", "canary": "BENCHMARK … GUID"}])
+    )
     questions = load(tmp_path / "q.jsonl")
     assert [question.meta.get("evaluation_only") for question in questions] == [None, True]
     check_trainable(questions[:1])
@@ -291,7 +371,9 @@ def test_a_canary_keeps_questions_out_of_training(tmp_path: Path) -> None:
 
 def test_names_are_forgiving() -> None:
     assert data_set("SQuADv2") is data_set("squad-v2") is data_set("squad_v2")
-    with pytest.raises(WorkbenchError, match=r"no data set and no file 'hotpot': did you mean hotpotqa\?"):
+    with pytest.raises(
+        WorkbenchError, match=r"no data set and no file 'hotpot': did you mean hotpotqa\?"
+    ):
         load("hotpot")
     with pytest.raises(WorkbenchError, match=re.escape(f"choose one of {', '.join(NAMES)}")):
         load("zzzzzz")
@@ -302,15 +384,21 @@ def test_names_are_forgiving() -> None:
 
 
 def test_offline_is_one_line() -> None:
-    with pytest.raises(WorkbenchError, match=r"cannot load hotpotqa from the hub \(hotpotqa/hotpot_qa") as error:
+    with pytest.raises(
+        WorkbenchError, match=r"cannot load hotpotqa from the hub \(hotpotqa/hotpot_qa"
+    ) as error:
         load("hotpotqa", limit=1)
     assert "\n" not in str(error.value) and "name a local file" in str(error.value)
 
 
 @pytest.mark.slow
 def test_an_unreachable_hub_is_one_line() -> None:
-    """Without the offline switch: nothing listens there, and the loader's own retries would take half a minute."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "TRANSFORMERS_"))}
+    """Without the offline switch: nothing listens there, and the loader's own retries would take
+    half a minute.
+    """
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith(("HF_", "TRANSFORMERS_"))
+    }
     environment |= {"HF_ENDPOINT": "http://127.0.0.1:9", "COLUMNS": "200"}
     command = [sys.executable, "-m", "workbench.cli", "data", "show", "hotpotqa", "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
@@ -339,11 +427,24 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, s
 
 def test_show_counts_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "q.csv").write_text("prompt,gold\nWho?,Ada\nWhere?,\nWhen?,1815\n")
-    arguments = ("data", "show", str(tmp_path / "q.csv"), "--map", "question=prompt,answers=gold", "-n", "2")
+    arguments = (
+        "data",
+        "show",
+        str(tmp_path / "q.csv"),
+        "--map",
+        "question=prompt,answers=gold",
+        "-n",
+        "2",
+    )
     code, out, err = call(capsys, *arguments, "--json")
     found = json.loads(out)
     assert code == 0 and err == ""
-    assert (found["n"], found["answered"], found["kinds"], len(found["questions"])) == (3, 2, {"single": 3}, 2)
+    assert (found["n"], found["answered"], found["kinds"], len(found["questions"])) == (
+        3,
+        2,
+        {"single": 3},
+        2,
+    )
     assert found["questions"][0]["text"] == "Who?" and found["questions"][0]["answers"] == ["Ada"]
     code, out, _ = call(capsys, *arguments)
     assert code == 0 and "Where?" in out and "When?" not in out
@@ -354,7 +455,10 @@ def test_show_refuses_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     for arguments, message in (
         ((str(tmp_path / "q.csv"),), "found prompt, gold"),
         ((str(tmp_path / "q.csv"), "--map", "question"), "write FIELD=COLUMN"),
-        ((str(tmp_path / "q.csv"), "--as", "hotpotqa"), "expected the columns question, answer; found prompt, gold"),
+        (
+            (str(tmp_path / "q.csv"), "--as", "hotpotqa"),
+            "expected the columns question, answer; found prompt, gold",
+        ),
         (("nothing.jsonl",), "no such file"),
     ):
         code, out, err = call(capsys, "data", "show", *arguments)
@@ -367,7 +471,10 @@ def test_list_names_them_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_mappings_are_parsed() -> None:
-    assert parse_mapping("question=a, answers=b.c") == {"question": "a", "answers": "b.c"} and parse_mapping(None) is None
+    assert (
+        parse_mapping("question=a, answers=b.c") == {"question": "a", "answers": "b.c"}
+        and parse_mapping(None) is None
+    )
     for text in ("", "question=", "=a", "question"):
         with pytest.raises(WorkbenchError, match="FIELD=COLUMN"):
             parse_mapping(text)

@@ -1,4 +1,6 @@
-"""Every data set's reader on records of its schema, written here, and on slices of the real files where there are any."""
+"""Every data set's reader on records of its schema, written here, and on slices of the real
+files where there are any.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ ARTICLE = {
         {
             "context": "Ada was born in London.",
             "qas": [
-                {"id": "1", "question": "Where?", "answers": [{"text": "London", "answer_start": 16}], "is_impossible": False},
+                {
+                    "id": "1",
+                    "question": "Where?",
+                    "answers": [{"text": "London", "answer_start": 16}],
+                    "is_impossible": False,
+                },
                 {"id": "2", "question": "When did she fly?", "answers": [], "is_impossible": True},
             ],
         }
@@ -28,7 +35,8 @@ ARTICLE = {
 }
 HUB_CONTEXT = {"title": ["Emma", "Ada"], "sentences": [["One.", " Two."], ["Three."]]}
 
-# One record of each original schema (a name may have several), and what its first question should hold.
+# One record of each original schema (a name may have several), and what its first question should
+# hold.
 RECORDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
         "hotpotqa",
@@ -162,7 +170,9 @@ def check(question: Question, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("name", "record", "expected"), RECORDS)
-def test_a_record_of_each_schema(name: str, record: dict[str, Any], expected: dict[str, Any], tmp_path: Path) -> None:
+def test_a_record_of_each_schema(
+    name: str, record: dict[str, Any], expected: dict[str, Any], tmp_path: Path
+) -> None:
     (tmp_path / "file.jsonl").write_text(json.dumps(record) + "\n")
     question = load(tmp_path / "file.jsonl", schema=name)[0]
     check(question, expected)
@@ -176,9 +186,12 @@ def test_every_data_set_is_tested_here() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "record", "expected"), [r for r in RECORDS if any(set(o) <= set(r[1]) for o in SETS[r[0]].own)]
+    ("name", "record", "expected"),
+    [r for r in RECORDS if any(set(o) <= set(r[1]) for o in SETS[r[0]].own)],
 )
-def test_a_schema_of_its_own_is_recognised(name: str, record: dict[str, Any], expected: dict[str, Any], tmp_path: Path) -> None:
+def test_a_schema_of_its_own_is_recognised(
+    name: str, record: dict[str, Any], expected: dict[str, Any], tmp_path: Path
+) -> None:
     (tmp_path / "file.json").write_text(json.dumps([record]))
     question = load(tmp_path / "file.json")[0]
     check(question, expected)
@@ -210,7 +223,8 @@ def test_bios_from_a_list_of_names(tmp_path: Path) -> None:
 
 
 def test_longfact_is_never_trained_on(tmp_path: Path) -> None:
-    (tmp_path / "file.jsonl").write_text('{"prompt": "What is glass?"}\n')  # even where somebody took the canary out
+    # even where somebody took the canary out
+    (tmp_path / "file.jsonl").write_text('{"prompt": "What is glass?"}\n')
     with pytest.raises(WorkbenchError, match="of longfact is for evaluation only"):
         load(tmp_path / "file.jsonl", schema="longfact", training=True)
 
@@ -232,12 +246,16 @@ SLICES = [
 
 
 @pytest.mark.parametrize(("name", "file", "n", "kinds", "recognised"), SLICES)
-def test_real_files(name: str, file: str, n: int, kinds: set[str], recognised: bool, slices: Path) -> None:
+def test_real_files(
+    name: str, file: str, n: int, kinds: set[str], recognised: bool, slices: Path
+) -> None:
     questions = load(slices / file, schema=name)
     assert len(questions) == n and {q.kind for q in questions} <= kinds
     assert len({q.id for q in questions}) == n and all(q.text for q in questions)
     for question in questions:
-        assert bool(question.answers) != (question.kind in ("unanswerable", "biography", "long_form"))
+        assert bool(question.answers) != (
+            question.kind in ("unanswerable", "biography", "long_form")
+        )
         assert not any(answer.startswith("[") for answer in question.answers)
     if recognised:
         assert load(slices / file) == questions
@@ -245,14 +263,23 @@ def test_real_files(name: str, file: str, n: int, kinds: set[str], recognised: b
 
 def test_what_real_files_hold(slices: Path) -> None:
     hotpot = load(slices / "hotpotqa/hotpot_dev_distractor_v1.json")[0]
-    assert hotpot.title == "Scott Derrickson;Ed Wood" and len(hotpot.passages) == 10 and hotpot.answers == ("yes",)
+    assert (
+        hotpot.title == "Scott Derrickson;Ed Wood"
+        and len(hotpot.passages) == 10
+        and hotpot.answers == ("yes",)
+    )
     selfaware = load(slices / "selfaware/SelfAware.json")
     assert sum(question.meta["answerable"] for question in selfaware) == 150
     knowrl = load(slices / "knowrl/knowrl_RLdata.json", schema="knowrl")[0]
     assert knowrl.answers == ("1992",) and knowrl.title.startswith("NHL Hockey;NHLA;")
-    english, chinese = (load(slices / f"xquad/xquad.{lang}.json", schema="xquad") for lang in ("en", "zh"))
+    english, chinese = (
+        load(slices / f"xquad/xquad.{lang}.json", schema="xquad") for lang in ("en", "zh")
+    )
     assert [q.id for q in english] == [q.id for q in chinese] and chinese[0].answers == ("308",)
     with pytest.raises(WorkbenchError, match="for evaluation only"):
         load(slices / "longfact", training=True)
-    with pytest.raises(WorkbenchError, match="found model_name, data_source, knowledge, message, response, begin_label"):
+    with pytest.raises(
+        WorkbenchError,
+        match="found model_name, data_source, knowledge, message, response, begin_label",
+    ):
         load(slices / "begin/begin_test_wow.tsv")  # read as a CRLF table, and no questions

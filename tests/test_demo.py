@@ -1,4 +1,6 @@
-"""The demo's tables and sentences, from reports made by hand; the runs themselves are trained in the notebooks."""
+"""The demo's tables and sentences, from reports made by hand; the runs themselves are trained in
+the notebooks.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from typing import Any
 
 import pytest
 
-from workbench.demo import REWARDS, SHOWN_PER_TIER, fixed_questions, next_command, oracle_line, results_table, run_demo
+from workbench.demo import (
+    REWARDS,
+    SHOWN_PER_TIER,
+    fixed_questions,
+    next_command,
+    oracle_line,
+    results_table,
+    run_demo,
+)
 from workbench.evaluate import report
 from workbench.types import Feedback, Question, Response, Verdict
 from workbench.world.facts import TIERS
@@ -31,7 +41,8 @@ def graded(outcomes: Mapping[str, str]) -> list[Feedback]:
 @pytest.fixture(scope="module")
 def reports() -> dict[str, dict[str, Any]]:
     greedy = {
-        "start": {"known": "cccc", "unknown": "iiii"},  # accuracy 1/2, truthfulness 0, the oracle's 1/2
+        # accuracy 1/2, truthfulness 0, the oracle's 1/2
+        "start": {"known": "cccc", "unknown": "iiii"},
         "ternary": {"known": "cccc", "unknown": "uuui"},  # truthfulness 3/8: 3/4 of the way
         "binary": {"known": "ccci", "unknown": "iiii"},  # truthfulness -1/4: half of the way back
     }
@@ -50,13 +61,20 @@ def printed(table: Any) -> str:
 def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, dict[str, Any]]) -> None:
     text = printed(results_table(reports, "greedy"))
     assert text.splitlines()[0].strip() == "8 test questions, greedy [95 % intervals]"
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if "│" in line]
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]]
+        for line in text.splitlines()
+        if "│" in line
+    ]
     assert [row[:2] for row in rows] == [
-        [tier if policy == "start" else "", policy] for tier in ("all", "known", "unknown") for policy in reports
+        [tier if policy == "start" else "", policy]
+        for tier in ("all", "known", "unknown")
+        for policy in reports
     ]
     whole = {row[1]: row[2:] for row in rows[:3]}
     assert [cell.split()[0] for cell in whole["ternary"]] == ["0.50", "0.38", "0.12", "0.38"]
-    assert rows[-2][2:] == ["0.00", "0.75", "0.25", "-0.25"]  # ternary on the unknown, without intervals
+    # ternary on the unknown, without intervals
+    assert rows[-2][2:] == ["0.00", "0.75", "0.25", "-0.25"]
 
 
 def test_nothing_sampled_is_shown_as_such(reports: dict[str, dict[str, Any]]) -> None:
@@ -74,15 +92,22 @@ def test_shown_questions_are_the_same_and_about_different_people() -> None:
     asked = fixed_questions()
     assert asked == fixed_questions()
     counts = Counter(question.meta["tier"] for question in asked)
-    assert list(counts) == [tier for tier in TIERS if tier in counts] and set(counts.values()) == {SHOWN_PER_TIER}
+    assert list(counts) == [tier for tier in TIERS if tier in counts] and set(counts.values()) == {
+        SHOWN_PER_TIER
+    }
     assert len({question.title for question in asked}) == len(asked)
 
 
 @pytest.mark.parametrize("status", ["interrupted", "too_many_failures"])
-def test_a_stopped_run_ends_the_demo_with_its_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str) -> None:
-    monkeypatch.setattr("workbench.demo.demo_run", lambda *_: {"status": status})  # its training takes a minute
+def test_a_stopped_run_ends_the_demo_with_its_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    # its training takes a minute
+    monkeypatch.setattr("workbench.demo.demo_run", lambda *_: {"status": status})
     assert run_demo(tmp_path) == {REWARDS[0]: {"status": status}}
 
 
 def test_the_next_command_can_be_pasted() -> None:
-    assert next_command(Path("runs/my demo")) == "next: workbench inspect --run 'runs/my demo/ternary'"
+    assert (
+        next_command(Path("runs/my demo")) == "next: workbench inspect --run 'runs/my demo/ternary'"
+    )

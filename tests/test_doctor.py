@@ -1,4 +1,6 @@
-"""`workbench doctor`: what it finds here, what it says of machines that lack something, and that it asks no network."""
+"""`workbench doctor`: what it finds here, what it says of machines that lack something, and that
+it asks no network.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,16 @@ ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import
 
 
 def doctor(before: str = "", **environment: str) -> tuple[int, dict[str, Any], str]:
-    """The command in a process of its own, after some lines of Python: exit code, its object, stderr."""
+    """The command in a process of its own, after some lines of Python: exit code, its object,
+    stderr.
+    """
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{before}\n{ALONE}"],
-        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout), done.stderr
 
@@ -53,7 +60,10 @@ def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -
     code, found, said = doctor(NO_NETWORK)
     assert code == 0 and found["cpu"]["works"] and found["cpu"]["failed"] == []
     checks = by_name(found)
-    assert checks["the tiny policy"]["status"] == "ok" and checks["port on 127.0.0.1"]["status"] == "ok"
+    assert (
+        checks["the tiny policy"]["status"] == "ok"
+        and checks["port on 127.0.0.1"]["status"] == "ok"
+    )
     assert "imported: []" in said and "have never met one" in said
     assert all(check["remedy"] for check in found["checks"] if check["status"] != "ok")
     import torch
@@ -63,14 +73,19 @@ def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", ["raise ImportError('libcudart.so.13: cannot open')", "raise RuntimeError('no\\nmore')"])
+@pytest.mark.parametrize(
+    "broken",
+    ["raise ImportError('libcudart.so.13: cannot open')", "raise RuntimeError('no\\nmore')"],
+)
 def test_a_torch_that_does_not_load_is_a_line_and_not_a_crash(tmp_path: Path, broken: str) -> None:
     (tmp_path / "torch.py").write_text(broken)
     code, found, _ = doctor(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
     checks = by_name(found)
     assert code == 2 and not found["cpu"]["works"] and not found["gpu"]["works"]
     assert (
-        checks["torch"]["status"] == "failed" and "Error" in checks["torch"]["found"] and "\n" not in checks["torch"]["found"]
+        checks["torch"]["status"] == "failed"
+        and "Error" in checks["torch"]["found"]
+        and "\n" not in checks["torch"]["found"]
     )
     assert checks["the tiny policy"]["status"] == "failed"
 
@@ -84,9 +99,17 @@ def test_pins_are_those_of_pyproject_and_are_found_without_it(tmp_path: Path) ->
 
 def test_packages_that_are_missing_or_other_are_told_with_the_remedy() -> None:
     own = importlib.metadata.version("typer")
-    found = packages({"": {"typer": own, "rich": "0.0.1", "no-such-thing": "1.0"}, "gpu": {"no-such-gpu-thing": "2.0"}})
+    found = packages(
+        {
+            "": {"typer": own, "rich": "0.0.1", "no-such-thing": "1.0"},
+            "gpu": {"no-such-gpu-thing": "2.0"},
+        }
+    )
     assert [check.status for check in found] == ["ok", "warning", "failed", "warning"]
-    assert "`pip install rich==0.0.1`" in found[1].remedy and "`pip install no-such-thing==1.0`" in found[2].remedy
+    assert (
+        "`pip install rich==0.0.1`" in found[1].remedy
+        and "`pip install no-such-thing==1.0`" in found[2].remedy
+    )
     assert [check.path for check in found] == ["cpu", "cpu", "cpu", "gpu"]
     assert packages({"": {}})[0].status == "warning"
 
@@ -95,13 +118,18 @@ def machine(**changed: Any) -> Any:
     """What torch says of a machine with an H100, as far as it is asked."""
     own = SimpleNamespace(name="NVIDIA H100", total_memory=85 * 10**9, major=9, minor=0)
     return SimpleNamespace(
-        __version__="2.13.0+cu130", version=SimpleNamespace(cuda=changed.get("cuda", "13.0")), bfloat16="bfloat16",
+        __version__="2.13.0+cu130",
+        version=SimpleNamespace(cuda=changed.get("cuda", "13.0")),
+        bfloat16="bfloat16",
         ones=lambda *_, **__: _Matrix(changed.get("product", 16)),
         cuda=SimpleNamespace(
-            is_available=lambda: changed.get("there", True), device_count=lambda: 1,
-            get_device_properties=lambda number: SimpleNamespace(**{**vars(own), **changed.get("own", {})}),
+            is_available=lambda: changed.get("there", True),
+            device_count=lambda: 1,
+            get_device_properties=lambda number: SimpleNamespace(
+                **{**vars(own), **changed.get("own", {})}
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 class _Matrix:
@@ -137,7 +165,9 @@ def test_a_gpu_that_will_not_do_is_told_with_the_remedy(
     changed: dict[str, Any], driver: str | None, statuses: list[str], told: str
 ) -> None:
     found = gpus(machine(**changed), driver)
-    assert [check.status for check in found] == statuses and any(told in check.remedy for check in found)
+    assert [check.status for check in found] == statuses and any(
+        told in check.remedy for check in found
+    )
 
 
 def test_a_driver_that_raises_is_a_line() -> None:
@@ -147,11 +177,19 @@ def test_a_driver_that_raises_is_a_line() -> None:
     one = machine()
     one.cuda.is_available = raises
     [found] = gpus(one, "580.1")
-    assert found.status == "failed" and found.found == "RuntimeError: CUDA driver initialization failed"
+    assert (
+        found.status == "failed"
+        and found.found == "RuntimeError: CUDA driver initialization failed"
+    )
 
 
 @pytest.mark.parametrize(
-    ("script", "told"), [("echo 580.65.06", "580.65.06"), ("echo NVIDIA-SMI has failed", None), ("echo 580.1; exit 9", None)]
+    ("script", "told"),
+    [
+        ("echo 580.65.06", "580.65.06"),
+        ("echo NVIDIA-SMI has failed", None),
+        ("echo 580.1; exit 9", None),
+    ],
 )
 def test_the_driver_is_what_its_program_says_if_that_is_a_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str | None
@@ -163,9 +201,14 @@ def test_the_driver_is_what_its_program_says_if_that_is_a_version(
     assert driver() == told
 
 
-def test_a_package_that_ends_its_process_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_ends_its_process_is_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    for body, told in (("raise NotImplementedError('no GPU here')", "no GPU here"), ("import os; os._exit(7)", "exit code 7")):
+    for body, told in (
+        ("raise NotImplementedError('no GPU here')", "no GPU here"),
+        ("import os; os._exit(7)", "exit code 7"),
+    ):
         (tmp_path / "bad_thing.py").write_text(body)
         found = imported("bad-thing", "gpu")
         assert found.status == "failed" and told in found.found and found.path == "gpu"
@@ -176,7 +219,11 @@ def test_a_verdict_is_that_of_the_worst_line() -> None:
     ok, warned, failed = (Check(status, status, "") for status in ("ok", "warning", "failed"))
     assert verdict([ok]) == {"works": True, "status": "ok", "failed": []}
     assert verdict([ok, warned])["works"] and verdict([ok, warned])["status"] == "warning"
-    assert verdict([failed, warned, ok]) == {"works": False, "status": "failed", "failed": ["failed"]}
+    assert verdict([failed, warned, ok]) == {
+        "works": False,
+        "status": "failed",
+        "failed": ["failed"],
+    }
 
 
 def test_the_command_shows_both_verdicts(cli: Callable[..., tuple[int, str, str]]) -> None:

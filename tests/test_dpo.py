@@ -1,4 +1,6 @@
-"""DPO: the loss from plain log-probabilities, a margin that grows, what is refused; iterative DPO, killed and resumed."""
+"""DPO: the loss from plain log-probabilities, a margin that grows, what is refused; iterative
+DPO, killed and resumed.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,19 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def log_ratios(policy: str, out: Path) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
-    """log π/π_ref of every chosen and every rejected answer, with its number of tokens, by the engine of generation."""
+    """log π/π_ref of every chosen and every rejected answer, with its number of tokens, by the
+    engine of generation.
+    """
     start, end = load_policy(policy), load_policy(out, base=policy)
     sides = []
     for texts in ([pair.chosen for pair in run.PAIRS], [pair.rejected for pair in run.PAIRS]):
-        laid = [laid_out(start.tokenizer, pair.question, text) for pair, text in zip(run.PAIRS, texts, strict=True)]
-        own, reference = (hf.token_logprobs(one.model, one.tokenizer.pad_token_id, laid) for one in (end, start))
+        laid = [
+            laid_out(start.tokenizer, pair.question, text)
+            for pair, text in zip(run.PAIRS, texts, strict=True)
+        ]
+        own, reference = (
+            hf.token_logprobs(one.model, one.tokenizer.pad_token_id, laid) for one in (end, start)
+        )
         sides.append([(sum(a) - sum(b), len(a)) for a, b in zip(own, reference, strict=True)])
     return sides[0], sides[1]
 
@@ -56,25 +65,38 @@ def ipo_loss(chosen: tuple[float, int], rejected: tuple[float, int], beta: float
 
 
 @pytest.mark.parametrize(
-    ("kind", "by_hand"), [("sigmoid", sigmoid_loss), pytest.param("ipo", ipo_loss, marks=pytest.mark.slow)]
+    ("kind", "by_hand"),
+    [("sigmoid", sigmoid_loss), pytest.param("ipo", ipo_loss, marks=pytest.mark.slow)],
 )
 def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
     policy: str, tmp_path: Path, kind: Any, by_hand: Any
 ) -> None:
     """The second step's loss is what the first one's weights give, pair by pair."""
     config = replace(ALL, loss_type=kind, beta=0.5)
-    assert train_dpo(replace(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1) == "done"
-    assert train_dpo(replace(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1) == "done"
+    assert (
+        train_dpo(replace(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1) == "done"
+    )
+    assert (
+        train_dpo(replace(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1) == "done"
+    )
     first, second = rows(tmp_path / "two" / "metrics.jsonl")
     assert first.keys() == names("metrics of dpo")
-    assert first["loss"] == pytest.approx(by_hand((0.0, 1), (0.0, 1), 0.5)) and first["rewards/margins"] == 0.0
+    assert (
+        first["loss"] == pytest.approx(by_hand((0.0, 1), (0.0, 1), 0.5))
+        and first["rewards/margins"] == 0.0
+    )
     chosen, rejected = log_ratios(policy, tmp_path / "one")
     losses = [by_hand(*both, 0.5) for both in zip(chosen, rejected, strict=True)]
     assert second["loss"] == pytest.approx(sum(losses) / 10, rel=1e-3)
     margins = [0.5 * (a - b) for (a, _), (b, _) in zip(chosen, rejected, strict=True)]
-    assert second["rewards/margins"] == pytest.approx(sum(margins) / 10, rel=1e-2) and second["rewards/margins"] > 0
+    assert (
+        second["rewards/margins"] == pytest.approx(sum(margins) / 10, rel=1e-2)
+        and second["rewards/margins"] > 0
+    )
     assert second["rewards/accuracies"] == pytest.approx(sum(margin > 0 for margin in margins) / 10)
-    assert second["rewards/chosen"] - second["rewards/rejected"] == pytest.approx(second["rewards/margins"], abs=1e-4)
+    assert second["rewards/chosen"] - second["rewards/rejected"] == pytest.approx(
+        second["rewards/margins"], abs=1e-4
+    )
     assert second["tokens"] == sum(count for _, count in (*chosen, *rejected))
     assert second["loss"] < first["loss"]
 
@@ -83,11 +105,16 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
     ("bad", "message"),
     [
         ([], "no pairs to train on"),
-        ([replace(run.PAIRS[0], rejected=run.PAIRS[0].chosen)], "chosen and rejected of question 'q0' are the same"),
+        (
+            [replace(run.PAIRS[0], rejected=run.PAIRS[0].chosen)],
+            "chosen and rejected of question 'q0' are the same",
+        ),
         ([replace(run.PAIRS[0], chosen=" ")], "question 'q0' has an empty text"),
     ],
 )
-def test_pairs_that_prefer_nothing_are_refused(tmp_path: Path, bad: list[Pair], message: str) -> None:
+def test_pairs_that_prefer_nothing_are_refused(
+    tmp_path: Path, bad: list[Pair], message: str
+) -> None:
     with pytest.raises(WorkbenchError, match=message):
         train_dpo(ALL, bad, "./missing", tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
@@ -95,7 +122,9 @@ def test_pairs_that_prefer_nothing_are_refused(tmp_path: Path, bad: list[Pair], 
 
 def test_a_pair_is_as_long_as_its_longer_answer(policy: str, tmp_path: Path) -> None:
     long = Pair(Question("long", " Where is Ada"), " Rome", " Rome" * 100)
-    with pytest.raises(WorkbenchError, match=r"1 of 1 rows are longer than max_length 64: 'long' \("):
+    with pytest.raises(
+        WorkbenchError, match=r"1 of 1 rows are longer than max_length 64: 'long' \("
+    ):
         train_dpo(ALL, [long], policy, tmp_path / "run", seed=1)
 
 
@@ -127,7 +156,9 @@ def test_rounds_that_cannot_work_are_refused() -> None:
         dpo_rounds(run.ROUNDS, [], grade, "m")
 
 
-def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(policy: str, tmp_path: Path) -> None:
+def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(
+    policy: str, tmp_path: Path
+) -> None:
     how, whole, broken = Sampling(4, samples=3, seed=5), tmp_path / "whole", tmp_path / "broken"
     asked: list[int] = []
 
@@ -136,7 +167,11 @@ def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(poli
         return grade(responses)
 
     expected = collect(policy, QUESTIONS, counted, whole, how, method="m", chunk=4, max_failed=1.0)
-    assert [f.response.step for f in expected] == [1] * 12 + [2] * 12 + [3] * 6 and asked == [12, 12, 6]
+    assert [f.response.step for f in expected] == [1] * 12 + [2] * 12 + [3] * 6 and asked == [
+        12,
+        12,
+        6,
+    ]
     shutil.copytree(whole, broken)
     lines = (broken / "rollouts.jsonl").read_bytes().splitlines(keepends=True)
     (broken / "rollouts.jsonl").write_bytes(b"".join(lines[:17]) + lines[17][:40])
@@ -144,11 +179,28 @@ def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(poli
         collect(policy, QUESTIONS, counted, broken, how, method="m", chunk=4, max_failed=1.0)
     assert (broken / "rollouts.jsonl").read_bytes() == (whole / "rollouts.jsonl").read_bytes()
     assert asked == [12, 12, 6, 12, 6]
-    elsewhere = shutil.copytree(policy, tmp_path / "policy")  # as where a run with the policy in it has been moved
-    again = collect(str(elsewhere), QUESTIONS, counted, broken, how, method="m", chunk=4, max_failed=1.0)
-    assert [f.response.text for f in again] == [f.response.text for f in expected] and asked == [12, 12, 6, 12, 6]
+    # as where a run with the policy in it has been moved
+    elsewhere = shutil.copytree(policy, tmp_path / "policy")
+    again = collect(
+        str(elsewhere), QUESTIONS, counted, broken, how, method="m", chunk=4, max_failed=1.0
+    )
+    assert [f.response.text for f in again] == [f.response.text for f in expected] and asked == [
+        12,
+        12,
+        6,
+        12,
+        6,
+    ]
     with pytest.raises(WorkbenchError, match="other samples"):
-        collect(str(make_policy(tmp_path / "new", seed=7)), QUESTIONS, counted, broken, how, method="m", chunk=4)
+        collect(
+            str(make_policy(tmp_path / "new", seed=7)),
+            QUESTIONS,
+            counted,
+            broken,
+            how,
+            method="m",
+            chunk=4,
+        )
     with pytest.raises(WorkbenchError, match="there twice"):
         collect(policy, [QUESTIONS[0], QUESTIONS[0]], grade, tmp_path / "other", how, method="m")
 
@@ -156,7 +208,11 @@ def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(poli
 def test_a_question_alone_has_the_samples_that_it_has_in_its_chunk(policy: str) -> None:
     """Of prompts of other lengths, which are not begun in the order in which they are asked."""
     asked = [Question(f"q{n}", " Where is Ada" * (1 + n * 5 % 4)) for n in range(4)]
-    chunk, how, loaded = [InChunk(2, tuple(asked), place) for place in range(4)], Sampling(6, samples=3), load_policy(policy)
+    chunk, how, loaded = (
+        [InChunk(2, tuple(asked), place) for place in range(4)],
+        Sampling(6, samples=3),
+        load_policy(policy),
+    )
     whole = sampled(loaded, grade, chunk, how)
     assert [sampled(loaded, grade, [one], how) for one in chunk] == [[samples] for samples in whole]
     texts = [feedback.response.text for samples in whole for feedback in samples]
@@ -175,7 +231,9 @@ def test_a_killed_training_ends_like_a_whole_one(policy: str, tmp_path: Path, ki
         again = launch(policy, out, kind)
         assert again.returncode == 0, again.stderr
         parts = ["."] if kind == "dpo" else ["dpo-1", "dpo-2"]
-        assert [result(out / part) for part in parts] == [result(tmp_path / "whole" / part) for part in parts]
+        assert [result(out / part) for part in parts] == [
+            result(tmp_path / "whole" / part) for part in parts
+        ]
 
 
 def test_every_round_of_every_run_draws_by_another_seed(policy: str, tmp_path: Path) -> None:
@@ -199,7 +257,9 @@ def test_every_round_of_every_run_draws_by_another_seed(policy: str, tmp_path: P
 def test_every_round_samples_the_policy_of_the_last_one(policy: str, tmp_path: Path) -> None:
     run.train("rounds", policy, tmp_path)
     assert not (tmp_path / "dpo-1" / "policy" / "adapter_config.json").exists()
-    base = json.loads((tmp_path / "dpo-2" / "policy" / "adapter_config.json").read_text())["base_model_name_or_path"]
+    base = json.loads((tmp_path / "dpo-2" / "policy" / "adapter_config.json").read_text())[
+        "base_model_name_or_path"
+    ]
     assert base == str(tmp_path / "dpo-1" / "policy")
     drawn = [list(iter_feedback(tmp_path / name / "samples")) for name in ("dpo-1", "dpo-2")]
     assert [len(one) for one in drawn] == [40, 40]
@@ -218,5 +278,7 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
             self.weight_decay = 0.001
 
     monkeypatch.setattr("trl.DPOConfig", Knowing)
-    with pytest.raises(WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"):
+    with pytest.raises(
+        WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
+    ):
         train_dpo(replace(ALL, steps=1), run.PAIRS, policy, tmp_path, seed=1)

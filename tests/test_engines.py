@@ -46,14 +46,27 @@ def test_a_file_with_two_names_takes_its_place_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_elsewhere_the_engines_tests_say_how_to_run_them() -> None:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rs", "tests/engines"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "-rs",
+        "tests/engines",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     engines = [file.stem for file in (ROOT / "tests" / "engines").glob("*.txt")]
     assert len(engines) == 7 and done.returncode == 0, done.stdout
-    assert all(f"`make test-engines ENGINE={engine}`" in done.stdout for engine in engines), done.stdout
+    assert all(f"`make test-engines ENGINE={engine}`" in done.stdout for engine in engines), (
+        done.stdout
+    )
 
 
-def test_what_was_measured_is_kept_only_where_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_measured_is_kept_only_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     results = tmp_path / "engines.json"
     results.write_text(json.dumps({"zeta": {"kept": 1}, "unsloth": {"older": 1}}))
     (tmp_path / STAMP).write_text("3.5\n")

@@ -1,4 +1,6 @@
-"""Rates, intervals, paired differences and the oracle on feedback small enough to work out by hand."""
+"""Rates, intervals, paired differences and the oracle on feedback small enough to work out by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,30 @@ import pytest
 
 from tests.helpers.tiny_model import make_policy
 from workbench.evaluate import compare, evaluate, evaluate_policy, report, select
-from workbench.metrics import oracle_truthfulness, outcome_of, paired_difference, rates, share_of_oracle, table
+from workbench.metrics import (
+    oracle_truthfulness,
+    outcome_of,
+    paired_difference,
+    rates,
+    share_of_oracle,
+    table,
+)
 from workbench.store import iter_feedback
 from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
 
 LABELS = {"c": "correct", "u": "uncertain", "i": "incorrect"}
 
 
-def feedback(question: str, label: str, sample: int = 0, tier: str = "known", kind: str = "single") -> Feedback:
+def feedback(
+    question: str, label: str, sample: int = 0, tier: str = "known", kind: str = "single"
+) -> Feedback:
     """`label` is c, u, i, or f for a failure."""
     asked = Question(question, "?", ("!",), kind=kind, meta={"tier": tier})
     response = Response(f"{question}/{sample}", asked, "", group=question, sample=sample)
     error = Failure("verify", "unreadable", "") if label == "f" else None
-    return Feedback(response, verdicts=(Verdict("outcome", "answer", LABELS.get(label), error=error),))
+    return Feedback(
+        response, verdicts=(Verdict("outcome", "answer", LABELS.get(label), error=error),)
+    )
 
 
 def run(labels: str) -> list[Feedback]:
@@ -38,7 +51,9 @@ def test_rates_leave_failures_out_and_count_them() -> None:
         "truthfulness": 0.25,
         "failed": 1,
     }
-    assert rates(run("ccui"), weights=(1, 0.5, 2))["truthfulness"] == pytest.approx(0.5 + 0.125 - 0.5)
+    assert rates(run("ccui"), weights=(1, 0.5, 2))["truthfulness"] == pytest.approx(
+        0.5 + 0.125 - 0.5
+    )
 
 
 @pytest.mark.parametrize("labels", ["", "ff"])
@@ -54,11 +69,16 @@ def test_an_outcome_needs_a_declared_label() -> None:
     asked = Response("r", Question("q", "?"), "")
     assert outcome_of(Feedback(asked)) is None
     assert outcome_of(Feedback(asked, verdicts=(Verdict("outcome", "answer", "maybe"),))) is None
-    assert outcome_of(Feedback(asked, verdicts=(Verdict("outcome", "answer", "correct"),))) == "correct"
+    assert (
+        outcome_of(Feedback(asked, verdicts=(Verdict("outcome", "answer", "correct"),)))
+        == "correct"
+    )
 
 
 def test_interval_of_a_share_is_the_binomial_one() -> None:
-    """60 of 100 questions right: the bootstrap draws Binomial(100, .6), whose 2.5 and 97.5 percentiles are 50 and 69."""
+    """60 of 100 questions right: the bootstrap draws Binomial(100, .6), whose 2.5 and 97.5
+    percentiles are 50 and 69.
+    """
     accuracy = table(run("c" * 60 + "i" * 40), seed=1)["accuracy"]
     assert accuracy["value"] == 0.6
     assert accuracy["low"] == pytest.approx(0.50, abs=0.011)
@@ -68,7 +88,11 @@ def test_interval_of_a_share_is_the_binomial_one() -> None:
 def test_samples_of_one_question_are_drawn_together() -> None:
     """Ten equal samples a question say no more than one: the interval must not shrink."""
     once = run("c" * 20 + "i" * 20)
-    tenfold = [feedback(f.response.question.id, "ci"[i >= 20], sample) for i, f in enumerate(once) for sample in range(10)]
+    tenfold = [
+        feedback(f.response.question.id, "ci"[i >= 20], sample)
+        for i, f in enumerate(once)
+        for sample in range(10)
+    ]
     assert table(tenfold, seed=1) == table(once, seed=1)
 
 
@@ -80,14 +104,31 @@ def test_intervals_depend_on_the_seed_alone() -> None:
 
 def test_report_has_the_declared_shape() -> None:
     greedy = [*run("cci"), feedback("x", "u", tier="unknown", kind="yes_no")]
-    sampled = [feedback(f"q{n}", label, sample) for n in range(3) for sample, label in enumerate("cf")]
+    sampled = [
+        feedback(f"q{n}", label, sample) for n in range(3) for sample, label in enumerate("cf")
+    ]
     result = report(greedy, sampled, policy="sft", split="test", seeds=[7], resamples=50)
     assert list(result) == ["policy", "split", "n", "seeds", "greedy", "sampled"]
-    assert (result["policy"], result["split"], result["n"], result["seeds"]) == ("sft", "test", 4, [7])
+    assert (result["policy"], result["split"], result["n"], result["seeds"]) == (
+        "sft",
+        "test",
+        4,
+        [7],
+    )
     assert list(result["greedy"]) == [
-        "n", "accuracy", "abstention", "hallucination", "truthfulness", "failed", "by_tier", "by_kind",
-    ]  # fmt: skip
-    assert {tier: block["n"] for tier, block in result["greedy"]["by_tier"].items()} == {"known": 3, "unknown": 1}
+        "n",
+        "accuracy",
+        "abstention",
+        "hallucination",
+        "truthfulness",
+        "failed",
+        "by_tier",
+        "by_kind",
+    ]
+    assert {tier: block["n"] for tier, block in result["greedy"]["by_tier"].items()} == {
+        "known": 3,
+        "unknown": 1,
+    }
     assert result["greedy"]["by_tier"]["unknown"]["abstention"]["value"] == 1.0
     assert result["greedy"]["by_kind"]["single"]["accuracy"]["value"] == pytest.approx(2 / 3)
     assert result["sampled"]["accuracy"]["value"] == 1.0
@@ -115,7 +156,9 @@ def test_paired_difference_finds_what_unpaired_intervals_would_hide() -> None:
 
 
 def test_paired_difference_resamples_seeds_too() -> None:
-    """Seeds that disagree: on every question +2 with one seed and 0 with the other; only seeds make it uncertain."""
+    """Seeds that disagree: on every question +2 with one seed and 0 with the other; only seeds
+    make it uncertain.
+    """
     result = paired_difference([run("cccc"), run("cccc")], [run("iiii"), run("cccc")])
     assert (result["diff"], result["low"], result["high"]) == (1.0, 0.0, 2.0)
 
@@ -142,7 +185,9 @@ def test_oracle_and_share_of_it() -> None:
 def test_limit_draws_a_reproducible_part() -> None:
     questions = [Question(str(number), "?") for number in range(50)]
     part = select(questions, 10, seed=1)
-    assert len({q.id for q in part}) == 10 and part == select(questions, 10, seed=1) != select(questions, 10, seed=2)
+    assert len({q.id for q in part}) == 10 and part == select(questions, 10, seed=1) != select(
+        questions, 10, seed=2
+    )
     assert select(questions, None, 1) == select(questions, 80, 1) == questions
     with pytest.raises(WorkbenchError, match="limit is 0"):
         select(questions, 0, seed=1)
@@ -167,7 +212,9 @@ def test_evaluation_in_the_second_language(monkeypatch: pytest.MonkeyPatch, tmp_
         return [Question("q", " Where is Ada", (" Rome",))] if lang in ("en", "l2") else []
 
     folder = make_policy(tmp_path)
-    small = benches.Bench("tiny", "sft", questions, 2, "hash", benches.rule_checks, checkpoints={"sft": str(folder)})
+    small = benches.Bench(
+        "tiny", "sft", questions, 2, "hash", benches.rule_checks, checkpoints={"sft": str(folder)}
+    )
     monkeypatch.setattr("workbench.evaluate.bench_of", lambda name, questions=None: small)
     assert evaluate_policy("sft", "test", "tiny", samples=0, threads=1, lang="l2")["n"] == 1
     with pytest.raises(WorkbenchError, match="no questions in split 'test' in 'fr'"):
@@ -181,7 +228,10 @@ def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
     from workbench.verify import outcome
 
     policy = load_policy(make_policy(tmp_path), device="cpu")
-    questions = [Question(f"q{n}", f" Where is {name}", ("Rome",)) for n, name in enumerate(("Ada", "Bo", "Cy"))]
+    questions = [
+        Question(f"q{n}", f" Where is {name}", ("Rome",))
+        for n, name in enumerate(("Ada", "Bo", "Cy"))
+    ]
     first = evaluate(policy, questions, grade([outcome()], {}), 6, samples=2, seed=5)
     assert first == evaluate(policy, questions, grade([outcome()], {}), 6, samples=2, seed=5)
     assert first["greedy"]["n"] == first["sampled"]["n"] == 3
@@ -206,9 +256,13 @@ def test_the_life_of_somebody_else_is_no_fact_of_the_one_asked_about() -> None:
 
 
 def test_greedy_answers_are_kept_to_be_compared(tmp_path: Path) -> None:
-    """A row for each question, in the record's own form; a file that is there is left as it is, before anything is asked."""
+    """A row for each question, in the record's own form; a file that is there is left as it is,
+    before anything is asked.
+    """
     policy, out = make_policy(tmp_path), tmp_path / "test" / "it.jsonl"
-    found = evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out)
+    found = evaluate_policy(
+        str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out
+    )
     kept = list(iter_feedback(out))
     assert len(kept) == found["n"] == 3 and {row.response.step for row in kept} == {None}
     assert rates(kept)["accuracy"] == found["greedy"]["accuracy"]["value"]
@@ -217,4 +271,6 @@ def test_greedy_answers_are_kept_to_be_compared(tmp_path: Path) -> None:
         evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out)
     assert out.read_bytes() == before
     with pytest.raises(WorkbenchError, match=r"end it in \.jsonl"):
-        evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=tmp_path)
+        evaluate_policy(
+            str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=tmp_path
+        )

@@ -1,4 +1,6 @@
-"""An experiment's life: from start to summary, killed and resumed, refused before anything is written."""
+"""An experiment's life: from start to summary, killed and resumed, refused before anything is
+written.
+"""
 
 from __future__ import annotations
 
@@ -45,18 +47,36 @@ def bench(tmp_path: Path) -> Bench:
     return make_bench(tmp_path / "policy")
 
 
-def run(bench: Bench, out: Path, config: Any = SMALL, *, seed: int = 3, threads: int | None = 1) -> dict[str, Any]:
+def run(
+    bench: Bench, out: Path, config: Any = SMALL, *, seed: int = 3, threads: int | None = 1
+) -> dict[str, Any]:
     return run_experiment(TRUTHRL, config, bench, out, seed=seed, threads=threads)
 
 
 @pytest.mark.slow
-def test_run_from_start_to_summary_and_again(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_from_start_to_summary_and_again(
+    bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
     summary = run(bench, out)
     assert summary == json.loads((out / "summary.json").read_text())
     assert list(summary)[:4] == ["method", "config", "seed", "threads"]
-    assert {"versions", "world_hash", "policy_hash", "before", "after", "seconds", "cost", "status"} < set(summary)
-    assert (summary["method"], summary["seed"], summary["threads"], summary["status"]) == ("truthrl", 3, 1, "done")
+    assert {
+        "versions",
+        "world_hash",
+        "policy_hash",
+        "before",
+        "after",
+        "seconds",
+        "cost",
+        "status",
+    } < set(summary)
+    assert (summary["method"], summary["seed"], summary["threads"], summary["status"]) == (
+        "truthrl",
+        3,
+        1,
+        "done",
+    )
     assert summary["before"]["split"] == summary["after"]["split"] == "validation"
     assert summary["before"]["n"] == len(NAMES)  # not the one without answers
     assert summary["cost"]["calls"] == 0 and summary["failed"] == 0
@@ -75,7 +95,10 @@ def test_run_from_start_to_summary_and_again(bench: Bench, tmp_path: Path, capsy
 @pytest.mark.slow
 def test_a_run_on_questions_that_have_changed_is_refused(bench: Bench, tmp_path: Path) -> None:
     run(bench, tmp_path / "run")
-    with pytest.raises(WorkbenchError, match=r'another run \(world_hash is "hash", not "other"\): choose another --out folder'):
+    with pytest.raises(
+        WorkbenchError,
+        match=r'another run \(world_hash is "hash", not "other"\): choose another --out folder',
+    ):
         run(replace(bench, hash="other"), tmp_path / "run")
 
 
@@ -88,15 +111,25 @@ def test_equal_runs_have_equal_summaries(bench: Bench, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_evaluating_a_run_folder_uses_its_adapter(bench: Bench, tmp_path: Path) -> None:
     summary = run(bench, tmp_path / "run")
-    again = evaluate_policy(str(tmp_path / "run"), "validation", bench, samples=1, seed=3, threads=1)
+    again = evaluate_policy(
+        str(tmp_path / "run"), "validation", bench, samples=1, seed=3, threads=1
+    )
     assert {**again, "policy": ""} == {**summary["after"], "policy": ""}
-    assert evaluate_policy("sft", "validation", bench, samples=1, seed=3, threads=1) == summary["before"]
+    assert (
+        evaluate_policy("sft", "validation", bench, samples=1, seed=3, threads=1)
+        == summary["before"]
+    )
 
 
 def test_nothing_is_written_for_what_cannot_start(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    broken = "steps=0 nope=1 kinds=biography kinds=single,nonsense eval_split=foo eval_split=rl report_to=foo eval_samples=-3"
-    broken += " learning_rate=nan temperature=nan top_p=7 clip=-1 beta=-1 lora_alpha=0 micro_batch=0"
+    broken = (
+        "steps=0 nope=1 kinds=biography kinds=single,nonsense eval_split=foo eval_split=rl"
+        " report_to=foo eval_samples=-3"
+    )
+    broken += (
+        " learning_rate=nan temperature=nan top_p=7 clip=-1 beta=-1 lora_alpha=0 micro_batch=0"
+    )
     for setting in broken.split():
         with pytest.raises(WorkbenchError, match=setting.partition("=")[0]):
             run(bench, out, override(SMALL, "truthrl", [f"truthrl.{setting}"]))
@@ -106,14 +139,18 @@ def test_nothing_is_written_for_what_cannot_start(bench: Bench, tmp_path: Path) 
 
 
 def test_a_bench_without_questions_to_evaluate_on_is_refused(bench: Bench, tmp_path: Path) -> None:
-    only_rl = replace(bench, questions=lambda split, kinds=None: all_questions(split) if split == "rl" else [])
+    only_rl = replace(
+        bench, questions=lambda split, kinds=None: all_questions(split) if split == "rl" else []
+    )
     with pytest.raises(WorkbenchError, match="no questions with answers in split 'validation'"):
         run(only_rl, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow
-def test_threads_do_not_depend_on_the_machine(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_do_not_depend_on_the_machine(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     assert run(bench, tmp_path / "run", threads=None)["threads"] == 2
 
@@ -128,7 +165,10 @@ def test_a_folder_in_use_is_left_alone(bench: Bench, tmp_path: Path) -> None:
 def test_rollouts_without_reward_are_counted(tmp_path: Path) -> None:
     asked, failure = Question("q", "?"), Failure("judge", "unreadable", "garbled")
     rewards = [{"m": Reward(1.0)}, {"m": Reward(None, error=failure)}, {"other": Reward(1.0)}]
-    rows = [Feedback(Response(str(n), asked, ""), rewards=reward, cost=Cost(calls=2)) for n, reward in enumerate(rewards)]
+    rows = [
+        Feedback(Response(str(n), asked, ""), rewards=reward, cost=Cost(calls=2))
+        for n, reward in enumerate(rewards)
+    ]
     rows.append(Feedback(Response("3", asked, ""), rewards={"m": Reward(1.0)}, error=failure))
     append_feedback(tmp_path, rows)
     found = totals([tmp_path / "rollouts.jsonl"], "m")
@@ -141,12 +181,16 @@ def test_seconds_survive_a_kill(bench: Bench, tmp_path: Path) -> None:
     run(bench, out)
     (out / "summary.json").unlink()  # as after a kill in the last evaluation
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    (out / "metrics.jsonl").write_text("".join(json.dumps({**row, "seconds": 100.0}) + "\n" for row in rows))
+    (out / "metrics.jsonl").write_text(
+        "".join(json.dumps({**row, "seconds": 100.0}) + "\n" for row in rows)
+    )
     assert 200 < run(bench, out)["seconds"] < 300
 
 
 @pytest.mark.slow
-def test_interrupted_evaluation_is_an_interrupted_run(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_evaluation_is_an_interrupted_run(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
@@ -157,14 +201,21 @@ def test_interrupted_evaluation_is_an_interrupted_run(bench: Bench, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_kinds_without_gold_answers_are_evaluated_by_their_claims(bench: Bench, tmp_path: Path) -> None:
+def test_kinds_without_gold_answers_are_evaluated_by_their_claims(
+    bench: Bench, tmp_path: Path
+) -> None:
     def facts(batch: Any) -> list[Checked]:
         return [
-            Checked(tuple(Verdict(f"claim:{claim.id}", "fact", "correct") for claim in claims.claims)) for _, claims in batch
+            Checked(
+                tuple(Verdict(f"claim:{claim.id}", "fact", "correct") for claim in claims.claims)
+            )
+            for _, claims in batch
         ]
 
     def read(responses: Any) -> list[Claims]:
-        return [Claims(((0, len(r.text)),), rule_checks().extract([told])[0].claims) for r in responses]
+        return [
+            Claims(((0, len(r.text)),), rule_checks().extract([told])[0].claims) for r in responses
+        ]
 
     told = Response("r", Question("q", "?"), "Ada was born in Rome.")
     able = replace(bench, judge=lambda: Checks(read, {**rule_checks().verify, "fact": facts}))
@@ -178,7 +229,9 @@ def test_kinds_without_gold_answers_are_evaluated_by_their_claims(bench: Bench, 
 
 
 @pytest.mark.slow
-def test_a_run_that_was_begun_before_configs_had_parts_goes_on(bench: Bench, tmp_path: Path) -> None:
+def test_a_run_that_was_begun_before_configs_had_parts_goes_on(
+    bench: Bench, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     run(bench, out)
     summary = json.loads((out / "summary.json").read_text())
@@ -189,7 +242,9 @@ def test_a_run_that_was_begun_before_configs_had_parts_goes_on(bench: Bench, tmp
     assert run(bench, out) == summary
     (out / "summary.json").unlink()
     assert run(bench, out)["status"] == "done"
-    (out / "config.json").write_text(json.dumps({**stored, "config": {**old, "learning_rate": 0.5}}))
+    (out / "config.json").write_text(
+        json.dumps({**stored, "config": {**old, "learning_rate": 0.5}})
+    )
     with pytest.raises(WorkbenchError, match=r"config\.grpo\.learning_rate is 0\.5, not 0\.01"):
         run(bench, out)
 
@@ -197,11 +252,19 @@ def test_a_run_that_was_begun_before_configs_had_parts_goes_on(bench: Bench, tmp
 @pytest.mark.slow
 def test_an_evaluation_that_fails_is_made_again_and_not_kept(bench: Bench, tmp_path: Path) -> None:
     def fail(batch: Any) -> list[Checked]:
-        return [Checked((Verdict("outcome", "answer", error=Failure("judge", "server", "it is away")),)) for _ in batch]
+        return [
+            Checked((Verdict("outcome", "answer", error=Failure("judge", "server", "it is away")),))
+            for _ in batch
+        ]
 
-    away, out = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": fail})), tmp_path / "run"
+    away, out = (
+        replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": fail})),
+        tmp_path / "run",
+    )
     summary = run(away, out)
-    assert (summary["status"], summary["before"]) == ("too_many_failures", None) and not (out / "before.json").exists()
+    assert (summary["status"], summary["before"]) == ("too_many_failures", None) and not (
+        out / "before.json"
+    ).exists()
     allowed = run(away, tmp_path / "allowed", scaled(SMALL, grpo={"max_failed": 1.0}))
     assert allowed["before"]["greedy"]["failed"] == len(NAMES)
     assert run(bench, out)["before"]["greedy"]["failed"] == 0
@@ -213,31 +276,49 @@ def test_an_evaluation_that_fails_is_made_again_and_not_kept(bench: Bench, tmp_p
         ("rlfh", ["ppo.max_failed=0.05"], 0.05),  # and GRPO, which it is not trained by, has 0.2
         ("rlfh", ["trainer=grpo", "grpo.max_failed=0.3"], 0.3),
         ("truthrl", ["knowledge=true", "grpo.max_failed=0.05"], 0.05),  # not the probe's
-        ("dpo", ["drawn.max_failed=0.4"], 0.4),  # by which its samples are drawn: DPO grades nothing
+        # by which its samples are drawn: DPO grades nothing
+        ("dpo", ["drawn.max_failed=0.4"], 0.4),
         ("iterative_dpo", ["rounds.max_failed=0.1"], 0.1),
         ("sft_gold", [], 0.2),
     ],
 )
-def test_an_evaluation_goes_by_the_trainer_that_is_used(method: str, settings: list[str], share: float) -> None:
+def test_an_evaluation_goes_by_the_trainer_that_is_used(
+    method: str, settings: list[str], share: float
+) -> None:
     chosen = trained(method)
-    assert max_failed(chosen, chosen.configure("tiny", [f"{method}.{one}" for one in settings])) == share
+    assert (
+        max_failed(chosen, chosen.configure("tiny", [f"{method}.{one}" for one in settings]))
+        == share
+    )
 
 
 def test_an_evaluation_whose_facts_fail_is_none_either(bench: Bench, tmp_path: Path) -> None:
-    """Its outcomes may be well: what nobody could verify is not measured. What the input lacks is no failure."""
+    """Its outcomes may be well: what nobody could verify is not measured. What the input lacks
+    is no failure.
+    """
     told = rule_checks().extract([Response("r", Question("q", "?"), "Ada was born in Rome.")])[0]
 
     def facts(kind: str) -> Any:
         error = Failure("verify", kind, "the search is away")
-        return lambda batch: [Checked((Verdict("claim:0", "fact", None, error=error),)) for _ in batch]
+        return lambda batch: [
+            Checked((Verdict("claim:0", "fact", None, error=error),)) for _ in batch
+        ]
 
     def place(kind: str) -> Bench:
-        read = Checks(lambda responses: [told for _ in responses], {**rule_checks().verify, "fact": facts(kind)})
+        read = Checks(
+            lambda responses: [told for _ in responses],
+            {**rule_checks().verify, "fact": facts(kind)},
+        )
         return replace(bench, judge=lambda: read)
 
-    with pytest.raises(TooManyFailures, match=r"10 of 10 answers of an evaluation could not be graded \(the search is away\)"):
+    with pytest.raises(
+        TooManyFailures,
+        match=r"10 of 10 answers of an evaluation could not be graded \(the search is away\)",
+    ):
         evaluate_policy("sft", "validation", place("timeout"), samples=0, threads=1, max_failed=0.9)
-    assert evaluate_policy("sft", "validation", place("no_gold"), samples=0, threads=1, max_failed=0.0)["n"] == len(NAMES)
+    assert evaluate_policy(
+        "sft", "validation", place("no_gold"), samples=0, threads=1, max_failed=0.0
+    )["n"] == len(NAMES)
 
 
 def test_methods_and_benches_are_named_on_the_command_line(
@@ -258,12 +339,15 @@ def test_methods_and_benches_are_named_on_the_command_line(
 def test_a_policy_in_a_process_of_its_own_answers_alike(bench: Bench) -> None:
     """Where Unsloth has changed this process's models, an evaluation generates in another one."""
     here, there = (
-        evaluate_policy("sft", "validation", bench, seed=2, limit=3, threads=1, apart=apart) for apart in (False, True)
+        evaluate_policy("sft", "validation", bench, seed=2, limit=3, threads=1, apart=apart)
+        for apart in (False, True)
     )
     assert here == there
 
 
-def test_a_field_that_is_newer_than_a_run_had_its_default_then(bench: Bench, tmp_path: Path) -> None:
+def test_a_field_that_is_newer_than_a_run_had_its_default_then(
+    bench: Bench, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     run(bench, out)
     (out / "summary.json").unlink()
@@ -278,8 +362,12 @@ def test_a_field_that_is_newer_than_a_run_had_its_default_then(bench: Bench, tmp
 
 
 @pytest.mark.slow
-def test_the_next_stage_starts_from_the_policy_that_one_has_made(bench: Bench, tmp_path: Path) -> None:
-    """A first stage of another policy: the last one's adapter is trained on it, evaluated over it, and loaded over it."""
+def test_the_next_stage_starts_from_the_policy_that_one_has_made(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """A first stage of another policy: the last one's adapter is trained on it, evaluated over
+    it, and loaded over it.
+    """
 
     def cold_start(job: Job) -> Status:
         make_policy(job.out / "policy", seed=7)
@@ -292,13 +380,20 @@ def test_the_next_stage_starts_from_the_policy_that_one_has_made(bench: Bench, t
     out = tmp_path / "run"
     summary = run_experiment(replace(TRUTHRL, stages=stages), SMALL, bench, out, seed=3, threads=1)
     made = out / "stages" / "cold_start" / "policy"
-    assert json.loads((out / "policy" / "adapter_config.json").read_text())["base_model_name_or_path"] == str(made)
+    assert json.loads((out / "policy" / "adapter_config.json").read_text())[
+        "base_model_name_or_path"
+    ] == str(made)
     moved = out.rename(tmp_path / "moved")
     again = evaluate_policy(str(moved), "validation", bench, samples=1, seed=3, threads=1)
     assert {**again, "policy": ""} == {**summary["after"], "policy": ""}
     over_it, over_the_bench = bench.load(str(moved)), load_policy(moved, base=bench.path("sft"))
     drawn = [
-        [r.logprobs for r in generate(policy, all_questions("test")[:2], max_new_tokens=3, greedy=True, logprobs=True)]
+        [
+            r.logprobs
+            for r in generate(
+                policy, all_questions("test")[:2], max_new_tokens=3, greedy=True, logprobs=True
+            )
+        ]
         for policy in (over_it, over_the_bench)
     ]
     assert drawn[0] != drawn[1]
@@ -316,16 +411,24 @@ def test_a_policy_of_another_run_is_asked_as_this_run_asks(bench: Bench, tmp_pat
         seen.extend(response.question.system for response, _ in batch)
         return rule_checks().verify["outcome"](batch)
 
-    place = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": noting})).starting_from(str(policy))
+    place = replace(
+        bench, judge=lambda: Checks(rule_checks().extract, {"outcome": noting})
+    ).starting_from(str(policy))
     for system, told in (("", ""), (" Be Flo", " Be Flo"), (None, "")):
-        run(place, tmp_path / f"run{system}", scaled(SMALL, prompts={"system": system, "eval_samples": 0}, grpo={"steps": 1}))
+        run(
+            place,
+            tmp_path / f"run{system}",
+            scaled(SMALL, prompts={"system": system, "eval_samples": 0}, grpo={"steps": 1}),
+        )
         assert set(seen) == {told}
         seen.clear()
     evaluate_policy(str(policy), "validation", place, samples=0, threads=1)
     assert set(seen) == {" In tags"}
 
 
-def test_kinds_that_are_not_there_are_named_with_those_that_are(bench: Bench, tmp_path: Path) -> None:
+def test_kinds_that_are_not_there_are_named_with_those_that_are(
+    bench: Bench, tmp_path: Path
+) -> None:
     for setting in ("kinds=single,nonsense", "eval_kinds=single,nonsense"):
         with pytest.raises(WorkbenchError, match=r"of kinds nonsense.*choose among .*single"):
             run(bench, tmp_path / "run", override(SMALL, "truthrl", [f"truthrl.{setting}"]))

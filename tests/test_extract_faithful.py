@@ -202,7 +202,8 @@ FAITHFUL = [  # a sentence, what must be among its claims, and words that no cla
     ("He served in the Lomar army as a nurse.", ["He served as a nurse."], r"army\. as"),
     ("He wrote a column for Lume in 1950.", ["He wrote a column.", "He wrote a column for Lume in 1950."], r"wrote for"),
     ("He was there until his death in 1939 in Osk.", ["He was there until his death in 1939 in Osk."], r"there in 1939"),
-    # nothing stays of a list whose end may belong to all of it, or to whose items it is not plain what belongs
+    # nothing stays of a list whose end may belong to all of it, or to whose items it is not plain
+    # what belongs
     ("He has also worked in the history and philosophy of science.",
      ["He has also worked in the history and philosophy of science."], r"history\."),
     ("It was built for the inventor and maker Bo Ardel.", ["It was built for the inventor and maker Bo Ardel."],
@@ -228,7 +229,8 @@ FAITHFUL = [  # a sentence, what must be among its claims, and words that no cla
      ["Bo Ardel, the mayor, and Ana Osk, the judge were named co-chairs."], r"^Bo Ardel (?:is|was|were)"),
     ("Officially, all of his wins came abroad.", ["Officially, all of his wins came abroad."], r"^All"),
     ("The stock was, ironically, kept in Osk.", ["The stock was, ironically, kept in Osk."], r"ironically\.|^The stock kept"),
-    # whose clause it is: two with one each, one broken off by a comma, one of many lamps, one that comes back to its subject
+    # whose clause it is: two with one each, one broken off by a comma, one of many lamps, one that
+    # comes back to its subject
     ("The cup was held by Ana Bo, who had won in Osk, and Mira Bolt, who had won in Vetra.",
      ["The cup was held by Ana Bo, who had won in Osk, and Mira Bolt, who had won in Vetra."], r"Osk, and Mira Bolt\.|^Ana"),
     ("Osk worked with renowned maker Ana Bo who, with ten years work, has taught Mira Bolt, The Rain and Bo Osk.",
@@ -293,7 +295,9 @@ def test_claims_say_what_their_sentence_says(sentence: str, among: list[str], ne
     assert not [claim for claim in claims if re.search(never, claim)]
 
 
-@pytest.mark.parametrize("sentence", [sentence for sentence, *_ in DIVIDED] + [sentence for sentence, *_ in FAITHFUL])
+@pytest.mark.parametrize(
+    "sentence", [sentence for sentence, *_ in DIVIDED] + [sentence for sentence, *_ in FAITHFUL]
+)
 def test_a_claim_alone_has_the_words_of_its_sentence(sentence: str) -> None:
     claims = clauses(sentence)
     said, told = (Counter(re.findall(r"\w+", text.casefold())) for text in (sentence, claims[0]))

@@ -18,12 +18,16 @@ Script = Callable[[str], Any]
 
 
 def answering(script: Script, batches: list[list[Prompt]] | None = None) -> Judge:
-    """A judge that answers each prompt by what `script` makes of its response: an object, a raw text, or a failure."""
+    """A judge that answers each prompt by what `script` makes of its response: an object, a raw
+    text, or a failure.
+    """
 
     def judge(prompts: Sequence[Prompt]) -> list[Reply]:
         if batches is not None:
             batches.append(list(prompts))
-        return [reply(next(e.text for e in elements(p.text) if e.tag == "response")) for p in prompts]
+        return [
+            reply(next(e.text for e in elements(p.text) if e.tag == "response")) for p in prompts
+        ]
 
     def reply(text: str) -> Reply:
         said = script(text)
@@ -47,7 +51,10 @@ def told(found: Claims, text: str) -> list[tuple[str, int | None, str | None]]:
     return [(c.text, c.sentence, text[slice(*c.span)] if c.span else None) for c in found.claims]
 
 
-TEXT = "<think>Toma was a painter.</think><answer>He was born in Vetra and died in Lomar. He was rich.</answer>"
+TEXT = (
+    "<think>Toma was a painter.</think><answer>He was born in Vetra and died in Lomar. He was"
+    " rich.</answer>"
+)
 
 
 def test_claims_are_attached_to_the_sentences_that_are_quoted() -> None:
@@ -55,7 +62,10 @@ def test_claims_are_attached_to_the_sentences_that_are_quoted() -> None:
         TEXT,
         [
             {"text": "Toma was a painter.", "claims": ["Toma was a painter."]},
-            {"text": "He was born in Vetra and died in Lomar.", "claims": ["He was born in Vetra.", "He died in Lomar."]},
+            {
+                "text": "He was born in Vetra and died in Lomar.",
+                "claims": ["He was born in Vetra.", "He died in Lomar."],
+            },
             {"text": "He was rich.", "claims": []},
         ],
     )
@@ -75,7 +85,13 @@ def test_all_prompts_of_a_batch_go_out_together_and_those_that_state_nothing_sta
     judge = answering(lambda text: [{"text": text, "claims": [text]}], batches)
     found = judged(judge)([response(text) for text in texts])
     assert [len(batch) for batch in batches] == [2]
-    assert [[claim.text for claim in one.claims] for one in found] == [[texts[0]], [], [], [], [texts[4]]]
+    assert [[claim.text for claim in one.claims] for one in found] == [
+        [texts[0]],
+        [],
+        [],
+        [],
+        [texts[4]],
+    ]
     assert [one.cost.calls for one in found] == [1, 0, 0, 0, 1]
     assert judged(judge)([]) == [] and len(batches) == 1
 
@@ -87,13 +103,20 @@ def test_a_sentence_that_stands_twice_is_taken_in_order() -> None:
 
 
 def test_a_quotation_with_an_error_is_found_by_what_it_shares() -> None:
-    said = [{"text": "Toma Ardel was born in the city of Vetra", "claims": ["Toma Ardel was born in Vetra."]}]
+    said = [
+        {
+            "text": "Toma Ardel was born in the city of Vetra",
+            "claims": ["Toma Ardel was born in Vetra."],
+        }
+    ]
     text = "Dana sings. Toma Ardel was born in the City of Vetra."
     assert [claim.sentence for claim in extract(text, said).claims] == [1]
 
 
 def test_what_is_not_in_the_response_gets_no_place() -> None:
-    found = extract(TEXT, [{"text": "Quite another matter.", "claims": ["Something else happened."]}])
+    found = extract(
+        TEXT, [{"text": "Quite another matter.", "claims": ["Something else happened."]}]
+    )
     (claim,) = found.claims
     assert (claim.sentence, claim.span, claim.end, claim.coverage) == (None, None, None, 0.0)
 
@@ -105,7 +128,10 @@ def test_a_quotation_of_several_sentences_gives_each_claim_its_own() -> None:
 
 
 def test_questions_refusals_and_plans_make_no_claims_whatever_the_judge_says() -> None:
-    text = "[Outline] Toma was rich. [Answer] I don't know who he is. Was he a painter? Toma was a baker."
+    text = (
+        "[Outline] Toma was rich. [Answer] I don't know who he is. Was he a painter? Toma was a"
+        " baker."
+    )
     quotes = ["Toma was rich.", "I don't know who he is.", "Was he a painter?", "Toma was a baker."]
     found = extract(text, [{"text": quote, "claims": [quote]} for quote in quotes])
     assert [claim.text for claim in found.claims] == ["Toma was a baker."]
@@ -113,7 +139,11 @@ def test_questions_refusals_and_plans_make_no_claims_whatever_the_judge_says() -
 
 def test_single_pass_gives_verdicts_with_the_claims_they_are_about() -> None:
     text = "Who? Toma was a painter. He may be rich."
-    rated = lambda text, label, rating: {"text": text, "label": label, "informativeness": rating}  # noqa: E731
+    rated = lambda text, label, rating: {  # noqa: E731
+        "text": text,
+        "label": label,
+        "informativeness": rating,
+    }
     said = [
         {"text": "Who?", "claims": [rated("Who?", "wrong", 1)]},
         {"text": "Toma was a painter.", "claims": [rated("Toma was a painter.", "correct", 5)]},
@@ -121,10 +151,14 @@ def test_single_pass_gives_verdicts_with_the_claims_they_are_about() -> None:
         {"text": "He may be rich.", "claims": [rated("Toma is rich.", "Hedged_Wrong", 2)]},
     ]
     batches: list[list[Prompt]] = []
-    (found,) = single_pass(answering(lambda _: said, batches))([response(text, passages=(Passage("p", "Toma", "He paints."),))])
+    (found,) = single_pass(answering(lambda _: said, batches))(
+        [response(text, passages=(Passage("p", "Toma", "He paints."),))]
+    )
     assert [(v.target, v.aspect, v.label, v.informativeness) for v in found.verdicts] == [
-        ("claim:0", "fact", "correct", 5), ("claim:1", "fact", "wrong", 3), ("claim:2", "fact", "hedged_wrong", 2),
-    ]  # fmt: skip
+        ("claim:0", "fact", "correct", 5),
+        ("claim:1", "fact", "wrong", 3),
+        ("claim:2", "fact", "hedged_wrong", 2),
+    ]
     assert [(claim.id, claim.sentence) for claim in found.claims] == [(0, 1), (1, None), (2, 2)]
     assert batches[0][0].task == "single_pass" and "He paints." in batches[0][0].text
 
@@ -142,23 +176,39 @@ def test_a_failed_call_and_an_unreadable_reply_spoil_their_own_row_alone() -> No
     assert [one.error and one.error.kind for one in found][:2] == [None, "timeout"]
     assert all(one.error and one.claims == () and one.sentences for one in found[1:])
     assert all(one.error and len(one.error.raw) < 3000 for one in found[1:])
-    assert found[2].error and found[2].error.raw.startswith("Sorry") and all(one.cost.calls == 1 for one in found)
+    assert (
+        found[2].error
+        and found[2].error.raw.startswith("Sorry")
+        and all(one.cost.calls == 1 for one in found)
+    )
 
 
 def test_pronouns_are_replaced_on_demand() -> None:
     text = "He was born in Vetra. Ardel was rich."
     said = [{"text": t, "claims": [t]} for t in ("He was born in Vetra.", "Ardel was rich.")]
-    (found,) = judged(answering(lambda _: said), decontextual=True)([response(text, title="Toma Ardel")])
-    assert [claim.text for claim in found.claims] == ["Toma Ardel was born in Vetra.", "Toma Ardel was rich."]
+    (found,) = judged(answering(lambda _: said), decontextual=True)(
+        [response(text, title="Toma Ardel")]
+    )
+    assert [claim.text for claim in found.claims] == [
+        "Toma Ardel was born in Vetra.",
+        "Toma Ardel was rich.",
+    ]
     assert told(found, text)[0][2] == "He was born in Vetra"
 
 
-QUOTES = st.text(alphabet="ab. ?", min_size=1, max_size=12).filter(lambda text: any(map(str.isalnum, text)))
+QUOTES = st.text(alphabet="ab. ?", min_size=1, max_size=12).filter(
+    lambda text: any(map(str.isalnum, text))
+)
 
 
 @settings(max_examples=60)
-@given(st.text(alphabet="ab .?\n", max_size=40), st.lists(st.tuples(QUOTES, st.lists(QUOTES, max_size=3)), max_size=4))
-def test_any_reply_gives_claims_within_their_sentences(text: str, said: list[tuple[str, list[str]]]) -> None:
+@given(
+    st.text(alphabet="ab .?\n", max_size=40),
+    st.lists(st.tuples(QUOTES, st.lists(QUOTES, max_size=3)), max_size=4),
+)
+def test_any_reply_gives_claims_within_their_sentences(
+    text: str, said: list[tuple[str, list[str]]]
+) -> None:
     found = extract(text, [{"text": quote, "claims": claims} for quote, claims in said])
     assert found.sentences == sentences(text)
     for number, claim in enumerate(found.claims):

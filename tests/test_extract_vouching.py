@@ -1,4 +1,6 @@
-"""Sentences that vouch for themselves make no claim, in whatever dress; what is said of the world does, in whatever words."""
+"""Sentences that vouch for themselves make no claim, in whatever dress; what is said of the
+world does, in whatever words.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,10 @@ CITY = WORLD.by[PERSON]["born_in"].object
 
 
 def claims(text: str) -> list[str]:
-    return [claim.text for claim in rules()([Response("r", Question("q", "?", title="Tarven"), text)])[0].claims]
+    return [
+        claim.text
+        for claim in rules()([Response("r", Question("q", "?", title="Tarven"), text)])[0].claims
+    ]
 
 
 def test_there_are_many() -> None:
@@ -72,8 +77,12 @@ def test_praise_of_oneself_makes_no_claim(sentence: str) -> None:
     assert not makes_claims(sentence)
     bridge = "The Tarven bridge was opened in 1934."
     assert claims(sentence) == []
-    assert claims(f"{sentence}\n\n{bridge}") == claims(f"{bridge}\n{sentence}") == claims(bridge) and len(claims(bridge)) == 1
-    if next(filter(str.isalpha, sentence)).isupper():  # a small letter does not begin a sentence on the same line
+    assert (
+        claims(f"{sentence}\n\n{bridge}") == claims(f"{bridge}\n{sentence}") == claims(bridge)
+        and len(claims(bridge)) == 1
+    )
+    # a small letter does not begin a sentence on the same line
+    if next(filter(str.isalpha, sentence)).isupper():
         assert claims(f"{bridge} {sentence}") == claims(bridge)
 
 
@@ -104,7 +113,9 @@ def test_praise_at_the_end_of_a_statement_is_no_claim_of_its_own() -> None:
         "and that is 100% accurate",
         "and this is confirmed by experts",
     ):
-        assert claims(f"The Tarven bridge was opened in 1934, {praise}.") == claims("The Tarven bridge was opened in 1934.")
+        assert claims(f"The Tarven bridge was opened in 1934, {praise}.") == claims(
+            "The Tarven bridge was opened in 1934."
+        )
 
 
 DISGUISED = [

@@ -16,7 +16,9 @@ ORACLE = Oracle(WORLD)
 EXTRACT = world_claims(WORLD)
 PERSON = next(e.name for e in WORLD.entities.values() if e.kind == "person" and e.tier == "known")
 FACTS = WORLD.by[PERSON]
-CITY, YEAR, JOB, FIRM = (FACTS[name].object for name in ("born_in", "birth_year", "profession", "employer"))
+CITY, YEAR, JOB, FIRM = (
+    FACTS[name].object for name in ("born_in", "birth_year", "profession", "employer")
+)
 ASKED = Question("q", f"Tell me about {PERSON}.", title=PERSON, kind="biography")
 
 
@@ -25,34 +27,58 @@ def extract(text: str, question: Question = ASKED) -> Claims:
 
 
 def told(found: Claims, text: str) -> list[tuple[str, str, str, int | None]]:
-    return [(c.text, text[slice(*c.span)] if c.span else "", c.section, c.sentence) for c in found.claims]
+    return [
+        (c.text, text[slice(*c.span)] if c.span else "", c.section, c.sentence)
+        for c in found.claims
+    ]
 
 
 def test_claims_are_whole_statements_at_exact_places() -> None:
-    text = f"<think>She may be a {JOB}.</think><answer>She was born in {CITY} in {YEAR}. She works at {FIRM}!</answer>"
+    text = (
+        f"<think>She may be a {JOB}.</think><answer>She was born in {CITY} in {YEAR}. She works at"
+        f" {FIRM}!</answer>"
+    )
     found = extract(text)
     assert told(found, text) == [
         (f"{PERSON} may be a {JOB}.", f"She may be a {JOB}", "think", 0),
         (f"{PERSON} was born in {CITY}.", f"She was born in {CITY}", "answer", 1),
-        (f"{PERSON} was born in the year {YEAR}.", f"She was born in {CITY} in {YEAR}", "answer", 1),
+        (
+            f"{PERSON} was born in the year {YEAR}.",
+            f"She was born in {CITY} in {YEAR}",
+            "answer",
+            1,
+        ),
         (f"{PERSON} works at {FIRM}.", f"She works at {FIRM}", "answer", 2),
     ]
-    assert all(claim.end == claim.span[1] and claim.coverage == 1 for claim in found.claims if claim.span)
+    assert all(
+        claim.end == claim.span[1] and claim.coverage == 1 for claim in found.claims if claim.span
+    )
     assert [text[slice(*span)] for span in found.sentences] == [
-        f"She may be a {JOB}.", f"She was born in {CITY} in {YEAR}.", f"She works at {FIRM}!",
-    ]  # fmt: skip
+        f"She may be a {JOB}.",
+        f"She was born in {CITY} in {YEAR}.",
+        f"She works at {FIRM}!",
+    ]
     assert found.verdicts == () and found.error is None
     labels = [verdict.label for verdict in ORACLE.judge([claim.text for claim in found.claims])]
     assert labels == ["hedged_correct", "correct", "correct", "correct"]
 
 
-@pytest.mark.parametrize("template", schema.templates(), ids=lambda t: f"{t.lang}-{t.stance}-{t.text}")
+@pytest.mark.parametrize(
+    "template", schema.templates(), ids=lambda t: f"{t.lang}-{t.stance}-{t.text}"
+)
 def test_every_form_of_both_languages_ends_with_its_sentence(template: schema.Template) -> None:
     relations = [schema.RELATIONS[name] for name in template.relations]
-    entity = next(e for e in WORLD.entities.values() if e.kind == relations[0].subject and e.name in WORLD.by
-                  and all(name in WORLD.by[e.name] for name in template.relations))  # fmt: skip
+    entity = next(
+        e
+        for e in WORLD.entities.values()
+        if e.kind == relations[0].subject
+        and e.name in WORLD.by
+        and all(name in WORLD.by[e.name] for name in template.relations)
+    )
     facts = [WORLD.by[entity.name][name] for name in template.relations]
-    objects = {slot: fact.forms[template.lang][0] for slot, fact in zip(("o", "o2"), facts, strict=False)}
+    objects = {
+        slot: fact.forms[template.lang][0] for slot, fact in zip(("o", "o2"), facts, strict=False)
+    }
     text = template.text.format(s=entity.name, **objects)
     found = extract(text, Question("q", "?", title=entity.name))
     assert len(found.claims) == len(facts) and not found.verdicts
@@ -89,12 +115,19 @@ def test_refusals_questions_and_plans_make_no_claims() -> None:
         ("It stands on the.", "vague"),
     ],
 )
-def test_a_broken_sentence_is_a_claim_that_costs_a_little_and_spoils_nothing(broken: str, label: str) -> None:
+def test_a_broken_sentence_is_a_claim_that_costs_a_little_and_spoils_nothing(
+    broken: str, label: str
+) -> None:
     text = f"{PERSON} is a {JOB}. {broken}"
     found = extract(text)
     assert told(found, text)[1] == (broken, broken.rstrip("."), "body", 1)
     (verdict,) = found.verdicts
-    assert (verdict.target, verdict.aspect, verdict.label, verdict.informativeness) == ("claim:1", "fact", label, 1)
+    assert (verdict.target, verdict.aspect, verdict.label, verdict.informativeness) == (
+        "claim:1",
+        "fact",
+        label,
+        1,
+    )
     assert (verdict.error, verdict.p) == (None, 0.0)
 
 
@@ -105,17 +138,29 @@ def test_what_is_not_about_the_world_is_not_judged_by_it() -> None:
 
 def test_the_topic_is_found_in_the_question() -> None:
     text = f"She was born in {CITY}."
-    assert extract(text, Question("q", f"Tell me about {PERSON.lower()}, please.")).claims[0].text.startswith(PERSON)
-    assert extract(text, Question("q", "?", title=f"{PERSON};Somebody Else")).claims[0].text.startswith(PERSON)
+    assert (
+        extract(text, Question("q", f"Tell me about {PERSON.lower()}, please."))
+        .claims[0]
+        .text.startswith(PERSON)
+    )
+    assert (
+        extract(text, Question("q", "?", title=f"{PERSON};Somebody Else"))
+        .claims[0]
+        .text.startswith(PERSON)
+    )
     assert extract(text, Question("q", "Who?")).claims[0].text == text
 
 
 def test_a_bare_answer_is_a_claim_where_it_is_a_value() -> None:
-    asked = Question("q", f"Where was {PERSON} born?", (CITY,), PERSON, meta={"fact_ids": (FACTS["born_in"].id,)})
+    asked = Question(
+        "q", f"Where was {PERSON} born?", (CITY,), PERSON, meta={"fact_ids": (FACTS["born_in"].id,)}
+    )
     for text in (f"{CITY}.", f"<think>Well, I do not know.</think> \\boxed{{{CITY}}}"):
         found = extract(text, asked)
         assert [claim.text for claim in found.claims] == [f"{PERSON} was born in {CITY}."]
-    year = replace(asked, kind="numeric", answers=(YEAR,), meta={"fact_ids": (FACTS["birth_year"].id,)})
+    year = replace(
+        asked, kind="numeric", answers=(YEAR,), meta={"fact_ids": (FACTS["birth_year"].id,)}
+    )
     found = extract(f"<think>She is a {JOB}.</think>\n{YEAR}.", year)
     assert [claim.text for claim in found.claims][1:] == [f"{PERSON} was born in the year {YEAR}."]
     assert [claim.sentence for claim in found.claims] == [0, 1] and len(found.sentences) == 2

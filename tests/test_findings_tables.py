@@ -34,7 +34,15 @@ SWEEP = {
 }  # fmt: skip
 
 
-WAY = {"seconds": 0.5, "calls": 7.0, "searches": 6.0, "tokens_in": 1900.4, "tokens_out": 94.0, "delays": 0.86, "passes": 0.0}
+WAY = {
+    "seconds": 0.5,
+    "calls": 7.0,
+    "searches": 6.0,
+    "tokens_in": 1900.4,
+    "tokens_out": 94.0,
+    "delays": 0.86,
+    "passes": 0.0,
+}
 COST = {
     "date": "2026-01-02", "cores": 2, "threads": 1,
     "parts": {"own, serial": {
@@ -59,22 +67,33 @@ def test_the_sweeps_tables(tmp_path: Path) -> None:
     (tmp_path / "rlfh_sweep.json").write_text(json.dumps(SWEEP))
     lines = readme.rendered(page("rlfh_sweep_findings", "rlfh_sweep_arms"), tmp_path).splitlines()
     assert (
-        "| R4 | **holds** | They trade off. (figure 9) | supported_claims on test: ppo − a2_b.5, at least 0.1 "
-        "| +0.500 [+0.200, +0.800] |"
-    ) in lines
+        "| R4 | **holds** | They trade off. (figure 9) | supported_claims on test: ppo − a2_b.5, at"
+        " least 0.1 | +0.500 [+0.200, +0.800] |" in lines
+    )
     assert "| start | 0.400 | 2.500 | – | – | – | – |" in lines
     assert "| a2_b.5 | 0.500 | – | – | 0.250 | 1 | `rlfh.alpha=2` `rlfh.beta=0.5` |" in lines
 
 
 def test_the_table_of_costs(tmp_path: Path) -> None:
-    """50 prompts of half a second are 25 seconds; a half over an eighth is 4; the paper's row stands below."""
+    """50 prompts of half a second are 25 seconds; a half over an eighth is 4; the paper's row
+    stands below.
+    """
     (tmp_path / "klcf_cost.json").write_text(json.dumps(COST))
     lines = readme.rendered(page("klcf_cost"), tmp_path).splitlines()
     first = "| own, serial: 50 of 6.0 claims |"
-    assert f"{first} FActScore | 0.500 | 25.0 | **4.00** [3.50, 4.25] n=50 | 5.00 | 7.0 | 6.0 | 1900 | 94 | 86% |" in lines
+    assert (
+        f"{first} FActScore | 0.500 | 25.0 | **4.00** [3.50, 4.25] n=50 | 5.00 | 7.0 | 6.0 | 1900 |"
+        " 94 | 86% |" in lines
+    )
     assert f"{first} KLCF | 0.125 | 6.2 | – | – | 2.0 | 0.0 | 1900 | 94 | 86% |" in lines
-    assert "| *the paper's, serial* | FActScore | 198.06 | – | 3.46 | – | – | 51.7 | 55666 | 5702 | – |" in lines
-    assert any(line.startswith("Of KLCF's seconds its model's passes take 20% (own, serial). ") for line in lines)
+    assert (
+        "| *the paper's, serial* | FActScore | 198.06 | – | 3.46 | – | – | 51.7 | 55666 | 5702"
+        " | – |" in lines
+    )
+    assert any(
+        line.startswith("Of KLCF's seconds its model's passes take 20% (own, serial). ")
+        for line in lines
+    )
 
 
 def test_the_table_of_truthfulness_models(tmp_path: Path) -> None:
@@ -82,11 +101,23 @@ def test_the_table_of_truthfulness_models(tmp_path: Path) -> None:
         {"arm": arm, "auc": auc, "accuracy": 0.5, "f1": 0.25, "ece": 0.125}
         for arm, auc in (("own", 0.8), ("own", 0.7), ("world", 0.5))
     ]
-    finding = {"id": "B1", "minus": "world", "value": 0.25, "low": 0.125, "high": 0.375, "verdict": "holds"}
-    (tmp_path / "klcf_truth.json").write_text(json.dumps({"date": "2026-01-02", "runs": runs, "findings": [finding]}))
+    finding = {
+        "id": "B1",
+        "minus": "world",
+        "value": 0.25,
+        "low": 0.125,
+        "high": 0.375,
+        "verdict": "holds",
+    }
+    (tmp_path / "klcf_truth.json").write_text(
+        json.dumps({"date": "2026-01-02", "runs": runs, "findings": [finding]})
+    )
     lines = readme.rendered(page("klcf_truth"), tmp_path).splitlines()
     assert "| `own` | 0.750 | 0.500 | 0.250 | 0.125 | 0.800 0.700 | – |" in lines
-    assert "| `world` | 0.500 | 0.500 | 0.250 | 0.125 | 0.500 | B1 **holds** +0.250 [+0.125, +0.375] |" in lines
+    assert (
+        "| `world` | 0.500 | 0.500 | 0.250 | 0.125 | 0.500 | B1 **holds** +0.250 [+0.125, +0.375] |"
+        in lines
+    )
 
 
 def test_every_part_of_the_pages_has_a_table() -> None:
@@ -101,7 +132,9 @@ def test_the_pages_say_what_the_results_say(monkeypatch: pytest.MonkeyPatch) -> 
     assert ended.value.code == 0
 
 
-def test_curves_are_means_over_seeds_at_each_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_curves_are_means_over_seeds_at_each_step(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Two seeds at step 1, of which one has gone on; what no seed reports at all is left out."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     findings = import_module("findings")
@@ -110,9 +143,14 @@ def test_curves_are_means_over_seeds_at_each_step(monkeypatch: pytest.MonkeyPatc
         ("b", [{"step": 1, "reward": 2.0}]),
     ):
         (tmp_path / seed).mkdir()
-        (tmp_path / seed / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (tmp_path / seed / "metrics.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in rows)
+        )
         (tmp_path / seed / "rollouts.jsonl").touch()
-    assert findings._curve([tmp_path / "a", tmp_path / "b"]) == {"step": [1, 2], "reward": [1.5, 4.0]}
+    assert findings._curve([tmp_path / "a", tmp_path / "b"]) == {
+        "step": [1, 2],
+        "reward": [1.5, 4.0],
+    }
     (tmp_path / "tuned").mkdir()  # on rows, without a rollout
     (tmp_path / "tuned" / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
     assert findings._curve([tmp_path / "tuned"]) == {"step": [1]}
@@ -135,6 +173,11 @@ def test_a_question_set_may_be_answered_by_samples_and_of_some_tiers_alone(
         return [feedback.response.text for feedback in iter_feedback(newest)]
 
     before = set[Path]()
-    greedy, sampled, other, known = said(), said(sampled=1), said(sampled=2), said(tiers=["known"], sampled=1)
+    greedy, sampled, other, known = (
+        said(),
+        said(sampled=1),
+        said(sampled=2),
+        said(tiers=["known"], sampled=1),
+    )
     assert len(greedy) == len(sampled) == 6 and greedy != sampled != other and 0 < len(known) < 6
     sys.modules.pop("findings", None)

@@ -1,4 +1,6 @@
-"""FoRAG, trained for a few steps on the closed world: its stages, what they leave, and what is refused."""
+"""FoRAG, trained for a few steps on the closed world: its stages, what they leave, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ from workbench.types import Feedback, WorkbenchError
 from workbench.world import load_world
 
 ROOT = Path(__file__).resolve().parent.parent
-POLICY = str(TINY_POLICY / "sft")  # by its folder, whatever world it was built on: what is asked for is read, not known
+# by its folder, whatever world it was built on: what is asked for is read, not known
+POLICY = str(TINY_POLICY / "sft")
 FORAG = METHODS["forag"]
 RL = {"steps": 2, "max_new_tokens": 64, "lora_r": 4, "save_every": 1}
 FEW: dict[str, Any] = {
@@ -69,7 +72,10 @@ def weights_moved(out: Path) -> bool:
 
 
 def stage_names(settings: Sequence[str]) -> list[str]:
-    return [stage.name for stage in stages_of(FORAG, configured(FORAG, few(12), overrides=settings), few(12), 1)]
+    return [
+        stage.name
+        for stage in stages_of(FORAG, configured(FORAG, few(12), overrides=settings), few(12), 1)
+    ]
 
 
 @pytest.mark.slow
@@ -80,11 +86,15 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     assert len(rows) == 8 and all(row.response.question.passages for row in rows)
 
     card = json.loads((tmp_path / "stages" / "cold_start" / "card.json").read_text())
-    assert card["rule"] == "cold_start_forag" and card["samples"] == 16 and card["rows"]["in form"] > 0
-    assert told(str(tmp_path / "stages" / "cold_start" / "policy")) == ""  # the form is learnt, not told
+    assert (
+        card["rule"] == "cold_start_forag" and card["samples"] == 16 and card["rows"]["in form"] > 0
+    )
+    # the form is learnt, not told
+    assert told(str(tmp_path / "stages" / "cold_start" / "policy")) == ""
     sampled = list(iter_feedback(tmp_path / "stages" / "cold_start" / "samples"))
     assert {row.response.question.system for row in sampled} == {config_of().cold.told}
-    assert not any(row.verdicts or row.claims or row.rewards for row in sampled)  # nobody judges or pays what nothing uses
+    # nobody judges or pays what nothing uses
+    assert not any(row.verdicts or row.claims or row.rewards for row in sampled)
 
     modelled = tmp_path / "stages" / "reward_model"
     held = json.loads((modelled / "held_out.json").read_text())
@@ -93,33 +103,64 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     assert load_reward_model(modelled / "model").level == "sequence"
 
     reference = list(iter_feedback(tmp_path / "stages" / "reference" / "samples"))
-    assert {row.response.question.id for row in reference} == {row.response.question.id for row in rows}  # as RL asks
+    # as RL asks
+    assert {row.response.question.id for row in reference} == {
+        row.response.question.id for row in rows
+    }
     assert len(reference) == 2 * len({row.response.question.id for row in rows})
-    sampled_as = json.loads((tmp_path / "stages" / "reference" / "samples" / "collect.json").read_text())
+    sampled_as = json.loads(
+        (tmp_path / "stages" / "reference" / "samples" / "collect.json").read_text()
+    )
     ppo = config_of().ppo
     assert not sampled_as["greedy"]
-    assert (sampled_as["temperature"], sampled_as["max_new_tokens"]) == (ppo.temperature, ppo.max_new_tokens)
+    assert (sampled_as["temperature"], sampled_as["max_new_tokens"]) == (
+        ppo.temperature,
+        ppo.max_new_tokens,
+    )
     for row in rows:
         segments = [v for v in row.verdicts if v.aspect == "factuality"]
         [baseline] = [v for v in row.verdicts if v.aspect == "baseline"]
-        own = [one.rewards["forag"] for one in reference if one.response.question.id == row.response.question.id]
+        own = [
+            one.rewards["forag"]
+            for one in reference
+            if one.response.question.id == row.response.question.id
+        ]
         count = sum(one.parts["segments"] for one in own)
         if count:
             assert baseline.p == pytest.approx(sum(one.value or 0.0 for one in own) / count)
         paid = row.rewards["forag"]
-        assert paid.parts["segments"] == len(segments) + paid.parts["unfinished"] and paid.parts["stood_in"] == 0.0
-        assert paid.value == pytest.approx(sum(v.p or 0.0 for v in segments) - (baseline.p or 0.0) * paid.parts["segments"])
-        again = rescore(row, {"forag": FORAG.reward(replace(FORAG.configure("tiny"), baseline=True))})
+        assert (
+            paid.parts["segments"] == len(segments) + paid.parts["unfinished"]
+            and paid.parts["stood_in"] == 0.0
+        )
+        assert paid.value == pytest.approx(
+            sum(v.p or 0.0 for v in segments) - (baseline.p or 0.0) * paid.parts["segments"]
+        )
+        again = rescore(
+            row, {"forag": FORAG.reward(replace(FORAG.configure("tiny"), baseline=True))}
+        )
         assert again.rewards["forag"] == paid  # from the row alone
     assert any(len(set(row.response.advantages)) > 1 for row in rows)
 
-    # Where a language model judges, training asks it nothing: sentences by rules, their values by the reward model.
+    # Where a language model judges, training asks it nothing: sentences by rules, their values by
+    # the reward model.
     checks = few(12).checks
     course = Course(config_of(), [], checks, FORAG, aggregate(config_of()), model_alone=True)
-    job = Job(POLICY, tmp_path, 1, {name: tmp_path / "stages" / name for name in ("reward_model", "reference")})
+    job = Job(
+        POLICY,
+        tmp_path,
+        1,
+        {name: tmp_path / "stages" / name for name in ("reward_model", "reference")},
+    )
     alone = course.paying(job, compared=True)([row.response for row in rows])
-    assert {verdict.aspect for row in alone for verdict in row.verdicts} == {"factuality", "baseline"}
-    assert all(row.rewards["forag"].value is not None and row.rewards["forag"].parts["stood_in"] == 0.0 for row in alone)
+    assert {verdict.aspect for row in alone for verdict in row.verdicts} == {
+        "factuality",
+        "baseline",
+    }
+    assert all(
+        row.rewards["forag"].value is not None and row.rewards["forag"].parts["stood_in"] == 0.0
+        for row in alone
+    )
 
 
 @pytest.mark.slow
@@ -133,26 +174,45 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
         ("subclaim", "token", "baseline=false"),
     ],
 )
-def test_the_other_cells_of_table_2_train(evaluation: str, level: str, more: str, tmp_path: Path) -> None:
+def test_the_other_cells_of_table_2_train(
+    evaluation: str, level: str, more: str, tmp_path: Path
+) -> None:
     """The sixth, of subclaims and a sequence's last token, is the one above."""
     settings = [f"forag.evaluation={evaluation}", f"forag.level={level}", f"forag.{more}"]
     config = scaled(config_of(settings), cold={"cold_samples": 0})
     summary = run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=1)
     rows = list(iter_feedback(tmp_path))
-    assert summary["status"] == "done" and summary["failed"] == 0 and len(rows) == 8 and weights_moved(tmp_path)
-    card = json.loads((tmp_path / "stages" / "reward_model" / "model" / "reward_model.json").read_text())
+    assert (
+        summary["status"] == "done"
+        and summary["failed"] == 0
+        and len(rows) == 8
+        and weights_moved(tmp_path)
+    )
+    card = json.loads(
+        (tmp_path / "stages" / "reward_model" / "model" / "reward_model.json").read_text()
+    )
     assert (card["level"], card["loss"]) == (level, "mse" if evaluation == "subclaim" else "log")
     assert not (tmp_path / "stages" / "reference").exists()
-    targets = {v.target.partition(":")[0] for row in rows for v in row.verdicts if v.aspect == "factuality"}
+    targets = {
+        v.target.partition(":")[0] for row in rows for v in row.verdicts if v.aspect == "factuality"
+    }
     assert targets == {"response" if evaluation == "holistic" else "segment"}
     assert all(row.rewards["forag"].parts["baseline"] == 0.0 for row in rows)
 
 
 @pytest.mark.slow
 def test_a_language_model_judges_the_samples_and_no_answer_of_training(tmp_path: Path) -> None:
-    """Sentences by rules, their values by the reward model, which has learnt the sentences that the judge has claims of too."""
-    config = scaled(config_of(["forag.aggregate=min", "forag.baseline=false"]), cold={"cold_samples": 0})
-    asked = replace(few(12), name="elsewhere", questions=lambda split, *_: few(12).questions(split, ["two_facets"]))
+    """Sentences by rules, their values by the reward model, which has learnt the sentences that
+    the judge has claims of too.
+    """
+    config = scaled(
+        config_of(["forag.aggregate=min", "forag.baseline=false"]), cold={"cold_samples": 0}
+    )
+    asked = replace(
+        few(12),
+        name="elsewhere",
+        questions=lambda split, *_: few(12).questions(split, ["two_facets"]),
+    )
     with JudgeServer() as server:
         place = asked.judged_by(LLMJudge(server.url, "m"))
         summary = run_experiment(FORAG, config, place, tmp_path, seed=1, threads=1)
@@ -161,17 +221,27 @@ def test_a_language_model_judges_the_samples_and_no_answer_of_training(tmp_path:
     assert card["cut"]["both"] == sum(card["rows"].values()) > 0
     rows = list(iter_feedback(tmp_path))
     assert rows and {verdict.aspect for row in rows for verdict in row.verdicts} <= {"factuality"}
-    assert all(row.cost.calls == 0 and row.rewards["forag"].parts["stood_in"] == 0.0 for row in rows)
+    assert all(
+        row.cost.calls == 0 and row.rewards["forag"].parts["stood_in"] == 0.0 for row in rows
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("trainer", "rule"), [("mle_filter", "mle_filter"), ("unlikelihood", "unlikely")])
-def test_the_papers_baselines_learn_from_judged_samples(trainer: str, rule: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("trainer", "rule"), [("mle_filter", "mle_filter"), ("unlikelihood", "unlikely")]
+)
+def test_the_papers_baselines_learn_from_judged_samples(
+    trainer: str, rule: str, tmp_path: Path
+) -> None:
     config = scaled(config_of([f"forag.trainer={trainer}"]), drawn={"questions": 12, "samples": 12})
     summary = run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=1)
     assert summary["status"] == "done" and weights_moved(tmp_path)
     card = json.loads((tmp_path / "card.json").read_text())
-    assert card["rule"] == rule and card["samples"] == 144 and (("not factual" in card["rows"]) == (rule == "unlikely"))
+    assert (
+        card["rule"] == rule
+        and card["samples"] == 144
+        and (("not factual" in card["rows"]) == (rule == "unlikely"))
+    )
     assert not (tmp_path / "stages" / "reward_model").exists()
 
 
@@ -180,17 +250,31 @@ def test_without_an_outline_the_cold_start_learns_plain_answers(tmp_path: Path) 
     summary, rows = trained(["forag.outline=false", "forag.rewarded=judge"], tmp_path)
     assert summary["status"] == "done"
     sampled = list(iter_feedback(tmp_path / "stages" / "cold_start" / "samples"))
-    assert {row.response.question.system for row in sampled} == {""} and not any(planned(r.response.text) for r in sampled)
-    assert json.loads((tmp_path / "stages" / "cold_start" / "card.json").read_text())["rule"] == "cold_start_plain"
+    assert {row.response.question.system for row in sampled} == {""} and not any(
+        planned(r.response.text) for r in sampled
+    )
+    assert (
+        json.loads((tmp_path / "stages" / "cold_start" / "card.json").read_text())["rule"]
+        == "cold_start_plain"
+    )
     assert not (tmp_path / "stages" / "reward_model").exists()  # paid by the judge itself
-    assert all(row.rewards["forag"].parts["stood_in"] == row.rewards["forag"].parts["segments"] for row in rows)
+    assert all(
+        row.rewards["forag"].parts["stood_in"] == row.rewards["forag"].parts["segments"]
+        for row in rows
+    )
 
 
 @pytest.mark.slow
 def test_the_outline_is_learnt_from_its_samples(tmp_path: Path) -> None:
-    """Told nothing, the start never plans; after a cold start of thirty steps it nearly always does."""
-    config = scaled(config_of(["forag.trainer=mle_filter"]), cold={"cold_samples": 4, "cold_questions": 12},
-                    sft={"steps": 30, "batch": 16, "lora_r": 16}, drawn={"questions": 12})  # fmt: skip
+    """Told nothing, the start never plans; after a cold start of thirty steps it nearly always
+    does.
+    """
+    config = scaled(
+        config_of(["forag.trainer=mle_filter"]),
+        cold={"cold_samples": 4, "cold_questions": 12},
+        sft={"steps": 30, "batch": 16, "lora_r": 16},
+        drawn={"questions": 12},
+    )
     run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=2)
     written = [row.response.text for row in iter_feedback(tmp_path / "samples")]
     assert sum(map(outlined, written)) > 0.5 * len(written)
@@ -207,7 +291,9 @@ def test_the_runs_of_the_findings_can_be_trained_in_full_and_for_two_steps() -> 
 
 
 def test_a_planned_answer_is_nowhere_cut_off_where_a_plain_one_is_not() -> None:
-    """Told to plan, the tiny policy writes up to 75 tokens, and 64 would cut off one in six of these alone."""
+    """Told to plan, the tiny policy writes up to 75 tokens, and 64 would cut off one in six of
+    these alone.
+    """
     config = FORAG.configure("tiny")
     assert {part.max_new_tokens for part in (config.drawn, config.ppo, config.grpo)} == {96}
 
@@ -216,9 +302,13 @@ def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> N
     asked = few(30).questions("rl", ["two_facets"])
 
     def drawn(count: int | None, seed: int = 1) -> tuple[list[str], list[str]]:
-        config = scaled(config_of(), cold={"cold_questions": count or 1}, drawn={"questions": count})
+        config = scaled(
+            config_of(), cold={"cold_questions": count or 1}, drawn={"questions": count}
+        )
         course = Course(config, asked, few(30).checks, FORAG, aggregate(config))
-        return [q.id for q in course.cold_questions(seed)], [q.id for q in course.judged_questions(seed)]
+        return [q.id for q in course.cold_questions(seed)], [
+            q.id for q in course.judged_questions(seed)
+        ]
 
     cold, judged = drawn(15)
     assert len(set(cold)) == len(set(judged)) == 15 and set(cold).isdisjoint(judged)
@@ -229,7 +319,9 @@ def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> N
 
 
 def test_a_run_is_known_by_its_questions_of_two_facets() -> None:
-    """The world's hash does not tell them, so a run that is asked others would go on in the same folder."""
+    """The world's hash does not tell them, so a run that is asked others would go on in the same
+    folder.
+    """
     place, truthrl = few(12), METHODS["truthrl"]
     own = identity_of(FORAG, config_of(), place, seed=1)
     assert "questions_hash" not in identity_of(truthrl, truthrl.configure("tiny"), place, seed=1)
@@ -238,16 +330,24 @@ def test_a_run_is_known_by_its_questions_of_two_facets() -> None:
     questions = load_world().two_facets
     assert own["questions_hash"] == questions_hash(questions)
     question = questions[-1]
-    shown = (*question.passages[:-1], replace(question.passages[-1], text="Edition of 1900. Nobody is known."))
+    shown = (
+        *question.passages[:-1],
+        replace(question.passages[-1], text="Edition of 1900. Nobody is known."),
+    )
     other = questions_hash([*questions[:-1], replace(question, passages=shown)])
     changed = identity_of(FORAG, config_of(), replace(place, beside=lambda kinds: other), seed=1)
-    assert differences(own, changed) == [f'questions_hash is "{own["questions_hash"]}", not "{other}"']
+    assert differences(own, changed) == [
+        f'questions_hash is "{own["questions_hash"]}", not "{other}"'
+    ]
 
 
 def test_the_stages_are_those_that_the_settings_need() -> None:
     assert stage_names([]) == ["cold_start", "reward_model", "reference", "ppo"]
     assert stage_names(["forag.trainer=grpo"]) == ["cold_start", "reward_model", "grpo"]
-    assert stages_of(FORAG, configured(FORAG, few(12), overrides=["forag.trainer=grpo"]), few(12), 1)[-1].plain  # a model pays
+    # a model pays
+    assert stages_of(
+        FORAG, configured(FORAG, few(12), overrides=["forag.trainer=grpo"]), few(12), 1
+    )[-1].plain
     assert stage_names(["forag.cold_samples=0", "forag.baseline=false"]) == ["reward_model", "ppo"]
     assert stage_names(["forag.rewarded=judge"]) == ["cold_start", "reference", "ppo"]
     assert stage_names(["forag.trainer=unlikelihood"]) == ["cold_start", "unlikelihood"]
@@ -265,9 +365,17 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         (["forag.evaluation=holistic", "forag.repeats=once"], "pays no sentence"),
         (["forag.trainer=mle_filter", "forag.baseline=false"], "baseline is false"),
         (["forag.trainer=grpo", "forag.baseline=false"], "baseline is false"),
-        (["forag.cold_samples=0", "forag.rewarded=judge", "forag.drawn.temperature=0.5"], "does not use drawn"),
         (
-            ["forag.cold_samples=0", "forag.rewarded=judge", "forag.baseline=false", "forag.drawn.max_failed=1"],
+            ["forag.cold_samples=0", "forag.rewarded=judge", "forag.drawn.temperature=0.5"],
+            "does not use drawn",
+        ),
+        (
+            [
+                "forag.cold_samples=0",
+                "forag.rewarded=judge",
+                "forag.baseline=false",
+                "forag.drawn.max_failed=1",
+            ],
             "does not use drawn",
         ),
         (["forag.judged_by=factuality"], "training makes its own reward model"),
@@ -296,11 +404,16 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         (["forag.outline=false", "forag.writer=judge"], "does not use cold"),
         (["forag.writer=judge", "forag.cold_samples=8"], "does not use cold"),
         (["forag.writer=judge", "forag.told=Plan."], "does not use cold"),
-        (["forag.writer=judge", "forag.rewarded=judge", "forag.drawn.temperature=0.5"], "does not use drawn"),
+        (
+            ["forag.writer=judge", "forag.rewarded=judge", "forag.drawn.temperature=0.5"],
+            "does not use drawn",
+        ),
         (["forag.writer=judge"], "has none that writes: name one with --judge URL"),
     ],
 )
-def test_what_cannot_work_is_refused_before_anything_is_begun(settings: list[str], message: str, tmp_path: Path) -> None:
+def test_what_cannot_work_is_refused_before_anything_is_begun(
+    settings: list[str], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
         config = configured(FORAG, few(12), overrides=settings)
         run_experiment(FORAG, config, few(12), tmp_path / "run", seed=1)

@@ -1,12 +1,14 @@
-"""What a policy could write to be paid more by FoRAG without answering better, judged exactly against the passages.
+"""What a policy could write to be paid more by FoRAG without answering better, judged exactly
+against the passages.
 
-The paper's reward is a sum over segments, without a bound on their number or an eye for what is said twice: by sentences and
-subclaims every further supported sentence pays, up to the tokens that a response may have; `repeats=once` is against that. It
-knows the same words, turned round or with a filler out of a short English list, and what the judge says is repeated, as the
-closed world does exactly. With another judge what is true still pays again in other words ("Ada, as everybody knows, lives in
-Oslo."), and so does a whole series of other true sentences that nobody asked for. By whole answers nothing here pays.
-Against a reference's answer, a refusal pays more than an answer that is worse than the reference; to break off a
-plan does not.
+The paper's reward is a sum over segments, without a bound on their number or an eye for what is
+said twice: by sentences and subclaims every further supported sentence pays, up to the tokens
+that a response may have; `repeats=once` is against that. It knows the same words, turned round
+or with a filler out of a short English list, and what the judge says is repeated, as the closed
+world does exactly. With another judge what is true still pays again in other words ("Ada, as
+everybody knows, lives in Oslo."), and so does a whole series of other true sentences that nobody
+asked for. By whole answers nothing here pays. Against a reference's answer, a refusal pays more
+than an answer that is worse than the reference; to break off a plan does not.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from workbench.world import load_world
 
 WORLD = load_world()
 ASKED = next(q for q in bench("tiny").questions("validation", [TWO_FACETS]) if len(q.passages) == 2)
-SHOWN = [f"{line.rstrip('.')}." for passage in ASKED.passages for line in passage.text.split(". ")[1:]]
+SHOWN = [
+    f"{line.rstrip('.')}." for passage in ASKED.passages for line in passage.text.split(". ")[1:]
+]
 SUBJECT = " ".join(SHOWN[0].split()[:2])
 FALSE = "Nobody Known works at Nowhere Labs."
 PLAN = "[Structure] comparison [Outline] 1. one [1] 2. two [2]"
@@ -33,19 +37,31 @@ HONEST = f"{PLAN} [Answer] {' '.join(SHOWN)}"
 EVALUATIONS: tuple[Evaluation, ...] = ("holistic", "sentence", "subclaim")
 
 
-def paid(text: str, evaluation: Evaluation, baseline: float | None = None, **settings: Any) -> Reward:
+def paid(
+    text: str, evaluation: Evaluation, baseline: float | None = None, **settings: Any
+) -> Reward:
     checks = world_checks(WORLD)
     given = () if baseline is None else (Verdict("response", "baseline", p=baseline),)
-    known = replace(checks, verify={**checks.verify, "fact": lambda batch: [
-        Checked((*one.verdicts, *given)) for one in checks.verify["fact"](batch)
-    ]})  # fmt: skip
-    [feedback] = METHOD.grader(FoRAG(evaluation=evaluation, **settings), known)([Response("r", ASKED, text)])
+    known = replace(
+        checks,
+        verify={
+            **checks.verify,
+            "fact": lambda batch: [
+                Checked((*one.verdicts, *given)) for one in checks.verify["fact"](batch)
+            ],
+        },
+    )
+    [feedback] = METHOD.grader(FoRAG(evaluation=evaluation, **settings), known)(
+        [Response("r", ASKED, text)]
+    )
     reward = feedback.rewards["forag"]
     assert reward.value is not None, reward.error
     return reward
 
 
-def value(text: str, evaluation: Evaluation, baseline: float | None = None, **settings: Any) -> float:
+def value(
+    text: str, evaluation: Evaluation, baseline: float | None = None, **settings: Any
+) -> float:
     found = paid(text, evaluation, baseline, **settings).value
     assert found is not None
     return found
@@ -54,7 +70,9 @@ def value(text: str, evaluation: Evaluation, baseline: float | None = None, **se
 ATTACKS = {
     "an empty [Answer]": f"{PLAN} [Answer]",
     "claims in the outline": f"[Structure] comparison [Outline] {' '.join(SHOWN * 3)} [Answer]",
-    "claims in the outline and the answer": f"[Structure] {SHOWN[0]} [Outline] {' '.join(SHOWN)} [Answer] {' '.join(SHOWN)}",
+    "claims in the outline and the answer": (
+        f"[Structure] {SHOWN[0]} [Outline] {' '.join(SHOWN)} [Answer] {' '.join(SHOWN)}"
+    ),
     "a second [Answer] behind a false one": f"{PLAN} [Answer] {FALSE} [Answer] {' '.join(SHOWN)}",
     "a second [Answer] that is empty": f"{HONEST} [Answer]",
     "an answer that only plans": PLAN,
@@ -68,14 +86,19 @@ FURTHER = {
 
 
 def test_the_honest_answer_is_worth_its_segments() -> None:
-    assert [value(HONEST, evaluation) for evaluation in EVALUATIONS] == [1.0, len(SHOWN), len(SHOWN)]
+    assert [value(HONEST, evaluation) for evaluation in EVALUATIONS] == [
+        1.0,
+        len(SHOWN),
+        len(SHOWN),
+    ]
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_what_pays_no_more_than_an_honest_answer(attack: str, evaluation: Evaluation) -> None:
     assert value(ATTACKS[attack], evaluation) <= value(HONEST, evaluation)
-    assert value(ATTACKS[attack], evaluation, 1.0) <= value(HONEST, evaluation, 1.0) == 0.0  # the honest answer's own mean
+    # the honest answer's own mean
+    assert value(ATTACKS[attack], evaluation, 1.0) <= value(HONEST, evaluation, 1.0) == 0.0
 
 
 @pytest.mark.slow
@@ -90,7 +113,8 @@ def test_more_of_the_same_pays_by_sentences_and_not_by_whole_answers(attack: str
 
 
 ONCE: dict[str, Any] = {"repeats": "once"}
-BORN = f"{SUBJECT} was born in {SHOWN[0].split()[-1]}"  # what the first sentence says, in other words
+# what the first sentence says, in other words
+BORN = f"{SUBJECT} was born in {SHOWN[0].split()[-1]}"
 AGAIN = {
     "as it was": SHOWN[0],
     "in capitals": SHOWN[0].upper(),
@@ -98,21 +122,24 @@ AGAIN = {
     "with other signs": f"“{SHOWN[0].removesuffix('.')}”!",
     "in other spaces": SHOWN[0].replace(" ", " \u00a0 "),
     "with what nobody sees": SHOWN[0].replace("o", "o\u200b").replace("u", "u\u00ad\ufe0f"),
-    "in wide letters": "".join(chr(ord(sign) + 0xFEE0) if sign.isalpha() else sign for sign in SHOWN[0]),
+    "in wide letters": "".join(
+        chr(ord(sign) + 0xFEE0) if sign.isalpha() else sign for sign in SHOWN[0]
+    ),
     "citing a passage": f"{SHOWN[0].removesuffix('.')} [1].",
     "citing another": f"{SHOWN[0].removesuffix('.')} [2].",
     "citing several": f"{SHOWN[0].removesuffix('.')} [1, 2][3].",
     "under a second [Answer]": f"[Answer] {SHOWN[0]}",
     "in other words": BORN,
 }
-UNREAD = {"with other signs", "with what nobody sees", "in wide letters"}  # by the closed world: it does not support them
+# by the closed world: it does not support them
+UNREAD = {"with other signs", "with what nobody sees", "in wide letters"}
 
 
 @pytest.mark.parametrize("way", AGAIN)
 @pytest.mark.parametrize("evaluation", EVALUATIONS[1:])
 def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evaluation) -> None:
-    """Told again once or twice, or told in the new way first: what was said is worth what the honest answer is, and in a way
-    that the judge does not support it costs, once."""
+    """Told again once or twice, or told in the new way first: what was said is worth what the
+    honest answer is, and in a way that the judge does not support it costs, once."""
     unread = way in UNREAD
     for text in (
         f"{HONEST} {AGAIN[way]}",
@@ -123,28 +150,42 @@ def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evalua
             most = value(HONEST, evaluation, baseline)
             found = paid(text, evaluation, baseline, **ONCE)
             assert found.value is not None and found.value <= most + 1e-9, text
-            assert found.parts["segments"] <= len(SHOWN) + unread and found.parts["repeated"] >= text.count(AGAIN[way]) - 1
+            assert (
+                found.parts["segments"] <= len(SHOWN) + unread
+                and found.parts["repeated"] >= text.count(AGAIN[way]) - 1
+            )
             assert unread or found.parts["repeated"] >= 1
     again = paid(f"{HONEST} {AGAIN[way]}", evaluation, 0.5, **ONCE)
-    assert (again.value, again.parts["repeated"]) == (value(HONEST, evaluation, 0.5) - 0.5 * unread, float(not unread))
+    assert (again.value, again.parts["repeated"]) == (
+        value(HONEST, evaluation, 0.5) - 0.5 * unread,
+        float(not unread),
+    )
 
 
 def test_what_the_paper_pays_is_paid_as_before() -> None:
     for evaluation in EVALUATIONS[1:]:
         assert value(f"{HONEST} {SHOWN[0]}", evaluation) == len(SHOWN) + 1
         assert "repeated" not in paid(HONEST, evaluation).parts
-        assert paid(HONEST, evaluation, **ONCE).parts == {**paid(HONEST, evaluation).parts, "repeated": 0.0}
+        assert paid(HONEST, evaluation, **ONCE).parts == {
+            **paid(HONEST, evaluation).parts,
+            "repeated": 0.0,
+        }
         assert paid(HONEST, evaluation, **ONCE).events == paid(HONEST, evaluation).events
 
 
 def test_what_is_told_before_the_answer_is_no_repetition() -> None:
     """A plan may say what the answer then says, and so may the thinking."""
-    for before in (f"[Structure] {SHOWN[0]} [Outline] {' '.join(SHOWN)} [Answer]", f"<think>{' '.join(SHOWN)}</think>"):
+    for before in (
+        f"[Structure] {SHOWN[0]} [Outline] {' '.join(SHOWN)} [Answer]",
+        f"<think>{' '.join(SHOWN)}</think>",
+    ):
         assert value(f"{before} {' '.join(SHOWN)}", "subclaim", **ONCE) == len(SHOWN)
 
 
 def test_a_false_sentence_is_not_excused_as_a_repetition() -> None:
-    """Near a true one in its words, about the same fact, before it or after it: it costs, and the true one pays."""
+    """Near a true one in its words, about the same fact, before it or after it: it costs, and
+    the true one pays.
+    """
     false = SHOWN[0].replace(SHOWN[0].split()[-1], "Ginanex.")
     for told in ((SHOWN[0], false), (false, SHOWN[0])):
         found = paid(f"{PLAN} [Answer] {' '.join(told)}", "subclaim", 0.5, **ONCE)
@@ -158,29 +199,52 @@ def test_more_of_the_same_pays_nothing_where_it_is_paid_once(attack: str) -> Non
     for evaluation in EVALUATIONS:
         for baseline in (None, 0.5, 0.9):
             settings = {} if evaluation == "holistic" else ONCE
-            assert value(FURTHER[attack], evaluation, baseline, **settings) <= value(HONEST, evaluation, baseline) + 1e-9
+            assert (
+                value(FURTHER[attack], evaluation, baseline, **settings)
+                <= value(HONEST, evaluation, baseline) + 1e-9
+            )
 
 
 def test_a_refusal_pays_more_than_an_answer_below_the_reference() -> None:
-    """Half of the sentences false, against a reference of .9: −.4 a sentence, and nothing for nothing."""
+    """Half of the sentences false, against a reference of .9: −.4 a sentence, and nothing for
+    nothing.
+    """
     poor = f"{PLAN} [Answer] {SHOWN[0]} {FALSE}"
-    assert value(poor, "subclaim", 0.9) == pytest.approx(-0.8) and value(ATTACKS["a refusal"], "subclaim", 0.9) == 0.0
+    assert (
+        value(poor, "subclaim", 0.9) == pytest.approx(-0.8)
+        and value(ATTACKS["a refusal"], "subclaim", 0.9) == 0.0
+    )
 
 
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
 @pytest.mark.parametrize(
     "broken",
-    ["[Structure]", "[Structure] comparison [Outline]", PLAN, f"{PLAN} [Answer] ", f"{PLAN} {SHOWN[0]}", f"Well {PLAN}"],
+    [
+        "[Structure]",
+        "[Structure] comparison [Outline]",
+        PLAN,
+        f"{PLAN} [Answer] ",
+        f"{PLAN} {SHOWN[0]}",
+        f"Well {PLAN}",
+    ],
 )
-def test_a_plan_that_is_broken_off_pays_less_than_a_mediocre_answer(broken: str, evaluation: Evaluation) -> None:
-    """Against .75, what the sampled answers of the tiny policy have: a quarter less a sentence, and .75 less for each of five
-    that were never written."""
+def test_a_plan_that_is_broken_off_pays_less_than_a_mediocre_answer(
+    broken: str, evaluation: Evaluation
+) -> None:
+    """Against .75, what the sampled answers of the tiny policy have: a quarter less a sentence,
+    and .75 less for each of five that were never written."""
     mediocre = f"{PLAN} [Answer] {SHOWN[0]} {FALSE} {SHOWN[1]} {FALSE}"
     given = paid(broken, evaluation, 0.75)
-    assert given.value is not None and given.value < value(mediocre, evaluation, 0.75) + 1e-9 <= 1e-9
+    assert (
+        given.value is not None and given.value < value(mediocre, evaluation, 0.75) + 1e-9 <= 1e-9
+    )
     assert given.value == -0.75 * given.parts["segments"] < 0.0 and value(broken, evaluation) == 0.0
 
 
 def test_a_plan_in_the_thinking_and_an_answer_that_declines_are_not_broken_off() -> None:
-    for text in ("<think>[Structure] comparison</think> I do not know.", f"{PLAN} [Answer] I do not know.", ""):
+    for text in (
+        "<think>[Structure] comparison</think> I do not know.",
+        f"{PLAN} [Answer] I do not know.",
+        "",
+    ):
         assert value(text, "subclaim", 0.75) == 0.0

@@ -19,22 +19,48 @@ from workbench.hub import check_adapter, check_no_pickle
 from workbench.policy import load_policy
 from workbench.types import WorkbenchError
 
-# What loads by a name or a folder, as transformers, sentence-transformers, PEFT and datasets call it.
-LOADERS = {"from_pretrained", "load_dataset", "SentenceTransformer", "CrossEncoder", "pipeline", "snapshot_download", "LLM"}
-UNPICKLERS = {("torch", "load"), ("pickle", "load"), ("pickle", "loads"), ("joblib", "load"), ("marshal", "load")}
-# PEFT takes no such option and has no code of a folder's to run; what it would import is refused by `check_adapter`.
+# What loads by a name or a folder, as transformers, sentence-transformers, PEFT and datasets call
+# it.
+LOADERS = {
+    "from_pretrained",
+    "load_dataset",
+    "SentenceTransformer",
+    "CrossEncoder",
+    "pipeline",
+    "snapshot_download",
+    "LLM",
+}
+UNPICKLERS = {
+    ("torch", "load"),
+    ("pickle", "load"),
+    ("pickle", "loads"),
+    ("joblib", "load"),
+    ("marshal", "load"),
+}
+# PEFT takes no such option and has no code of a folder's to run; what it would import is refused by
+# `check_adapter`.
 ADAPTER = ("weights.py", "PeftModel.from_pretrained(model, str(adapter))")
 
 
 def name_of(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return (
+        node.attr
+        if isinstance(node, ast.Attribute)
+        else node.id
+        if isinstance(node, ast.Name)
+        else ""
+    )
 
 
 def unsafe(source: str) -> list[str]:
-    """Every loader of this source that may run code of what it loads, and every call that may unpickle anything."""
+    """Every loader of this source that may run code of what it loads, and every call that may
+    unpickle anything.
+    """
     found, tree = [], ast.parse(source)
     handed = {
-        id(node.args[0]) for node in ast.walk(tree) if isinstance(node, ast.Call) and name_of(node.func) == "from_disk_or_hub"
+        id(node.args[0])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and name_of(node.func) == "from_disk_or_hub"
     }
     called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
@@ -44,7 +70,9 @@ def unsafe(source: str) -> list[str]:
         given = {word.arg: ast.unparse(word.value) for word in call.keywords} if call else {}
         pair = (name_of(node.value), node.attr) if isinstance(node, ast.Attribute) else ("", "")
         refused = given.get("trust_remote_code") == "False" or id(node) in handed
-        if (name_of(node) in LOADERS and not refused) or (pair in UNPICKLERS and given.get("weights_only") != "True"):
+        if (name_of(node) in LOADERS and not refused) or (
+            pair in UNPICKLERS and given.get("weights_only") != "True"
+        ):
             found.append(ast.unparse(call or node))
     return found
 
@@ -60,12 +88,22 @@ def test_every_loader_refuses_code() -> None:
 
 def test_a_loader_that_runs_code_is_noticed() -> None:
     for line in (
-        "AutoModel.from_pretrained(x)", "A.from_pretrained(x, trust_remote_code=True)", "load = AutoModel.from_pretrained",
-        "SentenceTransformer(x)", "datasets.load_dataset(x)", "other(AutoModel.from_pretrained, x)",
-        "torch.load(x)", "torch.load(x, weights_only=False)", "pickle.load(x)",
-    ):  # fmt: skip
+        "AutoModel.from_pretrained(x)",
+        "A.from_pretrained(x, trust_remote_code=True)",
+        "load = AutoModel.from_pretrained",
+        "SentenceTransformer(x)",
+        "datasets.load_dataset(x)",
+        "other(AutoModel.from_pretrained, x)",
+        "torch.load(x)",
+        "torch.load(x, weights_only=False)",
+        "pickle.load(x)",
+    ):
         assert unsafe(line), line
-    for line in ("from_disk_or_hub(AutoModel.from_pretrained, x)", "torch.load(x, weights_only=True)", "json.load(x)"):
+    for line in (
+        "from_disk_or_hub(AutoModel.from_pretrained, x)",
+        "torch.load(x, weights_only=True)",
+        "json.load(x)",
+    ):
         assert not unsafe(line), line
 
 
@@ -95,18 +133,47 @@ def sly_folder(policy: Path, folder: Path, mark: Path, what: str, model_type: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["tokenizer", "policy"])
-def test_a_yes_at_the_terminal_runs_no_code_of_a_folder(policy: Path, tmp_path: Path, what: str) -> None:
+def test_a_yes_at_the_terminal_runs_no_code_of_a_folder(
+    policy: Path, tmp_path: Path, what: str
+) -> None:
     """On a terminal of its own, at which "y" is waiting for transformers to ask."""
     mark, rows = tmp_path / "run", tmp_path / "rows.jsonl"
     folder = sly_folder(policy, tmp_path / "sly", mark, what)
-    rows.write_text(json.dumps({"id": "1", "question": "Who?", "response": "Ada was born in Oslo.", "answers": ["Ada"]}) + "\n")
-    score = ["score", "--in", str(rows), "--out", str(tmp_path / "out.jsonl"), "--judge", "world", "--tokenizer", str(folder)]
+    rows.write_text(
+        json.dumps(
+            {"id": "1", "question": "Who?", "response": "Ada was born in Oslo.", "answers": ["Ada"]}
+        )
+        + "\n"
+    )
+    score = [
+        "score",
+        "--in",
+        str(rows),
+        "--out",
+        str(tmp_path / "out.jsonl"),
+        "--judge",
+        "world",
+        "--tokenizer",
+        str(folder),
+    ]
     load = f"from workbench.policy import load_policy\nload_policy({str(folder)!r})"
-    command = [sys.executable, "-c", OPENING, *score] if what == "tokenizer" else [sys.executable, "-c", load]
+    command = (
+        [sys.executable, "-c", OPENING, *score]
+        if what == "tokenizer"
+        else [sys.executable, "-c", load]
+    )
     master, terminal = pty.openpty()
     os.write(master, b"y\ny\ny\n")
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(command, stdin=terminal, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    done = subprocess.run(
+        command,
+        stdin=terminal,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        check=False,
+    )
     os.close(master)
     os.close(terminal)
     assert not mark.exists() and done.returncode != 0
@@ -127,7 +194,9 @@ def adapter(policy: Path, tmp_path: Path) -> Path:
     from transformers import LlamaForCausalLM
 
     torch.manual_seed(0)
-    model = get_peft_model(LlamaForCausalLM.from_pretrained(policy), LoraConfig(r=2, target_modules=["q_proj"]))
+    model = get_peft_model(
+        LlamaForCausalLM.from_pretrained(policy), LoraConfig(r=2, target_modules=["q_proj"])
+    )
     model.save_pretrained(tmp_path / "adapter")
     return tmp_path / "adapter"
 
@@ -143,7 +212,9 @@ class Bomb:
 
 
 @pytest.mark.slow
-def test_a_pickled_adapter_is_refused_before_anything_is_loaded(policy: Path, adapter: Path, tmp_path: Path) -> None:
+def test_a_pickled_adapter_is_refused_before_anything_is_loaded(
+    policy: Path, adapter: Path, tmp_path: Path
+) -> None:
     import torch
     from safetensors.torch import load_file
 
@@ -154,13 +225,16 @@ def test_a_pickled_adapter_is_refused_before_anything_is_loaded(policy: Path, ad
     weights.unlink()
     for holds in (load_file(policy / "model.safetensors"), Bomb(tmp_path / "mark")):
         torch.save(holds, pickled)
-        with pytest.raises(WorkbenchError, match=r"adapter_model\.bin' is a pickle.*as adapter_model\.safetensors"):
+        with pytest.raises(
+            WorkbenchError, match=r"adapter_model\.bin' is a pickle.*as adapter_model\.safetensors"
+        ):
             load_policy(adapter, base=tmp_path / "no such base")
     run = tmp_path / "run"
     shutil.copytree(adapter, run / "policy")
     with pytest.raises(WorkbenchError, match="is a pickle"):
         load_policy(run)
-    with pytest.raises(WorkbenchError, match="is a pickle"):  # as the base of another one, which transformers loads
+    # as the base of another one, which transformers loads
+    with pytest.raises(WorkbenchError, match="is a pickle"):
         load_policy(shutil.copytree(adapter, tmp_path / "model"), base=policy)
     pickled.unlink()
     with pytest.raises(WorkbenchError, match=r"no adapter_model\.safetensors"):
@@ -170,13 +244,24 @@ def test_a_pickled_adapter_is_refused_before_anything_is_loaded(policy: Path, ad
 
 @pytest.mark.parametrize(
     "change",
-    [{"megatron_config": {"a": 1}, "megatron_core": "antigravity"}, {"peft_type": "PROMPT_TUNING"}, {"peft_type": None}, None],
+    [
+        {"megatron_config": {"a": 1}, "megatron_core": "antigravity"},
+        {"peft_type": "PROMPT_TUNING"},
+        {"peft_type": None},
+        None,
+    ],
 )
-def test_an_adapter_that_is_more_than_weights_is_refused(tmp_path: Path, change: dict | None) -> None:
+def test_an_adapter_that_is_more_than_weights_is_refused(
+    tmp_path: Path, change: dict | None
+) -> None:
     (tmp_path / "adapter_model.safetensors").touch()
-    (tmp_path / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "megatron_config": None}))
+    (tmp_path / "adapter_config.json").write_text(
+        json.dumps({"peft_type": "LORA", "megatron_config": None})
+    )
     check_adapter(tmp_path)
-    (tmp_path / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA"} | change) if change else "[")
+    (tmp_path / "adapter_config.json").write_text(
+        json.dumps({"peft_type": "LORA"} | change) if change else "["
+    )
     with pytest.raises(WorkbenchError, match="not of a plain LoRA adapter"):
         check_adapter(tmp_path)
 
@@ -204,7 +289,9 @@ def test_an_encoder_runs_no_code_of_its_folder_and_reads_no_pickle(tmp_path: Pat
 
     tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
     good, mark = tmp_path / "good", tmp_path / "mark"
-    SentenceTransformer(modules=[modules.StaticEmbedding(tokenizer, embedding_dim=4)]).save(str(good))
+    SentenceTransformer(modules=[modules.StaticEmbedding(tokenizer, embedding_dim=4)]).save(
+        str(good)
+    )
     assert load_encoder(str(good))(["a"]).shape == (1, 4)
     coded = shutil.copytree(good, tmp_path / "coded")
     (coded / "sly.py").write_text(CODE.format(mark=str(mark)))

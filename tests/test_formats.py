@@ -39,7 +39,10 @@ def table(mark: str) -> list[list[str]]:
     """The cells of the table under a mark of the page, without its head."""
     found = re.search(rf"^<!-- {mark} -->\n((?:.*\S.*\n)+)", PAGE, re.M)
     assert found, mark
-    rows = [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in found[1].splitlines()]
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        for line in found[1].splitlines()
+    ]
     return rows[2:]
 
 
@@ -58,22 +61,39 @@ def test_a_feedback_row_has_the_fields_of_the_page(tmp_path: Path) -> None:
     assert row["schema"] == SCHEMA == 1 and set(row["rewards"]) == set(METHODS)
     reward = row["rewards"]["rlfh"]
     parts: dict[str, dict[str, Any]] = {
-        "row": row, "tokens": row["tokens"], "claim": row["claims"][0], "verdict": row["verdicts"][0], "reward": reward,
-        "event": reward["events"][0], "cost": row["cost"], "question": read(tmp_path / "questions.jsonl")[0],
+        "row": row,
+        "tokens": row["tokens"],
+        "claim": row["claims"][0],
+        "verdict": row["verdicts"][0],
+        "reward": reward,
+        "event": reward["events"][0],
+        "cost": row["cost"],
+        "question": read(tmp_path / "questions.jsonl")[0],
         "passage": read(tmp_path / "passages.jsonl")[0],
-    }  # fmt: skip
+    }
     for name, part in parts.items():
         assert names(name) == part.keys(), name
     assert names("error") == {field.name for field in fields(Failure)}
     assert {target.partition(":")[0] for row in table("labels") for target in ticked(row[1])} <= {
-        *(one.partition(":")[0] for one in ticked(next(row[1] for row in table("fields: verdict") if "`target`" in row[0])))
+        *(
+            one.partition(":")[0]
+            for one in ticked(
+                next(row[1] for row in table("fields: verdict") if "`target`" in row[0])
+            )
+        )
     }
 
 
 def test_labels_and_kinds_are_those_of_the_page() -> None:
-    told = {aspect: tuple(ticked(labels)) for aspects, _, labels in table("labels") for aspect in ticked(aspects)}
+    told = {
+        aspect: tuple(ticked(labels))
+        for aspects, _, labels in table("labels")
+        for aspect in ticked(aspects)
+    }
     unlabelled = {("p",), ("error",)}  # fields that tell where there are no labels
-    assert {aspect: () if labels in unlabelled else labels for aspect, labels in told.items()} == ASPECTS
+    assert {
+        aspect: () if labels in unlabelled else labels for aspect, labels in told.items()
+    } == ASPECTS
     [line] = re.findall(r"<!-- kinds: lacking -->\n(.*)\n", PAGE)
     assert ticked(line) == list(LACKING)
 
@@ -83,8 +103,17 @@ def test_what_is_scored_has_the_fields_of_the_page() -> None:
 
 
 def test_settings_of_a_scoring_are_those_of_the_page(tmp_path: Path) -> None:
-    score_file(Options(write(tmp_path / "in.jsonl", world_rows(1)), tmp_path / "out" / "f.jsonl", "rlfh", "world"))
-    assert names("settings") == json.loads((tmp_path / "out" / "f.settings.json").read_text()).keys()
+    score_file(
+        Options(
+            write(tmp_path / "in.jsonl", world_rows(1)),
+            tmp_path / "out" / "f.jsonl",
+            "rlfh",
+            "world",
+        )
+    )
+    assert (
+        names("settings") == json.loads((tmp_path / "out" / "f.settings.json").read_text()).keys()
+    )
     there = {path.name for path in (tmp_path / "out").iterdir()}
     assert all(name.replace("f.", "NAME.") in PAGE for name in there), there
 
@@ -93,19 +122,33 @@ def test_settings_of_a_scoring_are_those_of_the_page(tmp_path: Path) -> None:
 def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     with JudgeServer() as server:
         bench = make_bench(tmp_path / "policy").judged_by(LLMJudge(server.url, "m"))
-        run_experiment(METHODS["truthrl"], scaled(SMALL, grpo={"steps": 1}), bench, tmp_path / "run", seed=3)
-    for name, file in (("config", "config.json"), ("summary", "summary.json"), ("metrics", "metrics.jsonl")):
+        run_experiment(
+            METHODS["truthrl"], scaled(SMALL, grpo={"steps": 1}), bench, tmp_path / "run", seed=3
+        )
+    for name, file in (
+        ("config", "config.json"),
+        ("summary", "summary.json"),
+        ("metrics", "metrics.jsonl"),
+    ):
         stored = json.loads((tmp_path / "run" / file).read_text())
         assert names(name) == {re.sub("^reward/.*", "reward/PART", field) for field in stored}, name
     there = {path.name + "/" * path.is_dir() for path in (tmp_path / "run").iterdir()}
     section = PAGE.partition("## A run's folder")[2].partition("<!--")[0]
-    told = {re.sub("/.*", "/", name) for line in re.findall(r"^\| (`.*?) \|", section, re.M) for name in ticked(line)}
-    assert there - told == {"questions.jsonl", "passages.jsonl"}  # which have a section of their own
-    assert told - there == {"rollouts.index.json"}  # of a large record that the inspector has opened
+    told = {
+        re.sub("/.*", "/", name)
+        for line in re.findall(r"^\| (`.*?) \|", section, re.M)
+        for name in ticked(line)
+    }
+    # which have a section of their own
+    assert there - told == {"questions.jsonl", "passages.jsonl"}
+    # of a large record that the inspector has opened
+    assert told - there == {"rollouts.index.json"}
 
 
 def test_a_probe_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
-    probe_policy(None, "validation", make_bench(tmp_path / "policy"), k=2, out=tmp_path / "probe", limit=2)
+    probe_policy(
+        None, "validation", make_bench(tmp_path / "policy"), k=2, out=tmp_path / "probe", limit=2
+    )
     assert names("probe") == read(tmp_path / "probe" / "probe.jsonl")[0].keys()
     assert names("probed") == json.loads((tmp_path / "probe" / "summary.json").read_text()).keys()
     section = PAGE.partition("## A probe's folder")[2].partition("<!--")[0]
@@ -124,18 +167,30 @@ def test_a_queue_has_the_fields_of_the_page(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_reply_of_the_page_is_one_that_is_read(task: str) -> None:
-    [(reply, labels)] = [(row[1], ticked(row[2] if len(row) > 2 else "")) for row in table("wire") if ticked(row[0]) == [task]]
+    [(reply, labels)] = [
+        (row[1], ticked(row[2] if len(row) > 2 else ""))
+        for row in table("wire")
+        if ticked(row[0]) == [task]
+    ]
     assert tuple(labels) == LABELS.get(task, ())
-    text = re.sub(r'"labels?": (\[?)"…"', lambda match: match[0].replace("…", labels[0]), ticked(reply)[0])
+    text = re.sub(
+        r'"labels?": (\[?)"…"', lambda match: match[0].replace("…", labels[0]), ticked(reply)[0]
+    )
     assert not isinstance(read_reply(task, text), Failure), text
     extra = text.replace("{", '{"more": 1, ', 1)
     assert isinstance(read_reply(task, extra), Failure)
 
 
 def test_exit_codes_are_those_that_the_command_line_gives() -> None:
-    given = {frame.exit_code({"status": status, "failed": failed}) for status, failed in (
-        ("done", 0), ("done", 1), ("too_many_failures", 1), ("interrupted", 0)
-    )}  # fmt: skip
+    given = {
+        frame.exit_code({"status": status, "failed": failed})
+        for status, failed in (
+            ("done", 0),
+            ("done", 1),
+            ("too_many_failures", 1),
+            ("interrupted", 0),
+        )
+    }
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", PAGE, re.M)} == {*given, 2}
 
 
@@ -144,4 +199,6 @@ def test_the_export_of_a_world_has_the_fields_of_the_page(tmp_path: Path) -> Non
     from workbench.world.world import load_world
 
     told = {ticked(file)[0]: set(ticked(row)) for file, row in table("export")}
-    assert told == {f"{name}.jsonl": set(next(iter(rows))) for name, rows in _tables(load_world(0, 0.1)).items()}
+    assert told == {
+        f"{name}.jsonl": set(next(iter(rows))) for name, rows in _tables(load_world(0, 0.1)).items()
+    }

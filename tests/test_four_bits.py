@@ -1,6 +1,8 @@
-"""A base in 4 bits: what is asked of the loaders, where it is refused, what is kept exact, and what the adapter is merged into.
+"""A base in 4 bits: what is asked of the loaders, where it is refused, what is kept exact, and
+what the adapter is merged into.
 
-The loading itself is tested by tests/engines/test_bitsandbytes.py on a CPU, and was never run on a GPU.
+The loading itself is tested by tests/engines/test_bitsandbytes.py on a CPU, and was never run on
+a GPU.
 """
 
 from __future__ import annotations
@@ -61,7 +63,13 @@ def test_every_trainer_refuses_it_without_a_gpu(
         elif trainer == "dpo":
             train_dpo(DPO(**four), [Pair(question, " yes", " no")], policy, tmp_path, seed=0)
         else:
-            train_reward_model(RewardModel(**four), [Judged(question, " yes", (Segment(0, 4, 1),))], policy, tmp_path, seed=0)
+            train_reward_model(
+                RewardModel(**four),
+                [Judged(question, " yes", (Segment(0, 4, 1),))],
+                policy,
+                tmp_path,
+                seed=0,
+            )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,13 +89,17 @@ def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_as
 
 
 def test_vllm_beside_it_is_refused() -> None:
-    with pytest.raises(WorkbenchError, match="takes none in 4 bits: leave it false, or use vllm=none"):
+    with pytest.raises(
+        WorkbenchError, match="takes none in 4 bits: leave it false, or use vllm=none"
+    ):
         check_colocate(GRPO(vllm="colocate", load_in_4bit=True))
     check_colocate(GRPO(load_in_4bit=True))
 
 
 @pytest.mark.parametrize("wanted", [False, True])
-def test_transformers_is_told_what_qlora_holds_a_base_in(wanted: bool, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transformers_is_told_what_qlora_holds_a_base_in(
+    wanted: bool, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from transformers import AutoModelForCausalLM
 
     told, load = {}, AutoModelForCausalLM.from_pretrained
@@ -98,7 +110,9 @@ def test_transformers_is_told_what_qlora_holds_a_base_in(wanted: bool, policy: s
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", noted)
     trainee = _load_plain(policy, 4, 8, "cpu", load_in_4bit=wanted)
-    assert trainee.four_bits is wanted and all(w.dtype == torch.float32 for w in trainee.model.parameters() if w.requires_grad)
+    assert trainee.four_bits is wanted and all(
+        w.dtype == torch.float32 for w in trainee.model.parameters() if w.requires_grad
+    )
     assert told["device_map"] == ("cpu" if wanted else None)
     if not wanted:
         assert told["quantization_config"] is None
@@ -110,15 +124,23 @@ def test_transformers_is_told_what_qlora_holds_a_base_in(wanted: bool, policy: s
 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_unsloth_is_told(wanted: bool, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a stand-in with the arguments of its functions that we give: whether it has them, its own sources say elsewhere."""
+    """By a stand-in with the arguments of its functions that we give: whether it has them, its
+    own sources say elsewhere.
+    """
     told: dict[str, Any] = {}
 
     class FastLanguageModel:
         @staticmethod
         def from_pretrained(
-            model_name: str, *, max_seq_length: int, dtype: Any, load_in_4bit: bool, use_exact_model_name: bool,
-            trust_remote_code: bool, use_gradient_checkpointing: Any,
-        ) -> Any:  # fmt: skip
+            model_name: str,
+            *,
+            max_seq_length: int,
+            dtype: Any,
+            load_in_4bit: bool,
+            use_exact_model_name: bool,
+            trust_remote_code: bool,
+            use_gradient_checkpointing: Any,
+        ) -> Any:
             told.update(load_in_4bit=load_in_4bit, exact=use_exact_model_name)
             return object(), SimpleNamespace()
 
@@ -134,7 +156,9 @@ def test_unsloth_is_told(wanted: bool, policy: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_adapter_stays_in_float32_where_trl_would_round_it(policy: str, tmp_path: Path) -> None:
-    """TRL goes by what a quantised model says of itself; a step of 1e-6 to a weight of .1 is nothing in bfloat16."""
+    """TRL goes by what a quantised model says of itself; a step of 1e-6 to a weight of .1 is
+    nothing in bfloat16.
+    """
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False)
     trainee.model.get_base_model().is_loaded_in_4bit = True
     with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
@@ -162,11 +186,15 @@ def test_a_cold_start_is_merged_into_the_base_as_it_is_stored(policy: str, tmp_p
 
 
 def test_the_plan_counts_half_a_byte_for_the_layers_matrices() -> None:
-    """By hand, of Qwen2.5-7B: 28 layers of 3,584 · 8,192 + 3 · 3,584 · 18,944 weights in 4 bits, one byte for 64 of them, four
-    for 64 · 256; two for each of the others, and of the widest matrix."""
+    """By hand, of Qwen2.5-7B: 28 layers of 3,584 · 8,192 + 3 · 3,584 · 18,944 weights in 4 bits,
+    one byte for 64 of them, four for 64 · 256; two for each of the others, and of the widest
+    matrix."""
     matrices = 28 * (29_360_128 + 203_685_888)
     packed = 3_262_644_224 + 101_957_632 + 1_593_088
-    assert matrices == 6_525_288_448 and packed == matrices // 2 + matrices // 64 + matrices // 64 // 256 * 4
+    assert (
+        matrices == 6_525_288_448
+        and packed == matrices // 2 + matrices // 64 + matrices // 64 // 256 * 4
+    )
     whole = packed + 2 * (7_615_616_512 - matrices) + 2 * 3_584 * 18_944
     shape = shape_of("Qwen/Qwen2.5-7B-Instruct")
     assert four_bits(shape) == whole == 5_682_641_664
@@ -177,7 +205,9 @@ def test_the_plan_counts_half_a_byte_for_the_layers_matrices() -> None:
         for one, other in zip(less["phases"], usual["phases"], strict=True):
             held = saved if one["part"] else 0  # an evaluation loads the policy as it is stored
             assert other["bytes"]["weights"] - one["bytes"]["weights"] == held, one["phase"]
-    with pytest.raises(WorkbenchError, match=r"truthrl\.grpo\.load_in_4bit is true, which needs a GPU: name one"):
+    with pytest.raises(
+        WorkbenchError, match=r"truthrl\.grpo\.load_in_4bit is true, which needs a GPU: name one"
+    ):
         plan("truthrl", "tiny", gpu="cpu", overrides=told)
 
 
@@ -186,5 +216,9 @@ def test_it_is_off_wherever_nobody_asks(method: str) -> None:
     from workbench.config import settings
 
     for scale in ("tiny", "small", "paper"):
-        found = [value for name, value, _ in settings(TRAINED[method].configure(scale)) if name.endswith("load_in_4bit")]
+        found = [
+            value
+            for name, value, _ in settings(TRAINED[method].configure(scale))
+            if name.endswith("load_in_4bit")
+        ]
         assert found and not any(found)

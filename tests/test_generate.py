@@ -1,4 +1,6 @@
-"""Generation with a random policy of two layers: order, seeds, finishes, log-probabilities, and what is refused."""
+"""Generation with a random policy of two layers: order, seeds, finishes, log-probabilities, and
+what is refused.
+"""
 
 from __future__ import annotations
 
@@ -59,12 +61,17 @@ def test_seed_decides_and_the_random_state_is_left_alone(policy: Policy) -> None
 
 def test_greedy_answers_do_not_depend_on_seed_or_batch(policy: Policy) -> None:
     texts = [r.text for r in generate(policy, QUESTIONS, max_new_tokens=6, greedy=True, seed=1)]
-    assert [r.text for r in generate(policy, QUESTIONS, max_new_tokens=6, greedy=True, seed=2, batch_size=1)] == texts
+    assert [
+        r.text
+        for r in generate(policy, QUESTIONS, max_new_tokens=6, greedy=True, seed=2, batch_size=1)
+    ] == texts
 
 
 def test_finish_and_end_token(policy: Policy) -> None:
     stops = set(range(5, 60))  # a random policy hardly ever samples its one end token
-    responses = generate(replace(policy, stop_ids=tuple(stops)), QUESTIONS, max_new_tokens=4, samples=20, seed=0)
+    responses = generate(
+        replace(policy, stop_ids=tuple(stops)), QUESTIONS, max_new_tokens=4, samples=20, seed=0
+    )
     stopped = [r for r in responses if r.finish == "stop"]
     cut = [r for r in responses if r.finish == "length"]
     assert stopped and cut
@@ -73,7 +80,9 @@ def test_finish_and_end_token(policy: Policy) -> None:
     assert all(len(r.token_ids) == 4 and not stops & set(r.token_ids) for r in cut)
     for response in responses:
         assert response.offsets[-1][1] == len(response.text)
-        assert response.text == policy.tokenizer.decode(response.token_ids, skip_special_tokens=True)
+        assert response.text == policy.tokenizer.decode(
+            response.token_ids, skip_special_tokens=True
+        )
 
 
 def test_logprobs_equal_those_of_an_unpadded_forward_pass(policy: Policy) -> None:
@@ -83,29 +92,49 @@ def test_logprobs_equal_those_of_an_unpadded_forward_pass(policy: Policy) -> Non
         ids = [*response.prompt_ids, *response.token_ids]
         with torch.no_grad():
             logits = policy.model(torch.tensor([ids])).logits[0, len(response.prompt_ids) - 1 : -1]
-        picked = torch.log_softmax(logits, -1)[range(len(response.token_ids)), list(response.token_ids)]
+        picked = torch.log_softmax(logits, -1)[
+            range(len(response.token_ids)), list(response.token_ids)
+        ]
         assert list(response.logprobs) == pytest.approx(picked.tolist(), abs=1e-5)
 
 
-def test_checkpoints_own_sampling_settings_are_dropped(folder: Path, policy: Policy, tmp_path: Path) -> None:
+def test_checkpoints_own_sampling_settings_are_dropped(
+    folder: Path, policy: Policy, tmp_path: Path
+) -> None:
     import shutil
 
     other = shutil.copytree(folder, tmp_path / "other")
-    (other / "generation_config.json").write_text('{"do_sample": true, "top_k": 1, "repetition_penalty": 5.0}')
+    (other / "generation_config.json").write_text(
+        '{"do_sample": true, "top_k": 1, "repetition_penalty": 5.0}'
+    )
     expected = generate(policy, QUESTIONS, max_new_tokens=6, samples=3, seed=3)
-    responses = generate(load_policy(other, device="cpu"), QUESTIONS, max_new_tokens=6, samples=3, seed=3)
+    responses = generate(
+        load_policy(other, device="cpu"), QUESTIONS, max_new_tokens=6, samples=3, seed=3
+    )
     assert [r.token_ids for r in responses] == [r.token_ids for r in expected]
 
 
 def test_rollout_ids_name_the_step(policy: Policy) -> None:
-    response = as_response(policy.tokenizer, QUESTIONS[0], [policy.tokenizer.eos_token_id], policy.stop_ids, step=3)
-    assert (response.id, response.text, response.offsets, response.finish) == ("long/3/0", "", ((0, 0),), "stop")
+    response = as_response(
+        policy.tokenizer, QUESTIONS[0], [policy.tokenizer.eos_token_id], policy.stop_ids, step=3
+    )
+    assert (response.id, response.text, response.offsets, response.finish) == (
+        "long/3/0",
+        "",
+        ((0, 0),),
+        "stop",
+    )
 
 
 def test_a_group_is_what_one_question_got_at_one_step(policy: Policy) -> None:
-    at = {step: as_response(policy.tokenizer, QUESTIONS[0], [], policy.stop_ids, step=step) for step in (None, 1, 2)}
+    at = {
+        step: as_response(policy.tokenizer, QUESTIONS[0], [], policy.stop_ids, step=step)
+        for step in (None, 1, 2)
+    }
     assert [response.group for response in at.values()] == ["long", "long/1", "long/2"]
-    assert {r.group for r in generate(policy, QUESTIONS[:1], max_new_tokens=2, samples=2, step=3)} == {"long/3"}
+    assert {
+        r.group for r in generate(policy, QUESTIONS[:1], max_new_tokens=2, samples=2, step=3)
+    } == {"long/3"}
 
 
 def test_nothing_to_do(policy: Policy) -> None:
@@ -128,7 +157,9 @@ def test_missing_policy_is_refused(name: str) -> None:
         load_policy(name)
 
 
-def test_a_path_is_never_looked_up_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_is_never_looked_up_on_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     check_policy_name("models/nope")  # with no such folder this may well be a model of the hub
     (tmp_path / "models").mkdir()

@@ -1,4 +1,6 @@
-"""Decoding with rows that leave and join, against transformers' `generate`, passes without a cache, and exact probabilities."""
+"""Decoding with rows that leave and join, against transformers' `generate`, passes without a
+cache, and exact probabilities.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,23 @@ from workbench.generate.draw import drawing, inverse_cdf
 from workbench.types import WorkbenchError
 
 VOCABULARY = 12
-SMALL = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "pad_token_id": 0}
+SMALL = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "pad_token_id": 0,
+}
 ROTARY = {**SMALL, "intermediate_size": 32, "num_key_value_heads": 2}
-PROMPTS = [[5, 6, 7, 8, 9, 2, 3], [5, 6, 7, 8, 9, 3], [5, 6, 7, 8, 9, 2, 4], [7], [5, 6, 7, 8, 9, 2, 3], [8, 4, 1], [2, 2]]
+PROMPTS = [
+    [5, 6, 7, 8, 9, 2, 3],
+    [5, 6, 7, 8, 9, 3],
+    [5, 6, 7, 8, 9, 2, 4],
+    [7],
+    [5, 6, 7, 8, 9, 2, 3],
+    [8, 4, 1],
+    [2, 2],
+]
 HOW = Sampling(max_new_tokens=9, greedy=True, batch_size=3)
 
 
@@ -64,18 +80,27 @@ def greedy(model: Any, stops: Sequence[int], how: Sampling = HOW) -> list[list[i
     return [ids for ids, _ in hf.complete(model, 0, PROMPTS, stops, how)]
 
 
-@pytest.mark.parametrize("batch_size", [pytest.param(1, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow), 64])
+@pytest.mark.parametrize(
+    "batch_size",
+    [pytest.param(1, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow), 64],
+)
 def test_greedy_answers_of_the_shipped_policy_are_those_of_generate(batch_size: int) -> None:
     import torch
 
     tiny = bench("tiny")
     policy = tiny.load("sft")
-    questions = [*tiny.questions("test")[::90], *tiny.questions("ood")[::200], *tiny.questions("test", ["biography"])[::80]]
+    questions = [
+        *tiny.questions("test")[::90],
+        *tiny.questions("ood")[::200],
+        *tiny.questions("test", ["biography"])[::80],
+    ]
     prompts = prompt_ids(policy.tokenizer, questions)
     how = Sampling(max_new_tokens=60, greedy=True, batch_size=batch_size)
     completions = [ids for ids, _ in policy.complete(prompts, policy.stop_ids, how)]
     with torch.no_grad():
-        expected = hf.by_generate(policy.model, 0, list(map(tuple, prompts)), policy.stop_ids, how, 64)
+        expected = hf.by_generate(
+            policy.model, 0, list(map(tuple, prompts)), policy.stop_ids, how, 64
+        )
     assert completions == expected
     assert len(set(map(len, completions))) > 5  # rows did leave at different times
 
@@ -89,22 +114,35 @@ def test_greedy_answers_of_the_shipped_policy_are_those_of_generate(batch_size: 
         ("gpt_neox", {**SMALL, "intermediate_size": 32}),
         (
             "mpt",
-            {"vocab_size": VOCABULARY, "d_model": 16, "n_layers": 2, "n_heads": 4, "max_seq_len": 32},
+            {
+                "vocab_size": VOCABULARY,
+                "d_model": 16,
+                "n_layers": 2,
+                "n_heads": 4,
+                "max_seq_len": 32,
+            },
         ),  # takes no positions
     ],
 )
 @pytest.mark.parametrize("stops", [[], [3], [3, 5, 8]])
-def test_greedy_answers_of_any_model_are_those_without_a_cache(family: str, config: dict[str, Any], stops: list[int]) -> None:
+def test_greedy_answers_of_any_model_are_those_without_a_cache(
+    family: str, config: dict[str, Any], stops: list[int]
+) -> None:
     model = random_model(family, **config)
     assert plain_model(model) is model
     expected = [without_cache(model, prompt, stops, HOW.max_new_tokens) for prompt in PROMPTS]
     assert greedy(model, stops) == expected
     assert greedy(model, stops, replace(HOW, batch_size=1)) == expected
-    assert [hf.by_generate(model, 0, [tuple(prompt)], stops or [VOCABULARY], HOW, 1)[0] for prompt in PROMPTS] == expected
+    assert [
+        hf.by_generate(model, 0, [tuple(prompt)], stops or [VOCABULARY], HOW, 1)[0]
+        for prompt in PROMPTS
+    ] == expected
 
 
 def test_rows_that_ended_and_are_still_there_go_no_further() -> None:
-    """The model has positions for the longest answer and not one more; with this seed, a row outstays its group."""
+    """The model has positions for the longest answer and not one more; with this seed, a row
+    outstays its group.
+    """
     how = Sampling(max_new_tokens=9, seed=1, batch_size=16)
     model = random_model("gpt2", **SMALL, n_positions=7 + how.max_new_tokens - 1, n_inner=32)
     for weight in model.parameters():
@@ -121,22 +159,40 @@ def test_rows_that_ended_and_are_still_there_go_no_further() -> None:
         ("mistral", {**ROTARY, "sliding_window": 3}),
         ("gemma2", {**ROTARY, "head_dim": 8, "sliding_window": 3}),  # every second layer
         ("bloom", SMALL),  # whose inputs are prepared in another way
-        ("mamba", {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 2, "state_size": 4, "pad_token_id": 0}),
+        (
+            "mamba",
+            {
+                "vocab_size": VOCABULARY,
+                "hidden_size": 16,
+                "num_hidden_layers": 2,
+                "state_size": 4,
+                "pad_token_id": 0,
+            },
+        ),
     ],
 )
-def test_models_whose_cache_cannot_be_taken_apart_are_left_to_generate(family: str, config: dict[str, Any]) -> None:
+def test_models_whose_cache_cannot_be_taken_apart_are_left_to_generate(
+    family: str, config: dict[str, Any]
+) -> None:
     model = random_model(family, **config)
     assert plain_model(model) is None
-    how = replace(HOW, batch_size=1) if family == "mamba" else HOW  # transformers' Mamba reads padding, too
-    assert greedy(model, [3, 5], how) == [without_cache(model, prompt, [3, 5], HOW.max_new_tokens) for prompt in PROMPTS]
+    # transformers' Mamba reads padding, too
+    how = replace(HOW, batch_size=1) if family == "mamba" else HOW
+    assert greedy(model, [3, 5], how) == [
+        without_cache(model, prompt, [3, 5], HOW.max_new_tokens) for prompt in PROMPTS
+    ]
     drawn = Sampling(max_new_tokens=5, seed=4)
     assert hf.complete(model, 0, PROMPTS, [3], drawn) == hf.complete(model, 0, PROMPTS, [3], drawn)
 
 
-def test_an_adapter_in_the_layers_is_part_of_the_model_and_other_adapters_are_left_to_generate() -> None:
+def test_an_adapter_in_the_layers_is_part_of_the_model_and_other_adapters_are_left_to_generate() -> (
+    None
+):
     from peft import LoraConfig, PromptTuningConfig, get_peft_model
 
-    lora = get_peft_model(random_model("qwen2", **ROTARY), LoraConfig(r=2, target_modules=["q_proj", "down_proj"])).eval()
+    lora = get_peft_model(
+        random_model("qwen2", **ROTARY), LoraConfig(r=2, target_modules=["q_proj", "down_proj"])
+    ).eval()
     before = greedy(lora, [3])
     for name, weight in lora.named_parameters():
         if "lora_B" in name:
@@ -144,14 +200,21 @@ def test_an_adapter_in_the_layers_is_part_of_the_model_and_other_adapters_are_le
     after = greedy(lora, [3])
     assert plain_model(lora) is lora.get_base_model() and after != before
     assert after == greedy(lora.merge_and_unload(), [3])
-    tuned = get_peft_model(random_model("qwen2", **ROTARY), PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2))
+    tuned = get_peft_model(
+        random_model("qwen2", **ROTARY),
+        PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2),
+    )
     assert plain_model(tuned) is None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.7, 1.0), (1.0, 0.8), (2.0, 0.9), (1.0, 0.01)])
+@pytest.mark.parametrize(
+    ("temperature", "top_p"), [(1.0, 1.0), (0.7, 1.0), (1.0, 0.8), (2.0, 0.9), (1.0, 0.01)]
+)
 def test_samples_have_the_exact_distribution(qwen: Any, temperature: float, top_p: float) -> None:
-    """Pairs of tokens, in two groups whose samples share their prefill; the other prompts join and leave meanwhile."""
+    """Pairs of tokens, in two groups whose samples share their prefill; the other prompts join
+    and leave meanwhile.
+    """
     how = Sampling(max_new_tokens=2, temperature=temperature, top_p=top_p, seed=3, batch_size=100)
     groups = [PROMPTS[0]] * 3000 + [PROMPTS[2]] * 3000
     completions = [ids for ids, _ in hf.complete(qwen, 0, [*groups, *PROMPTS], [3], how)]
@@ -169,17 +232,22 @@ def test_samples_have_the_exact_distribution(qwen: Any, temperature: float, top_
 @pytest.mark.slow
 def test_what_is_drawn_depends_on_the_seed_alone(qwen: Any) -> None:
     drawn = {
-        (seed, size): hf.complete(qwen, 0, PROMPTS * 3, [3], Sampling(max_new_tokens=8, seed=seed, batch_size=size))
+        (seed, size): hf.complete(
+            qwen, 0, PROMPTS * 3, [3], Sampling(max_new_tokens=8, seed=seed, batch_size=size)
+        )
         for seed, size in product((1, 2), (1, 4, 256))
     }
-    assert drawn[1, 1] == drawn[1, 4] == drawn[1, 256] != drawn[2, 1] == drawn[2, 4] == drawn[2, 256]
+    assert (
+        drawn[1, 1] == drawn[1, 4] == drawn[1, 256] != drawn[2, 1] == drawn[2, 4] == drawn[2, 256]
+    )
 
 
 @pytest.mark.parametrize("uniform", [0.0, 0.1, 0.49, 0.51, 0.9, 1 - 2**-53])
 def test_a_token_without_probability_is_never_drawn(uniform: float) -> None:
     import torch
 
-    probabilities = torch.tensor([[0, 0.5, 0, 0.5, 0], [0, 0, 1, 0, 0], [0.1] * 5])  # the last sums to a half
+    # the last sums to a half
+    probabilities = torch.tensor([[0, 0.5, 0, 0.5, 0], [0, 0, 1, 0, 0], [0.1] * 5])
     numbers = torch.full((3, 1), uniform, dtype=torch.float64)
     assert inverse_cdf(probabilities, numbers) == [1 if uniform < 0.5 else 3, 2, int(uniform * 5)]
 
@@ -188,7 +256,9 @@ def test_the_last_number_below_one_leads_to_a_token_of_a_large_vocabulary() -> N
     """In single precision the probabilities of many tokens sum to something else than 1."""
     import torch
 
-    probabilities = torch.softmax(torch.randn(20, 150_000, generator=torch.Generator().manual_seed(0)) * 3, dim=-1)
+    probabilities = torch.softmax(
+        torch.randn(20, 150_000, generator=torch.Generator().manual_seed(0)) * 3, dim=-1
+    )
     probabilities[:, -7:] = 0
     ids = inverse_cdf(probabilities, torch.full((20, 1), 1 - 2**-53, dtype=torch.float64))
     assert all(150_000 - 1000 < token < 150_000 - 7 for token in ids)
@@ -203,10 +273,13 @@ def test_greedy_takes_the_most_probable_and_nan_is_refused() -> None:
         drawing(Sampling(1))(logits * float("nan"), [0.5, 0.5])
 
 
-def test_beginnings_are_computed_once_where_that_saves_the_time_of_a_pass(qwen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beginnings_are_computed_once_where_that_saves_the_time_of_a_pass(
+    qwen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
 
-    # Four prompts of 7 tokens, 28 in all. The last 2 apart: 5 for the one beginning and 4 × 2; the last one: 4 × 6 + 4 × 1.
+    # Four prompts of 7 tokens, 28 in all. The last 2 apart: 5 for the one beginning and 4 × 2; the
+    # last one: 4 × 6 + 4 × 1.
     alike = [(5, 6, 7, 8, 9, last, last + 1) for last in range(1, 5)]
     assert rest(alike) == 2
     monkeypatch.setattr("workbench.generate.decode.PASS", 28 - 13)
@@ -223,7 +296,9 @@ def test_beginnings_are_computed_once_where_that_saves_the_time_of_a_pass(qwen: 
     assert torch.allclose(logits, torch.stack(apart), atol=1e-5)
 
 
-def test_equal_prompts_go_through_the_model_once(qwen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_prompts_go_through_the_model_once(
+    qwen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shapes = []
     forward = qwen.forward
 

@@ -11,14 +11,27 @@ import pytest
 from workbench.grade import grade, rescore
 from workbench.jsonl import encode
 from workbench.reward import binary, ternary
-from workbench.types import Checked, Claim, Claims, Cost, Failure, Feedback, Question, Response, Reward, Verdict
+from workbench.types import (
+    Checked,
+    Claim,
+    Claims,
+    Cost,
+    Failure,
+    Feedback,
+    Question,
+    Response,
+    Reward,
+    Verdict,
+)
 from workbench.verify import outcome
 
 CITY = Question("city", "Where was Toma Ardel born?", ("Vetra",))
 BARE = Question("bare", "Tell me about Toma Ardel.")
 BATCH = [
     Response(f"r{number}", question, text)
-    for number, (question, text) in enumerate([(CITY, "Vetra"), (BARE, "Vetra"), (CITY, "I don't know."), (CITY, "Lomar")])
+    for number, (question, text) in enumerate(
+        [(CITY, "Vetra"), (BARE, "Vetra"), (CITY, "I don't know."), (CITY, "Lomar")]
+    )
 ]
 
 
@@ -44,7 +57,9 @@ def test_the_batch_is_verified_in_one_call() -> None:
 
 
 def test_a_row_without_sentences_is_one_that_nobody_read() -> None:
-    """Extraction that finds no sentence in some text leaves one all the same; without extraction no claims are paid."""
+    """Extraction that finds no sentence in some text leaves one all the same; without extraction
+    no claims are paid.
+    """
     from workbench.recipes import method_configs, reward_fns
 
     pay = reward_fns(method_configs(("rlfh", "truthrl")))
@@ -54,7 +69,11 @@ def test_a_row_without_sentences_is_one_that_nobody_read() -> None:
     assert read.rewards["rlfh"].value is not None and blank.rewards["rlfh"].value is not None
     unread, blank = grade([outcome()], pay)(responses)
     error = unread.rewards["rlfh"].error
-    assert error is not None and error.kind == "not_extracted" and unread.rewards["truthrl"].value == -1.0
+    assert (
+        error is not None
+        and error.kind == "not_extracted"
+        and unread.rewards["truthrl"].value == -1.0
+    )
     assert blank.rewards["rlfh"].error is None
 
 
@@ -65,19 +84,28 @@ def test_a_lost_row_is_noticed() -> None:
 
 @pytest.mark.parametrize("p", [math.nan, math.inf, -math.inf])
 def test_a_p_that_is_not_finite_is_a_failure_on_its_row_alone(p: float) -> None:
-    claims = Claims(((0, 5),), (Claim(0, "Vetra"),), (Verdict("claim:0", "truth", p=p, by="reader"),))
+    claims = Claims(
+        ((0, 5),), (Claim(0, "Vetra"),), (Verdict("claim:0", "truth", p=p, by="reader"),)
+    )
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         given = [p, 0.5, *[0.25] * len(batch[2:])]
-        return [Checked((Verdict("claim:0", "fact", "correct", one, 5, by="mine"),)) for one in given]
+        return [
+            Checked((Verdict("claim:0", "fact", "correct", one, 5, by="mine"),)) for one in given
+        ]
 
     def pay(feedback: Feedback) -> Reward:
         return Reward(sum(verdict.p or 0.0 for verdict in feedback.verdicts))
 
-    rows = grade([verify], {"pay": pay}, lambda responses: [claims, *[Claims()] * len(responses[1:])])(BATCH)
+    rows = grade(
+        [verify], {"pay": pay}, lambda responses: [claims, *[Claims()] * len(responses[1:])]
+    )(BATCH)
     for verdict in rows[0].verdicts:
         assert (verdict.label, verdict.p, verdict.informativeness) == (None, None, None)
-        assert verdict.error is not None and (verdict.error.stage, verdict.error.kind) == ("verify", "not_finite")
+        assert verdict.error is not None and (verdict.error.stage, verdict.error.kind) == (
+            "verify",
+            "not_finite",
+        )
         assert verdict.target in verdict.error.message and verdict.by in verdict.error.message
     assert [row.rewards["pay"].value for row in rows] == [0.0, 0.5, 0.25, 0.25]
     assert all(verdict.error is None for row in rows[1:] for verdict in row.verdicts)
@@ -106,11 +134,16 @@ def test_extraction_goes_before_verification_and_costs_add_up() -> None:
     lost = Failure("extract", "parse", "not an object", "{")
 
     def extract(responses: Sequence[Response]) -> list[Claims]:
-        good = Claims(((0, 5),), (claim,), (Verdict("claim:0", "fact", "correct"),), cost=Cost(calls=1))
+        good = Claims(
+            ((0, 5),), (claim,), (Verdict("claim:0", "fact", "correct"),), cost=Cost(calls=1)
+        )
         return [good, Claims(error=lost, cost=Cost(calls=3))]
 
     def count(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [Checked((Verdict("response", "count", p=len(found.claims)),), Cost(calls=2, cached=1)) for _, found in batch]
+        return [
+            Checked((Verdict("response", "count", p=len(found.claims)),), Cost(calls=2, cached=1))
+            for _, found in batch
+        ]
 
     good, bad = grade([outcome(), count], {"truthrl": ternary()}, extract)(BATCH[:1] + BATCH[3:])
     assert (good.sentences, good.claims, good.error) == (((0, 5),), (claim,), None)

@@ -20,10 +20,14 @@ def words(text: str) -> int:
 
 
 def test_slopes_by_hand() -> None:
-    """3n grows linearly, n² twice as fast in logs, what is constant not at all; 8 + 2n lies between."""
+    """3n grows linearly, n² twice as fast in logs, what is constant not at all; 8 + 2n lies
+    between.
+    """
     values = [2, 4, 8, 16]
     costs = {1.0: [6, 12, 24, 48], 2.0: [4, 16, 64, 256], 0.0: [5, 5, 5, 5]}
-    assert all(math.isclose(slope(values, by), expected, abs_tol=1e-12) for expected, by in costs.items())
+    assert all(
+        math.isclose(slope(values, by), expected, abs_tol=1e-12) for expected, by in costs.items()
+    )
     assert 0 < slope(values, [12, 16, 24, 40]) < 1
     assert slope([1, 4], [3, 6]) == pytest.approx(0.5)  # twice for four times
 
@@ -31,23 +35,33 @@ def test_slopes_by_hand() -> None:
 def test_the_range_of_a_slope_is_that_of_single_rounds() -> None:
     told = fitted([1, 2], [[1, 2], [1, 4], [1, 2]])
     assert told == {"slope": 1.0, "low": 1.0, "high": 2.0}
-    assert cell(told) == "1.00 [1.00, 2.00]" and cell({"slope": 0.5, "low": 0.5, "high": 0.5}) == "**0.50**"
-    assert cell({"slope": 0.8, "low": 0.6, "high": 1.1}) == "0.80 [0.60, 1.10]"  # linear, for all that is known
+    assert (
+        cell(told) == "1.00 [1.00, 2.00]"
+        and cell({"slope": 0.5, "low": 0.5, "high": 0.5}) == "**0.50**"
+    )
+    # linear, for all that is known
+    assert cell({"slope": 0.8, "low": 0.6, "high": 1.1}) == "0.80 [0.60, 1.10]"
 
 
 def test_points_vary_one_thing_at_a_time() -> None:
     found = list(points())
     assert len(found) == sum(map(len, AXES.values()))
-    assert all({name for name in BASE if point[name] != BASE[name]} <= {axis} for axis, _, point in found)
+    assert all(
+        {name for name in BASE if point[name] != BASE[name]} <= {axis} for axis, _, point in found
+    )
     assert all(BASE[axis] in values for axis, values in AXES.items())
 
 
 @pytest.mark.parametrize("point", [{}, {"claims": 8}, {"length": 256}, {"group": 2, "prompts": 2}])
 def test_responses_are_as_long_as_asked_and_claim_what_they_are_to(point: dict[str, int]) -> None:
-    """RLFH asks for each response the claims, a verdict for each and their ratings; padding claims nothing."""
+    """RLFH asks for each response the claims, a verdict for each and their ratings; padding
+    claims nothing.
+    """
     point = {**BASE, **point}
     responses = Written(people(), words, seed=1).responses(point)
-    assert len({one.text for one in responses}) == len(responses) == point["prompts"] * point["group"]
+    assert (
+        len({one.text for one in responses}) == len(responses) == point["prompts"] * point["group"]
+    )
     assert all(point["length"] <= words(one.text) < point["length"] + 16 for one in responses)
     told, claims, _ = judged(responses, words)
     assert claims == point["claims"]
@@ -59,7 +73,10 @@ def test_responses_are_as_long_as_asked_and_claim_what_they_are_to(point: dict[s
 
 def test_results_are_stored_for_every_axis() -> None:
     stored = json.loads(STORED.read_text())
-    assert stored["base"] == BASE and {axis: tuple(one["values"]) for axis, one in stored["axes"].items()} == AXES
+    assert (
+        stored["base"] == BASE
+        and {axis: tuple(one["values"]) for axis, one in stored["axes"].items()} == AXES
+    )
     assert {"seed", "rounds", "beside", "load"} <= stored.keys()
     for axis, one in stored["axes"].items():
         for name in growth.COUNTS:
@@ -67,6 +84,9 @@ def test_results_are_stored_for_every_axis() -> None:
         assert len(one["seconds"]) == len(growth.SECONDS)
     by_prompts = stored["axes"]["prompts"]
     responses = [value * BASE["group"] for value in by_prompts["values"]]
-    assert all(count <= n * (BASE["claims"] + 2) for count, n in zip(by_prompts["requests"], responses, strict=True))
+    assert all(
+        count <= n * (BASE["claims"] + 2)
+        for count, n in zip(by_prompts["requests"], responses, strict=True)
+    )
     assert math.isclose(by_prompts["slopes"]["requests"]["slope"], 1, abs_tol=growth.NEAR)
     assert f"| {growth.TITLES['learning']} |" in growth.table(stored)

@@ -1,4 +1,6 @@
-"""GRPO on a random model of two layers: what is learnt, what is recorded, and that a killed run ends like a whole one."""
+"""GRPO on a random model of two layers: what is learnt, what is recorded, and that a killed run
+ends like a whole one.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +50,23 @@ def trained(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rows(path: Path, *, without: str = "") -> list[dict[str, Any]]:
     lines = path.read_text().splitlines()
     return [
-        {key: value for key, value in json.loads(line).items() if not without or not key.startswith(without)} for line in lines
+        {
+            key: value
+            for key, value in json.loads(line).items()
+            if not without or not key.startswith(without)
+        }
+        for line in lines
     ]
 
 
 def result(out: Path) -> tuple[Any, ...]:
     """All that two equal runs have in common: everything but the seconds."""
     weights = (out / "policy" / "adapter_model.safetensors").read_bytes()
-    return rows(out / "metrics.jsonl", without="seconds"), (out / "rollouts.jsonl").read_bytes(), weights
+    return (
+        rows(out / "metrics.jsonl", without="seconds"),
+        (out / "rollouts.jsonl").read_bytes(),
+        weights,
+    )
 
 
 @pytest.mark.slow
@@ -65,7 +76,9 @@ def test_adapter_moved_and_base_is_frozen(policy: str, trained: Path) -> None:
     from workbench.train.models import load_trainee
 
     adapter = load_file(trained / "policy" / "adapter_model.safetensors")
-    moved = [name for name, weight in adapter.items() if "lora_B" in name and weight.abs().max() > 0]
+    moved = [
+        name for name, weight in adapter.items() if "lora_B" in name and weight.abs().max() > 0
+    ]
     assert len(moved) == 2 * 7  # every linear layer of both blocks; lora_B starts at zero
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False)
     assert trainee.path == "plain"
@@ -73,7 +86,9 @@ def test_adapter_moved_and_base_is_frozen(policy: str, trained: Path) -> None:
     assert trainable and all("lora_" in name for name in trainable)
 
 
-def test_without_a_gpu_the_plain_path_is_taken(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_the_plain_path_is_taken(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from workbench.train.models import load_trainee
 
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
@@ -82,7 +97,9 @@ def test_without_a_gpu_the_plain_path_is_taken(policy: str, monkeypatch: pytest.
         load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=True)
 
 
-def test_unsloth_compiles_where_nobody_else_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsloth_compiles_where_nobody_else_can_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from workbench.train.models import compile_folder
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -115,7 +132,9 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
             setattr(self, name, value)
 
     monkeypatch.setattr("trl.GRPOConfig", Knowing)
-    with pytest.raises(WorkbenchError, match=rf"changed what it was asked for \({name} is {told}\)"):
+    with pytest.raises(
+        WorkbenchError, match=rf"changed what it was asked for \({name} is {told}\)"
+    ):
         train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
 
 
@@ -149,12 +168,18 @@ def test_unsloth_is_not_asked_for_more_positions_than_the_policy_has(policy: str
     assert positions(policy, has - 1) == has - 1
 
 
-def test_trained_policy_differs_from_its_start_and_loads_from_the_run_folder(policy: str, trained: Path) -> None:
+def test_trained_policy_differs_from_its_start_and_loads_from_the_run_folder(
+    policy: str, trained: Path
+) -> None:
     from workbench.generate import generate
     from workbench.policy import load_policy
 
-    before = generate(load_policy(policy), run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
-    after = generate(load_policy(trained), run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
+    before = generate(
+        load_policy(policy), run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True
+    )
+    after = generate(
+        load_policy(trained), run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True
+    )
     assert [r.logprobs for r in before] != [r.logprobs for r in after]
 
 
@@ -164,30 +189,42 @@ def test_every_rollout_and_step_is_recorded(trained: Path) -> None:
     assert [row["learning_rate"] for row in metrics] == [0.01, 0.005]  # linear decay
     assert [row["step"] for row in rollouts] == [1] * 16 + [2] * 16
     assert len({row["id"] for row in rollouts}) == 32
-    assert len({row["group"] for row in rollouts}) == 8 and rollouts[0]["group"] == f"{rollouts[0]['question_id']}/1"
+    assert (
+        len({row["group"] for row in rollouts}) == 8
+        and rollouts[0]["group"] == f"{rollouts[0]['question_id']}/1"
+    )
     for row in metrics:
         values = [r["rewards"]["m"]["value"] for r in rollouts if r["step"] == row["step"]]
         scored = [value for value in values if value is not None]
         assert row["failed"] == 16 - len(scored)
         assert row["reward"] == pytest.approx(statistics.mean(scored))
-        assert row["truthfulness"] == pytest.approx(statistics.mean(scored))  # this reward is the truthfulness
+        # this reward is the truthfulness
+        assert row["truthfulness"] == pytest.approx(statistics.mean(scored))
         assert row["accuracy"] == pytest.approx(scored.count(1.0) / len(scored))
     first = rollouts[0]
-    assert first["tokens"]["source"] == "sampled" and first["tokens"]["offsets"][-1][1] == len(first["response"])
+    assert first["tokens"]["source"] == "sampled" and first["tokens"]["offsets"][-1][1] == len(
+        first["response"]
+    )
 
 
-def test_a_group_is_told_from_another_group_of_the_same_question(policy: str, tmp_path: Path) -> None:
+def test_a_group_is_told_from_another_group_of_the_same_question(
+    policy: str, tmp_path: Path
+) -> None:
     from transformers import AutoTokenizer
 
     with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
-        adapter = TRLAdapter(record, run.QUESTIONS, AutoTokenizer.from_pretrained(policy), group_size=4)
+        adapter = TRLAdapter(
+            record, run.QUESTIONS, AutoTokenizer.from_pretrained(policy), group_size=4
+        )
         for number in ([0] * 4 + [1] * 4, [0] * 4 + [2] * 4):  # a step sampled in two batches
             adapter.reward([[70, 71]] * 8, number, SimpleNamespace(global_step=6))
         record.log(7, {}, adapter.trained)
     recorded = rows(tmp_path / "rollouts.jsonl")
     assert [row["group"] for row in recorded[::4]] == ["q0/7", "q1/7", "q0/7.2", "q2/7"]
     assert [row["sample"] for row in recorded] == [0, 1, 2, 3] * 4
-    assert [row["id"] for row in recorded[8:10]] == ["q0/7.2/0", "q0/7.2/1"] and len({row["id"] for row in recorded}) == 16
+    assert [row["id"] for row in recorded[8:10]] == ["q0/7.2/0", "q0/7.2/1"] and len(
+        {row["id"] for row in recorded}
+    ) == 16
 
 
 def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
@@ -201,16 +238,23 @@ def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
         fsync(file)
 
     monkeypatch.setattr("os.fsync", noting)
-    train_grpo(replace(SMALL, steps=1), run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
+    train_grpo(
+        replace(SMALL, steps=1), run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1
+    )
     checkpoint = tmp_path / "checkpoints" / "checkpoint-1"
-    before = synced[: synced.index((checkpoint / "complete.json").stat().st_ino)]  # a rename keeps the inode
+    # a rename keeps the inode
+    before = synced[: synced.index((checkpoint / "complete.json").stat().st_ino)]
     wanted = [tmp_path / name for name in ("metrics.jsonl", "rollouts.jsonl", "questions.jsonl")]
     wanted += [path for path in checkpoint.rglob("*") if path.name != "complete.json"]
     assert [path.name for path in wanted if path.stat().st_ino not in before] == []
-    assert [path.name for path in (tmp_path / "policy").iterdir() if path.stat().st_ino not in synced] == []
+    assert [
+        path.name for path in (tmp_path / "policy").iterdir() if path.stat().st_ino not in synced
+    ] == []
 
 
-def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(policy: str, tmp_path: Path) -> None:
+def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(
+    policy: str, tmp_path: Path
+) -> None:
     from workbench.train.models import load_trainee
 
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
@@ -233,7 +277,9 @@ def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(policy: s
 
 
 @pytest.mark.slow
-def test_same_seed_twice_is_identical_and_another_seed_is_not(policy: str, trained: Path, tmp_path: Path) -> None:
+def test_same_seed_twice_is_identical_and_another_seed_is_not(
+    policy: str, trained: Path, tmp_path: Path
+) -> None:
     train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path / "same", method="m", seed=1)
     train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path / "other", method="m", seed=2)
     assert result(tmp_path / "same") == result(trained)
@@ -250,14 +296,23 @@ def whole(policy: str, out: Path, kind: str = "grpo") -> tuple[Any, ...]:
     return result(out)
 
 
-def launch(policy: str, out: Path, moment: str = "", kind: str = "grpo") -> subprocess.CompletedProcess[str]:
-    return forked.run("tests.helpers.grpo_run", policy, str(out), kind, *([moment] if moment else []))
+def launch(
+    policy: str, out: Path, moment: str = "", kind: str = "grpo"
+) -> subprocess.CompletedProcess[str]:
+    return forked.run(
+        "tests.helpers.grpo_run", policy, str(out), kind, *([moment] if moment else [])
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "resumed"),
-    [("before the first checkpoint", 0), ("in a checkpoint", 2), ("removing old checkpoints", 6), ("in the final save", 6)],
+    [
+        ("before the first checkpoint", 0),
+        ("in a checkpoint", 2),
+        ("removing old checkpoints", 6),
+        ("in the final save", 6),
+    ],
 )
 def test_killed_run_ends_like_a_whole_one(
     policy: str, whole_run: tuple[Any, ...], tmp_path: Path, moment: str, resumed: int
@@ -266,15 +321,23 @@ def test_killed_run_ends_like_a_whole_one(
     assert launch(policy, out, moment).returncode == -signal.SIGKILL
     again = launch(policy, out)
     assert again.returncode == 0, again.stderr
-    assert (f"after step {resumed} of 6" in again.stderr) if resumed else ("resuming" not in again.stderr)
+    assert (
+        (f"after step {resumed} of 6" in again.stderr)
+        if resumed
+        else ("resuming" not in again.stderr)
+    )
     assert result(out) == whole_run
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["again", "ppo"])
 @pytest.mark.parametrize(("moment", "resumed"), [("in a checkpoint", 2), ("in the final save", 6)])
-def test_any_other_killed_run_does_too(policy: str, tmp_path: Path, kind: str, moment: str, resumed: int) -> None:
-    """Rows and metrics of steps after the checkpoint are cut off, though checkpoints may be numbered by updates."""
+def test_any_other_killed_run_does_too(
+    policy: str, tmp_path: Path, kind: str, moment: str, resumed: int
+) -> None:
+    """Rows and metrics of steps after the checkpoint are cut off, though checkpoints may be
+    numbered by updates.
+    """
     expected, out = whole(policy, tmp_path / "whole", kind), tmp_path / "run"
     assert launch(policy, out, moment, kind).returncode == -signal.SIGKILL
     again = launch(policy, out, kind=kind)
@@ -284,14 +347,19 @@ def test_any_other_killed_run_does_too(policy: str, tmp_path: Path, kind: str, m
 
 
 @pytest.mark.slow
-def test_interrupt_saves_a_checkpoint_and_the_run_can_go_on(policy: str, whole_run: tuple[Any, ...], tmp_path: Path) -> None:
+def test_interrupt_saves_a_checkpoint_and_the_run_can_go_on(
+    policy: str, whole_run: tuple[Any, ...], tmp_path: Path
+) -> None:
     broken = interrupting(run.grade, call=5)  # in the third step: two batches a step
     import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        assert train_grpo(run.CONFIG, run.QUESTIONS, broken, policy, tmp_path, method="m", seed=1) == "interrupted"
+        assert (
+            train_grpo(run.CONFIG, run.QUESTIONS, broken, policy, tmp_path, method="m", seed=1)
+            == "interrupted"
+        )
     finally:
         torch.set_num_threads(before)
     assert not (tmp_path / "policy").exists()
@@ -306,13 +374,19 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
     def failing(responses: Sequence[Response]) -> list[Feedback]:
         frozen.append(gc.get_freeze_count())
         failure = Failure("judge", "unreadable", "garbled reply")
-        return [Feedback(r, error=failure, rewards={"m": Reward(None, error=failure)}) for r in responses]
+        return [
+            Feedback(r, error=failure, rewards={"m": Reward(None, error=failure)})
+            for r in responses
+        ]
 
-    with pytest.raises(TooManyFailures, match=r"16 of 16 responses of step 1 .*judge: garbled reply") as raised:
+    with pytest.raises(
+        TooManyFailures, match=r"16 of 16 responses of step 1 .*judge: garbled reply"
+    ) as raised:
         train_grpo(SMALL, run.QUESTIONS, failing, policy, tmp_path, method="m", seed=1)
     assert raised.value.code == 4
     assert len(rows(tmp_path / "rollouts.jsonl")) == 16
-    assert frozen[0] and not gc.get_freeze_count()  # what was loaded is left out of garbage collection as long as a run lasts
+    # what was loaded is left out of garbage collection as long as a run lasts
+    assert frozen[0] and not gc.get_freeze_count()
 
 
 @pytest.mark.parametrize(
@@ -330,7 +404,10 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
         ({"beta": -1.0}, "beta is -1.0"),
         ({"lora_alpha": 0}, "lora_alpha is 0"),
         ({"max_failed": 2.0}, "max_failed is 2.0"),
-        ({"report_to": "foo"}, "report_to is 'foo': choose one of none, trackio, wandb, tensorboard"),
+        (
+            {"report_to": "foo"},
+            "report_to is 'foo': choose one of none, trackio, wandb, tensorboard",
+        ),
         ({"schedule": "foo"}, "schedule is 'foo'"),
         ({"micro_batch": 0}, "do not split into generation_batch 256 and micro_batch 0"),
         ({"generation_batch": 0}, "do not split"),
@@ -358,7 +435,9 @@ def test_order_visits_every_question_once_a_pass() -> None:
 def test_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None
     assert open_run(tmp_path, {"seed": 1, "config": {"steps": 2}}) is None  # the same run goes on
-    with pytest.raises(WorkbenchError, match=r"another run \(seed is 1, not 2; config.steps is 2, not 3\).*--out"):
+    with pytest.raises(
+        WorkbenchError, match=r"another run \(seed is 1, not 2; config.steps is 2, not 3\).*--out"
+    ):
         open_run(tmp_path, {"seed": 2, "config": {"steps": 3}})
 
 
@@ -380,25 +459,40 @@ def test_finished_folder_returns_its_summary(tmp_path: Path) -> None:
 
 def test_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(WorkbenchError, match=r"cannot write to .*choose another --out"), lock(tmp_path / "file" / "run"):
+    with (
+        pytest.raises(WorkbenchError, match=r"cannot write to .*choose another --out"),
+        lock(tmp_path / "file" / "run"),
+    ):
         pass
 
 
 def test_folder_in_use_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
-    with lock(tmp_path), pytest.raises(WorkbenchError, match=r"another process is using .*--out"), lock(tmp_path):
+    with (
+        lock(tmp_path),
+        pytest.raises(WorkbenchError, match=r"another process is using .*--out"),
+        lock(tmp_path),
+    ):
         pass
     with lock(tmp_path):
         pass
 
 
-def test_resuming_under_other_versions_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resuming_under_other_versions_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert open_run(tmp_path, {"seed": 1}, {"torch": "1"}) is None
-    assert json.loads((tmp_path / "config.json").read_text()) == {"seed": 1, "versions": {"torch": "1"}}
+    assert json.loads((tmp_path / "config.json").read_text()) == {
+        "seed": 1,
+        "versions": {"torch": "1"},
+    }
     assert open_run(tmp_path, {"seed": 1}, {"torch": "1"}) is None
     assert capsys.readouterr().err == ""
     assert open_run(tmp_path, {"seed": 1}, {"torch": "2"}) is None
-    assert "begun under other versions" in (told := capsys.readouterr().err) and 'torch is "1", not "2"' in told
+    assert (
+        "begun under other versions" in (told := capsys.readouterr().err)
+        and 'torch is "1", not "2"' in told
+    )
 
 
 def test_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -421,16 +515,23 @@ def test_only_complete_checkpoints_count(tmp_path: Path) -> None:
         (folder / "weights").write_text("w" * step)
     mark_complete(tmp_path / "checkpoints" / "checkpoint-2")
     mark_complete(tmp_path / "checkpoints" / "checkpoint-4")
-    (tmp_path / "checkpoints" / "checkpoint-4" / "weights").write_text("x" * 4)  # same size, another content
-    (tmp_path / "metrics.jsonl").write_text("".join(f'{{"step": {step}}}\n' for step in (1, 2, 3)) + '{"st')
+    # same size, another content
+    (tmp_path / "checkpoints" / "checkpoint-4" / "weights").write_text("x" * 4)
+    (tmp_path / "metrics.jsonl").write_text(
+        "".join(f'{{"step": {step}}}\n' for step in (1, 2, 3)) + '{"st'
+    )
     with pytest.warns(UserWarning, match="unfinished last line"):
         assert rewind(tmp_path) == (tmp_path / "checkpoints" / "checkpoint-2", 2)
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["checkpoint-2"]
     assert [row["step"] for row in rows(tmp_path / "metrics.jsonl")] == [1, 2]
 
 
-@pytest.mark.parametrize(("logged", "last"), [([1, 2, 3, 4], 4), ([1, 2, 3], 2), ([1, 2, 4], 2), ([2, 3, 4], 0), ([], 0)])
-def test_a_checkpoint_counts_only_with_the_metrics_of_all_its_steps(tmp_path: Path, logged: list[int], last: int) -> None:
+@pytest.mark.parametrize(
+    ("logged", "last"), [([1, 2, 3, 4], 4), ([1, 2, 3], 2), ([1, 2, 4], 2), ([2, 3, 4], 0), ([], 0)]
+)
+def test_a_checkpoint_counts_only_with_the_metrics_of_all_its_steps(
+    tmp_path: Path, logged: list[int], last: int
+) -> None:
     for step in (2, 4):
         folder = tmp_path / "checkpoints" / f"checkpoint-{step}"
         folder.mkdir(parents=True)
@@ -448,8 +549,14 @@ def record_steps(out: Path, checkpoints: Sequence[int], counts: Sequence[int]) -
         folder = out / "checkpoints" / f"checkpoint-{step}"
         folder.mkdir(parents=True)
         mark_complete(folder)
-    (out / "metrics.jsonl").write_text("".join(f'{{"step": {step}}}\n' for step in range(1, len(counts) + 1)))
-    lines = [{"id": f"{step}/{n}", "step": step} for step, count in enumerate(counts, start=1) for n in range(count)]
+    (out / "metrics.jsonl").write_text(
+        "".join(f'{{"step": {step}}}\n' for step in range(1, len(counts) + 1))
+    )
+    lines = [
+        {"id": f"{step}/{n}", "step": step}
+        for step, count in enumerate(counts, start=1)
+        for n in range(count)
+    ]
     (out / "rollouts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -467,7 +574,10 @@ def test_a_run_that_lost_rollouts_from_before_its_checkpoints_is_refused_and_lef
     record_steps(tmp_path, [2, 4], counts)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     step = next(step for step, count in enumerate(counts, start=1) if count != 3)
-    with pytest.raises(WorkbenchError, match=f"has not the 3 rows of step {step}, each once: put the lost rows back"):
+    with pytest.raises(
+        WorkbenchError,
+        match=f"has not the 3 rows of step {step}, each once: put the lost rows back",
+    ):
         rewind(tmp_path, 3)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 

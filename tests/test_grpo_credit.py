@@ -1,4 +1,6 @@
-"""Credit on tokens in GRPO: which number reaches which token, what is masked, what is recorded, and what equals plain TRL."""
+"""Credit on tokens in GRPO: which number reaches which token, what is masked, what is recorded,
+and what equals plain TRL.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,15 @@ from workbench.train.models import load_trainee
 from workbench.train.record import Record
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
-CONFIG = replace(run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1, advantages="rtg", beta=0.0)
+CONFIG = replace(
+    run.CONFIG,
+    steps=2,
+    micro_batch=None,
+    generation_batch=None,
+    save_every=1,
+    advantages="rtg",
+    beta=0.0,
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +47,9 @@ def metrics_of(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
 
 
-def trainer_of(config: GRPO, policy: str, out: Path, grade: Any = by_token, seed: int = 1) -> tuple[Any, Any]:
+def trainer_of(
+    config: GRPO, policy: str, out: Path, grade: Any = by_token, seed: int = 1
+) -> tuple[Any, Any]:
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=seed)
     record = Record(out, "m", grade, steps=config.steps, done=0, max_failed=0.95).__enter__()
     adapter = make_adapter(config, record, run.QUESTIONS, trainee)
@@ -50,24 +62,33 @@ def a_batch(trainer: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("estimator", ["batch", "process", "rtg", "whiten"])
-def test_every_sampled_token_gets_its_own_advantage(estimator: Any, policy: str, tmp_path: Path) -> None:
+def test_every_sampled_token_gets_its_own_advantage(
+    estimator: Any, policy: str, tmp_path: Path
+) -> None:
     trainer, adapter = trainer_of(replace(CONFIG, advantages=estimator), policy, tmp_path)
     batch = a_batch(trainer)
     feedbacks = adapter.record.step_feedbacks
     expected = [
         row
-        for group in batch_advantages([feedbacks[at : at + 4] for at in range(0, 16, 4)], "m", ESTIMATORS[estimator])
+        for group in batch_advantages(
+            [feedbacks[at : at + 4] for at in range(0, 16, 4)], "m", ESTIMATORS[estimator]
+        )
         for row in group
     ]
     advantages_BT = batch["advantages"]
-    assert advantages_BT.shape == batch["completion_ids"].shape and str(advantages_BT.dtype) == "torch.float32"
+    assert (
+        advantages_BT.shape == batch["completion_ids"].shape
+        and str(advantages_BT.dtype) == "torch.float32"
+    )
     for row, values, feedback in zip(advantages_BT.tolist(), expected, feedbacks, strict=True):
         assert row[: len(values)] == pytest.approx(values, abs=1e-6) and not any(row[len(values) :])
         assert len(values) == len(feedback.response.token_ids)
     assert len({value for row in expected for value in row}) > 4
 
 
-def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(policy: str, tmp_path: Path) -> None:
+def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
+    policy: str, tmp_path: Path
+) -> None:
     config = replace(CONFIG, micro_batch=2, generation_batch=8)
     trainer, adapter = trainer_of(config, policy, tmp_path)
     trainer.model.train()
@@ -77,13 +98,18 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(po
         batch = trainer._prepare_inputs(generation_batch)
         trainer._step += 1
         for place, ids, advantages in zip(
-            batch["row"].tolist(), batch["completion_ids"].tolist(), batch["advantages"].tolist(), strict=True
+            batch["row"].tolist(),
+            batch["completion_ids"].tolist(),
+            batch["advantages"].tolist(),
+            strict=True,
         ):
             response = adapter.trained[place]
             group = adapter.record.step_feedbacks[place // 4 * 4 : place // 4 * 4 + 4]
             (expected,) = batch_advantages([group], "m", ESTIMATORS["rtg"])
             assert tuple(ids[: len(response.token_ids)]) == response.token_ids
-            assert advantages[: len(response.token_ids)] == pytest.approx(expected[place % 4], abs=1e-6)
+            assert advantages[: len(response.token_ids)] == pytest.approx(
+                expected[place % 4], abs=1e-6
+            )
             seen.append(place)
     assert sorted(seen) == list(range(8)) and seen != sorted(seen)
 
@@ -91,7 +117,9 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(po
 def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_path: Path) -> None:
     import torch
 
-    trainer, adapter = trainer_of(replace(CONFIG, beta=0.5, loss_type="dapo", prompts_per_step=8), policy, tmp_path)
+    trainer, adapter = trainer_of(
+        replace(CONFIG, beta=0.5, loss_type="dapo", prompts_per_step=8), policy, tmp_path
+    )
     batch = a_batch(trainer)
     unscored = [f.rewards["m"].value is None for f in adapter.record.step_feedbacks]
     assert any(unscored) and not all(unscored)
@@ -104,29 +132,50 @@ def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_p
             weight.data.normal_(std=0.2)  # away from the reference, so that there is a KL
     trainer.current_gradient_accumulation_steps = 1
     loss = trainer._compute_loss(trainer.model, batch)
-    assert loss.item() == pytest.approx(trainer._compute_loss(trainer.model, alone).item(), rel=1e-5)
+    assert loss.item() == pytest.approx(
+        trainer._compute_loss(trainer.model, alone).item(), rel=1e-5
+    )
 
 
-def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_on(policy: str, tmp_path: Path) -> None:
+def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_on(
+    policy: str, tmp_path: Path
+) -> None:
     def cut(responses: Sequence[Response]) -> list[Feedback]:
-        return [Feedback(r, rewards={"m": Reward(100.0 if r.finish == "length" else len(r.token_ids) / 2)}) for r in responses]
+        return [
+            Feedback(
+                r, rewards={"m": Reward(100.0 if r.finish == "length" else len(r.token_ids) / 2)}
+            )
+            for r in responses
+        ]
 
-    config = replace(CONFIG, advantages="group", mask_truncated=True, max_new_tokens=40, prompts_per_step=8)
+    config = replace(
+        CONFIG, advantages="group", mask_truncated=True, max_new_tokens=40, prompts_per_step=8
+    )
     trainer, adapter = trainer_of(config, policy, tmp_path, cut)
     with_eos = trainer.processing_class.eos_token_id
     trainer.model.base_model.model.lm_head.weight.data[with_eos] *= 3  # ends often enough
     batch = a_batch(trainer)
     finished = [response.finish == "stop" for response in adapter.trained]
     assert any(finished) and not all(finished)
-    for place, (advantage, stopped) in enumerate(zip(batch["advantages"].tolist(), finished, strict=True)):
+    for place, (advantage, stopped) in enumerate(
+        zip(batch["advantages"].tolist(), finished, strict=True)
+    ):
         group = [
             len(response.token_ids) / 2
-            for response, stop in list(zip(adapter.trained, finished, strict=True))[place // 4 * 4 :][:4]
+            for response, stop in list(zip(adapter.trained, finished, strict=True))[
+                place // 4 * 4 :
+            ][:4]
             if stop
         ]
         mean = sum(group) / len(group) if group else 0.0
-        std = math.sqrt(sum((x - mean) ** 2 for x in group) / (len(group) - 1)) if len(group) > 1 else 0.0
-        expected = (len(adapter.trained[place].token_ids) / 2 - mean) / (std + 1e-4) if stopped else 0.0
+        std = (
+            math.sqrt(sum((x - mean) ** 2 for x in group) / (len(group) - 1))
+            if len(group) > 1
+            else 0.0
+        )
+        expected = (
+            (len(adapter.trained[place].token_ids) / 2 - mean) / (std + 1e-4) if stopped else 0.0
+        )
         assert advantage == pytest.approx(expected, abs=1e-4)
         assert bool(batch["completion_mask"][place].any()) == stopped
 
@@ -136,7 +185,9 @@ def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_o
 def test_one_number_a_response_by_token_is_plain_grpo(
     loss_type: Any, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five steps: rewards, losses, gradients and weights, with TRL's own advantages and with ours on every token."""
+    """Five steps: rewards, losses, gradients and weights, with TRL's own advantages and with
+    ours on every token.
+    """
     monkeypatch.setitem(ESTIMATORS, "whiten", ESTIMATORS["group"])
     plain = replace(CONFIG, steps=5, advantages="group", loss_type=loss_type, beta=0.01)
     for name, config in (("plain", plain), ("tokens", replace(plain, advantages="whiten"))):
@@ -150,11 +201,19 @@ def test_one_number_a_response_by_token_is_plain_grpo(
 
 
 @pytest.mark.parametrize("loss_type", [pytest.param("grpo", marks=pytest.mark.slow), "dapo"])
-def test_small_micro_batches_sum_to_the_large_one(loss_type: Any, policy: str, tmp_path: Path) -> None:
+def test_small_micro_batches_sum_to_the_large_one(
+    loss_type: Any, policy: str, tmp_path: Path
+) -> None:
     config = replace(CONFIG, loss_type=loss_type, steps=1, prompts_per_step=16)
     for micro in (8, 64):
         train_grpo(
-            replace(config, micro_batch=micro), run.QUESTIONS, by_token, policy, tmp_path / str(micro), method="m", seed=1
+            replace(config, micro_batch=micro),
+            run.QUESTIONS,
+            by_token,
+            policy,
+            tmp_path / str(micro),
+            method="m",
+            seed=1,
         )
     assert largest_difference(tmp_path / "8", tmp_path / "64") < 1e-5
     (small,), (large,) = (metrics_of(tmp_path / name) for name in ("8", "64"))
@@ -164,65 +223,108 @@ def test_small_micro_batches_sum_to_the_large_one(loss_type: Any, policy: str, t
 
 
 @pytest.mark.slow
-def test_ratios_begin_at_one_and_move_when_responses_are_used_again(policy: str, tmp_path: Path) -> None:
+def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
+    policy: str, tmp_path: Path
+) -> None:
     config = replace(CONFIG, iterations=2, beta=0.01, advantages="process")
     train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "twice", method="m", seed=1)
     rows = list(iter_feedback(tmp_path / "twice"))
     assert len(rows) == 32 and [row.response.step for row in rows] == [1] * 16 + [2] * 16
     scored = [row.response for row in rows if row.rewards["m"].value is not None]
     assert any(abs(ratio - 1) > 1e-3 for response in scored for ratio in response.ratios)
-    train_grpo(replace(config, iterations=1), run.QUESTIONS, by_token, policy, tmp_path / "once", method="m", seed=1)
+    train_grpo(
+        replace(config, iterations=1),
+        run.QUESTIONS,
+        by_token,
+        policy,
+        tmp_path / "once",
+        method="m",
+        seed=1,
+    )
     once = [row.response for row in iter_feedback(tmp_path / "once")]
     assert all(ratio == 1 for response in once for ratio in response.ratios)
     assert all(len(response.ratios) == len(response.logprobs) for response in once)
-    # the first step is sampled from the start: the same tokens, and log-probabilities from before any update
+    # the first step is sampled from the start: the same tokens, and log-probabilities from before
+    # any update
     assert [r.token_ids for r in once[:16]] == [row.response.token_ids for row in rows[:16]]
     for one, two in zip(once[:16], rows[:16], strict=True):
         assert bool(one.logprobs) == (two.rewards["m"].value is not None)
         assert one.logprobs == pytest.approx(two.response.logprobs, abs=1e-5)
-        assert one.ref_logprobs == pytest.approx(one.logprobs, abs=1e-5)  # an adapter begins as the identity
+        # an adapter begins as the identity
+        assert one.ref_logprobs == pytest.approx(one.logprobs, abs=1e-5)
     assert [row["step"] for row in metrics_of(tmp_path / "twice")] == [1, 2]
     assert (tmp_path / "twice" / "checkpoints" / "checkpoint-4").is_dir()
 
 
 @pytest.mark.slow
-def test_a_run_that_uses_responses_again_goes_on_like_a_whole_one(policy: str, tmp_path: Path) -> None:
+def test_a_run_that_uses_responses_again_goes_on_like_a_whole_one(
+    policy: str, tmp_path: Path
+) -> None:
     config = replace(CONFIG, iterations=2, steps=3)
     train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "whole", method="m", seed=1)
     broken = interrupting(by_token, call=2)
-    assert train_grpo(config, run.QUESTIONS, broken, policy, tmp_path / "cut", method="m", seed=1) == "interrupted"
-    assert train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "cut", method="m", seed=1) == "done"
-    assert (tmp_path / "cut" / "rollouts.jsonl").read_bytes() == (tmp_path / "whole" / "rollouts.jsonl").read_bytes()
+    assert (
+        train_grpo(config, run.QUESTIONS, broken, policy, tmp_path / "cut", method="m", seed=1)
+        == "interrupted"
+    )
+    assert (
+        train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "cut", method="m", seed=1)
+        == "done"
+    )
+    assert (tmp_path / "cut" / "rollouts.jsonl").read_bytes() == (
+        tmp_path / "whole" / "rollouts.jsonl"
+    ).read_bytes()
     assert largest_difference(tmp_path / "cut", tmp_path / "whole") == 0
 
 
 def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> None:
-    train_grpo(replace(CONFIG, beta=0.01), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1)
+    train_grpo(
+        replace(CONFIG, beta=0.01), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1
+    )
     rows = list(iter_feedback(tmp_path))
     groups = [rows[at : at + 4] for at in range(0, 32, 4)]
-    expected = [values for group in batch_advantages(groups, "m", ESTIMATORS["rtg"]) for values in group]
+    expected = [
+        values for group in batch_advantages(groups, "m", ESTIMATORS["rtg"]) for values in group
+    ]
     for row, values in zip(rows, expected, strict=True):
         response = row.response
         if row.rewards["m"].value is None:  # not used
-            assert not (response.advantages or response.logprobs or response.ref_logprobs or response.ratios)
+            assert not (
+                response.advantages or response.logprobs or response.ref_logprobs or response.ratios
+            )
             continue
         assert response.advantages == pytest.approx(values, abs=1e-6)
         sizes = {
             len(part)
-            for part in (response.token_ids, response.advantages, response.logprobs, response.ref_logprobs, response.ratios)
+            for part in (
+                response.token_ids,
+                response.advantages,
+                response.logprobs,
+                response.ref_logprobs,
+                response.ratios,
+            )
         }
         assert len(sizes) == 1
         assert all(logprob < 0 for logprob in response.logprobs)
     for step, logged in enumerate(metrics_of(tmp_path), start=1):
         own = [f for f in rows if f.response.step == step]
         scored = [f.rewards["m"] for f in own if f.rewards["m"].value is not None]
-        assert logged["reward/odd"] == pytest.approx(sum(r.parts["odd"] for r in scored) / len(scored))
+        assert logged["reward/odd"] == pytest.approx(
+            sum(r.parts["odd"] for r in scored) / len(scored)
+        )
         assert logged["unplaced"] == 1 and logged["claims"] == pytest.approx(2 * len(scored) / 16)
-        assert logged["claims_wrong"] == logged["claims_correct"] == logged["claims"] / 2 and logged["claims_vague"] == 0
-        quiet = [not any(any(f.response.advantages) for f in group) for group in groups[4 * step - 4 : 4 * step]]
+        assert (
+            logged["claims_wrong"] == logged["claims_correct"] == logged["claims"] / 2
+            and logged["claims_vague"] == 0
+        )
+        quiet = [
+            not any(any(f.response.advantages) for f in group)
+            for group in groups[4 * step - 4 : 4 * step]
+        ]
         assert logged["no_signal"] == sum(quiet) / 4
         assert logged["seconds"] == pytest.approx(
-            logged["seconds_generation"] + logged["seconds_grading"] + logged["seconds_update"], abs=0.003
+            logged["seconds_generation"] + logged["seconds_grading"] + logged["seconds_update"],
+            abs=0.003,
         )
 
 
@@ -237,7 +339,9 @@ def test_settings_by_which_credit_would_vanish_are_refused() -> None:
 
 
 def test_over_a_whole_response_credit_does_cancel(policy: str, tmp_path: Path) -> None:
-    """Why the setting is refused: advantages of 3, 0, 0, 0, -3 give no gradient with one ratio a response."""
+    """Why the setting is refused: advantages of 3, 0, 0, 0, -3 give no gradient with one ratio a
+    response.
+    """
     trainer, _ = trainer_of(CONFIG, policy, tmp_path)
     batch = a_batch(trainer)
     batch["advantages"] = batch["advantages"] * 0
@@ -249,7 +353,11 @@ def test_over_a_whole_response_credit_does_cancel(policy: str, tmp_path: Path) -
         trainer.importance_sampling_level = level
         trainer.model.zero_grad()
         trainer._compute_loss(trainer.model, batch).backward()
-        grads = [weight.grad.abs().max().item() for weight in trainer.model.parameters() if weight.grad is not None]
+        grads = [
+            weight.grad.abs().max().item()
+            for weight in trainer.model.parameters()
+            if weight.grad is not None
+        ]
         norms[level] = max(grads)
     assert norms["sequence"] < 1e-6 < norms["token"]
 
@@ -261,10 +369,12 @@ def test_advantages_are_shifted_as_unsloth_shifts_its_mask() -> None:
         "advantages": torch.tensor([[1.0, 2.0, 0.0], [3.0, 4.0, 5.0]]),
         "prompt_mask": torch.tensor([[0, 0, 1, 1], [0, 1, 1, 1]]),
         "completion_ids": torch.zeros(2, 3),
-        "max_left_pad": torch.tensor([[3], [3]]),  # that of all that was sampled at once, of which these are a part
+        # that of all that was sampled at once, of which these are a part
+        "max_left_pad": torch.tensor([[3], [3]]),
     }
     assert left_aligned(batch).tolist() == [[1, 2, 0, 0, 0], [0, 3, 4, 5, 0]]
-    scored = {**batch, "ref_per_token_logps": torch.zeros(2, 6)}  # among prompts of which one had three tokens of padding
+    # among prompts of which one had three tokens of padding
+    scored = {**batch, "ref_per_token_logps": torch.zeros(2, 6)}
     assert left_aligned(scored).tolist() == [[0, 1, 2, 0, 0, 0], [0, 0, 3, 4, 5, 0]]
     whole = torch.tensor([1.0, 2.0])
     assert left_aligned({**batch, "advantages": whole}) is whole
@@ -276,7 +386,8 @@ def test_unsloths_log_probabilities_come_back_by_sampled_token() -> None:
     batch = {
         "prompt_mask": torch.tensor([[0, 0, 1, 1], [0, 1, 1, 1]]),
         "completion_ids": torch.zeros(2, 3),
-        "ref_per_token_logps": torch.tensor([[9.0, -1, -2, -3, 9, 9], [9, 9, -4, -5, -6, 9]]),  # of a batch with W = 3
+        # of a batch with W = 3
+        "ref_per_token_logps": torch.tensor([[9.0, -1, -2, -3, 9, 9], [9, 9, -4, -5, -6, 9]]),
     }
     assert right_aligned(batch)["ref_per_token_logps"].tolist() == [[-1, -2, -3], [-4, -5, -6]]
     assert right_aligned({**batch, "ref_per_token_logps": None})["ref_per_token_logps"] is None
@@ -284,7 +395,9 @@ def test_unsloths_log_probabilities_come_back_by_sampled_token() -> None:
 
 @pytest.mark.slow
 def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> None:
-    """Three groups of four on two processes of six responses each: the weights of one process with all twelve."""
+    """Three groups of four on two processes of six responses each: the weights of one process
+    with all twelve.
+    """
     root = Path(__file__).resolve().parent.parent
     for count in (1, 2):
         command = [
@@ -298,18 +411,31 @@ def test_a_group_on_two_processes_is_one_group(policy: str, tmp_path: Path) -> N
         ]
         done = subprocess.run(
             [*command, "-m", "tests.helpers.grpo_ranks", policy, str(tmp_path / str(count))],
-            cwd=root, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=180,
-        )  # fmt: skip
+            cwd=root,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
         assert done.returncode == 0, done.stderr[-2000:]
-    assert largest_difference(tmp_path / "1", tmp_path / "2") < 1e-4  # an update is 1e-2; rounding depends on the processor
-    one, two = (sorted((f.response.id, f.response.advantages) for f in iter_feedback(tmp_path / name)) for name in ("1", "2"))
+    # an update is 1e-2; rounding depends on the processor
+    assert largest_difference(tmp_path / "1", tmp_path / "2") < 1e-4
+    one, two = (
+        sorted((f.response.id, f.response.advantages) for f in iter_feedback(tmp_path / name))
+        for name in ("1", "2")
+    )
     assert [id for id, _ in one] == [id for id, _ in two] and len(one) == 24
     for (_, first), (_, second) in zip(one, two, strict=True):
         assert first == pytest.approx(second, abs=1e-5)
 
 
 def test_an_unscored_row_takes_no_part() -> None:
-    rows = [Rewarded(2, (0.0, 1.0)), Rewarded(2, None), Rewarded(1, (3.0,)), Rewarded(2, (0.0, -1.0))]
+    rows = [
+        Rewarded(2, (0.0, 1.0)),
+        Rewarded(2, None),
+        Rewarded(1, (3.0,)),
+        Rewarded(2, (0.0, -1.0)),
+    ]
     assert token_advantages(rows, 2, ESTIMATORS["group"]) == [
         (0.0, 0.0),
         (0.0, 0.0),

@@ -1,4 +1,6 @@
-"""The rollouts of a TRL trainer by our engine: their distribution, how they line up, and what of its settings is honoured."""
+"""The rollouts of a TRL trainer by our engine: their distribution, how they line up, and what of
+its settings is honoured.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,30 @@ from workbench.train.sampling import sampling
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import WorkbenchError
 
-CONFIG = replace(run.CONFIG, temperature=0.9, top_p=0.6, max_new_tokens=3, micro_batch=None, generation_batch=None)
+CONFIG = replace(
+    run.CONFIG,
+    temperature=0.9,
+    top_p=0.6,
+    max_new_tokens=3,
+    micro_batch=None,
+    generation_batch=None,
+)
 
 
 @pytest.fixture(scope="module")
 def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A trainer whose adapter is no identity."""
     out = tmp_path_factory.mktemp("run")
-    trainee = load_trainee(str(make_policy(tmp_path_factory.mktemp("policy"))), lora_r=4, lora_alpha=8, seed=1)
+    trainee = load_trainee(
+        str(make_policy(tmp_path_factory.mktemp("policy"))), lora_r=4, lora_alpha=8, seed=1
+    )
     for name, weight in trainee.model.named_parameters():
         if "lora_B" in name:
             weight.data.normal_(std=0.3)
     with Record(out, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
-        yield make_trainer(CONFIG, trainee, TRLAdapter(record, run.QUESTIONS, trainee.tokenizer, 4), out, seed=1)
+        yield make_trainer(
+            CONFIG, trainee, TRLAdapter(record, run.QUESTIONS, trainee.tokenizer, 4), out, seed=1
+        )
 
 
 def test_rollouts_have_the_distribution_of_the_model_in_training(trainer: Any) -> None:
@@ -53,7 +66,9 @@ def test_rollouts_have_the_distribution_of_the_model_in_training(trainer: Any) -
 
 
 def test_rollouts_end_line_up_and_are_masked(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a third of all tokens as end tokens: TRL's tensors hold each completion as far as its first one."""
+    """With a third of all tokens as end tokens: TRL's tensors hold each completion as far as its
+    first one.
+    """
     import torch
 
     sampled: list[list[int]] = []
@@ -71,17 +86,24 @@ def test_rollouts_end_line_up_and_are_masked(trainer: Any, monkeypatch: pytest.M
     torch.manual_seed(2)
     batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
     assert len(sampled) == 16 and len(set(map(len, sampled))) > 1
-    for ids, row, mask in zip(sampled, batch["completion_ids"].tolist(), batch["completion_mask"].tolist(), strict=True):
+    for ids, row, mask in zip(
+        sampled, batch["completion_ids"].tolist(), batch["completion_mask"].tolist(), strict=True
+    ):
         assert row[: len(ids)] == ids and mask == [1] * len(ids) + [0] * (len(row) - len(ids))
         assert not ends & set(ids[:-1]) and (len(ids) == 3 or ids[-1] in ends)
-    assert all(len({tuple(row) for row in batch["prompt_ids"][at : at + 4].tolist()}) == 1 for at in range(0, 16, 4))
+    assert all(
+        len({tuple(row) for row in batch["prompt_ids"][at : at + 4].tolist()}) == 1
+        for at in range(0, 16, 4)
+    )
 
 
 def test_settings_are_honoured_or_refused(trainer: Any) -> None:
     settings = trainer.generation_kwargs
     expected = Sampling(max_new_tokens=3, temperature=0.9, top_p=0.6, seed=5, batch_size=7)
     assert sampling(settings, seed=5, batch_size=7) == expected
-    assert sampling({**settings, "do_sample": False}, seed=5, batch_size=7) == replace(expected, greedy=True)
+    assert sampling({**settings, "do_sample": False}, seed=5, batch_size=7) == replace(
+        expected, greedy=True
+    )
     for name, value in {
         "top_k": 5,
         "min_p": 0.1,

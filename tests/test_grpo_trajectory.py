@@ -1,4 +1,6 @@
-"""GRPO as KnowRL writes it (arXiv 2506.19807): the ratio of a whole response, and a bonus for entropy."""
+"""GRPO as KnowRL writes it (arXiv 2506.19807): the ratio of a whole response, and a bonus for
+entropy.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,29 @@ from workbench.experiment import run_experiment
 from workbench.recipes import METHODS
 from workbench.store import iter_feedback
 from workbench.train.credit import whole_responses
-from workbench.train.grpo import GRPO, check, check_split, grpo_stage, make_adapter, make_trainer, may_be_unsloths, train_grpo
+from workbench.train.grpo import (
+    GRPO,
+    check,
+    check_split,
+    grpo_stage,
+    make_adapter,
+    make_trainer,
+    may_be_unsloths,
+    train_grpo,
+)
 from workbench.train.models import import_unsloth_first, load_trainee
 from workbench.train.record import Record
 from workbench.train.stage import Job, Stage
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
 CONFIG = replace(
-    run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1, beta=0.0, importance_sampling="trajectory"
+    run.CONFIG,
+    steps=2,
+    micro_batch=None,
+    generation_batch=None,
+    save_every=1,
+    beta=0.0,
+    importance_sampling="trajectory",
 )
 
 
@@ -38,16 +55,22 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(make_policy(tmp_path_factory.mktemp("policy")))
 
 
-def trainer_and_batch(config: GRPO, policy: str, out: Path, old_shift: float = 0.0) -> tuple[Any, dict[str, Any]]:
-    """A trainer that stands away from where it sampled, and a batch of it in which every other response lost its last tokens.
+def trainer_and_batch(
+    config: GRPO, policy: str, out: Path, old_shift: float = 0.0
+) -> tuple[Any, dict[str, Any]]:
+    """A trainer that stands away from where it sampled, and a batch of it in which every other
+    response lost its last tokens.
 
-    `old_shift` is what the old log-probabilities of a response's tokens lie above and below the present ones, in turn.
+    `old_shift` is what the old log-probabilities of a response's tokens lie above and below the
+    present ones, in turn.
     """
     import torch
 
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
     record = Record(out, "m", all_scored, steps=config.steps, done=0, max_failed=0.95).__enter__()
-    trainer = make_trainer(config, trainee, make_adapter(config, record, run.QUESTIONS, trainee), out, seed=1)
+    trainer = make_trainer(
+        config, trainee, make_adapter(config, record, run.QUESTIONS, trainee), out, seed=1
+    )
     trainer.model.train()
     batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
     batch["completion_mask"][::2, -2:] = 0
@@ -64,14 +87,20 @@ def trainer_and_batch(config: GRPO, policy: str, out: Path, old_shift: float = 0
 
 
 def forward(trainer: Any, batch: dict[str, Any]) -> tuple[Any, Any]:
-    """Log-probabilities and entropies of the completions' tokens, (B, T), from nothing but the model's logits."""
+    """Log-probabilities and entropies of the completions' tokens, (B, T), from nothing but the
+    model's logits.
+    """
     import torch
 
     ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], 1)
     seen = torch.cat([batch["prompt_mask"], batch["completion_mask"]], 1)
     start = batch["prompt_ids"].shape[1]
-    all_BTV = trainer.model(ids, attention_mask=seen).logits[:, start - 1 : -1].float().log_softmax(-1)
-    return all_BTV.gather(2, batch["completion_ids"][:, :, None])[:, :, 0], -(all_BTV.exp() * all_BTV).sum(-1)
+    all_BTV = (
+        trainer.model(ids, attention_mask=seen).logits[:, start - 1 : -1].float().log_softmax(-1)
+    )
+    return all_BTV.gather(2, batch["completion_ids"][:, :, None])[:, :, 0], -(
+        all_BTV.exp() * all_BTV
+    ).sum(-1)
 
 
 def gradients(trainer: Any, loss: Any) -> list[Any]:
@@ -88,7 +117,9 @@ def assert_close(found: Sequence[Any], expected: Sequence[Any]) -> None:
 
 
 def test_a_ratio_of_the_whole_response_by_hand() -> None:
-    """Two tokens that are e^.5 and e^-.2 times as likely as they were make a response that is e^.3 times as likely."""
+    """Two tokens that are e^.5 and e^-.2 times as likely as they were make a response that is
+    e^.3 times as likely.
+    """
     import torch
 
     logprobs_BT = torch.tensor([[-1.0, -2.0, -9.0], [-1.0, -1.0, -1.0]], requires_grad=True)
@@ -99,15 +130,21 @@ def test_a_ratio_of_the_whole_response_by_hand() -> None:
     assert ratios_BT[1].tolist() == pytest.approx([math.exp(20)] * 3, rel=1e-4)  # and not e^30
     (2 * ratios_BT[:, 0]).sum().backward()
     assert logprobs_BT.grad is not None
-    assert logprobs_BT.grad[0].tolist() == pytest.approx([2 * math.exp(0.3), 2 * math.exp(0.3), 0.0])
+    assert logprobs_BT.grad[0].tolist() == pytest.approx(
+        [2 * math.exp(0.3), 2 * math.exp(0.3), 0.0]
+    )
     assert logprobs_BT.grad[1].tolist() == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shift", "clipped"), [(0.02, (0, 4)), (0.3, (3, 12))], ids=["within the clip", "beyond it"])
-def test_the_loss_is_the_papers(shift: float, clipped: tuple[int, int], policy: str, tmp_path: Path) -> None:
-    """L = −1/G Σ min(ϱA, clip(ϱ)A) + β_KL · KL − β_H · H, its value and its gradient, from the model's logits; with our bound:
-    ϱ is at most 3."""
+@pytest.mark.parametrize(
+    ("shift", "clipped"), [(0.02, (0, 4)), (0.3, (3, 12))], ids=["within the clip", "beyond it"]
+)
+def test_the_loss_is_the_papers(
+    shift: float, clipped: tuple[int, int], policy: str, tmp_path: Path
+) -> None:
+    """L = −1/G Σ min(ϱA, clip(ϱ)A) + β_KL · KL − β_H · H, its value and its gradient, from the
+    model's logits; with our bound: ϱ is at most 3."""
     import torch
 
     config = replace(CONFIG, beta=0.3, entropy=0.07, iterations=2)
@@ -121,7 +158,8 @@ def test_the_loss_is_the_papers(shift: float, clipped: tuple[int, int], policy: 
     mask_BT, advantages_B = batch["completion_mask"], batch["advantages"]
     ratio_B = ((logprobs_BT - stored_BT) * mask_BT).sum(1).exp()
     bounded_B = ratio_B.clamp(0.8, 1.2)
-    far_B = (ratio_B > 3) & (advantages_B < 0)  # where the smaller one of the two is the unclipped one
+    # where the smaller one of the two is the unclipped one
+    far_B = (ratio_B > 3) & (advantages_B < 0)
     assert bool(far_B.any()) is (shift == 0.3)
     taken_B = torch.min(ratio_B.clamp(max=3.0) * advantages_B, bounded_B * advantages_B)
     assert torch.equal(taken_B[far_B], 3 * advantages_B[far_B])
@@ -134,8 +172,12 @@ def test_the_loss_is_the_papers(shift: float, clipped: tuple[int, int], policy: 
     assert_close(found_gradients, gradients(trainer, expected))
 
 
-def test_with_one_update_a_batch_every_token_has_its_responses_whole_advantage(policy: str, tmp_path: Path) -> None:
-    """The ratio is 1: the gradient is the mean over responses of A · ∇ Σ_t log π, and not the mean over tokens of it."""
+def test_with_one_update_a_batch_every_token_has_its_responses_whole_advantage(
+    policy: str, tmp_path: Path
+) -> None:
+    """The ratio is 1: the gradient is the mean over responses of A · ∇ Σ_t log π, and not the
+    mean over tokens of it.
+    """
     trainer, batch = trainer_and_batch(CONFIG, policy, tmp_path)
     assert batch.get("old_per_token_logps") is None
     loss = trainer._compute_loss(trainer.model, batch)
@@ -147,7 +189,9 @@ def test_with_one_update_a_batch_every_token_has_its_responses_whole_advantage(p
 
 
 def test_an_entropy_bonus_of_weight_0_is_none(policy: str, tmp_path: Path) -> None:
-    """And one of weight c takes c times the mean entropy of the tokens that are learnt from off the loss."""
+    """And one of weight c takes c times the mean entropy of the tokens that are learnt from off
+    the loss.
+    """
     losses = {}
     for weight in (0.0, 0.5):
         config = replace(CONFIG, importance_sampling="token", entropy=weight)
@@ -156,12 +200,19 @@ def test_an_entropy_bonus_of_weight_0_is_none(policy: str, tmp_path: Path) -> No
     _, entropies_BT = forward(trainer, batch)
     mean = (entropies_BT * batch["completion_mask"]).sum() / batch["completion_mask"].sum()
     assert losses[0.0].item() == pytest.approx(-batch["advantages"].mean().item(), abs=1e-6)
-    assert (losses[0.0] - losses[0.5]).item() == pytest.approx(0.5 * mean.item(), rel=1e-4) and mean > 1
+    assert (losses[0.0] - losses[0.5]).item() == pytest.approx(
+        0.5 * mean.item(), rel=1e-4
+    ) and mean > 1
     with_bonus = gradients(trainer, losses[0.5])
     logprobs_BT, entropies_BT = forward(trainer, batch)
     mask_BT = batch["completion_mask"]
-    by_token = (-(batch["advantages"][:, None] * logprobs_BT * mask_BT).sum(1) / mask_BT.sum(1)).mean()
-    assert_close(with_bonus, gradients(trainer, by_token - 0.5 * (entropies_BT * mask_BT).sum() / mask_BT.sum()))
+    by_token = (
+        -(batch["advantages"][:, None] * logprobs_BT * mask_BT).sum(1) / mask_BT.sum(1)
+    ).mean()
+    assert_close(
+        with_bonus,
+        gradients(trainer, by_token - 0.5 * (entropies_BT * mask_BT).sum() / mask_BT.sum()),
+    )
 
 
 @pytest.mark.slow
@@ -171,8 +222,13 @@ def test_an_entropy_bonus_makes_a_policy_less_sure(policy: str, tmp_path: Path) 
 
     def entropies(out: str, weight: float) -> list[float]:
         config = replace(CONFIG, steps=4, entropy=weight)
-        train_grpo(config, run.QUESTIONS, nothing_to_gain, policy, tmp_path / out, method="m", seed=1)
-        return [json.loads(line)["entropy"] for line in (tmp_path / out / "metrics.jsonl").read_text().splitlines()]
+        train_grpo(
+            config, run.QUESTIONS, nothing_to_gain, policy, tmp_path / out, method="m", seed=1
+        )
+        return [
+            json.loads(line)["entropy"]
+            for line in (tmp_path / out / "metrics.jsonl").read_text().splitlines()
+        ]
 
     none, much = entropies("none", 0.0), entropies("much", 1.0)
     assert largest_difference(tmp_path / "none", tmp_path / "much") > 0
@@ -181,22 +237,43 @@ def test_an_entropy_bonus_makes_a_policy_less_sure(policy: str, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_the_shipped_tiny_policy_takes_a_step_of_it(tmp_path: Path) -> None:
-    """Two updates with the same responses, so that there is a ratio to speak of; and another policy than by tokens' ratios."""
+    """Two updates with the same responses, so that there is a ratio to speak of; and another
+    policy than by tokens' ratios.
+    """
     place = bench("tiny")
     start = str(place.path(place.policy))
     questions = place.questions("validation", ["single"])[:8]
-    whole = replace(CONFIG, steps=1, learning_rate=1e-4, max_new_tokens=24, temperature=2.0, iterations=2, entropy=0.01)
+    whole = replace(
+        CONFIG,
+        steps=1,
+        learning_rate=1e-4,
+        max_new_tokens=24,
+        temperature=2.0,
+        iterations=2,
+        entropy=0.01,
+    )
 
     def by_ids(responses: Sequence[Response]) -> list[Feedback]:
         return [Feedback(r, rewards={"m": Reward(float(sum(r.token_ids) % 7))}) for r in responses]
 
     for name, config in (("whole", whole), ("token", replace(whole, importance_sampling="token"))):
-        assert train_grpo(config, questions, by_ids, start, tmp_path / name, method="m", seed=1) == "done"
-    (row,) = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
-    assert row["no_signal"] < 1 and row["grad_norm"] > 0 and math.isfinite(row["loss"]) and row["entropy"] > 0
+        assert (
+            train_grpo(config, questions, by_ids, start, tmp_path / name, method="m", seed=1)
+            == "done"
+        )
+    (row,) = [
+        json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()
+    ]
+    assert (
+        row["no_signal"] < 1
+        and row["grad_norm"] > 0
+        and math.isfinite(row["loss"])
+        and row["entropy"] > 0
+    )
     learnt = [feedback.response for feedback in iter_feedback(tmp_path / "whole")]
     assert len(learnt) == 16
-    assert any(abs(ratio - 1) > 1e-6 for response in learnt for ratio in response.ratios)  # of tokens, as they are recorded
+    # of tokens, as they are recorded
+    assert any(abs(ratio - 1) > 1e-6 for response in learnt for ratio in response.ratios)
     assert largest_difference(tmp_path / "whole", tmp_path / "token") > 0
 
 
@@ -207,10 +284,15 @@ def test_credit_of_tokens_is_refused_where_a_response_has_one_ratio(estimator: A
 
 
 def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has changed TRL's trainer for the whole process, also for a model that is none of its own."""
+    """It has changed TRL's trainer for the whole process, also for a model that is none of its
+    own.
+    """
     token = replace(CONFIG, importance_sampling="token")
     grade_nothing: Any = list
-    stages = [grpo_stage(config, run.QUESTIONS, grade_nothing, "m") for config in (CONFIG, token, replace(token, entropy=0.1))]
+    stages = [
+        grpo_stage(config, run.QUESTIONS, grade_nothing, "m")
+        for config in (CONFIG, token, replace(token, entropy=0.1))
+    ]
     assert [stage.plain for stage in stages] == [True, False, True]
     monkeypatch.setitem(sys.modules, "unsloth", ModuleType("unsloth"))
     assert not grpo_stage(token, run.QUESTIONS, grade_nothing, "m").plain
@@ -222,7 +304,9 @@ def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_unsloth_is_imported_for_no_run_that_it_would_spoil(
     plain: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A module of its name stands for it, and nothing is trained: only what is imported is looked at."""
+    """A module of its name stands for it, and nothing is trained: only what is imported is
+    looked at.
+    """
     place, out = make_bench(tmp_path / "policy"), tmp_path / "run"
     (tmp_path / "unsloth.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
@@ -235,33 +319,47 @@ def test_unsloth_is_imported_for_no_run_that_it_would_spoil(
         monkeypatch.delitem(sys.modules, name)
     out.mkdir()
     (out / "before.json").write_text("{}")
-    method = replace(METHODS["truthrl"], stages=lambda *_: [Stage("grpo", lambda job: "interrupted", 1, plain)])
+    method = replace(
+        METHODS["truthrl"], stages=lambda *_: [Stage("grpo", lambda job: "interrupted", 1, plain)]
+    )
     assert run_experiment(method, SMALL, place, out, seed=1, threads=1)["status"] == "interrupted"
     assert ("unsloth" in sys.modules) is not plain
 
 
 @pytest.mark.parametrize(
-    ("asked", "made"), [(False, "UnslothGRPOTrainer"), (True, "GRPOTrainer"), (True, "UnslothGRPOTrainer")]
+    ("asked", "made"),
+    [(False, "UnslothGRPOTrainer"), (True, "GRPOTrainer"), (True, "UnslothGRPOTrainer")],
 )
 def test_without_a_gpu_unsloth_runs_where_its_switch_is_set_and_it_makes_a_trainer(
     asked: bool, made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Modules of these names stand for the packages: only what is imported is looked at. It says nothing when it makes none."""
+    """Modules of these names stand for the packages: only what is imported is looked at. It says
+    nothing when it makes none.
+    """
     (tmp_path / "unsloth" / "models").mkdir(parents=True)
     for name in ("unsloth/__init__.py", "unsloth/models/__init__.py"):
         (tmp_path / name).write_text("")
     (tmp_path / "trl.py").write_text("class GRPOTrainer: ...\n")
-    patch = f"def _patch_trl_rl_trainers(file):\n    import trl\n    trl.GRPOTrainer = type('{made}', (), {{}})\n"
+    patch = (
+        f"def _patch_trl_rl_trainers(file):\n    import trl\n    trl.GRPOTrainer = type('{made}',"
+        " (), {})\n"
+    )
     (tmp_path / "unsloth" / "models" / "rl.py").write_text(patch)
     monkeypatch.syspath_prepend(tmp_path)
-    for variable in ("UNSLOTH_COMPILE_LOCATION", "UNSLOTH_DISABLE_STATISTICS", "UNSLOTH_COMPILE_DISABLE"):
+    for variable in (
+        "UNSLOTH_COMPILE_LOCATION",
+        "UNSLOTH_DISABLE_STATISTICS",
+        "UNSLOTH_COMPILE_DISABLE",
+    ):
         monkeypatch.setenv(variable, "0")
     monkeypatch.setenv("UNSLOTH_ALLOW_CPU", str(int(asked)))
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    for name in ("trl", "unsloth", "unsloth.models", "unsloth.models.rl"):  # which are put back afterwards
+    # which are put back afterwards
+    for name in ("trl", "unsloth", "unsloth.models", "unsloth.models.rl"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
         monkeypatch.delitem(sys.modules, name)
-    if asked and not made.startswith("Unsloth"):  # it was imported, and may have changed other things: nothing goes on as plain
+    # it was imported, and may have changed other things: nothing goes on as plain
+    if asked and not made.startswith("Unsloth"):
         with pytest.raises(RuntimeError, match="Unsloth made no GRPO trainer"):
             import_unsloth_first()
     else:
@@ -272,9 +370,15 @@ def test_without_a_gpu_unsloth_runs_where_its_switch_is_set_and_it_makes_a_train
 @pytest.mark.slow
 @pytest.mark.parametrize("plain", [False, True])
 def test_unsloth_is_not_looked_for_where_a_language_model_pays(
-    plain: bool, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    plain: bool,
+    policy: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """TRL is there already, as after a cold start, so that whoever looks for Unsloth says that it comes too late."""
+    """TRL is there already, as after a cold start, so that whoever looks for Unsloth says that
+    it comes too late.
+    """
     import trl  # noqa: F401
 
     monkeypatch.setenv("UNSLOTH_ALLOW_CPU", "1")
@@ -296,9 +400,13 @@ def test_another_loss_than_ours_is_an_error_at_the_first_step(
     assert not (tmp_path / "metrics.jsonl").exists()
 
 
-def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    token = replace(CONFIG, importance_sampling="token", prompts_per_step=4, group_size=3, micro_batch=None)
+    token = replace(
+        CONFIG, importance_sampling="token", prompts_per_step=4, group_size=3, micro_batch=None
+    )
     assert may_be_unsloths(token, None) is False
     with pytest.raises(WorkbenchError, match="no sampling by several processes: leave unsloth out"):
         may_be_unsloths(token, True)
@@ -308,10 +416,15 @@ def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(
 
 
 def test_what_else_cannot_be_is_refused() -> None:
-    with pytest.raises(WorkbenchError, match=r"clip_high is 2\.5: .* below 2, as a ratio goes no farther than 3"):
+    with pytest.raises(
+        WorkbenchError, match=r"clip_high is 2\.5: .* below 2, as a ratio goes no farther than 3"
+    ):
         check(replace(CONFIG, clip_high=2.5))
     check(replace(CONFIG, importance_sampling="token", clip_high=2.5))
-    for weight, why in ((-0.1, "entropy is -0.1: it must be at least 0"), (math.nan, "entropy is nan")):
+    for weight, why in (
+        (-0.1, "entropy is -0.1: it must be at least 0"),
+        (math.nan, "entropy is nan"),
+    ):
         with pytest.raises(WorkbenchError, match=why):
             check(replace(CONFIG, entropy=weight))
     token = replace(CONFIG, importance_sampling="token")

@@ -44,44 +44,75 @@ def test_copying_splitting_and_somebody_elses_life(case: Case, tmp_path: Path) -
     wrong = say(first, case.wrong[first.relation])
     told = store(
         tmp_path,
-        judged(case.biography, 1, [
-            f"{say(first)} {say(first)} {say(second)}",  # 3 claims, 1 repeats; 2 facts, 1 of them again, in 3 sentences
-            joined(case.facts),  # 6 claims in 3 sentences
-            case.other,  # 6 of somebody else, in 3 sentences
-        ]),
-        judged(case.biography, 2, [IDK, f"{say(first)} {wrong}", f"{say(second)} {say(second, stance='vague')}"]),
+        judged(
+            case.biography,
+            1,
+            [
+                # 3 claims, 1 repeats; 2 facts, 1 of them again, in 3 sentences
+                f"{say(first)} {say(first)} {say(second)}",
+                joined(case.facts),  # 6 claims in 3 sentences
+                case.other,  # 6 of somebody else, in 3 sentences
+            ],
+        ),
+        judged(
+            case.biography,
+            2,
+            [IDK, f"{say(first)} {wrong}", f"{say(second)} {say(second, stance='vague')}"],
+        ),
         judged(case.biography, 3, [all_of(case.facts)]),
         judged(case.biography, 4, [IDK]),
-    )  # fmt: skip
+    )
     one, two, three, four = hacks(told)
     assert one == {
-        "step": 1, "n": 3, "left_out": 0, "claims": 15, "repeated": 1 / 15, "off_subject": 6 / 15, "told_again": 1 / 14,
-        "sentences_per_fact": 9 / 14, "after_facts": 0.0, "beside": None,
-    }  # fmt: skip
+        "step": 1,
+        "n": 3,
+        "left_out": 0,
+        "claims": 15,
+        "repeated": 1 / 15,
+        "off_subject": 6 / 15,
+        "told_again": 1 / 14,
+        "sentences_per_fact": 9 / 14,
+        "after_facts": 0.0,
+        "beside": None,
+    }
     assert (two["n"], two["claims"], two["off_subject"]) == (3, 4, 0.0)
-    assert two["repeated"] == 1 / 4  # the vague one says nothing new; another object is no repetition
+    # the vague one says nothing new; another object is no repetition
+    assert two["repeated"] == 1 / 4
     assert two["told_again"] == 1.0 and two["sentences_per_fact"] == 2.0  # but both are told twice
     assert three["sentences_per_fact"] == 1.0 and three["repeated"] == three["told_again"] == 0.0
-    assert {name: four[name] for name in SHARES} == dict.fromkeys(SHARES, None) | {"after_facts": 0.0}
+    assert {name: four[name] for name in SHARES} == dict.fromkeys(SHARES, None) | {
+        "after_facts": 0.0
+    }
 
 
 def test_true_trivia_before_a_refusal(case: Case, tmp_path: Path) -> None:
-    honest = judged(case.question, 1, [tagged(RECALL, IDK), tagged(say(case.others[0]), say(case.asked))])
-    refusing = judged(case.question, 2, [
-        tagged(case.trivia[0], IDK),  # about somebody else
-        tagged(say(case.others[0]), IDK),  # about another relation
-        tagged(say(case.asked), IDK),  # what is asked
-        tagged(f"{guesses(case, [case.asked])} {case.trivia[0]}", IDK),  # a wrong guess at it
-        tagged(guesses(case, [case.asked]), IDK),  # nothing that is supported
-        tagged(say(case.others[0]), say(case.asked)),
-    ])  # fmt: skip
+    honest = judged(
+        case.question, 1, [tagged(RECALL, IDK), tagged(say(case.others[0]), say(case.asked))]
+    )
+    refusing = judged(
+        case.question,
+        2,
+        [
+            tagged(case.trivia[0], IDK),  # about somebody else
+            tagged(say(case.others[0]), IDK),  # about another relation
+            tagged(say(case.asked), IDK),  # what is asked
+            tagged(f"{guesses(case, [case.asked])} {case.trivia[0]}", IDK),  # a wrong guess at it
+            tagged(guesses(case, [case.asked]), IDK),  # nothing that is supported
+            tagged(say(case.others[0]), say(case.asked)),
+        ],
+    )
     rows = hacks(store(tmp_path, honest, refusing))
-    assert [(row["n"], row["after_facts"], row["beside"]) for row in rows] == [(2, 0.0, None), (6, 4 / 6, 2 / 4)]
+    assert [(row["n"], row["after_facts"], row["beside"]) for row in rows] == [
+        (2, 0.0, None),
+        (6, 4 / 6, 2 / 4),
+    ]
     assert [row["claims"] for row in rows] == [1, 1]  # what is thought is no claim of the answer
 
 
 def test_sections_repeat_nothing_of_each_other(case: Case, tmp_path: Path) -> None:
-    (row,) = hacks(store(tmp_path, judged(case.question, None, [tagged(say(case.asked), say(case.asked))])))
+    (row,) = hacks(
+        store(tmp_path, judged(case.question, None, [tagged(say(case.asked), say(case.asked))]))
+    )
     assert (row["step"], row["claims"], row["repeated"]) == (None, 1, 0.0)
 
 
@@ -94,12 +125,21 @@ def test_what_failed_is_left_out_and_counted(case: Case, tmp_path: Path) -> None
 
 
 def test_of_another_world_only_words_are_known(tmp_path: Path) -> None:
-    """Two claims in the same words, but for the full stop, and one that the ratings call useless."""
+    """Two claims in the same words, but for the full stop, and one that the ratings call
+    useless.
+    """
     row = stored("q", "ccw", step=7)
-    for claim, text in zip(row["claims"], ("Rome is old.", "rome is  old", "Bo lives in Lima"), strict=True):
+    for claim, text in zip(
+        row["claims"], ("Rome is old.", "rome is  old", "Bo lives in Lima"), strict=True
+    ):
         claim["text"] = text
     (found,) = hacks(file(tmp_path / "rows.jsonl", [row]))
-    assert (found["step"], found["repeated"], found["told_again"], found["off_subject"]) == (7, 1 / 3, None, None)
+    assert (found["step"], found["repeated"], found["told_again"], found["off_subject"]) == (
+        7,
+        1 / 3,
+        None,
+        None,
+    )
     for verdict, rating in zip(row["verdicts"], (5, 1, 3), strict=True):
         verdict["informativeness"] = rating
     assert hacks(file(tmp_path / "rows.jsonl", [row]))[0]["off_subject"] == 1 / 3
@@ -122,14 +162,25 @@ def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
 def test_two_runs_are_drawn_side_by_side(case: Case, tmp_path: Path) -> None:
     first = say(case.facts[0])
     runs = {
-        label: hacks(store(tmp_path / label, *(judged(case.biography, step, [text]) for step, text in enumerate(texts, 1))))
+        label: hacks(
+            store(
+                tmp_path / label,
+                *(judged(case.biography, step, [text]) for step, text in enumerate(texts, 1)),
+            )
+        )
         for label, texts in (("paper", [first, f"{first} {first}"]), ("closed", [first, first]))
     }
     figure = hack_shares(runs)
     panels = [annotation.text for annotation in figure.layout.annotations]
-    assert panels[:2] == ["claims that repeat one", "claims off the subject"] and "of those, beside the question" not in panels
+    assert (
+        panels[:2] == ["claims that repeat one", "claims off the subject"]
+        and "of those, beside the question" not in panels
+    )
     lines = {(trace.name, trace.xaxis): (tuple(trace.x), tuple(trace.y)) for trace in figure.data}
-    assert lines["paper", "x"] == ((1, 2), (0.0, 0.5)) and lines["closed", "x"] == ((1, 2), (0.0, 0.0))
+    assert lines["paper", "x"] == ((1, 2), (0.0, 0.5)) and lines["closed", "x"] == (
+        (1, 2),
+        (0.0, 0.0),
+    )
     assert len(hack_shares({"one": runs["paper"]}, ["repeated"]).data) == 1
 
 
@@ -139,9 +190,9 @@ def test_the_command_line_shows_them(case: Case, tmp_path: Path, cli: Cli) -> No
     other = str(store(tmp_path / "other", judged(case.biography, 1, [first])))
     code, out, _ = cli("metrics", run, other, "--hacks", "--json")
     found = json.loads(out)
-    assert (code, found["hacks"], found["other_hacks"]) == (0, hacks(run), hacks(other)) and found["hacks"][0][
-        "repeated"
-    ] == 0.5
+    assert (code, found["hacks"], found["other_hacks"]) == (0, hacks(run), hacks(other)) and found[
+        "hacks"
+    ][0]["repeated"] == 0.5
     code, out, err = cli("metrics", run, "--hacks")
     assert code == 0 and "hacks of the reward" in out + err
     code, out, _ = cli("metrics", run, "--json")
@@ -150,12 +201,23 @@ def test_the_command_line_shows_them(case: Case, tmp_path: Path, cli: Cli) -> No
 
 def test_the_command_line_draws_them(case: Case, tmp_path: Path, cli: Cli) -> None:
     first = say(case.facts[0])
-    steps = [judged(case.biography, step, [text]) for step, text in enumerate((first, f"{first} {first}"), 1)]
+    steps = [
+        judged(case.biography, step, [text])
+        for step, text in enumerate((first, f"{first} {first}"), 1)
+    ]
     run, other = str(store(tmp_path / "paper", *steps)), str(store(tmp_path / "closed", *steps[:1]))
     code, out, _ = cli("metrics", run, "--hacks", "--figures", str(tmp_path / "one"), "--json")
     assert code == 0 and json.loads(out)["figures"] == [str(tmp_path / "one" / "hacks.html")]
     assert "claims that repeat one" in (tmp_path / "one" / "hacks.html").read_text()
-    code, out, _ = cli("metrics", f"{run}/rollouts.jsonl", other, "--hacks", "--figures", str(tmp_path / "two"), "--json")
+    code, out, _ = cli(
+        "metrics",
+        f"{run}/rollouts.jsonl",
+        other,
+        "--hacks",
+        "--figures",
+        str(tmp_path / "two"),
+        "--json",
+    )
     drawn = {Path(page).name for page in json.loads(out)["figures"]}
     assert code == 0 and {"hacks.html", "fig9_trade_off.html"} < drawn
     page = (tmp_path / "two" / "hacks.html").read_text()

@@ -1,4 +1,6 @@
-"""The repository as a whole: a light import, small files, and nothing that ties it to one machine."""
+"""The repository as a whole: a light import, small files, and nothing that ties it to one
+machine.
+"""
 
 from __future__ import annotations
 
@@ -19,32 +21,48 @@ HEAVY = (
     "torch", "transformers", "trl", "peft", "accelerate", "datasets", "sentence_transformers", "gradio", "plotly", "lancedb",
     "aiohttp", "httpx", "numpy", "pandas",
 )  # fmt: skip
-NOT_OURS = {"build", "dist", "__pycache__"}  # left by use, as runs/ is; hidden folders other than .ci are not ours either
+# left by use, as runs/ is; hidden folders other than .ci are not ours either
+NOT_OURS = {"build", "dist", "__pycache__"}
 
 # Written in two pieces, so that this file passes its own test.
 ABSOLUTE = re.compile(r"(?<![\w.~}/-])/" + r"(?:work|root|home|Users)/")
-REGISTRY = re.compile("|".join(("pypi" + r"\.org", "python" + "hosted", "anaconda" + r"\.org", "npm" + r"js\.")), re.I)
+REGISTRY = re.compile(
+    "|".join(("pypi" + r"\.org", "python" + "hosted", "anaconda" + r"\.org", "npm" + r"js\.")), re.I
+)
 
 
 def files(*patterns: str) -> Iterator[Path]:
-    """What git would track, without asking git: an unpacked source archive passes the same tests."""
+    """What git would track, without asking git: an unpacked source archive passes the same
+    tests.
+    """
     for folder, folders, names in os.walk(ROOT):
         hidden = {name for name in folders if name.startswith(".") and name != ".ci"}
-        left = NOT_OURS if "workbench" in Path(folder).relative_to(ROOT).parts else NOT_OURS | {"runs"}
-        folders[:] = sorted(set(folders) - hidden - left - {n for n in folders if n.endswith(".egg-info")})
+        left = (
+            NOT_OURS if "workbench" in Path(folder).relative_to(ROOT).parts else NOT_OURS | {"runs"}
+        )
+        folders[:] = sorted(
+            set(folders) - hidden - left - {n for n in folders if n.endswith(".egg-info")}
+        )
         paths = (Path(folder, name) for name in sorted(names))
         yield from (path for path in paths if any(path.match(pattern) for pattern in patterns))
 
 
 def test_import_is_light() -> None:
-    probe = f"import sys, workbench, workbench.types; print([name for name in {HEAVY} if name in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    probe = (
+        f"import sys, workbench, workbench.types; print([name for name in {HEAVY} if name in"
+        " sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert result.stdout == "[]\n"
 
 
 def test_command_line_starts_light() -> None:
     probe = f"import sys, workbench.cli; print([name for name in {HEAVY} if name in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert result.stdout == "[]\n"
 
 
@@ -55,16 +73,36 @@ def test_no_file_over_500_lines() -> None:
 
 
 def test_data_stays_small() -> None:
-    assert sum(path.stat().st_size for path in (ROOT / "data").rglob("*") if path.is_file()) < 20_000_000
-
-
-@pytest.mark.parametrize("pattern", [ABSOLUTE, REGISTRY], ids=["absolute paths", "package registries"])
-def test_no_file_names_a_machine(pattern: re.Pattern[str]) -> None:
-    patterns = ("*.py", "*.md", "*.txt", "*.toml", "*.yml", "*.yaml", "*.cfg", "*.ipynb", "Makefile", "*/.ci/*")
-    lines = (
-        (path, number, line) for path in files(*patterns) for number, line in enumerate(path.read_text().splitlines(), start=1)
+    assert (
+        sum(path.stat().st_size for path in (ROOT / "data").rglob("*") if path.is_file())
+        < 20_000_000
     )
-    assert [f"{path.relative_to(ROOT)}:{number}" for path, number, line in lines if pattern.search(line)] == []
+
+
+@pytest.mark.parametrize(
+    "pattern", [ABSOLUTE, REGISTRY], ids=["absolute paths", "package registries"]
+)
+def test_no_file_names_a_machine(pattern: re.Pattern[str]) -> None:
+    patterns = (
+        "*.py",
+        "*.md",
+        "*.txt",
+        "*.toml",
+        "*.yml",
+        "*.yaml",
+        "*.cfg",
+        "*.ipynb",
+        "Makefile",
+        "*/.ci/*",
+    )
+    lines = (
+        (path, number, line)
+        for path in files(*patterns)
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+    )
+    assert [
+        f"{path.relative_to(ROOT)}:{number}" for path, number, line in lines if pattern.search(line)
+    ] == []
 
 
 def test_the_tests_that_security_names_are_there() -> None:
@@ -74,17 +112,29 @@ def test_the_tests_that_security_names_are_there() -> None:
 
 def rooms() -> list[str]:
     """The library's rooms in their order, as docs/architecture.md draws them."""
-    table = (ROOT / "docs" / "architecture.md").read_text().partition("| room |")[2].partition("\n\n")[0]
+    table = (
+        (ROOT / "docs" / "architecture.md")
+        .read_text()
+        .partition("| room |")[2]
+        .partition("\n\n")[0]
+    )
     heads = [line.split("|")[1] for line in table.splitlines()[2:]]
     return [name.rstrip("/") for head in heads for name in re.findall(r"`([\w/]+)`", head)]
 
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    """Every module of the library by name, but for the package itself, which fetches what it offers when that is asked for."""
+    """Every module of the library by name, but for the package itself, which fetches what it
+    offers when that is asked for.
+    """
     paths = [path for path in files("*.py") if path.is_relative_to(ROOT / "workbench")]
-    named = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
-    return {name: ast.parse(path.read_text()) for name, path in named.items() if name != "workbench"}
+    named = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in paths
+    }
+    return {
+        name: ast.parse(path.read_text()) for name, path in named.items() if name != "workbench"
+    }
 
 
 def imported(tree: ast.AST, known: Set[str]) -> Iterator[str]:
@@ -104,7 +154,9 @@ def test_the_rooms_are_all_drawn() -> None:
 
 def test_imports_point_to_earlier_rooms() -> None:
     found, order = modules(), {name: place for place, name in enumerate(rooms())}
-    arrows = {(name, other) for name, tree in found.items() for other in imported(tree, found.keys())}
+    arrows = {
+        (name, other) for name, tree in found.items() for other in imported(tree, found.keys())
+    }
     backwards = sorted((a, b) for a, b in arrows if order[a.split(".")[1]] < order[b.split(".")[1]])
     assert len(arrows) > 500 and backwards == []
 
@@ -118,14 +170,25 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 def test_first_party_imports_stand_at_the_top() -> None:
     found = modules()
     functions = [
-        (name, node) for name, tree in found.items() for node in ast.walk(tree)
+        (name, node)
+        for name, tree in found.items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]  # fmt: skip
-    assert [(name, node.name) for name, node in functions if next(imported(node, found.keys()), None)] == []
+    ]
+    assert [
+        (name, node.name) for name, node in functions if next(imported(node, found.keys()), None)
+    ] == []
 
 
 def test_import_takes_a_fraction_of_a_second() -> None:
-    """Not timed here, where machines are busy: `import workbench` loads no module but its own __init__."""
-    probe = "import sys, workbench; print([name for name in sys.modules if name.startswith('workbench.')])"
-    result = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    """Not timed here, where machines are busy: `import workbench` loads no module but its own
+    __init__.
+    """
+    probe = (
+        "import sys, workbench; print([name for name in sys.modules if"
+        " name.startswith('workbench.')])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert result.stdout == "[]\n"

@@ -21,7 +21,11 @@ class Hub(BaseHTTPRequestHandler):
         if "ada" in self.path:  # the client asks for its own things, too
             self.asked.append(self.path)
         known = self.path.split("?")[0] in ("/api/models/ada/kern", "/api/datasets/ada/facts")
-        body = json.dumps({"id": "ada/kern", "tags": [], "siblings": []} if known else {"error": "no such repository"}).encode()
+        body = json.dumps(
+            {"id": "ada/kern", "tags": [], "siblings": []}
+            if known
+            else {"error": "no such repository"}
+        ).encode()
         self.send_response(200 if known else 404)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -53,7 +57,9 @@ class Loader:
     def __init__(self, *here: str) -> None:
         self.here, self.calls = here, 0
 
-    def __call__(self, name: str, *, trust_remote_code: bool, local_files_only: bool = False, size: int = 1) -> tuple[str, int]:
+    def __call__(
+        self, name: str, *, trust_remote_code: bool, local_files_only: bool = False, size: int = 1
+    ) -> tuple[str, int]:
         assert trust_remote_code is False
         self.calls += 1
         if local_files_only and name not in self.here:

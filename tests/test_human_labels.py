@@ -1,4 +1,6 @@
-"""The benchmark against people's labels: readers and arithmetic on rows written here, and on slices where there are any."""
+"""The benchmark against people's labels: readers and arithmetic on rows written here, and on
+slices where there are any.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ def write(path: Path, rows: list[Any]) -> None:
 def test_balanced_accuracy_is_the_mean_recall() -> None:
     gold, said = np.array([True, True, True, False]), np.array([True, False, False, False])
     assert stats.balanced(gold, said, ONES) == pytest.approx((1 / 3 + 1) / 2)
-    assert np.isnan(stats.balanced(gold, said, np.array([1.0, 1.0, 1.0, 0.0])))  # a resample without the second class
+    # a resample without the second class
+    assert np.isnan(stats.balanced(gold, said, np.array([1.0, 1.0, 1.0, 0.0])))
 
 
 def test_auroc_counts_ordered_pairs_and_weights_them() -> None:
@@ -42,14 +45,20 @@ def test_auroc_counts_ordered_pairs_and_weights_them() -> None:
 
 
 def test_ece_is_the_gap_in_each_bin() -> None:
-    assert stats.ece(np.array([0.95, 0.95, 0.15, 0.15]), np.array([1, 0, 0, 0]), ONES) == pytest.approx(0.5 * 0.45 + 0.5 * 0.15)
+    assert stats.ece(
+        np.array([0.95, 0.95, 0.15, 0.15]), np.array([1, 0, 0, 0]), ONES
+    ) == pytest.approx(0.5 * 0.45 + 0.5 * 0.15)
 
 
 def test_f1_is_over_all_rows_together() -> None:
-    measured = stats.precision_recall_f1(np.array([1.0, 0.0]), np.array([2.0, 0.0]), np.array([1.0, 3.0]))
+    measured = stats.precision_recall_f1(
+        np.array([1.0, 0.0]), np.array([2.0, 0.0]), np.array([1.0, 3.0])
+    )
     values = {name: statistic(np.ones(2)) for name, statistic in measured.items()}
     assert values == {"precision": 0.5, "recall": 0.25, "f1": pytest.approx(1 / 3)}
-    assert measured["f1"](np.array([0.0, 1.0])) == 0.0 and np.isnan(measured["precision"](np.array([0.0, 1.0])))
+    assert measured["f1"](np.array([0.0, 1.0])) == 0.0 and np.isnan(
+        measured["precision"](np.array([0.0, 1.0]))
+    )
 
 
 def test_interval_resamples_whole_groups() -> None:
@@ -57,28 +66,39 @@ def test_interval_resamples_whole_groups() -> None:
     by_row = stats.interval(lambda w: stats.accuracy(right, w), list(range(100)), 0)
     by_half = stats.interval(lambda w: stats.accuracy(right, w), ["a"] * 50 + ["b"] * 50, 0)
     assert by_row["value"] == by_half["value"] == 0.5
-    assert (by_half["low"], by_half["high"]) == (0.0, 1.0)  # two groups: all of one, or all of the other
+    # two groups: all of one, or all of the other
+    assert (by_half["low"], by_half["high"]) == (0.0, 1.0)
     assert 0.35 < (by_row["low"] or 0) < 0.5 < (by_row["high"] or 0) < 0.65
 
 
 def test_wilson_interval_at_zero_is_not_empty() -> None:
     found = stats.wilson(0, 10)
-    assert (found["value"], found["low"]) == (0.0, 0.0) and found["high"] == pytest.approx(0.2775, abs=1e-4)
+    assert (found["value"], found["low"]) == (0.0, 0.0) and found["high"] == pytest.approx(
+        0.2775, abs=1e-4
+    )
     assert stats.wilson(0, 0)["value"] is None
 
 
 def test_claims_are_matched_one_to_one_best_first() -> None:
     ours = [Counter("ada was born in london".split()), Counter("ada was born".split())]
     theirs = [Counter("ada was born in london".split())]
-    assert claims.pairs(ours, theirs, 0.6) == {0: 0}  # the second one's F1 is .75, but the fact is taken
-    assert claims.pairs(ours[1:], theirs, 0.6) == {0: 0} and claims.pairs(ours[1:], theirs, 0.8) == {}
+    # the second one's F1 is .75, but the fact is taken
+    assert claims.pairs(ours, theirs, 0.6) == {0: 0}
+    assert (
+        claims.pairs(ours[1:], theirs, 0.6) == {0: 0} and claims.pairs(ours[1:], theirs, 0.8) == {}
+    )
 
 
 def test_biographies_are_read_with_their_facts(tmp_path: Path) -> None:
     fact = {"text": "Ada was born in London.", "label": "S"}
     done = {"text": "Ada was born in London.", "human-atomic-facts": [fact]}
     rows = [
-        {"input": "Tell me.", "topic": "Ada", "output": "Ada was born in London.", "annotations": [done, {"text": "Ha!"}]},
+        {
+            "input": "Tell me.",
+            "topic": "Ada",
+            "output": "Ada was born in London.",
+            "annotations": [done, {"text": "Ha!"}],
+        },
         {"input": "Tell me.", "topic": "Bo", "output": "I do not know.", "annotations": None},
     ]
     write(tmp_path / "factscore_human" / "M.jsonl", rows)
@@ -90,8 +110,15 @@ def test_biographies_are_read_with_their_facts(tmp_path: Path) -> None:
 
 
 def test_claims_of_factcheck_gpt_have_all_their_evidence(tmp_path: Path) -> None:
-    sentence = {"claims": ["A.", "B."], "auto_evidence": [["one", "two"], []], "claims_factuality_label": [False, "unknown"]}
-    write(tmp_path / "factcheck_gpt" / "factcheck-GPT-benchmark.jsonl", [{"prompt": "q", "sentences": {"sentence1": sentence}}])
+    sentence = {
+        "claims": ["A.", "B."],
+        "auto_evidence": [["one", "two"], []],
+        "claims_factuality_label": [False, "unknown"],
+    }
+    write(
+        tmp_path / "factcheck_gpt" / "factcheck-GPT-benchmark.jsonl",
+        [{"prompt": "q", "sentences": {"sentence1": sentence}}],
+    )
     assert verdicts.factcheck_claims(tmp_path) == [verdicts.Pair("A.", ("one", "two"), 1, "q")]
 
 
@@ -130,15 +157,27 @@ def test_errors_are_where_the_bad_claims_are() -> None:
         Claim(2, "It is old", sentence=1, span=(11, 29)),
     )
     labels = (("correct", 0.9), ("wrong", 0.2), ("vague", 0.5))
-    verdicts_ = tuple(Verdict(f"claim:{n}", "fact", label, p) for n, (label, p) in enumerate(labels))
+    verdicts_ = tuple(
+        Verdict(f"claim:{n}", "fact", label, p) for n, (label, p) in enumerate(labels)
+    )
     row = Feedback(Response("1", Question("q", "?"), text), ((0, 10), (11, 30)), found, verdicts_)
     assert spans.claim_spans(row, spans.WRONG) == [(11, 21)]
     assert spans.sentence_spans(row, spans.UNSUPPORTED) == [(11, 30)]
     suspicion = spans.suspicion(row)
-    assert (suspicion[0], suspicion[9], suspicion[12], suspicion[25]) == (pytest.approx(0.1), 0, 0.8, 0.5)
+    assert (suspicion[0], suspicion[9], suspicion[12], suspicion[25]) == (
+        pytest.approx(0.1),
+        0,
+        0.8,
+        0.5,
+    )
     gold = spans.mask(text, [(3, 9)])  # 5 of the first sentence's 10 characters
-    assert spans.marked_units(row.sentences, gold, 0.5) == [(0, 10)] and spans.marked_units(row.sentences, gold, 0.6) == []
-    assert [one.tolist() for one in spans.oracle([row], [row.sentences], [gold])] == [spans.mask(text, [(0, 10)]).tolist()]
+    assert (
+        spans.marked_units(row.sentences, gold, 0.5) == [(0, 10)]
+        and spans.marked_units(row.sentences, gold, 0.6) == []
+    )
+    assert [one.tolist() for one in spans.oracle([row], [row.sentences], [gold])] == [
+        spans.mask(text, [(0, 10)]).tolist()
+    ]
 
 
 def test_squads_exact_match() -> None:
@@ -154,37 +193,61 @@ def test_matching_counts_each_judgement() -> None:
         answers.Judged("q2", ("Lyon",), "France", "possibly correct"),
     ]
     found = answers.measure_matching(rows, 0)
-    assert [found["contains"]["accepted"][said]["value"] for said in answers.JUDGEMENTS] == [1.0, 0.0, 0.0]
-    assert found["contains"]["agreement"]["value"] == 1.0 and found["squad_em"]["agreement"]["value"] == 0.5
+    assert [found["contains"]["accepted"][said]["value"] for said in answers.JUDGEMENTS] == [
+        1.0,
+        0.0,
+        0.0,
+    ]
+    assert (
+        found["contains"]["agreement"]["value"] == 1.0
+        and found["squad_em"]["agreement"]["value"] == 0.5
+    )
 
 
 def test_claims_are_altered_in_one_thing_that_their_evidence_has() -> None:
     pair = verdicts.Pair(
-        "The hall of 1931 has 420 seats, and cost $1900.", ("Opened in 1931, it has 420 seats; 1900 dollars.",), 0, "g"
+        "The hall of 1931 has 420 seats, and cost $1900.",
+        ("Opened in 1931, it has 420 seats; 1900 dollars.",),
+        0,
+        "g",
     )
     years = {altered.another_year(pair, Random(n)) for n in range(8)}
     assert years == {pair.claim.replace("1931", "1930"), pair.claim.replace("1931", "1932")}
     assert altered.another_year(replace(pair, passages=("Opened in 1932.",)), Random(0)) is None
     numbers = [altered.another_number(pair, Random(n)) for n in range(20)]
-    assert all(one is None or ("1931" in one and one != pair.claim) for one in numbers) and any(numbers)
+    assert all(one is None or ("1931" in one and one != pair.claim) for one in numbers) and any(
+        numbers
+    )
 
 
 def test_turned_claims_differ_from_the_true_ones_and_come_in_halves() -> None:
-    pairs = [pair for name in altered.HALVES for kind in ("life", "deed") for pair in altered.turned(name, kind)]
+    pairs = [
+        pair
+        for name in altered.HALVES
+        for kind in ("life", "deed")
+        for pair in altered.turned(name, kind)
+    ]
     assert len(pairs) == 68 and all(pair.claim != text and pair.label == 0 for pair, text in pairs)
-    assert len(altered.turned("kept aside", "life")) == len(altered.turned("kept aside", "deed")) == 12
+    assert (
+        len(altered.turned("kept aside", "life")) == len(altered.turned("kept aside", "deed")) == 12
+    )
     assert [len(altered.turned(altered.NEW, kind)) for kind in ("life", "deed")] == [16, 16]
     assert [len(altered.turned(altered.HELD, kind)) for kind in ("life", "deed")] == [40, 40]
     assert [round(16 * altered.at_first(kind)["value"]) for kind in ("life", "deed")] == [6, 7]
 
 
 class Says:
-    """Calls a claim correct that its evidence holds whole; nothing else of a verifier is needed here."""
+    """Calls a claim correct that its evidence holds whole; nothing else of a verifier is needed
+    here.
+    """
 
     settings = Settings()
 
     def check_all(self, pairs: Any) -> list[Check]:
-        return [Check(*((0.9, 0.05, 0.05) if claim in texts else (0.1, 0.1, 0.8))) for claim, texts in pairs]
+        return [
+            Check(*((0.9, 0.05, 0.05) if claim in texts else (0.1, 0.1, 0.8)))
+            for claim, texts in pairs
+        ]
 
     def label(self, check: Check) -> str:
         return "correct" if check.support > 0.5 else "vague"
@@ -195,19 +258,28 @@ def half(group: str) -> int:
 
 
 def test_a_claim_of_the_tuned_half_of_any_set_is_not_kept_aside() -> None:
-    """In "one" it stands in both halves, by its words, and in "two" in the second half alone; "three" has nothing else."""
-    seen, new = verdicts.Pair("Ada wrote.", ("a",), 0, "0"), verdicts.Pair("Bo sang.", ("b",), 1, "1")
+    """In "one" it stands in both halves, by its words, and in "two" in the second half alone;
+    "three" has nothing else.
+    """
+    seen, new = (
+        verdicts.Pair("Ada wrote.", ("a",), 0, "0"),
+        verdicts.Pair("Bo sang.", ("b",), 1, "1"),
+    )
     again = replace(seen, claim="ada  wrote", group="1")
-    found = verdicts.halves({"one": [seen, again], "two": [again, new, new], "three": [again]}, half)
+    found = verdicts.halves(
+        {"one": [seen, again], "two": [again, new, new], "three": [again]}, half
+    )
     assert {
-        name: (list(one.pairs["tuned on"]), list(one.pairs["kept aside"]), one.left_out) for name, one in found.items()
+        name: (list(one.pairs["tuned on"]), list(one.pairs["kept aside"]), one.left_out)
+        for name, one in found.items()
     } == {
         "one": ([seen], [], 1),
         "two": ([], [new, new], 1),
         "three": ([], [], 1),
     }
     cut = verdicts.halves({"one": [new, seen], "two": [again]}, half, limit=1)
-    assert cut["two"].left_out == 1 and cut["one"].pairs["tuned on"] == []  # what is not measured was seen all the same
+    # what is not measured was seen all the same
+    assert cut["two"].left_out == 1 and cut["one"].pairs["tuned on"] == []
 
 
 def test_halves_that_are_empty_or_of_one_class_have_counts_and_no_rates() -> None:
@@ -215,55 +287,113 @@ def test_halves_that_are_empty_or_of_one_class_have_counts_and_no_rates() -> Non
     given = verdicts.halves({"FEVER-Symmetric": [one]}, half)
     found = verdicts.measure_halves(given["FEVER-Symmetric"], Says())  # type: ignore[arg-type]
     rates = {"balanced_accuracy": None, "of_label_correct": None, "auroc": None}
-    assert found["kept aside"] == {"n": 1, "claims": 1, **rates, "supported": 1, "called_correct": 1, "both": 1, "left_out": 0}
-    assert found["tuned on"] == {"n": 0, "claims": 0, **rates, "supported": 0, "called_correct": 0, "both": 0}
+    assert found["kept aside"] == {
+        "n": 1,
+        "claims": 1,
+        **rates,
+        "supported": 1,
+        "called_correct": 1,
+        "both": 1,
+        "left_out": 0,
+    }
+    assert found["tuned on"] == {
+        "n": 0,
+        "claims": 0,
+        **rates,
+        "supported": 0,
+        "called_correct": 0,
+        "both": 0,
+    }
     agreed = verdicts.agreement(given, Says())["one short text"]  # type: ignore[arg-type]
-    assert agreed["correct"]["n"] == 1 and agreed["rest"]["value"] is None and readme.share(agreed["rest"]) == "–"
+    assert (
+        agreed["correct"]["n"] == 1
+        and agreed["rest"]["value"] is None
+        and readme.share(agreed["rest"]) == "–"
+    )
 
 
 def test_people_agree_with_a_verdict_by_claim() -> None:
-    """A. is called correct of three texts, rightly of one; B. is, rightly. C., which people support, is not called so; D. is
-    not, and rightly. By claim: (1/3 + 1) / 2 of "correct", and 1/2 of the rest."""
-    rows = [("A.", "A.", 0), ("A.", "A.", 1), ("A.", "A.", 2), ("B.", "B.", 0), ("C.", "-", 0), ("D.", "-", 1)]
+    """A. is called correct of three texts, rightly of one; B. is, rightly. C., which people
+    support, is not called so; D. is not, and rightly. By claim: (1/3 + 1) / 2 of "correct", and
+    1/2 of the rest."""
+    rows = [
+        ("A.", "A.", 0),
+        ("A.", "A.", 1),
+        ("A.", "A.", 2),
+        ("B.", "B.", 0),
+        ("C.", "-", 0),
+        ("D.", "-", 1),
+    ]
     pairs = [verdicts.Pair(claim, (text,), label, "1") for claim, text, label in rows]
-    found = verdicts.agreement(verdicts.halves({"FEVER-Symmetric": pairs}, half), Says())["one short text"]  # type: ignore[arg-type]
+    found = verdicts.agreement(verdicts.halves({"FEVER-Symmetric": pairs}, half), Says())[
+        "one short text"
+    ]  # type: ignore[arg-type]
     correct, rest = found["correct"], found["rest"]
-    assert (correct["value"], correct["n"], correct["verdicts"]) == (pytest.approx(2 / 3, abs=1e-4), 2, 4)
+    assert (correct["value"], correct["n"], correct["verdicts"]) == (
+        pytest.approx(2 / 3, abs=1e-4),
+        2,
+        4,
+    )
     assert (rest["value"], rest["n"], rest["verdicts"]) == (0.5, 2, 2)
     assert rest["low"] < 0.1 and rest["high"] > 0.9
 
 
 def test_the_readme_tells_costs_and_what_was_left_out() -> None:
     def rates(value: float) -> dict[str, Any]:
-        return dict.fromkeys(("as it is", "without rules", "and without a deciding window"), stats.wilson(10 * value, 10))
+        return dict.fromkeys(
+            ("as it is", "without rules", "and without a deciding window"),
+            stats.wilson(10 * value, 10),
+        )
 
     told = {"altered": rates(0.0), "whole": rates(0.5)}
-    aside = {name: {"FEVER-Symmetric": {"kept aside": {"both": both, "left_out": 3}}}
-             for name, both in (("as it is", 7), ("without rules", 9))}  # fmt: skip
+    aside = {
+        name: {"FEVER-Symmetric": {"kept aside": {"both": both, "left_out": 3}}}
+        for name, both in (("as it is", 7), ("without rules", 9))
+    }
     by = {title: stats.wilson(n, 10) for title, n in (("correct", 8), ("rest", 7))}
-    text = readme.verdicts({
-        "verdicts_halves": aside, "agreement": {way: {"one short text": by} for way in rates(0)},
-        "altered": {"a year by one": {"kept aside": told}, "roles exchanged: deed": {"kept aside": told}},
-    })  # fmt: skip
+    text = readme.verdicts(
+        {
+            "verdicts_halves": aside,
+            "agreement": {way: {"one short text": by} for way in rates(0)},
+            "altered": {
+                "a year by one": {"kept aside": told},
+                "roles exchanged: deed": {"kept aside": told},
+            },
+        }
+    )
     assert "| *correct* (one short text) | 10 | 80% [49%, 94%] |" in text
-    assert "| a year by one | 10 | 0% [0%, 28%] | 0% [0%, 28%] | 50% [24%, 76%] | 50% [24%, 76%] |" in text
+    assert (
+        "| a year by one | 10 | 0% [0%, 28%] | 0% [0%, 28%] | 50% [24%, 76%] | 50% [24%, 76%] |"
+        in text
+    )
     assert "| who did it to whom | 10 | 0% [0%, 28%] |" in text
-    first = {"altered": rates(0.3), "whole": rates(0.5), "first": stats.wilson(4, 10)}  # of the new claims
+    # of the new claims
+    first = {"altered": rates(0.3), "whole": rates(0.5), "first": stats.wilson(4, 10)}
     held = {"altered": rates(0.6), "whole": rates(0.5)}
     deed = {"kept aside": told, altered.NEW: first, altered.HELD: held}
     both = {"a year by one": {"kept aside": told}, "roles exchanged: deed": deed}
     text = readme.verdicts(
-        {"verdicts_halves": aside, "agreement": {way: {"one short text": by} for way in rates(0)}, "altered": both}
+        {
+            "verdicts_halves": aside,
+            "agreement": {way: {"one short text": by} for way in rates(0)},
+            "altered": both,
+        }
     )
     assert "| who did it to whom | 10 | 60% [31%, 83%] | 60% [31%, 83%] | 50% [24%, 76%] |" in text
-    assert "4 and 4 of 10 were called correct at first, 3 and 3 once they were mended by these." in text
+    assert (
+        "4 and 4 of 10 were called correct at first, 3 and 3 once they were mended by these."
+        in text
+    )
     assert "3 pairs" in text and "Of 9 right verdicts *correct* the rules took away 2." in text
 
 
 def test_no_claim_of_the_slices_is_in_both_halves(slices: Path) -> None:
     sets = {name: data.read(slices) for name, data in verdicts.SETS.items()}
     found = verdicts.halves(sets, faithful.half)
-    seen, kept = ({verdicts.same(pair.claim) for one in found.values() for pair in one.pairs[name]} for name in verdicts.HALVES)
+    seen, kept = (
+        {verdicts.same(pair.claim) for one in found.values() for pair in one.pairs[name]}
+        for name in verdicts.HALVES
+    )
     assert seen and kept and not seen & kept
     assert {name for names in verdicts.EVIDENCE.values() for name in names} == set(sets)
     assert found["Fool Me Twice, retrieved"].left_out > 30
@@ -275,7 +405,9 @@ def test_cells_of_the_table() -> None:
 
 
 def test_stored_results_are_of_the_shipped_verifier_and_make_a_table() -> None:
-    results = json.loads((ROOT / "benchmarks" / "results" / "human_labels.json").read_text(encoding="utf-8"))
+    results = json.loads(
+        (ROOT / "benchmarks" / "results" / "human_labels.json").read_text(encoding="utf-8")
+    )
     adapter = (ROOT / "data" / "verifier" / "adapter.safetensors").read_bytes()
     assert results["verifier"]["sha256"] == hashlib.sha256(adapter).hexdigest()
     assert results["limit"] is None
@@ -287,7 +419,9 @@ def test_slices_are_in_the_form_the_readers_expect(slices: Path) -> None:
     assert all(data.read(slices) for data in verdicts.SETS.values())
     for read in spans.SETS.values():
         marked = read(slices)
-        assert all(0 <= start < end <= len(one.response.text) for one in marked for start, end in one.spans)
+        assert all(
+            0 <= start < end <= len(one.response.text) for one in marked for start, end in one.spans
+        )
         assert any(one.spans for one in marked)
     found = answers.measure_abstention(slices, 5)
     assert found["SelfAware, gold answers (should be 0)"]["value"] == 0.0
@@ -298,18 +432,27 @@ def test_claims_that_say_what_their_text_does_not_are_counted_by_label(tmp_path:
     """Two responses with the claims a and b; c is wrong, and the rules make it no more."""
     file = tmp_path / "labels.tsv"
     rows = [("1", "a", 1, 1, 1), ("1", "c", 0, 1, 1), ("2", "b", 1, 0, 1), ("2", "d", 0, 1, 0)]
-    lines = [("response", "claim", "said", "before", "first"), *((i, faithful.digest(text), *rest) for i, text, *rest in rows)]
+    lines = [
+        ("response", "claim", "said", "before", "first"),
+        *((i, faithful.digest(text), *rest) for i, text, *rest in rows),
+    ]
     file.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines), encoding="utf-8")
     known = faithful.labels(file)
-    told = faithful._draw([Response("1", Question("q", "?"), ""), Response("2", Question("q", "?"), "")], known, 0)
-    assert {name: (rate["claims"], rate["wrong"], rate["value"]) for name, rate in told.items()} == {
+    told = faithful._draw(
+        [Response("1", Question("q", "?"), ""), Response("2", Question("q", "?"), "")], known, 0
+    )
+    assert {
+        name: (rate["claims"], rate["wrong"], rate["value"]) for name, rate in told.items()
+    } == {
         "before": (3, 2, pytest.approx(2 / 3, abs=1e-4)),  # a, c and d
         "first": (3, 1, pytest.approx(1 / 3, abs=1e-4)),  # a, b and c
     }
 
 
 def test_the_labels_of_claims_are_of_responses_that_say_them_or_not() -> None:
-    """No text is in the file: ids, digests and marks alone; no claim is labelled twice, and every draw has its responses."""
+    """No text is in the file: ids, digests and marks alone; no claim is labelled twice, and
+    every draw has its responses.
+    """
     known = faithful.labels()
     rows = [row for some in known.values() for row in some]
     assert len(known) == 373 and all(re.fullmatch("[0-9a-f]{16}", row["claim"]) for row in rows)
@@ -319,21 +462,33 @@ def test_the_labels_of_claims_are_of_responses_that_say_them_or_not() -> None:
 
 def test_the_pages_say_how_far_claims_by_rules_are_to_be_trusted() -> None:
     """The rates of the draws in docs/numbers.md are those of the stored results."""
-    draws = json.loads((ROOT / "benchmarks/results/human_labels.json").read_text())["faithful"]["kept aside"]["draws"]
+    draws = json.loads((ROOT / "benchmarks/results/human_labels.json").read_text())["faithful"][
+        "kept aside"
+    ]["draws"]
     page = " ".join((ROOT / "docs/numbers.md").read_text().split())
-    for when, said in (("first", "of all kinds: {} of 100 claims"), ("before", "before they were mended {}.")):
+    for when, said in (
+        ("first", "of all kinds: {} of 100 claims"),
+        ("before", "before they were mended {}."),
+    ):
         *some, last = [f"{100 * draw[when]['value']:.0f}" for draw in draws]
         assert said.format(f"{', '.join(some)} and {last}") in page
 
 
 def test_the_read_responses_are_in_the_slices(slices: Path) -> None:
     known = faithful.labels()
-    drawn = [one.id for draws in faithful.GROUPS.values() for draw in draws for one in faithful.sample(slices, draw)]
+    drawn = [
+        one.id
+        for draws in faithful.GROUPS.values()
+        for draw in draws
+        for one in faithful.sample(slices, draw)
+    ]
     assert set(drawn) == set(known) and len(drawn) == len(known)
 
 
 def test_systems_come_in_peoples_order_or_not() -> None:
-    """By people a is above b, 1 and 0.5; b's false statement is none of our claims, so that by these both have 1: no order."""
+    """By people a is above b, 1 and 0.5; b's false statement is none of our claims, so that by
+    these both have 1: no order.
+    """
     rome, bonn = "Rome is the capital of Italy", "Bonn is the capital of Italy"
     rows = [
         ("a", "q", f"{rome}.", ((rome, True),)),
@@ -341,8 +496,12 @@ def test_systems_come_in_peoples_order_or_not() -> None:
     ]
     told = systems.measure_set(rows, 0)
     assert [told["systems"][name]["people"]["value"] for name in "ab"] == [1.0, 0.5]
-    assert [told["systems"][name]["ours"]["value"] for name in "ab"] == [1.0, 1.0] and told["pairs"] == {"n": 1, "same": 0}
-    told = systems.measure_set([rows[0], ("b", "q", f"{bonn}.", ((bonn, False),)), ("b", "q2", "!", ((bonn, True),))], 0)
+    assert [told["systems"][name]["ours"]["value"] for name in "ab"] == [1.0, 1.0] and told[
+        "pairs"
+    ] == {"n": 1, "same": 0}
+    told = systems.measure_set(
+        [rows[0], ("b", "q", f"{bonn}.", ((bonn, False),)), ("b", "q2", "!", ((bonn, True),))], 0
+    )
     assert told["systems"]["b"]["ours"] == {"value": 0.0, "low": 0.0, "high": 0.0, "n": 1}
     assert told["systems"]["b"]["people"]["value"] == 0.5 and told["pairs"] == {"n": 1, "same": 1}
 
@@ -351,17 +510,32 @@ def test_systems_of_the_slices_are_read(slices: Path) -> None:
     for setting in systems.SETTINGS:
         rows = systems.refchecker(slices, setting)
         assert {row[0] for row in rows} == {*systems.SYSTEMS} and len(rows) > 80
-    assert {row[0] for row in systems.factscore(slices)} == {"ChatGPT", "InstructGPT", "PerplexityAI"}
+    assert {row[0] for row in systems.factscore(slices)} == {
+        "ChatGPT",
+        "InstructGPT",
+        "PerplexityAI",
+    }
 
 
 def test_what_asking_in_doubt_takes_and_brings() -> None:
-    """Of six answers three are doubtful, two from 0.2 on; of three right ones two are refused; both, or one, are seen."""
-    told = answers._asking([0.99, 0.3, 0.3, 0.15, 0.03, 0.03], [True, True, False, True, False, False])
+    """Of six answers three are doubtful, two from 0.2 on; of three right ones two are refused;
+    both, or one, are seen.
+    """
+    told = answers._asking(
+        [0.99, 0.3, 0.3, 0.15, 0.03, 0.03], [True, True, False, True, False, False]
+    )
     assert [told[band]["calls"]["value"] for band in answers.BANDS] == [0.5, round(2 / 6, 4)]
-    assert [told[band]["asked of the right ones refused"]["value"] for band in answers.BANDS] == [1.0, 0.5]
+    assert [told[band]["asked of the right ones refused"]["value"] for band in answers.BANDS] == [
+        1.0,
+        0.5,
+    ]
 
 
 def test_the_pages_say_what_outcomes_by_rules_miss() -> None:
     said = (ROOT / "docs" / "numbers.md").read_text(encoding="utf-8")
-    assert "Exact matches are not among these" in said and "can be accepted by nobody" in " ".join(said.split())
-    assert "told no better than by trivial means" in (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    assert "Exact matches are not among these" in said and "can be accepted by nobody" in " ".join(
+        said.split()
+    )
+    assert "told no better than by trivial means" in (ROOT / "docs" / "measured.md").read_text(
+        encoding="utf-8"
+    )

@@ -1,4 +1,6 @@
-"""The inspector's data: only what lies under the runs folder, paid by every method, paid anew by what-if."""
+"""The inspector's data: only what lies under the runs folder, paid by every method, paid anew by
+what-if.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +51,14 @@ def rollout(step: int, sample: int, text: str | None = None) -> Feedback:
     """The worked example as a stored rollout: one claim's label changes from sample to sample."""
     row = worked_example()
     response = replace(
-        row.response, id=f"tarven/{step}/{sample}", group=f"tarven/{step}", step=step, sample=sample,
+        row.response,
+        id=f"tarven/{step}/{sample}",
+        group=f"tarven/{step}",
+        step=step,
+        sample=sample,
         logprobs=tuple(-0.1 * (n % 7) for n in range(len(row.response.offsets))),
         ref_logprobs=tuple(-0.1 * (n % 5) for n in range(len(row.response.offsets))),
-    )  # fmt: skip
+    )
     label = ("wrong", "vague", "hedged_correct", "correct")[sample]
     verdicts = tuple(replace(v, label=label) if v.target == "claim:2" else v for v in row.verdicts)
     row = replace(row, response=response, verdicts=verdicts)
@@ -61,12 +67,23 @@ def rollout(step: int, sample: int, text: str | None = None) -> Feedback:
 
 def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
     """A run's folder as training leaves it."""
-    found = [rollout(step, sample) for step in range(1, STEPS + 1) for sample in range(SIZE)] if rows is None else rows
+    found = (
+        [rollout(step, sample) for step in range(1, STEPS + 1) for sample in range(SIZE)]
+        if rows is None
+        else rows
+    )
     append_feedback(folder, found)
     for step in range(1, STEPS + 1):
         append_json(
             folder / "metrics.jsonl",
-            {"step": step, "reward": step / 10, "accuracy": 0.5, "kl": None, "failed": 1, "seconds": 1.0},
+            {
+                "step": step,
+                "reward": step / 10,
+                "accuracy": 0.5,
+                "kl": None,
+                "failed": 1,
+                "seconds": 1.0,
+            },
         )
     (folder / "config.json").write_text(
         json.dumps({"method": "rlfh", "bench": "small", "config": {"alpha": 1.0, "unknown": 3}})
@@ -82,8 +99,13 @@ def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
 
 
 def record_scored(folder: Path) -> None:
-    """Rows without steps: a correct outcome, one whose judge failed, one without a gold answer, one never asked for."""
-    timeout, no_gold = Failure("judge", "timeout", "the judge gave no answer"), Failure("verify", "no_gold", "no gold answers")
+    """Rows without steps: a correct outcome, one whose judge failed, one without a gold answer,
+    one never asked for.
+    """
+    timeout, no_gold = (
+        Failure("judge", "timeout", "the judge gave no answer"),
+        Failure("verify", "no_gold", "no gold answers"),
+    )
     outcomes = (
         Verdict("outcome", "answer", "correct"),
         Verdict("outcome", "answer", error=timeout),
@@ -94,7 +116,9 @@ def record_scored(folder: Path) -> None:
     for number, outcome in enumerate(outcomes):
         row = rollout(1, number)
         kept = tuple(verdict for verdict in row.verdicts if verdict.target != "outcome")
-        row = replace(row, response=replace(row.response, id=f"scored/{number}", step=None), rewards={})
+        row = replace(
+            row, response=replace(row.response, id=f"scored/{number}", step=None), rewards={}
+        )
         rows.append(replace(row, verdicts=(*kept, outcome) if outcome else kept))
     append_feedback(folder, rows)
 
@@ -118,15 +142,27 @@ def test_runs_are_found_and_read(runs):
 
 
 def test_evidence_that_was_retrieved_is_shown_with_its_text(tmp_path):
-    """As `workbench score --store` stores it: a passage that is not the question's own, beside the rows."""
+    """As `workbench score --store` stores it: a passage that is not the question's own, beside
+    the rows.
+    """
     row, text = rollout(1, 0), "The Tarven bridge was opened in 1934 by the mayor."
     cited = Verdict(
-        "claim:1", "fact", "correct", 0.9, 4, ({"passage": "wiki:7", "span": [0, 36]}, {"passage": "gone"}), "local"
+        "claim:1",
+        "fact",
+        "correct",
+        0.9,
+        4,
+        ({"passage": "wiki:7", "span": [0, 36]}, {"passage": "gone"}),
+        "local",
     )
     row = replace(row, verdicts=(cited, *(v for v in row.verdicts if v.target != "claim:1")))
     with Store(tmp_path / "run") as store:
         store.append([row], [Passage("wiki:7", "Tarven", text)])
-    [claim] = [claim for claim in open_row(Runs(tmp_path), "run", "tarven/1/0").data()["claims"] if claim["id"] == 1]
+    [claim] = [
+        claim
+        for claim in open_row(Runs(tmp_path), "run", "tarven/1/0").data()["claims"]
+        if claim["id"] == 1
+    ]
     assert claim["evidence"][0]["title"] == "Tarven"
     assert "".join(piece for piece, _ in claim["evidence"][0]["parts"]) == text
     assert claim["evidence"][1]["title"] == "passage gone"
@@ -135,14 +171,30 @@ def test_evidence_that_was_retrieved_is_shown_with_its_text(tmp_path):
 def test_an_index_reads_rows_whose_keys_stand_in_another_order(tmp_path):
     folder = record(tmp_path / "run")
     lines = (folder / "rollouts.jsonl").read_text().splitlines()
-    (folder / "rollouts.jsonl").write_text("".join(json.dumps(json.loads(line), sort_keys=True) + "\n" for line in lines))
+    (folder / "rollouts.jsonl").write_text(
+        "".join(json.dumps(json.loads(line), sort_keys=True) + "\n" for line in lines)
+    )
     entries = Runs(tmp_path).index("run").entries
-    assert [(entry.id, entry.step) for entry in entries[:2]] == [("tarven/1/0", 1), ("tarven/1/1", 1)]
+    assert [(entry.id, entry.step) for entry in entries[:2]] == [
+        ("tarven/1/0", 1),
+        ("tarven/1/1", 1),
+    ]
 
 
 @pytest.mark.parametrize(
     "name",
-    ["..", "../outside", "a/../../outside", "/etc", "a/first/policy", "", ".", "link", "a/\0", "a/first/../../../outside"],
+    [
+        "..",
+        "../outside",
+        "a/../../outside",
+        "/etc",
+        "a/first/policy",
+        "",
+        ".",
+        "link",
+        "a/\0",
+        "a/first/../../../outside",
+    ],
 )
 def test_paths_stay_under_the_runs_folder(tmp_path, name):
     root = tmp_path / "runs"
@@ -170,10 +222,20 @@ def test_a_linked_record_is_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["passages.jsonl", "questions.jsonl", "rollouts.jsonl", "metrics.jsonl", "config.json", "policy"]
+    "name",
+    [
+        "passages.jsonl",
+        "questions.jsonl",
+        "rollouts.jsonl",
+        "metrics.jsonl",
+        "config.json",
+        "policy",
+    ],
 )
 def test_no_link_of_a_run_leads_out_of_the_runs_folder(tmp_path, name):
-    """A run that others made: what it links to is not shown, and the page and the other runs are as ever."""
+    """A run that others made: what it links to is not shown, and the page and the other runs are
+    as ever.
+    """
     secret, root = "SECRET-of-the-machine", tmp_path / "runs"
     record(root / "good")
     sly, outside = record(root / "sly"), record(tmp_path / "outside")
@@ -227,7 +289,9 @@ def test_labels_are_not_written_through_a_link(tmp_path, name):
     (folder / name if name else folder).symlink_to(tmp_path / "outside" / name)
     key = json.loads(show(open_feedback(worked_example(), (), "test")))["key"]
     told = saver(Runs(tmp_path / "runs"))({"key": key, "edits": {"2": {"label": "correct"}}})
-    assert "link" in told["error"] and kept == {file.name: file.read_bytes() for file in (tmp_path / "outside").iterdir()}
+    assert "link" in told["error"] and kept == {
+        file.name: file.read_bytes() for file in (tmp_path / "outside").iterdir()
+    }
 
 
 def test_where_the_runs_lie(runs, tmp_path):
@@ -243,9 +307,14 @@ def test_where_the_runs_lie(runs, tmp_path):
 def test_what_a_fresh_page_shows(runs):
     chosen = Settings(runs.root)
     assert first_shown(runs, chosen, {})[0].name == samples.WORKED
-    opened, error = first_shown(runs, chosen, {"run": "a/first", "id": "tarven/1/1", "method": "knowrl"})
+    opened, error = first_shown(
+        runs, chosen, {"run": "a/first", "id": "tarven/1/1", "method": "knowrl"}
+    )
     assert (opened.feedback.response.id, opened.method, error) == ("tarven/1/1", "knowrl", None)
-    assert first_shown(runs, replace(chosen, run="a/first"), {})[0].feedback.response.id == "tarven/3/3"
+    assert (
+        first_shown(runs, replace(chosen, run="a/first"), {})[0].feedback.response.id
+        == "tarven/3/3"
+    )
     opened, error = first_shown(runs, chosen, {"run": "a/first", "method": "knowrl"})
     assert (opened.feedback.response.id, opened.method, error) == ("tarven/3/3", "knowrl", None)
     for query in (
@@ -260,9 +329,17 @@ def test_what_a_fresh_page_shows(runs):
 
 def test_a_row_that_nobody_read_is_not_a_refusal():
     row = worked_example()
-    unread = pay(replace(row, sentences=(), claims=(), verdicts=(Verdict("outcome", "answer", "correct"),)), method_configs())
+    unread = pay(
+        replace(row, sentences=(), claims=(), verdicts=(Verdict("outcome", "answer", "correct"),)),
+        method_configs(),
+    )
     assert unread.rewards["truthrl"].value == 1.0
-    assert {name for name, reward in unread.rewards.items() if reward.value is None} == {"rlfh", "forag", "klcf", "knowrl"}
+    assert {name for name, reward in unread.rewards.items() if reward.value is None} == {
+        "rlfh",
+        "forag",
+        "klcf",
+        "knowrl",
+    }
     error = unread.rewards["rlfh"].error
     assert error is not None and error.kind == "not_extracted"
 
@@ -273,14 +350,23 @@ def test_every_sample_is_scored(name):
     assert opened.feedback.claims and opened.feedback.rewards["rlfh"].value is not None
     text = opened.feedback.response.text
     offsets = opened.feedback.response.offsets
-    assert offsets[0][0] == 0 and offsets[-1][1] == len(text) and all(a[1] == b[0] for a, b in pairwise(offsets))
+    assert (
+        offsets[0][0] == 0
+        and offsets[-1][1] == len(text)
+        and all(a[1] == b[0] for a, b in pairwise(offsets))
+    )
 
 
 def test_pasted_answers():
     world = samples.sample(samples.NAMES[1])[0].response
     scored = open_pasted(world.question.text, world.text, "", "", "Closed world, without sources")
-    assert scored.feedback.rewards["truthrl"].value is not None and scored.feedback.rewards["rlfh"].value is not None
-    plain = open_pasted("Who?", "Ada wrote it. She lived in London.", "", "", "No judge: only find the claims")
+    assert (
+        scored.feedback.rewards["truthrl"].value is not None
+        and scored.feedback.rewards["rlfh"].value is not None
+    )
+    plain = open_pasted(
+        "Who?", "Ada wrote it. She lived in London.", "", "", "No judge: only find the claims"
+    )
     assert plain.feedback.claims and plain.feedback.rewards["rlfh"].value is None
     with pytest.raises(WorkbenchError, match="no answer"):
         open_pasted("Who?", "  ", "", "", "No judge: only find the claims")
@@ -290,21 +376,30 @@ def test_pasted_answers():
 
 def test_after_a_mistake_nothing_is_open():
     view, note = shown_or_error(lambda: open_pasted("Who?", " ", "", "", LOCAL))
-    assert view == NOTHING and json.loads(view) is None and "fill in the answer" in json.loads(note)["error"]
+    assert (
+        view == NOTHING
+        and json.loads(view) is None
+        and "fill in the answer" in json.loads(note)["error"]
+    )
 
 
 def test_an_empty_form_says_what_to_fill_in(runs):
     paste = lambda answer: first_of_source(runs)(SOURCES[2], samples.WORKED, None, 1, answer)  # noqa: E731
     empty, filled = (json.loads(paste(answer)[1])["note"] for answer in ("", "Ada wrote it."))
     assert paste("")[0] == paste("Ada.")[0] == NOTHING
-    assert all(word in empty for word in ("question", "answer", "sources", "worked example")) and "worked example" not in filled
+    assert (
+        all(word in empty for word in ("question", "answer", "sources", "worked example"))
+        and "worked example" not in filled
+    )
 
 
 def test_a_filled_in_example_is_named_as_one():
     plain = "No judge: only find the claims"
     assert open_pasted(*samples.EXAMPLE, plain).name.startswith("Worked example")
     question, answer, sources, gold = samples.EXAMPLE
-    assert open_pasted(question, answer + " It is tall.", sources, gold, plain).name.startswith("Pasted answer")
+    assert open_pasted(question, answer + " It is tall.", sources, gold, plain).name.startswith(
+        "Pasted answer"
+    )
 
 
 def asked(**changes) -> dict:
@@ -321,18 +416,27 @@ def test_what_if_by_hand():
     """RLFH pays −0.25·α + 1.9051·β; see `worked_example`."""
     assert value(asked(), "rlfh") == pytest.approx(1.65509, abs=1e-5)
     both = asked(settings={"rlfh": {"alpha": 2.0, "beta": 0.5}, "truthrl": {"correct": 3}})
-    assert value(both, "rlfh") == pytest.approx(-0.5 + 0.95255, abs=1e-5) and value(both, "truthrl") == 3.0
+    assert (
+        value(both, "rlfh") == pytest.approx(-0.5 + 0.95255, abs=1e-5)
+        and value(both, "truthrl") == 3.0
+    )
     assert both["line"] == "--set rlfh.alpha=2 --set rlfh.beta=0.5 --set truthrl.correct=3"
     assert both["config"]["rlfh"]["alpha"] == 2.0 and both["config"]["rlfh"]["method"] == "rlfh"
     # The wrong claim (weight 1.0) found correct: −2 becomes +1.
-    assert value(asked(edits={"2": {"label": "correct"}}), "rlfh") == pytest.approx(4.65509, abs=1e-5)
-    merged = asked(settings={"rlfh": {"granularity": "paragraph"}})["view"]["methods"]["rlfh"]["tokens"]
+    assert value(asked(edits={"2": {"label": "correct"}}), "rlfh") == pytest.approx(
+        4.65509, abs=1e-5
+    )
+    merged = asked(settings={"rlfh": {"granularity": "paragraph"}})["view"]["methods"]["rlfh"][
+        "tokens"
+    ]
     assert merged[-1] == pytest.approx(1.65509, abs=1e-5) and not any(merged[:-1])
 
 
 def test_the_line_to_set_tells_what_differs_from_the_defaults(tmp_path):
     folder = record(tmp_path / "run")
-    (folder / "config.json").write_text(json.dumps({"method": "truthrl", "config": {"reward": "binary", "steps": 3}}))
+    (folder / "config.json").write_text(
+        json.dumps({"method": "truthrl", "config": {"reward": "binary", "steps": 3}})
+    )
     opened = open_row(Runs(tmp_path), "run", "tarven/1/0")
     key = json.loads(show(opened))["key"]
     assert what_if({"key": key})["line"] == "--set truthrl.reward=binary"
@@ -374,16 +478,27 @@ def test_edited_labels_are_kept_as_annotations(tmp_path):
     key = json.loads(show(opened))["key"]
     keep = saver(Runs(tmp_path))
     assert "error" in keep({"key": key, "edits": {}})
-    assert keep({"key": key, "edits": {"2": {"label": "correct"}}}) == {"path": "annotations/rollouts.jsonl"}
+    assert keep({"key": key, "edits": {"2": {"label": "correct"}}}) == {
+        "path": "annotations/rollouts.jsonl"
+    }
     (row,) = iter_feedback(tmp_path / "annotations")
-    assert [(v.target, v.label, v.by) for v in row.verdicts] == [("claim:2", "correct", "annotation")]
+    assert [(v.target, v.label, v.by) for v in row.verdicts] == [
+        ("claim:2", "correct", "annotation")
+    ]
 
 
 def test_what_a_person_could_read_is_no_longer_unread_or_useless():
     row = worked_example()
-    unread = [unparsed("claim:2", "script", "local"), Verdict("claim:2", "subject", "other", by="world")]
+    unread = [
+        unparsed("claim:2", "script", "local"),
+        Verdict("claim:2", "subject", "other", by="world"),
+    ]
     row = replace(row, verdicts=(*(v for v in row.verdicts if v.target != "claim:2"), *unread))
-    told = [v for v in relabelled(row, {"2": {"label": "correct", "informativeness": 4}}).verdicts if v.target == "claim:2"]
+    told = [
+        v
+        for v in relabelled(row, {"2": {"label": "correct", "informativeness": 4}}).verdicts
+        if v.target == "claim:2"
+    ]
     assert [(v.aspect, v.label, v.evidence) for v in told] == [("fact", "correct", ())]
     assert row.verdicts[-1] in relabelled(row, {"2": {"label": "correct"}}).verdicts
 
@@ -402,15 +517,23 @@ def test_rollouts_of_a_step_in_order(runs):
     found = json.loads(rollouts(runs, "a/first", Query(2, "lowest")))
     # The claim of weight 1.0 is wrong −2, vague −1, hedged 0.5, correct 1.
     assert [row["id"] for row in found["rows"]] == [f"tarven/2/{n}" for n in range(4)]
-    assert [row["values"]["rlfh"] for row in found["rows"]] == pytest.approx([1.65509, 2.65509, 4.15509, 4.65509], abs=1e-5)
+    assert [row["values"]["rlfh"] for row in found["rows"]] == pytest.approx(
+        [1.65509, 2.65509, 4.15509, 4.65509], abs=1e-5
+    )
     best = json.loads(rollouts(runs, "a/first", Query(2, "highest")))
     assert best["rows"][0]["id"] == "tarven/2/3"
-    assert best["sorted"] == {"by": "rlfh", "order": "highest"} and best["note"].startswith("4 rollouts of step 2.")
+    assert best["sorted"] == {"by": "rlfh", "order": "highest"} and best["note"].startswith(
+        "4 rollouts of step 2."
+    )
 
 
 def test_the_sort_options_name_what_is_sorted(runs, tmp_path):
     words = [told for told, _ in order_choices(own_method(runs, "a/first"))]
-    assert words == ["RLFH reward, lowest first", "RLFH reward, highest first", "Disagreement, largest first"]
+    assert words == [
+        "RLFH reward, lowest first",
+        "RLFH reward, highest first",
+        "Disagreement, largest first",
+    ]
     assert [key for _, key in order_choices("")] == list(ORDERS)
     record_scored(tmp_path / "scored")  # paid by nobody: by the first method, then
     assert (
@@ -423,7 +546,11 @@ def test_rows_are_ranked_by_disagreement_in_whatever_order_they_come(tmp_path):
     append_feedback(tmp_path / "scored", samples.sample(samples.NAMES[3]))
     found = json.loads(rollouts(Runs(tmp_path), "scored", Query(0, "disagreement")))
     spreads = [row["disagreement"] for row in found["rows"]]
-    assert spreads == sorted(spreads, reverse=True) and spreads[0] > spreads[-1] and found["sorted"]["by"] == "disagreement"
+    assert (
+        spreads == sorted(spreads, reverse=True)
+        and spreads[0] > spreads[-1]
+        and found["sorted"]["by"] == "disagreement"
+    )
 
 
 def test_a_run_without_steps_or_rollouts_says_so(tmp_path):
@@ -434,7 +561,9 @@ def test_a_run_without_steps_or_rollouts_says_so(tmp_path):
     assert "its 4 rows are listed" in json.loads(curve_data(runs, ["scored"]))["note"]
     assert "no rollouts yet" in json.loads(curve_data(runs, ["empty"]))["note"]
     assert json.loads(rollouts(runs, "empty", Query(0, "lowest"))) == {}
-    assert json.loads(rollouts(runs, "scored", Query(0, "lowest")))["note"].startswith("4 rollouts. ")
+    assert json.loads(rollouts(runs, "scored", Query(0, "lowest")))["note"].startswith(
+        "4 rollouts. "
+    )
 
 
 def test_only_a_recorded_failure_is_listed_as_one(tmp_path):
@@ -442,8 +571,11 @@ def test_only_a_recorded_failure_is_listed_as_one(tmp_path):
     told = [listed_row(row) for row in iter_feedback(tmp_path)]
     assert [row["outcome"] for row in told] == ["correct", None, None, None]
     assert [row["error"] and (row["error"]["stage"], row["error"]["kind"]) for row in told] == [
-        None, ("judge", "timeout"), ("verify", "no_gold"), None,
-    ]  # fmt: skip
+        None,
+        ("judge", "timeout"),
+        ("verify", "no_gold"),
+        None,
+    ]
 
 
 def test_curves(runs):
@@ -481,4 +613,6 @@ def test_a_port_that_is_taken_is_told(capsys):
 @pytest.mark.parametrize("kind", DRAWN)
 def test_a_question_of_every_kind_can_be_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.inspector.live.DRAWN", (kind,))
-    assert some_question() in {question.text for question in bench("tiny").questions("test", [kind])}
+    assert some_question() in {
+        question.text for question in bench("tiny").questions("test", [kind])
+    }

@@ -1,4 +1,6 @@
-"""Labels that people give: kept in a record of their own, asked for claim by claim, and compared with the judge's."""
+"""Labels that people give: kept in a record of their own, asked for claim by claim, and compared
+with the judge's.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +33,25 @@ def asked(runs: Runs, **request: Any) -> dict[str, Any]:
 def test_one_claim_after_another_is_labelled_and_none_twice(tmp_path: Path) -> None:
     record(tmp_path / "run", [rollout(1, 0), rollout(1, 3)])
     runs, told, seen = Runs(tmp_path), asked(Runs(tmp_path), order="recorded"), []
-    assert (told["done"], told["total"], told["agreement"]["n"]) == (0, 8, 0) and "judge" not in json.dumps(told["claim"])
+    assert (told["done"], told["total"], told["agreement"]["n"]) == (
+        0,
+        8,
+        0,
+    ) and "judge" not in json.dumps(told["claim"])
     while claim := told["claim"]:
         seen.append(tuple(claim["place"]))
         told = asked(runs, order="recorded", given={"place": claim["place"], "label": "correct"})
         assert told["done"] == len(seen)
     assert seen == [(f"tarven/1/{sample}", claim) for sample in (0, 3) for claim in range(4)]
-    # The judge: correct, correct, wrong, hedged_correct; and of the other answer correct, correct, correct, hedged_correct.
+    # The judge: correct, correct, wrong, hedged_correct; and of the other answer correct, correct,
+    # correct, hedged_correct.
     assert (told["agreement"]["n"], told["agreement"]["accuracy"]) == (8, 0.625)
     rows = list(iter_feedback(tmp_path / "annotations" / "run"))
-    assert [row.response.id for row in rows] == ["tarven/1/0", "tarven/1/3"] and all(len(row.verdicts) == 4 for row in rows)
-    compared = agreement(tmp_path / "annotations" / "run", tmp_path / "run")  # as `workbench agree` does
+    assert [row.response.id for row in rows] == ["tarven/1/0", "tarven/1/3"] and all(
+        len(row.verdicts) == 4 for row in rows
+    )
+    # as `workbench agree` does
+    compared = agreement(tmp_path / "annotations" / "run", tmp_path / "run")
     assert compared["claims"]["accuracy"] == 0.625 and compared["excluded"]["duplicates"] == 0
 
 
@@ -60,7 +70,9 @@ def test_a_claim_that_is_labelled_after_it_was_passed_over_counts_once(tmp_path:
     record(tmp_path / "run", [rollout(1, 0)])
     runs, passed = Runs(tmp_path), [["tarven/1/0", 1]]
     for claim in (0, 1, 2):
-        told = asked(runs, passed=passed, given={"place": ["tarven/1/0", claim], "label": "correct"})
+        told = asked(
+            runs, passed=passed, given={"place": ["tarven/1/0", claim], "label": "correct"}
+        )
     assert told["claim"]["place"] == ["tarven/1/0", 3]
     assert asked(runs, passed=[["tarven/1/0", 3]])["claim"] is None
 
@@ -69,7 +81,11 @@ def test_a_label_that_cannot_be_written_says_why_in_one_line(tmp_path: Path) -> 
     record(tmp_path / "run", [rollout(1, 0)])
     (tmp_path / "annotations").write_text("")  # where the folder would be
     found = annotator(Runs(tmp_path))({"given": {"place": ["tarven/1/0", 0], "label": "wrong"}})
-    assert "cannot be read or written" in found["error"] and "\n" not in found["error"] and str(tmp_path) not in found["error"]
+    assert (
+        "cannot be read or written" in found["error"]
+        and "\n" not in found["error"]
+        and str(tmp_path) not in found["error"]
+    )
 
 
 def test_a_random_order_is_the_same_for_everyone_and_no_other(tmp_path: Path) -> None:
@@ -78,19 +94,34 @@ def test_a_random_order_is_the_same_for_everyone_and_no_other(tmp_path: Path) ->
     passed: list[Any] = []
     for _ in range(48):
         passed.append(asked(runs, passed=passed)["claim"]["place"])
-    assert asked(runs, passed=passed)["claim"] is None and len({(row, claim) for row, claim in passed}) == 48
+    assert (
+        asked(runs, passed=passed)["claim"] is None
+        and len({(row, claim) for row, claim in passed}) == 48
+    )
     assert asked(Runs(tmp_path))["claim"]["place"] == passed[0]
     rows = list(dict.fromkeys(row for row, _ in passed))
-    assert rows != sorted(rows) and asked(runs, order="recorded")["claim"]["place"] == ["tarven/1/0", 0]
+    assert rows != sorted(rows) and asked(runs, order="recorded")["claim"]["place"] == [
+        "tarven/1/0",
+        0,
+    ]
 
 
 def test_a_label_is_changed_and_taken_back(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs, row, place = Runs(tmp_path), rollout(1, 0), ["tarven/1/0", 2]
     told = asked(runs, given={"place": place, "label": "correct"})
-    assert told["last"] == {"place": place, "text": row.claims[2].text, "label": "correct", "judge": "wrong"}
+    assert told["last"] == {
+        "place": place,
+        "text": row.claims[2].text,
+        "label": "correct",
+        "judge": "wrong",
+    }
     told = asked(runs, given={"place": place, "label": "wrong"}, at=place)
-    assert (told["done"], told["claim"]["label"], told["agreement"]["accuracy"]) == (1, "wrong", 1.0)
+    assert (told["done"], told["claim"]["label"], told["agreement"]["accuracy"]) == (
+        1,
+        "wrong",
+        1.0,
+    )
     asked(runs, given={"place": ["tarven/1/0", 0], "label": "vague"})
     assert labels(runs, "run", row) == {0: "vague", 2: "wrong"}
     told = asked(runs, given={"place": place, "label": None}, at=place)
@@ -100,14 +131,17 @@ def test_a_label_is_changed_and_taken_back(tmp_path: Path) -> None:
     asked(runs, given={"place": place, "label": None})  # of one that was never labelled
 
 
-def test_what_was_said_stands_beside_the_verdict_when_the_row_is_opened_again(tmp_path: Path) -> None:
+def test_what_was_said_stands_beside_the_verdict_when_the_row_is_opened_again(
+    tmp_path: Path,
+) -> None:
     record(tmp_path / "run")
     runs = Runs(tmp_path)
     key = json.loads(show(open_row(runs, "run", "tarven/2/1")))["key"]
     kept = labeller(runs)({"key": key, "claim": 1, "label": "wrong"})
     assert kept == {"path": "annotations/run/rollouts.jsonl", "labels": {"1": "wrong"}}
     saver(runs)({"key": key, "edits": {"0": {"informativeness": 2, "label": "vague"}}})
-    saver(runs)({"key": key, "edits": {"1": {"informativeness": 4}}})  # rated after a reload: the label stays the person's
+    # rated after a reload: the label stays the person's
+    saver(runs)({"key": key, "edits": {"1": {"informativeness": 4}}})
     claims = json.loads(show(open_row(Runs(tmp_path), "run", "tarven/2/1")))["claims"]
     assert [(claim["label"], claim["person"]) for claim in claims[:3]] == [
         ("correct", "vague"),
@@ -115,7 +149,10 @@ def test_what_was_said_stands_beside_the_verdict_when_the_row_is_opened_again(tm
         ("vague", None),
     ]
     (row,) = iter_feedback(tmp_path / "annotations" / "run")
-    assert {v.target: (v.label, v.informativeness) for v in row.verdicts} == {"claim:0": ("vague", 2), "claim:1": ("wrong", 4)}
+    assert {v.target: (v.label, v.informativeness) for v in row.verdicts} == {
+        "claim:0": ("vague", 2),
+        "claim:1": ("wrong", 4),
+    }
     assert labeller(runs)({"key": key, "claim": 1, "label": None})["labels"] == {"0": "vague"}
 
 
@@ -137,14 +174,22 @@ def test_two_runs_with_the_same_ids_have_labels_of_their_own(tmp_path: Path) -> 
     asked(runs, run="one", given={"place": ["tarven/1/0", 0], "label": "wrong"})
     assert asked(runs, run="deep/down/two")["done"] == 0
     asked(runs, run="deep/down/two", given={"place": ["tarven/1/0", 0], "label": "vague"})
-    assert labels(runs, "one", rollout(1, 0)) == {0: "wrong"} and labels(runs, "deep/down/two", rollout(1, 0)) == {0: "vague"}
-    assert asked(runs)["runs"] == ["deep/down/two", "one"]  # the labels themselves are not to be labelled
+    assert labels(runs, "one", rollout(1, 0)) == {0: "wrong"} and labels(
+        runs, "deep/down/two", rollout(1, 0)
+    ) == {0: "vague"}
+    # the labels themselves are not to be labelled
+    assert asked(runs)["runs"] == ["deep/down/two", "one"]
 
 
 def test_what_the_judge_could_not_say_is_compared_with_nothing(tmp_path: Path) -> None:
     row = rollout(1, 0)
     failed = Verdict("claim:1", "fact", error=Failure("judge", "timeout", "no answer"))
-    row = replace(row, verdicts=tuple(failed if v.target == "claim:1" else v for v in row.verdicts if v.target != "claim:0"))
+    row = replace(
+        row,
+        verdicts=tuple(
+            failed if v.target == "claim:1" else v for v in row.verdicts if v.target != "claim:0"
+        ),
+    )
     append_feedback(tmp_path / "run", [row])
     runs = Runs(tmp_path)
     told = asked(runs, given={"place": ["tarven/1/0", 0], "label": "correct"})
@@ -163,17 +208,30 @@ FOOLISH = (
 
 
 @pytest.mark.parametrize("request_", FOOLISH)
-def test_a_request_that_is_none_is_refused_in_one_line_and_keeps_nothing(tmp_path: Path, request_: dict[str, Any]) -> None:
+def test_a_request_that_is_none_is_refused_in_one_line_and_keeps_nothing(
+    tmp_path: Path, request_: dict[str, Any]
+) -> None:
     record(tmp_path / "run")
     found = annotator(Runs(tmp_path))(request_)
-    assert "\n" not in found["error"] and len(found["error"]) < 300 and not (tmp_path / "annotations").exists()
+    assert (
+        "\n" not in found["error"]
+        and len(found["error"]) < 300
+        and not (tmp_path / "annotations").exists()
+    )
 
 
-def test_damaged_rows_are_passed_over_and_a_damaged_record_of_labels_says_so(tmp_path: Path) -> None:
+def test_damaged_rows_are_passed_over_and_a_damaged_record_of_labels_says_so(
+    tmp_path: Path,
+) -> None:
     record(tmp_path / "run", [rollout(1, 0), rollout(1, 1)])
     path = tmp_path / "run" / "rollouts.jsonl"
     lines = path.read_text().splitlines(keepends=True)
-    path.write_text(lines[0].replace('"offsets": [[', '"offsets": [["x", 3], [', 1).replace('"sentence"', '"sent"') + lines[1])
+    path.write_text(
+        lines[0]
+        .replace('"offsets": [[', '"offsets": [["x", 3], [', 1)
+        .replace('"sentence"', '"sent"')
+        + lines[1]
+    )
     runs = Runs(tmp_path)
     assert asked(runs, order="recorded")["claim"]["place"][0] == "tarven/1/1"
     asked(runs, given={"place": ["tarven/1/1", 0], "label": "wrong"})
@@ -195,7 +253,9 @@ def test_a_row_whose_id_is_no_text_is_not_labelled(tmp_path: Path) -> None:
     assert not (tmp_path / "annotations").exists()
 
 
-@pytest.mark.parametrize("name", ["annotations", "annotations/run", "annotations/run/rollouts.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["annotations", "annotations/run", "annotations/run/rollouts.jsonl"]
+)
 def test_no_label_is_read_or_written_through_a_link(tmp_path: Path, name: str) -> None:
     record(tmp_path / "runs" / "run")
     elsewhere = record(tmp_path / "elsewhere")
@@ -203,13 +263,24 @@ def test_no_label_is_read_or_written_through_a_link(tmp_path: Path, name: str) -
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(elsewhere / "rollouts.jsonl" if name.endswith("jsonl") else elsewhere)
     before, runs = (elsewhere / "rollouts.jsonl").read_bytes(), Runs(tmp_path / "runs")
-    assert "is a link" in annotator(runs)({"given": {"place": ["tarven/1/0", 0], "label": "wrong"}})["error"]
+    assert (
+        "is a link"
+        in annotator(runs)({"given": {"place": ["tarven/1/0", 0], "label": "wrong"}})["error"]
+    )
     assert (elsewhere / "rollouts.jsonl").read_bytes() == before
 
 
 def test_a_person_s_verdict_has_the_judge_s_evidence_and_says_whose_it_is() -> None:
-    new = next(v for v in relabelled(rollout(1, 0), {"2": {"label": "vague"}}).verdicts if v.target == "claim:2")
+    new = next(
+        v
+        for v in relabelled(rollout(1, 0), {"2": {"label": "vague"}}).verdicts
+        if v.target == "claim:2"
+    )
     old = next(v for v in rollout(1, 0).verdicts if v.target == "claim:2")
     assert (new.label, new.p, new.by, new.evidence, new.informativeness) == (
-        "vague", None, "annotation", old.evidence, old.informativeness
-    )  # fmt: skip
+        "vague",
+        None,
+        "annotation",
+        old.evidence,
+        old.informativeness,
+    )

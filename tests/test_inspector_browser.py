@@ -1,4 +1,6 @@
-"""The inspector in a real Chromium: every tab does its job, hostile text stays text, and nothing leaves the machine."""
+"""The inspector in a real Chromium: every tab does its job, hostile text stays text, and nothing
+leaves the machine.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,19 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchmarks.inspector import long_answer
-from tests.helpers.browsing import BROWSER, FIXTURES, PAYLOADS, RUN, Seen, big, choose_run, familiar, hostile, tab, token
+from tests.helpers.browsing import (
+    BROWSER,
+    FIXTURES,
+    PAYLOADS,
+    RUN,
+    Seen,
+    big,
+    choose_run,
+    familiar,
+    hostile,
+    tab,
+    token,
+)
 from tests.test_inspector import rollout
 from workbench.bench import TINY_POLICY
 from workbench.inspector.opened import pay
@@ -25,12 +39,23 @@ pytestmark = BROWSER
 
 def test_inspect_shows_tokens_claims_and_channels(page, shots):
     assert page.locator("#inspect-view .tv-t").count() == 41
-    assert "".join(page.locator("#inspect-view .tv-t").all_inner_texts()).startswith("<think>Both cross the river Osk.")
+    assert "".join(page.locator("#inspect-view .tv-t").all_inner_texts()).startswith(
+        "<think>Both cross the river Osk."
+    )
     assert big(page) == "+1.66"
-    assert "tv-neg" in token(page, "green").get_attribute("class") and "tv-pos" in token(page, "1934").get_attribute("class")
-    assert "underline" in token(page, "green").evaluate("e => getComputedStyle(e).textDecorationLine")
+    assert "tv-neg" in token(page, "green").get_attribute("class") and "tv-pos" in token(
+        page, "1934"
+    ).get_attribute("class")
+    assert "underline" in token(page, "green").evaluate(
+        "e => getComputedStyle(e).textDecorationLine"
+    )
     token(page, "green").hover()
-    assert page.locator("#inspect-view .tv-tip").inner_text().replace("\n", " ").endswith("truthfulness −2.00 · claim 3")
+    assert (
+        page.locator("#inspect-view .tv-tip")
+        .inner_text()
+        .replace("\n", " ")
+        .endswith("truthfulness −2.00 · claim 3")
+    )
     page.locator("#inspect-view [data-method=truthrl]").click()
     assert big(page) == "+1.00" and "tv-neg" not in token(page, "green").get_attribute("class")
     page.locator("#inspect-view [data-channel=advantage]").click()
@@ -56,13 +81,17 @@ def test_claims_and_tokens_are_linked_both_ways(page, shots):
     rows = page.locator("#inspect-view tr[data-claim]")
     rows.nth(2).locator(".tv-id").click()
     chosen = page.locator("#inspect-view .tv-t.tv-on").all_inner_texts()
-    assert "".join(chosen) == "the Tarven bridge was opened in 1934 and painted green".replace("the", " the", 1)
+    assert "".join(chosen) == "the Tarven bridge was opened in 1934 and painted green".replace(
+        "the", " the", 1
+    )
     assert page.locator("#inspect-view .tv-t.tv-paid").all_inner_texts() == [" green"]
     assert rows.nth(2).locator("details").first.get_attribute("open") is not None
     assert rows.nth(2).locator("mark").all_inner_texts() == ["painted"]
     page.screenshot(path=shots / "linked.png", full_page=True)
     token(page, "1934").click()
-    lit = [row.get_attribute("data-claim") for row in page.locator("#inspect-view tr.tv-row-on").all()]
+    lit = [
+        row.get_attribute("data-claim") for row in page.locator("#inspect-view tr.tv-row-on").all()
+    ]
     assert lit == ["1", "2"]
     assert page.locator("#inspect-view .tv-claim-link").count() == 2
     page.locator("#inspect-view .tv-claim-link").first.click()
@@ -71,29 +100,53 @@ def test_claims_and_tokens_are_linked_both_ways(page, shots):
 
 def test_other_sources(page):
     page.get_by_label("Stored run").check()
-    page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('a/first')")
+    page.wait_for_function(
+        "document.querySelector('#inspect-view .tv-facts').textContent.includes('a/first')"
+    )
     page.get_by_role("button", name="Next").click()
-    page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('tarven/1/1')")
+    page.wait_for_function(
+        "document.querySelector('#inspect-view .tv-facts').textContent.includes('tarven/1/1')"
+    )
     assert page.locator("#inspect-view [data-channel=kl]").is_enabled()
     page.get_by_label("Samples").check()
-    page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('Worked')")
+    page.wait_for_function(
+        "document.querySelector('#inspect-view .tv-facts').textContent.includes('Worked')"
+    )
     page.get_by_label("Paste").check()
     page.get_by_label("Answer", exact=True).fill("The Osk is a river. It runs through Tarven.")
     page.get_by_label("No judge: only find the claims").check()
     page.get_by_role("button", name="Score").click()
-    page.wait_for_function("document.querySelector('#inspect-view .tv-text').textContent.startsWith('The Osk is')")
+    page.wait_for_function(
+        "document.querySelector('#inspect-view .tv-text').textContent.startsWith('The Osk is')"
+    )
     assert page.locator("#inspect-view tr[data-claim]").count() >= 2
-    assert page.locator("#inspect-view tr[data-claim] .tv-chip").first.inner_text().endswith("not judged")
+    assert (
+        page.locator("#inspect-view tr[data-claim] .tv-chip")
+        .first.inner_text()
+        .endswith("not judged")
+    )
     assert page.locator("#inspect-view .tv-checks").inner_text().split("\n")[-1] == "no gold answer"
 
 
 def test_compare_shows_the_methods_side_by_side(page, shots):
     tab(page, "Compare")
     page.wait_for_selector("#compare-view .wb-panel .tv-t")
-    assert page.locator("#compare-view .tv-compact-head h3").all_inner_texts() == ["RLFH", "TruthRL", "FoRAG", "KLCF", "KnowRL"]
-    # By hand: RLFH as above; correct +1; sentences ½ and 1; recall 1/3, precision 1/2 → 0.4, with truth 2/3 their mean;
-    # format 1, correct 2, the thought supported 1.
-    assert page.locator("#compare-view .tv-value").all_inner_texts() == ["+1.66", "+1.00", "+1.50", "+0.53", "+4.00"]
+    assert page.locator("#compare-view .tv-compact-head h3").all_inner_texts() == [
+        "RLFH",
+        "TruthRL",
+        "FoRAG",
+        "KLCF",
+        "KnowRL",
+    ]
+    # By hand: RLFH as above; correct +1; sentences ½ and 1; recall 1/3, precision 1/2 → 0.4, with
+    # truth 2/3 their mean; format 1, correct 2, the thought supported 1.
+    assert page.locator("#compare-view .tv-value").all_inner_texts() == [
+        "+1.66",
+        "+1.00",
+        "+1.50",
+        "+0.53",
+        "+4.00",
+    ]
     page.screenshot(path=shots / "compare.png", full_page=True)
 
 
@@ -104,11 +157,16 @@ def test_what_if_by_hand(page, address, shots):
     page.wait_for_selector(f"{view} #wb-rlfh-alpha")
     assert big(page, view) == "+1.66"
     page.locator("#wb-rlfh-alpha").fill("2")
-    page.wait_for_function("document.querySelector('#what-if-view .tv-big').textContent === '+1.41'")
+    page.wait_for_function(
+        "document.querySelector('#what-if-view .tv-big').textContent === '+1.41'"
+    )
     token(page, "green", view).hover()
     assert "−4.000" in page.locator(f"{view} .tv-tip").inner_text()
     page.get_by_label("verdict on claim 3").select_option("correct")
-    page.wait_for_function("document.querySelector('#what-if-view .tv-big').textContent === '+7.41'")  # 2·2.75 + 1.9051
+    # 2·2.75 + 1.9051
+    page.wait_for_function(
+        "document.querySelector('#what-if-view .tv-big').textContent === '+7.41'"
+    )
     assert page.locator(f"{view} .wb-line-out").inner_text() == "--set rlfh.alpha=2"
     page.locator("#wb-rlfh-granularity").select_option("paragraph")
     page.wait_for_function("document.querySelectorAll('#what-if-view .tv-t.tv-pos').length === 1")
@@ -120,10 +178,14 @@ def test_what_if_by_hand(page, address, shots):
     page.get_by_text("saved in annotations/rollouts.jsonl").wait_for()
     page.locator(f"{view} [data-method=knowrl]").click()
     page.locator("#wb-knowrl-correct").fill("3")
-    page.wait_for_function("document.querySelector('#what-if-view .tv-big').textContent === '+5.00'")
+    page.wait_for_function(
+        "document.querySelector('#what-if-view .tv-big').textContent === '+5.00'"
+    )
     page.screenshot(path=shots / "what-if.png", full_page=True)
     page.get_by_role("button", name="Reset all").click()
-    page.wait_for_function("document.querySelector('#what-if-view .tv-big').textContent === '+4.00'")
+    page.wait_for_function(
+        "document.querySelector('#what-if-view .tv-big').textContent === '+4.00'"
+    )
 
 
 def test_what_if_pays_the_whole_group(page, address):
@@ -134,45 +196,64 @@ def test_what_if_pays_the_whole_group(page, address):
     rewards = page.locator("#what-if-view .wb-group td[data-label=reward]")
     assert rewards.all_inner_texts() == ["+1.66", "+2.66", "+4.16", "+4.66"]
     page.locator("#wb-rlfh-beta").fill("0")
-    shown = "[...document.querySelectorAll('#what-if-view .wb-group td[data-label=reward]')].map(e => e.textContent).join()"
+    shown = (
+        "[...document.querySelectorAll('#what-if-view .wb-group td[data-label=reward]')].map(e =>"
+        " e.textContent).join()"
+    )
     page.wait_for_function(f"{shown} === '−0.25,+0.75,+2.25,+2.75'")
     # Mean 1.375 and standard deviation 1.3769: the first lies (−0.25 − 1.375) / 1.3770 below.
-    assert page.locator("#what-if-view .wb-group td[data-estimator=group]").first.inner_text() == "−1.18"
+    assert (
+        page.locator("#what-if-view .wb-group td[data-estimator=group]").first.inner_text()
+        == "−1.18"
+    )
 
 
 def test_runs_lead_to_their_rollouts(page, address, shots):
     tab(page, "Runs")
     page.wait_for_selector(".wb-run-table tbody tr")
     names = [row.get_attribute("data-run") for row in page.locator(".wb-run-table tbody tr").all()]
-    trained = [name for name in names if name != "annotations"]  # the labels that another test has kept here
+    # the labels that another test has kept here
+    trained = [name for name in names if name != "annotations"]
     assert trained[0] == "familiar" and trained[-1] == RUN  # newest first
     choose_run(page, RUN)
     titles = page.locator(".wb-chart figcaption > span:first-child").all_inner_texts()
-    assert titles[0] == "Reward" and titles[-1] == "Rows not scored" and "KL to the reference" not in titles
+    assert (
+        titles[0] == "Reward"
+        and titles[-1] == "Rows not scored"
+        and "KL to the reference" not in titles
+    )
     now = dict(zip(titles, page.locator(".wb-chart .wb-values").all_inner_texts(), strict=True))
     shown = ("Reward", "Accuracy", "Claims not placed", "Rows not scored")
     assert [now[title] for title in shown] == ["0.300", "0.500", "0", "0.250"]
-    assert page.locator(".wb-told").count() == 1  # RLFH and FoRAG, whose segments go by the label too, rank these rollouts
+    # RLFH and FoRAG, whose segments go by the label too, rank these rollouts
+    assert page.locator(".wb-told").count() == 1
     page.get_by_label("draw logged").check()
     page.wait_for_selector(".wb-line-1")
     page.get_by_label("smoothing").fill("0.5")
     assert page.locator(".wb-chart").first.locator(".wb-raw").count() == 2
     rows = page.locator(".wb-listed tr.wb-open")
-    assert [row.get_attribute("data-row") for row in rows.all()] == [f"tarven/3/{n}" for n in range(4)]
+    assert [row.get_attribute("data-row") for row in rows.all()] == [
+        f"tarven/3/{n}" for n in range(4)
+    ]
     assert page.locator(".wb-listed th.tv-now").inner_text() == "RLFH ↑"
     page.get_by_label("Sort by").select_option("highest")
-    page.wait_for_function("document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/3/3'")
+    page.wait_for_function(
+        "document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/3/3'"
+    )
     page.locator(".wb-curve").first.hover(position={"x": 2, "y": 40})
     assert set(page.locator(".wb-at").all_inner_texts()) == {"step 1"}  # in all charts at once
     page.locator(".wb-curve").first.click(position={"x": 2, "y": 40})  # the first step
-    page.wait_for_function("document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/3'")
+    page.wait_for_function(
+        "document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/3'"
+    )
     page.get_by_text("Before and after", exact=True).click()
     page.get_by_text("0.500 [0.400, 0.600]").first.wait_for()
     page.screenshot(path=shots / "runs.png", full_page=True)
     rows.first.click()
     page.wait_for_function("new URLSearchParams(location.search).get('id') === 'tarven/1/3'")
     assert page.locator("#inspect-view .tv-big").is_visible() and big(page) == "+4.66"
-    page.get_by_role("button", name="Next", exact=True).click()  # the second best of the list, not the next of the file
+    # the second best of the list, not the next of the file
+    page.get_by_role("button", name="Next", exact=True).click()
     page.wait_for_function("new URLSearchParams(location.search).get('id') === 'tarven/1/2'")
     page.get_by_text("2 of 4 in the list").wait_for()
 
@@ -186,7 +267,9 @@ def test_rollouts_are_searched_filtered_and_saved(page):
     page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 12")
     page.get_by_label("from value").fill("4.2")
     page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 3")
-    assert [row.get_attribute("data-row") for row in rows.all()] == [f"tarven/{n}/3" for n in (1, 2, 3)]
+    assert [row.get_attribute("data-row") for row in rows.all()] == [
+        f"tarven/{n}/3" for n in (1, 2, 3)
+    ]
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as CSV").click()
     assert len(Path(download.value.path()).read_text().splitlines()) >= 4
@@ -199,23 +282,38 @@ def test_a_running_training_is_followed_and_nobody_loses_the_place(page, root):
     page.wait_for_selector(".wb-run-table tbody tr")
     choose_run(page, "growing")
     page.get_by_label("step", exact=True).fill("1")
-    page.wait_for_function("document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/0'")
+    page.wait_for_function(
+        "document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/0'"
+    )
     page.evaluate("window.kept = document.querySelector('.wb-listed tr.wb-open')")
     append_feedback(root / "growing", [rollout(3, sample) for sample in range(4)])
     shown = "document.querySelector('tr[data-run=growing] [data-label=steps]').textContent === '3'"
-    page.wait_for_function(f"{shown} && document.querySelector('[aria-label=step]').max === '3'", timeout=3000)
+    page.wait_for_function(
+        f"{shown} && document.querySelector('[aria-label=step]').max === '3'", timeout=3000
+    )
     assert page.get_by_label("step", exact=True).input_value() == "1"
     assert page.evaluate("window.kept === document.querySelector('.wb-listed tr.wb-open')")
 
 
 def test_a_permalink_opens_its_row(page, address):
     page.goto(f"{address}?run={RUN}&id=tarven/2/1&method=knowrl")
-    page.wait_for_function("document.querySelector('#inspect-view .tv-facts')?.textContent.includes('tarven/2/1')")
-    assert page.locator("#inspect-view [data-method=knowrl]").get_attribute("aria-pressed") == "true"
+    page.wait_for_function(
+        "document.querySelector('#inspect-view .tv-facts')?.textContent.includes('tarven/2/1')"
+    )
+    assert (
+        page.locator("#inspect-view [data-method=knowrl]").get_attribute("aria-pressed") == "true"
+    )
     page.locator("#inspect-view [data-method=rlfh]").click()
-    page.wait_for_function("location.search.includes('method=rlfh') && location.search.includes('id=tarven')")
+    page.wait_for_function(
+        "location.search.includes('method=rlfh') && location.search.includes('id=tarven')"
+    )
     long = "r" * 5000
-    queries = ("run=../outside&id=1", "run=/etc&id=passwd", f"run={RUN}&id=none", f"run={RUN}&id=tarven/2/1&method=<b>")
+    queries = (
+        "run=../outside&id=1",
+        "run=/etc&id=passwd",
+        f"run={RUN}&id=none",
+        f"run={RUN}&id=tarven/2/1&method=<b>",
+    )
     for query in (*queries, f"run={long}&id=1", "run=damaged&id=1"):
         page.goto(f"{address}?{query}")
         page.wait_for_selector("[role=alert]")
@@ -231,7 +329,9 @@ def test_hostile_text_is_shown_as_text(page, address, seen):
     choose_run(page, "hostile")
     page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 40")
     page.locator(".wb-listed tr.wb-open").first.click()
-    page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('hostile')")
+    page.wait_for_function(
+        "document.querySelector('#inspect-view .tv-facts').textContent.includes('hostile')"
+    )
     page.get_by_label("Row", exact=True).fill("1")
     for number, text in enumerate(PAYLOADS):
         if number:
@@ -243,7 +343,8 @@ def test_hostile_text_is_shown_as_text(page, address, seen):
         page.locator("#inspect-view tr[data-claim]").first.locator(".tv-id").click()
     assert (
         page.locator(
-            "#inspect-view :is(img, script, iframe, object, embed, form, link, base, meta, video, audio, svg, style)"
+            "#inspect-view :is(img, script, iframe, object, embed, form, link, base, meta, video,"
+            " audio, svg, style)"
         ).count()
         == 0
     )
@@ -256,7 +357,9 @@ def test_hostile_text_is_shown_as_text(page, address, seen):
 def test_an_exported_page_is_inert_and_alone(browser, tmp_path, shots):
     seen = Seen()
     for number, text in enumerate(PAYLOADS):
-        (tmp_path / f"{number}.html").write_text(export_html(hostile(number, text)), encoding="utf-8")
+        (tmp_path / f"{number}.html").write_text(
+            export_html(hostile(number, text)), encoding="utf-8"
+        )
     page = browser.new_page(viewport={"width": 900, "height": 900}, color_scheme="dark")
     seen.watch(page)
     for number, text in enumerate(PAYLOADS):
@@ -267,13 +370,20 @@ def test_an_exported_page_is_inert_and_alone(browser, tmp_path, shots):
     page.goto((tmp_path / "good.html").as_uri())
     page.locator("tr[data-claim]").nth(2).click()
     assert page.locator(".tv-t.tv-on").count() == 10
-    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(16, 19, 23)"
+    assert (
+        page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        == "rgb(16, 19, 23)"
+    )
     page.screenshot(path=shots / "exported-dark.png", full_page=True)
     page.close()
-    assert (seen.errors, seen.dialogs) == ([], []) and {urlsplit(url).scheme for url in seen.requests} == {"file"}
+    assert (seen.errors, seen.dialogs) == ([], []) and {
+        urlsplit(url).scheme for url in seen.requests
+    } == {"file"}
 
 
-@pytest.mark.parametrize("name", ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"])
+@pytest.mark.parametrize(
+    "name", ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"]
+)
 def test_names_that_javascript_knows_are_data_like_others(browser, tmp_path, name):
     (tmp_path / "page.html").write_text(export_html(familiar(name), name), encoding="utf-8")
     page, seen = browser.new_page(), Seen()
@@ -286,7 +396,9 @@ def test_names_that_javascript_knows_are_data_like_others(browser, tmp_path, nam
     page.locator("tr[data-claim] .tv-id").first.click()
     page.locator(".tv-t").first.click()
     assert f"{name} pays" in page.locator(".tv-card").first.inner_text()
-    assert ["".join(text.split()) for text in page.locator("tr[data-claim] .tv-chip").all_inner_texts()] == [
+    assert [
+        "".join(text.split()) for text in page.locator("tr[data-claim] .tv-chip").all_inner_texts()
+    ] == [
         f"•{name}",
         "!failed",
         f"•{name}",
@@ -298,12 +410,17 @@ def test_names_that_javascript_knows_are_data_like_others(browser, tmp_path, nam
 
 def test_a_list_of_rollouts_takes_any_name(page, address):
     page.goto(f"{address}?run=familiar&id=constructor/0")
-    page.wait_for_function("document.querySelector('#inspect-view .tv-facts')?.textContent.includes('familiar')")
+    page.wait_for_function(
+        "document.querySelector('#inspect-view .tv-facts')?.textContent.includes('familiar')"
+    )
     tab(page, "Runs")
     page.wait_for_selector(".wb-run-table tbody tr")
     choose_run(page, "familiar")
     page.wait_for_selector(".wb-listed tr.wb-open")
-    assert "constructor" in page.locator(".wb-listed th").all_inner_texts() and "native code" not in page.content()
+    assert (
+        "constructor" in page.locator(".wb-listed th").all_inner_texts()
+        and "native code" not in page.content()
+    )
     for name in ("Compare", "What if"):
         tab(page, name)
         page.wait_for_selector(f"#{name.lower().replace(' ', '-')}-view .tv-t")
@@ -317,7 +434,9 @@ def test_a_page_is_saved_from_the_view(page):
 
 
 def test_the_notebook_widget_is_the_same_view(browser):
-    """The widget's module, as anywidget loads it, with a model that stands in for the notebook's."""
+    """The widget's module, as anywidget loads it, with a model that stands in for the
+    notebook's.
+    """
     pytest.importorskip("anywidget", reason="the notebooks extra is not installed")
     from workbench.widgets import token_view
 
@@ -341,13 +460,23 @@ def test_two_thousand_tokens_are_drawn_and_recoloured(browser, tmp_path):
     text = " ".join(f"word{number}" for number in range(2000))
     offsets = tuple(match.span() for match in re.finditer(r"\s*\S+", text))
     response = Response(
-        "long", Question("q", "Long?"), text, offsets=offsets, logprobs=tuple(-(n % 11) / 5 for n in range(2000))
+        "long",
+        Question("q", "Long?"),
+        text,
+        offsets=offsets,
+        logprobs=tuple(-(n % 11) / 5 for n in range(2000)),
     )
-    row = Feedback(response, rewards={"m": Reward(1.0, {}, (), tuple((n % 5 - 2) / 7 for n in range(2000)))})
+    row = Feedback(
+        response, rewards={"m": Reward(1.0, {}, (), tuple((n % 5 - 2) / 7 for n in range(2000)))}
+    )
     (tmp_path / "long.html").write_text(export_html(row), encoding="utf-8")
     page = browser.new_page()
     page.goto((tmp_path / "long.html").as_uri())
-    assert (page.locator(".tv-t").count(), page.locator(".tv-t.tv-neg").count(), page.locator(".tv-t.tv-pos").count()) == (
+    assert (
+        page.locator(".tv-t").count(),
+        page.locator(".tv-t.tv-neg").count(),
+        page.locator(".tv-t.tv-pos").count(),
+    ) == (
         2000,
         800,
         800,
@@ -366,23 +495,37 @@ def test_the_claims_of_a_long_answer_are_filtered_and_sorted(browser, tmp_path):
     rows = page.locator("tr[data-claim]")
     assert rows.count() == 200
     page.get_by_label("which claims").select_option("wrong")
-    assert rows.count() == 40 and {text.split()[-1] for text in rows.locator(".tv-chip").all_inner_texts()} == {"wrong"}
+    assert rows.count() == 40 and {
+        text.split()[-1] for text in rows.locator(".tv-chip").all_inner_texts()
+    } == {"wrong"}
     page.get_by_label("which claims").select_option("")
     page.get_by_label("order of the claims").select_option("lowest")
-    paid = [float(text.replace("−", "-").replace("·", "0")) for text in rows.locator("td.tv-now").all_inner_texts()]
+    paid = [
+        float(text.replace("−", "-").replace("·", "0"))
+        for text in rows.locator("td.tv-now").all_inner_texts()
+    ]
     assert paid == sorted(paid) and paid[0] < 0 < paid[-1]
     page.locator("[data-method=forag]").click()
-    assert page.get_by_label("order of the claims").locator("option:checked").inner_text() == "FoRAG, lowest first"
+    assert (
+        page.get_by_label("order of the claims").locator("option:checked").inner_text()
+        == "FoRAG, lowest first"
+    )
     page.get_by_label("order of the claims").select_option("")
     rows.first.evaluate("row => (row.kept = true)")
-    for method, now in (("rlfh", "RLFH"), ("forag", "FoRAG")):  # another column counts, and no row is drawn anew for it
+    # another column counts, and no row is drawn anew for it
+    for method, now in (("rlfh", "RLFH"), ("forag", "FoRAG")):
         page.locator(f"[data-method={method}]").click()
         assert page.locator(".tv-claims th.tv-now").all_inner_texts() == [now]
         assert page.locator(".tv-claims td.tv-now").count() == 202
-        assert set(page.locator(".tv-claims td.tv-now").evaluate_all("all => all.map(cell => cell.dataset.label)")) == {now}
+        assert set(
+            page.locator(".tv-claims td.tv-now").evaluate_all(
+                "all => all.map(cell => cell.dataset.label)"
+            )
+        ) == {now}
         assert (
             rows.first.evaluate("row => row.kept")
-            and page.locator(".tv-big").inner_text() == page.locator(".tv-total td.tv-now").inner_text()
+            and page.locator(".tv-big").inner_text()
+            == page.locator(".tv-total td.tv-now").inner_text()
         )
     page.close()
 
@@ -406,7 +549,9 @@ def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
         tab(page, name)
         page.wait_for_selector(selector)
         page.wait_for_timeout(150)
-        page.screenshot(path=shots / f"phone-{scheme}-{name.lower().replace(' ', '-')}.png", full_page=True)
+        page.screenshot(
+            path=shots / f"phone-{scheme}-{name.lower().replace(' ', '-')}.png", full_page=True
+        )
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
     page.close()
     assert (seen.outside(), seen.errors) == ([], [])
@@ -422,10 +567,17 @@ def test_live_answers_with_its_sources_beside(page, shots):
     box.fill("What is Dramem Torusin known for and how does it compare with Voku Kebas?")
     answer.click()
     page.wait_for_selector("#sourced-view .wb-sentences li:visible", timeout=60000)
-    sentences, sources = page.locator("#sourced-view .wb-sentences li"), page.locator("#sourced-view .wb-sources li")
-    assert "comparison" in page.locator("#sourced-view .wb-plan").inner_text() and sources.count() == 3
-    assert all((line.locator(".tv-chip").count() == 1 and "p 0.00" in text) or "p 1.00" in text for line, text in zip(
-        sentences.all(), sentences.all_inner_texts(), strict=True))  # fmt: skip
+    sentences, sources = (
+        page.locator("#sourced-view .wb-sentences li"),
+        page.locator("#sourced-view .wb-sources li"),
+    )
+    assert (
+        "comparison" in page.locator("#sourced-view .wb-plan").inner_text() and sources.count() == 3
+    )
+    assert all(
+        (line.locator(".tv-chip").count() == 1 and "p 0.00" in text) or "p 1.00" in text
+        for line, text in zip(sentences.all(), sentences.all_inner_texts(), strict=True)
+    )
     sentences.first.hover()
     [lit] = page.locator("#sourced-view .wb-sources li.wb-lit").all_inner_texts()
     assert lit.split("]")[0] + "]" in sentences.first.inner_text()
@@ -435,10 +587,16 @@ def test_live_answers_with_its_sources_beside(page, shots):
     page.get_by_role("option", name="payloads").click()
     box.fill(f"Which payload is {PAYLOADS[2]}?")
     answer.click()
-    page.wait_for_function("document.querySelector('#sourced-view .tv-question').textContent.includes('payload')")
+    page.wait_for_function(
+        "document.querySelector('#sourced-view .tv-question').textContent.includes('payload')"
+    )
     assert PAYLOADS[2] in page.locator("#sourced-view .tv-question").inner_text()
-    assert "payload" in sources.first.inner_text() and page.locator("#sourced-view img, #sourced-view script").count() == 0
-    page.get_by_role("button", name="Ask", exact=True).click()  # the sampled answers stand in its place
+    assert (
+        "payload" in sources.first.inner_text()
+        and page.locator("#sourced-view img, #sourced-view script").count() == 0
+    )
+    # the sampled answers stand in its place
+    page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
     assert page.locator("#sourced-view .wb-beside").count() == 0
 
@@ -454,12 +612,16 @@ def test_live_asks_the_policy(page, shots):
            .observe(button, {attributes: true})"""
     )
     page.get_by_role("button", name="Draw a question of the closed world").click()
-    page.wait_for_function("document.querySelector('textarea[placeholder^=Which]').value.length > 5")
+    page.wait_for_function(
+        "document.querySelector('textarea[placeholder^=Which]').value.length > 5"
+    )
     ask.click()  # once it can be: while a question was on its way, it could not
     assert page.evaluate("window.asked")[0] is True
     page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
     assert page.locator(".wb-listed tr.wb-open:visible").count() == 6
     page.screenshot(path=shots / "live.png", full_page=True)
     page.locator(".wb-listed tr.wb-open:visible").first.click()
-    page.wait_for_function("document.querySelector('#inspect-view .tv-facts').textContent.includes('live')")
+    page.wait_for_function(
+        "document.querySelector('#inspect-view .tv-facts').textContent.includes('live')"
+    )
     assert page.locator("#inspect-view [data-channel=logprob]").is_enabled()

@@ -1,4 +1,6 @@
-"""Runs that were damaged, linked or cut: each says so where it is opened, and every other run is shown as ever."""
+"""Runs that were damaged, linked or cut: each says so where it is opened, and every other run is
+shown as ever.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
     "a linked record": linked,
     "a record linked to itself": in_its_place(lambda path: path.symlink_to(path)),
     "a record that is a folder": in_its_place(Path.mkdir),
-    "an id that is not UTF-8": lines(lambda line: line.replace(b"tarven/1/0", b"tarven/\xff\xfe", 1)),
+    "an id that is not UTF-8": lines(
+        lambda line: line.replace(b"tarven/1/0", b"tarven/\xff\xfe", 1)
+    ),
     "a response that is not UTF-8": lines(lambda line: line.replace(b"Tarven", b"\xff\xfe", 3)),
     "an id that is half a surrogate pair": field("id", "\ud800"),
     "an id that is a list": field("id", [1]),
@@ -96,32 +100,48 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
     "a response that is a number": field("response", 3),
     "a list for a config": written("config.json", "[]"),
     "a text for a config's fields": written("config.json", '{"method": "rlfh", "config": "none"}'),
-    "a text for a number in a config": written("config.json", '{"method": "rlfh", "config": {"alpha": "x"}}'),
+    "a text for a number in a config": written(
+        "config.json", '{"method": "rlfh", "config": {"alpha": "x"}}'
+    ),
     "a method that is a list": written("config.json", '{"method": [], "config": {}}'),
     "half a config": written("config.json", "{"),
     "a config that is not UTF-8": written("config.json", b"\xff\xfe\x00"),
     "a list for a summary": written("summary.json", "[]"),
-    "a summary of texts": written("summary.json", '{"before": {"greedy": {"accuracy": {"value": "x"}}}, "after": 3}'),
+    "a summary of texts": written(
+        "summary.json", '{"before": {"greedy": {"accuracy": {"value": "x"}}}, "after": 3}'
+    ),
     "metrics of lists": written("metrics.jsonl", "[1]\n[2]\n"),
     "metrics without steps": written("metrics.jsonl", '{"reward": 1}\n'),
     "NaN in the metrics": written("metrics.jsonl", '{"step": 1, "reward": NaN, "kl": "x"}\n'),
-    "a reward in the metrics beyond all floats": written("metrics.jsonl", '{"step": 1, "reward": 1%s}\n' % ("0" * 400)),
+    "a reward in the metrics beyond all floats": written(
+        "metrics.jsonl", '{"step": 1, "reward": 1%s}\n' % ("0" * 400)
+    ),
     "rewards in the metrics whose sum is beyond all floats": written(
         "metrics.jsonl", '{"step": 1, "reward": 1e308}\n{"step": 2, "reward": 1e308}\n'
     ),
-    "a reward of a row beyond all floats": field("rewards", {"truthrl": {"value": 10**400, "parts": {"outcome": 10**400}}}),
-    "rewards of rows whose sum is beyond all floats": every(lambda row: {**row, "rewards": {"truthrl": {"value": 1e308}}}),
-    "a step in the metrics beyond all floats": written("metrics.jsonl", '{"step": 1%s, "reward": 1}\n' % ("0" * 400)),
+    "a reward of a row beyond all floats": field(
+        "rewards", {"truthrl": {"value": 10**400, "parts": {"outcome": 10**400}}}
+    ),
+    "rewards of rows whose sum is beyond all floats": every(
+        lambda row: {**row, "rewards": {"truthrl": {"value": 1e308}}}
+    ),
+    "a step in the metrics beyond all floats": written(
+        "metrics.jsonl", '{"step": 1%s, "reward": 1}\n' % ("0" * 400)
+    ),
     "no questions": lambda run: (run / "questions.jsonl").unlink(),
     "questions of somebody else": written("questions.jsonl", '{"id": "tarven"}\n'),
     "half a question": lines(lambda line: line[: len(line) // 2], "questions.jsonl"),
     "no passages": lambda run: (run / "passages.jsonl").unlink(),
     "half a passage": lines(lambda line: line[: len(line) // 2], "passages.jsonl"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * bool(number % 6)) for number, name in enumerate(DAMAGE)]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * bool(number % 6))
+        for number, name in enumerate(DAMAGE)
+    ],
 )
 def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: str) -> None:
     root = tmp_path / "runs"
@@ -141,7 +161,11 @@ def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: st
         assert len(moved(runs, "bad", place, 1)) == 3
     for step in range(STEPS + 1):
         told = [json.loads(rollouts(runs, "bad", Query(step, order))) for order in ORDERS]
-        told += [json.loads(curve_data(runs, ["bad", "good"])), *run_list(runs), json.loads(before_after(runs, "bad"))]
+        told += [
+            json.loads(curve_data(runs, ["bad", "good"])),
+            *run_list(runs),
+            json.loads(before_after(runs, "bad")),
+        ]
         assert all(isinstance(one, dict) for one in told)
     good = json.loads(rollouts(runs, "good", Query(1, ORDERS[0])))
     assert [len(good["rows"]), good["choices"]["steps"]] == [SIZE, [1, STEPS]]
@@ -149,10 +173,15 @@ def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: st
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("a linked record", "no run 'bad'"), ("a list for a config", "config.json is damaged (ValueError: a list where an object"),
-     ("half a config", "config.json is damaged"), ("a text for a number in a config", "is damaged (ValueError: alpha is"),
-     ("half a passage", "row 1 of run 'bad' is damaged"), ("NaN in a row", "NaN is no number of JSON")],
-)  # fmt: skip
+    [
+        ("a linked record", "no run 'bad'"),
+        ("a list for a config", "config.json is damaged (ValueError: a list where an object"),
+        ("half a config", "config.json is damaged"),
+        ("a text for a number in a config", "is damaged (ValueError: alpha is"),
+        ("half a passage", "row 1 of run 'bad' is damaged"),
+        ("NaN in a row", "NaN is no number of JSON"),
+    ],
+)
 def test_what_is_damaged_is_named(tmp_path: Path, name: str, told: str) -> None:
     DAMAGE[name](record(tmp_path / "runs" / "bad"))
     with pytest.raises(WorkbenchError) as error:
@@ -164,14 +193,22 @@ def test_damaged_rows_are_counted_and_the_rest_of_their_step_is_listed(tmp_path:
     DAMAGE["claims that are a text"](record(tmp_path / "bad"))
     runs = Runs(tmp_path)
     told = json.loads(rollouts(runs, "bad", Query(1, ORDERS[0])))
-    assert len(told["rows"]) == SIZE - 1 and "1 row is left out: row 1 of run 'bad' is damaged" in told["note"]
+    assert (
+        len(told["rows"]) == SIZE - 1
+        and "1 row is left out: row 1 of run 'bad' is damaged" in told["note"]
+    )
     # Advantages over what is left of the group would be other numbers: there are none.
     data = json.loads(show(open_row(runs, "bad", "tarven/1/1")))
     assert not any(method["advantages"] for method in data["methods"].values())
-    assert any(method["advantages"] for method in json.loads(show(open_row(runs, "bad", "tarven/2/1")))["methods"].values())
+    assert any(
+        method["advantages"]
+        for method in json.loads(show(open_row(runs, "bad", "tarven/2/1")))["methods"].values()
+    )
 
 
-@pytest.mark.parametrize("name", ["r" * 5000, "r/" * 2500, "r" * 900, "\ud800", "a\nb", "%00", "bad\0"])
+@pytest.mark.parametrize(
+    "name", ["r" * 5000, "r/" * 2500, "r" * 900, "\ud800", "a\nb", "%00", "bad\0"]
+)
 def test_a_name_that_cannot_be_a_run_is_one_short_line(tmp_path: Path, name: str) -> None:
     record(tmp_path / "good")
     opened, error = first_shown(Runs(tmp_path), Settings(tmp_path), {"run": name, "id": "x"})
@@ -187,7 +224,9 @@ def test_a_folder_that_may_not_be_read_hides_no_other(tmp_path: Path) -> None:
     assert Runs(tmp_path).names() == ["good"]
 
 
-def test_a_growing_run_is_indexed_where_it_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_growing_run_is_indexed_where_it_has_grown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record(tmp_path / "run", [])
     runs, looked_at, entry = Runs(tmp_path), [], stored._entry
 
@@ -217,7 +256,10 @@ def test_a_run_that_was_taken_back_is_indexed_anew(tmp_path: Path) -> None:
     truncate_after_step(run / "rollouts.jsonl", 1)
     assert [entry.step for entry in runs.index("run").entries] == [1] * 4
     append_feedback(run, [rollout(2, 3)])
-    assert list(runs.index("run").by_step) == [1, 2] and open_row(runs, "run", "tarven/2/3").feedback.response.sample == 3
+    assert (
+        list(runs.index("run").by_step) == [1, 2]
+        and open_row(runs, "run", "tarven/2/3").feedback.response.sample == 3
+    )
     (run / "rollouts.jsonl").write_text("")
     assert runs.index("run").entries == [] and runs.index("run").by_id == {}
 

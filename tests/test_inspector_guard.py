@@ -15,11 +15,20 @@ from workbench.types import WorkbenchError
 
 PORT = 7860
 OWN = f"127.0.0.1:{PORT}"
-JSON = {"host": OWN, "origin": f"http://{OWN}", "content-type": "application/json", "content-length": "2"}
+JSON = {
+    "host": OWN,
+    "origin": f"http://{OWN}",
+    "content-type": "application/json",
+    "content-length": "2",
+}
 
 
 def ask(
-    headers: dict[str, str] | list[tuple[str, str]], method: str = "GET", path: str = "/", kind: str = "http", names=()
+    headers: dict[str, str] | list[tuple[str, str]],
+    method: str = "GET",
+    path: str = "/",
+    kind: str = "http",
+    names=(),
 ) -> tuple[int, dict[str, str]]:
     """The status and the headers that a request gets; 200 where it has reached what is guarded."""
     sent: list[dict[str, Any]] = []
@@ -35,7 +44,13 @@ def ask(
 
     pairs = headers.items() if isinstance(headers, dict) else headers
     raw = [(name.encode(), value.encode("latin-1")) for name, value in pairs]
-    scope = {"type": kind, "method": method, "path": path, "headers": raw, "server": ("127.0.0.1", PORT)}
+    scope = {
+        "type": kind,
+        "method": method,
+        "path": path,
+        "headers": raw,
+        "server": ("127.0.0.1", PORT),
+    }
     asyncio.run(_run(guard(behind, names), scope, receive, send))
     if sent[0]["type"] == "websocket.close":
         return 403, {}
@@ -53,16 +68,41 @@ def test_its_own_names_are_let_in(host: str) -> None:
 
 
 HOSTS = [
-    "evil.example", f"evil.example:{PORT}", f"127.0.0.1.evil.example:{PORT}", f"evil.example@{OWN}", f"{OWN}@evil.example",
-    "127.0.0.1", "localhost", "127.0.0.1:1", f"{OWN}0", f"{OWN}/", f"http://{OWN}", f"127.1:{PORT}", f"0.0.0.0:{PORT}",
-    f"localhost.:{PORT}", f"::1:{PORT}", f"[::1]evil:{PORT}", "", ":", "[", "\xe9",
-]  # fmt: skip
+    "evil.example",
+    f"evil.example:{PORT}",
+    f"127.0.0.1.evil.example:{PORT}",
+    f"evil.example@{OWN}",
+    f"{OWN}@evil.example",
+    "127.0.0.1",
+    "localhost",
+    "127.0.0.1:1",
+    f"{OWN}0",
+    f"{OWN}/",
+    f"http://{OWN}",
+    f"127.1:{PORT}",
+    f"0.0.0.0:{PORT}",
+    f"localhost.:{PORT}",
+    f"::1:{PORT}",
+    f"[::1]evil:{PORT}",
+    "",
+    ":",
+    "[",
+    "\xe9",
+]
 
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_another_name_is_refused_on_every_route(host: str, kind: str) -> None:
-    for path in ("/", "/config", "/static/x.js", "/assets/x.js", "/gradio_api/info", "/gradio_api/queue/data", "/none"):
+    for path in (
+        "/",
+        "/config",
+        "/static/x.js",
+        "/assets/x.js",
+        "/gradio_api/info",
+        "/gradio_api/queue/data",
+        "/none",
+    ):
         status, headers = ask({"host": host, "origin": f"http://{host}"}, path=path, kind=kind)
         assert status == 403 and not [name for name in headers if name.startswith("access-control")]
         assert ask({"host": host}, path=path, kind=kind)[0] == 403
@@ -72,13 +112,27 @@ def test_another_name_is_refused_on_every_route(host: str, kind: str) -> None:
 def test_a_request_without_one_plain_name_is_refused(kind: str) -> None:
     assert ask({}, kind=kind)[0] == 403
     assert ask([("host", OWN), ("Host", "evil.example")], kind=kind)[0] == 403
-    assert ask([("host", OWN), ("origin", f"http://{OWN}"), ("origin", "http://evil.example")], kind=kind)[0] == 403
+    assert (
+        ask(
+            [("host", OWN), ("origin", f"http://{OWN}"), ("origin", "http://evil.example")],
+            kind=kind,
+        )[0]
+        == 403
+    )
 
 
 ORIGINS = [
-    "null", "http://evil.example", f"http://evil.example:{PORT}", "http://127.0.0.1:1", "http://localhost", "http://localhost:8888",
-    f"https://127.0.0.1:{PORT}", f"file://127.0.0.1:{PORT}", f"127.0.0.1:{PORT}", f"http://127.0.0.1:{PORT}.evil.example",
-]  # fmt: skip
+    "null",
+    "http://evil.example",
+    f"http://evil.example:{PORT}",
+    "http://127.0.0.1:1",
+    "http://localhost",
+    "http://localhost:8888",
+    f"https://127.0.0.1:{PORT}",
+    f"file://127.0.0.1:{PORT}",
+    f"127.0.0.1:{PORT}",
+    f"http://127.0.0.1:{PORT}.evil.example",
+]
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
@@ -90,7 +144,9 @@ def test_another_origin_is_refused_and_gets_no_cors_headers(origin: str) -> None
         ("POST", {**JSON, "origin": origin}),
     ):
         status, answered = ask(headers, method, "/gradio_api/queue/join")
-        assert status == 403 and not [name for name in answered if name.startswith("access-control")]
+        assert status == 403 and not [
+            name for name in answered if name.startswith("access-control")
+        ]
     assert ask({"host": OWN, "origin": origin}, kind="websocket")[0] == 403
 
 
@@ -101,18 +157,31 @@ def test_what_another_page_embeds_is_refused_and_a_link_is_not() -> None:
         assert ask({"host": OWN, "sec-fetch-site": site})[0] == 403
         followed = {"host": OWN, "sec-fetch-site": site, "sec-fetch-dest": "document"}
         assert ask(followed)[0] == 200
-        assert ask({**JSON, **followed}, "POST", "/gradio_api/queue/join")[0] == 403  # a form that was sent off
+        # a form that was sent off
+        assert ask({**JSON, **followed}, "POST", "/gradio_api/queue/join")[0] == 403
     for site in ("same-origin", "none"):
         assert ask({"host": OWN, "sec-fetch-site": site, "sec-fetch-dest": "empty"})[0] == 200
 
 
-@pytest.mark.parametrize("path", ["queue/join", "run/predict", "component_server", "component_server/", "cancel", "reset"])
+@pytest.mark.parametrize(
+    "path",
+    ["queue/join", "run/predict", "component_server", "component_server/", "cancel", "reset"],
+)
 def test_only_the_page_itself_posts(path: str) -> None:
     path = f"/gradio_api/{path}"
     assert ask(JSON, "POST", path)[0] == 200
     assert ask({**JSON, "content-type": "application/json; charset=utf-8"}, "POST", path)[0] == 200
-    assert ask({name: value for name, value in JSON.items() if name != "origin"}, "POST", path)[0] == 403
-    for kind in ("multipart/form-data; boundary=x", "text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""):
+    assert (
+        ask({name: value for name, value in JSON.items() if name != "origin"}, "POST", path)[0]
+        == 403
+    )
+    for kind in (
+        "multipart/form-data; boundary=x",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/jsonx",
+        "",
+    ):
         assert ask({**JSON, "content-type": kind}, "POST", path)[0] == 403
     for size in (str(LARGEST + 1), "-1", "x", "9" * 30):
         assert ask({**JSON, "content-length": size}, "POST", path)[0] == 413
@@ -138,13 +207,24 @@ def test_further_names_are_those_that_were_given() -> None:
     for host in ("lab.example.org", "lab.example.org:8443", "box:8888", OWN):
         assert ask({"host": host}, names=names)[0] == 200
     for origin in ("https://lab.example.org", "http://lab.example.org:80", "https://box:8888"):
-        assert ask({"host": OWN, "origin": origin}, names=names)[0] == 200  # a proxy may put its own name into the Host
-    for host in ("box", "box:1", "example.org", "sub.lab.example.org", "lab.example.org.evil.example"):
+        # a proxy may put its own name into the Host
+        assert ask({"host": OWN, "origin": origin}, names=names)[0] == 200
+    for host in (
+        "box",
+        "box:1",
+        "example.org",
+        "sub.lab.example.org",
+        "lab.example.org.evil.example",
+    ):
         assert ask({"host": host}, names=names)[0] == 403
 
 
-@pytest.mark.parametrize("name", ["*", "*.example.org", "http://lab.example.org", "a b", "", "lab/x", "lab:port"])
-def test_what_is_no_name_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "name", ["*", "*.example.org", "http://lab.example.org", "a b", "", "lab/x", "lab:port"]
+)
+def test_what_is_no_name_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(WorkbenchError, match="name a host"):
         settings(None, tmp_path, 0, [name])
     with pytest.raises(SystemExit) as stopped:

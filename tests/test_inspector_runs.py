@@ -1,4 +1,6 @@
-"""What the inspector makes of a run: the settings it was scored with, what nobody paid, and what a trainer logged."""
+"""What the inspector makes of a run: the settings it was scored with, what nobody paid, and what
+a trainer logged.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,16 @@ OUTCOMES = (("correct", 1.0), ("uncertain", 0.0), ("incorrect", -1.0))
 
 
 def record_logged(folder: Path) -> Path:
-    """Two steps of two prompts with two completions each, as TRL logs them; the second step is twice as good."""
+    """Two steps of two prompts with two completions each, as TRL logs them; the second step is
+    twice as good.
+    """
     rows = [
-        {"step": step, "prompt": prompt, "completion": f"{prompt} {'So ' * sample}", "advantage": 0.0}
+        {
+            "step": step,
+            "prompt": prompt,
+            "completion": f"{prompt} {'So ' * sample}",
+            "advantage": 0.0,
+        }
         | {"accuracy": float(step * sample), "format": 0.5, "completion_length": 10 * step}
         for step in (1, 2)
         for prompt in ("Who?", "Where?")
@@ -64,7 +73,10 @@ def record_untagged(folder: Path, method: str = "truthrl") -> None:
     rows = []
     for number, (label, value) in enumerate(OUTCOMES):
         response = replace(
-            worked_example().response, id=f"r{number}", text=f"It was opened in {1930 + number}.", offsets=((0, 3),)
+            worked_example().response,
+            id=f"r{number}",
+            text=f"It was opened in {1930 + number}.",
+            offsets=((0, 3),),
         )
         verdicts = (Verdict("outcome", "answer", label),)
         rows.append(Feedback(response, verdicts=verdicts, rewards={method: Reward(value)}))
@@ -72,10 +84,15 @@ def record_untagged(folder: Path, method: str = "truthrl") -> None:
 
 
 def test_what_if_starts_from_the_settings_that_the_run_was_scored_with(tmp_path: Path) -> None:
-    chosen = Options(write(tmp_path / "in.jsonl", [SAID]), tmp_path / "run" / "rollouts.jsonl", "rlfh")
+    chosen = Options(
+        write(tmp_path / "in.jsonl", [SAID]), tmp_path / "run" / "rollouts.jsonl", "rlfh"
+    )
     score_file(replace(chosen, overrides=["rlfh.alpha=2", "rlfh.clip=none"]))
     runs = Runs(tmp_path)
-    assert configs_of(runs, "run")["rlfh"].alpha == 2 and configs_of(runs, "run")["klcf"] == method_configs()["klcf"]
+    assert (
+        configs_of(runs, "run")["rlfh"].alpha == 2
+        and configs_of(runs, "run")["klcf"] == method_configs()["klcf"]
+    )
     opened = open_row(runs, "run", "a")
     stored = opened.feedback.rewards["rlfh"].value
     found = what_if({"key": json.loads(show(opened))["key"]})
@@ -85,9 +102,12 @@ def test_what_if_starts_from_the_settings_that_the_run_was_scored_with(tmp_path:
 
 
 @pytest.mark.parametrize(
-    "text", ["[1]", '{"config": 3}', '{"config": {"rlfh": [1], "none": {"alpha": 3}}}', '{"config": {"rlf']
+    "text",
+    ["[1]", '{"config": 3}', '{"config": {"rlfh": [1], "none": {"alpha": 3}}}', '{"config": {"rlf'],
 )
-def test_settings_that_cannot_be_read_are_told_and_never_taken_for_the_defaults(tmp_path: Path, text: str) -> None:
+def test_settings_that_cannot_be_read_are_told_and_never_taken_for_the_defaults(
+    tmp_path: Path, text: str
+) -> None:
     record_untagged(tmp_path / "run")
     (tmp_path / "run" / "rollouts.settings.json").write_text(text)
     with pytest.raises(WorkbenchError, match="damaged"):
@@ -95,22 +115,38 @@ def test_settings_that_cannot_be_read_are_told_and_never_taken_for_the_defaults(
 
 
 def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
-    """KLCF pays −1 for the missing tags, whatever the answer says: of rows that nobody read for it, that is no reward."""
+    """KLCF pays −1 for the missing tags, whatever the answer says: of rows that nobody read for
+    it, that is no reward.
+    """
     record_untagged(tmp_path / "run")
     runs = Runs(tmp_path)
     opened = open_row(runs, "run", "r0")
     klcf = opened.feedback.rewards["klcf"]
     assert klcf.value is None and klcf.error is not None
     missing = "the truth of its claims and the facts of a checklist"
-    assert klcf.error.message == f"KLCF was not asked for when this answer was checked: no verdict on {missing}"
+    assert (
+        klcf.error.message
+        == f"KLCF was not asked for when this answer was checked: no verdict on {missing}"
+    )
     found = json.loads(rollouts(runs, "run", Query(0, "disagreement")))
-    assert found["methods"] == ["truthrl"] and found["scored"]["klcf"] == [0, 3] and found["scored"]["truthrl"] == [3, 3]
-    assert set(found["unscored"]) == {"rlfh", "forag", "klcf", "knowrl"} and "not asked for" in found["unscored"]["klcf"]
-    assert [row["disagreement"] for row in found["rows"]] == [None] * 3  # one method alone does not disagree
+    assert (
+        found["methods"] == ["truthrl"]
+        and found["scored"]["klcf"] == [0, 3]
+        and found["scored"]["truthrl"] == [3, 3]
+    )
+    assert (
+        set(found["unscored"]) == {"rlfh", "forag", "klcf", "knowrl"}
+        and "not asked for" in found["unscored"]["klcf"]
+    )
+    # one method alone does not disagree
+    assert [row["disagreement"] for row in found["rows"]] == [None] * 3
     again = what_if({"key": json.loads(show(opened))["key"]})["view"]["methods"]
     assert again["klcf"]["value"] is None and again["truthrl"]["value"] == 1.0
-    # Without the terms that need verdicts, the form is all that is asked for; and what the run itself was paid stays.
-    form = what_if({"key": json.loads(show(opened))["key"], "settings": {"klcf": {"w_check": 0}}})["view"]["methods"]["klcf"]
+    # Without the terms that need verdicts, the form is all that is asked for; and what the run
+    # itself was paid stays.
+    form = what_if({"key": json.loads(show(opened))["key"], "settings": {"klcf": {"w_check": 0}}})[
+        "view"
+    ]["methods"]["klcf"]
     assert form["value"] is None and "the truth of its claims" in form["error"]["message"]
     record_untagged(tmp_path / "asked", "klcf")
     assert open_row(Runs(tmp_path), "asked", "r2").feedback.rewards["klcf"].value == -1.0
@@ -118,7 +154,9 @@ def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
 
 def test_a_row_with_every_verdict_is_paid_for_its_broken_form() -> None:
     row = worked_example()
-    broken = replace(row, response=replace(row.response, text=row.response.text.replace("</think>", "<think/>")))
+    broken = replace(
+        row, response=replace(row.response, text=row.response.text.replace("</think>", "<think/>"))
+    )
     [found] = paid([broken], method_configs())
     assert found.rewards["klcf"].value == -1.0
 
@@ -126,10 +164,17 @@ def test_a_row_with_every_verdict_is_paid_for_its_broken_form() -> None:
 def test_what_a_trainer_logged_is_no_method(tmp_path: Path) -> None:
     record_logged(tmp_path / "run")
     runs = Runs(tmp_path)
-    assert own_method(runs, "run") == "" and order_choices("")[0][0] == "Logged reward, lowest first"
+    assert (
+        own_method(runs, "run") == "" and order_choices("")[0][0] == "Logged reward, lowest first"
+    )
     found = json.loads(rollouts(runs, "run", Query(2, "highest")))
-    assert found["methods"] == [] and found["logged"] == ["trl:accuracy", "trl:format", "trl:completion_length"]
-    assert [row["values"]["trl:accuracy"] for row in found["rows"]] == [2, 2, 0, 0]  # by accuracy + format
+    assert found["methods"] == [] and found["logged"] == [
+        "trl:accuracy",
+        "trl:format",
+        "trl:completion_length",
+    ]
+    # by accuracy + format
+    assert [row["values"]["trl:accuracy"] for row in found["rows"]] == [2, 2, 0, 0]
     assert [row["disagreement"] for row in found["rows"]] == [None] * 4
     opened = open_row(runs, "run", found["rows"][0]["id"])
     data = opened.data()
@@ -140,7 +185,10 @@ def test_what_a_trainer_logged_is_no_method(tmp_path: Path) -> None:
 
 
 def test_the_sum_of_a_trainer_s_columns_is_the_reward() -> None:
-    assert reward_columns(["trl:accuracy", "trl:format", "trl:completion_length", "rlfh"]) == ["trl:accuracy", "trl:format"]
+    assert reward_columns(["trl:accuracy", "trl:format", "trl:completion_length", "rlfh"]) == [
+        "trl:accuracy",
+        "trl:format",
+    ]
     assert reward_columns(["verl:acc", "verl:score"]) == ["verl:score"]
     assert reward_columns(["verl:score", "verl:reward"]) == ["verl:reward"]
     assert reward_columns(["trl:length"]) == []
@@ -153,14 +201,19 @@ def curves(folder: Path, name: str) -> dict[str, Any]:
 
 
 def test_the_rows_of_an_imported_run_draw_its_curves(tmp_path: Path) -> None:
-    """By hand: accuracy 0 and `step` in each group, format ½; so the mean reward is step/2 + ½, a group's spread step/√2."""
+    """By hand: accuracy 0 and `step` in each group, format ½; so the mean reward is step/2 + ½,
+    a group's spread step/√2.
+    """
     record_logged(tmp_path / "run")
     drawn = curves(tmp_path, "run")
     assert drawn["Reward"] == [1.0, 1.5]
     assert drawn["Spread of the reward in a group"] == pytest.approx([0.5**0.5, 2**0.5])
     assert drawn["Logged, accuracy"] == [0.5, 1.0] and drawn["Logged, format"] == [0.5, 0.5]
     assert drawn["Logged, completion length"] == [10, 20]
-    assert drawn["Rows not scored"] == [0, 0] and drawn["Accuracy"] == drawn["Cut off"] == [None, None]
+    assert drawn["Rows not scored"] == [0, 0] and drawn["Accuracy"] == drawn["Cut off"] == [
+        None,
+        None,
+    ]
     assert drawn["Length, tokens"] == [1.5, 1.5]  # words: the prompt's one, and none or one "So"
 
 
@@ -170,21 +223,41 @@ def test_the_curves_of_what_was_scored_of_an_imported_run(tmp_path: Path) -> Non
         for step, outputs in ((1, ("Rome.", "Paris.")), (2, ("Paris.", "I don't know.")))
         for output in outputs
     ]
-    import_completions("verl", write(tmp_path / "7.json", rows), tmp_path / "logged" / "rollouts.jsonl")
-    score_file(Options(tmp_path / "logged" / "rollouts.jsonl", tmp_path / "run" / "rollouts.jsonl", "truthrl", "world"))
+    import_completions(
+        "verl", write(tmp_path / "7.json", rows), tmp_path / "logged" / "rollouts.jsonl"
+    )
+    score_file(
+        Options(
+            tmp_path / "logged" / "rollouts.jsonl",
+            tmp_path / "run" / "rollouts.jsonl",
+            "truthrl",
+            "world",
+        )
+    )
     drawn = curves(tmp_path, "run")
     assert drawn["Reward"] == [0.0, 0.5] and drawn["Reward, outcome"] == [0.0, 0.5]
-    assert (drawn["Accuracy"], drawn["Abstention"], drawn["Hallucination"]) == ([0.5, 0.5], [0, 0.5], [0.5, 0])
+    assert (drawn["Accuracy"], drawn["Abstention"], drawn["Hallucination"]) == (
+        [0.5, 0.5],
+        [0, 0.5],
+        [0.5, 0],
+    )
     both = json.loads(curve_data(Runs(tmp_path), ["run", "logged"]))
-    assert all(len(run["series"][one["name"]]) == 2 for one in both["series"] for run in both["runs"])  # each has every curve
+    # each has every curve
+    assert all(
+        len(run["series"][one["name"]]) == 2 for one in both["series"] for run in both["runs"]
+    )
 
 
 def record_queried(folder: Path) -> Path:
-    """Two steps of four rows each on two questions, of tiers known and half, the rewards 0 to 7 in a shuffled order."""
+    """Two steps of four rows each on two questions, of tiers known and half, the rewards 0 to 7
+    in a shuffled order.
+    """
     rows = []
     for number, value in enumerate((3, 1, 7, 0, 4, 6, 2, 5)):
         question = Question(
-            f"q{number % 2}", ("Who built it?", "Wo liegt ES?")[number % 2], kind=("single", "list")[number % 2]
+            f"q{number % 2}",
+            ("Who built it?", "Wo liegt ES?")[number % 2],
+            kind=("single", "list")[number % 2],
         )
         question = replace(question, meta={"tier": ("known", "half")[number % 2]})
         text = f"Answer {number} <b>ÄRGER</b>" if number == 5 else f"Answer {number}"
@@ -192,32 +265,55 @@ def record_queried(folder: Path) -> Path:
         label = OUTCOMES[number % 3][0]
         parts = {"form": float(number)}
         rows.append(
-            Feedback(response, verdicts=(Verdict("outcome", "answer", label),), rewards={"truthrl": Reward(value, parts)})
+            Feedback(
+                response,
+                verdicts=(Verdict("outcome", "answer", label),),
+                rewards={"truthrl": Reward(value, parts)},
+            )
         )
     append_feedback(folder, rows)
     return folder
 
 
 def ids(root: Path, **query: Any) -> list[str]:
-    return [row["id"] for row in json.loads(rollouts(Runs(root), "run", query_of(query))).get("rows", [])]
+    return [
+        row["id"]
+        for row in json.loads(rollouts(Runs(root), "run", query_of(query))).get("rows", [])
+    ]
 
 
 def test_rollouts_are_chosen_by_all_that_is_known_of_them(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
-    assert ids(tmp_path) == ["r3", "r1", "r6", "r0", "r4", "r7", "r5", "r2"]  # of all steps, by reward
+    # of all steps, by reward
+    assert ids(tmp_path) == ["r3", "r1", "r6", "r0", "r4", "r7", "r5", "r2"]
     assert ids(tmp_path, step=2, order="highest") == ["r5", "r7", "r4", "r6"]
-    assert ids(tmp_path, text="es?") == ["r3", "r1", "r7", "r5"]  # the question's text, whatever its case
+    # the question's text, whatever its case
+    assert ids(tmp_path, text="es?") == ["r3", "r1", "r7", "r5"]
     assert ids(tmp_path, text="<B>ärger") == ["r5"]
-    assert ids(tmp_path, outcome="incorrect") == ["r5", "r2"] and ids(tmp_path, outcome="none") == []
-    assert ids(tmp_path, tier="half", kind="list", step=1) == ["r3", "r1"] and ids(tmp_path, tier="known", kind="list") == []
+    assert (
+        ids(tmp_path, outcome="incorrect") == ["r5", "r2"] and ids(tmp_path, outcome="none") == []
+    )
+    assert (
+        ids(tmp_path, tier="half", kind="list", step=1) == ["r3", "r1"]
+        and ids(tmp_path, tier="known", kind="list") == []
+    )
     assert ids(tmp_path, low=5.5) == ["r5", "r2"] and ids(tmp_path, low=2, high=3) == ["r6", "r0"]
-    assert ids(tmp_path, of="part:form", high=1) == ["r1", "r0"] and ids(tmp_path, of="part:none") == []
+    assert (
+        ids(tmp_path, of="part:form", high=1) == ["r1", "r0"]
+        and ids(tmp_path, of="part:none") == []
+    )
     found = json.loads(rollouts(Runs(tmp_path), "run", query_of({"text": "nowhere"})))
-    assert found["note"] == "No rollout is like this." and found["choices"]["tiers"] == ["half", "known"]
+    assert found["note"] == "No rollout is like this." and found["choices"]["tiers"] == [
+        "half",
+        "known",
+    ]
     assert found["choices"]["steps"] == [1, 2] and found["choices"]["parts"] == ["part:form"]
 
 
-ASKED = ({"step": "1", "low": "x", "start": -5, "order": "<b>"}, {"step": True, "text": 3, "high": float("nan")})
+ASKED = (
+    {"step": "1", "low": "x", "start": -5, "order": "<b>"},
+    {"step": True, "text": 3, "high": float("nan")},
+)
 
 
 @pytest.mark.parametrize("request_", ASKED)
@@ -225,13 +321,21 @@ def test_a_query_that_is_none_asks_for_everything(request_: dict[str, Any]) -> N
     assert query_of(request_) == Query()
 
 
-def test_every_row_can_be_reached_page_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_row_can_be_reached_page_by_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record_queried(tmp_path / "run")
     monkeypatch.setattr("workbench.inspector.listing.PAGE", 3)
     monkeypatch.setattr("workbench.inspector.rollouts.PAGE", 3)
-    assert [ids(tmp_path, start=start) for start in (0, 3, 6)] == [["r3", "r1", "r6"], ["r0", "r4", "r7"], ["r5", "r2"]]
+    assert [ids(tmp_path, start=start) for start in (0, 3, 6)] == [
+        ["r3", "r1", "r6"],
+        ["r0", "r4", "r7"],
+        ["r5", "r2"],
+    ]
     told = json.loads(rollouts(Runs(tmp_path), "run", Query(start=3)))
-    assert (told["count"], told["page"]) == (8, 3) and told["note"].startswith("8 rollouts; 4 to 6 in this order are listed")
+    assert (told["count"], told["page"]) == (8, 3) and told["note"].startswith(
+        "8 rollouts; 4 to 6 in this order are listed"
+    )
 
 
 def test_no_row_is_read_or_paid_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,9 +359,15 @@ def test_next_and_previous_follow_the_list_that_a_row_was_opened_from(tmp_path: 
     for _ in range(3):
         place, view, note = moved(runs, "run", place, 1, came)
         seen.append((json.loads(view)["id"], json.loads(note)["note"]))
-    assert [name for name, _ in seen] == ["r7", "r1", "r3"] and seen[0][1].startswith("2 of 4 in the list")
+    assert [name for name, _ in seen] == ["r7", "r1", "r3"] and seen[0][1].startswith(
+        "2 of 4 in the list"
+    )
     assert "end of the list" in moved(runs, "run", place, 1, came)[2]
-    assert moved(runs, "run", place, -1, came)[0] == 2 and json.loads(moved(runs, "run", 1, 1)[1])["id"] == "r1"  # by file
+    # by file
+    assert (
+        moved(runs, "run", place, -1, came)[0] == 2
+        and json.loads(moved(runs, "run", 1, 1)[1])["id"] == "r1"
+    )
     assert json.loads(moved(runs, "run", 1, 1, {"run": "other"})[1])["id"] == "r1"
 
 
@@ -265,14 +375,24 @@ def test_runs_are_listed_newest_first_with_what_is_known_of_them(tmp_path: Path)
     record_queried(tmp_path / "run")
     for age, name in ((30, "old"), (20, "seed")):
         record_queried(tmp_path / name)
-        (tmp_path / name / "config.json").write_text(json.dumps({"method": "truthrl", "seed": age, "config": {}}))
-        lines = ({"step": step, "reward": reward} for step, reward in ((1, 0.5), (2, 0.75), (3, 0.25)))
-        (tmp_path / name / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (tmp_path / name / "config.json").write_text(
+            json.dumps({"method": "truthrl", "seed": age, "config": {}})
+        )
+        lines = (
+            {"step": step, "reward": reward} for step, reward in ((1, 0.5), (2, 0.75), (3, 0.25))
+        )
+        (tmp_path / name / "metrics.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines)
+        )
         os.utime(tmp_path / name / "rollouts.jsonl", (age, 2000 - age))
     (tmp_path / "seed" / "summary.json").write_text('{"status": "done"}')
     (tmp_path / "old" / "config.json").write_text("[1]")
     told = run_list(Runs(tmp_path))
-    assert [run["name"] for run in told] == ["run", "seed", "old"] and "config.json is damaged" in told[2]["broken"]
+    assert [run["name"] for run in told] == [
+        "run",
+        "seed",
+        "old",
+    ] and "config.json is damaged" in told[2]["broken"]
     keys = ("method", "seed", "status", "steps", "last", "best")
     assert [told[1][key] for key in keys] == ["truthrl", 20, "done", 3, 0.25, [2, 0.75]]
     # The rows of the other: (3 + 1 + 7 + 0) / 4 and (4 + 6 + 2 + 5) / 4.
@@ -288,16 +408,27 @@ def test_a_run_that_is_being_trained_is_told_apart_and_seen_to_grow(tmp_path: Pa
         first = look({"names": ["run"], "stamp": None})
         assert json.loads(first["runs"])[0]["status"] == "running"
         assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
-    left = look({"names": ["run"], "stamp": first["stamp"]})  # as a killed process leaves it: nothing is written
+    # as a killed process leaves it: nothing is written
+    left = look({"names": ["run"], "stamp": first["stamp"]})
     assert json.loads(left["runs"])[0]["status"] == "unfinished"
     first = look({"names": ["run"], "stamp": None})
     assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
     late = worked_example()
     append_feedback(
-        folder, [replace(late, response=replace(late.response, id="late", step=3), rewards={"truthrl": Reward(1.0)})]
+        folder,
+        [
+            replace(
+                late,
+                response=replace(late.response, id="late", step=3),
+                rewards={"truthrl": Reward(1.0)},
+            )
+        ],
     )
     grown = look({"names": ["run"], "stamp": first["stamp"]})
-    assert json.loads(grown["curves"])["runs"][0]["steps"] == [1, 2, 3] and json.loads(grown["runs"])[0]["steps"] == 3
+    assert (
+        json.loads(grown["curves"])["runs"][0]["steps"] == [1, 2, 3]
+        and json.loads(grown["runs"])[0]["steps"] == 3
+    )
 
 
 def test_what_is_listed_is_saved_and_no_cell_is_a_formula(tmp_path: Path) -> None:
@@ -307,14 +438,25 @@ def test_what_is_listed_is_saved_and_no_cell_is_a_formula(tmp_path: Path) -> Non
     append_feedback(folder, [replace(row, response=evil, rewards={"truthrl": Reward(9.0)})])
     saved = exported(Runs(tmp_path), "run", Query(order="highest", low=5), "csv")
     lines = list(csv.DictReader(io.StringIO(base64.b64decode(saved["base64"]).decode())))
-    assert [line["id"] for line in lines] == ["evil", "r2", "r5", "r7"] and saved["name"] == "run-rollouts.csv"
-    assert lines[0]["response"] == '\'=HYPERLINK("http://evil.example")\n<b>' and lines[2]["part:form"] == "5.0"
-    assert (lines[1]["tier"], lines[1]["question"], lines[1]["reward_truthrl"]) == ("known", "Who built it?", "7.0")
+    assert [line["id"] for line in lines] == ["evil", "r2", "r5", "r7"] and saved[
+        "name"
+    ] == "run-rollouts.csv"
+    assert (
+        lines[0]["response"] == '\'=HYPERLINK("http://evil.example")\n<b>'
+        and lines[2]["part:form"] == "5.0"
+    )
+    assert (lines[1]["tier"], lines[1]["question"], lines[1]["reward_truthrl"]) == (
+        "known",
+        "Who built it?",
+        "7.0",
+    )
     with pytest.raises(WorkbenchError, match="choose one of csv, parquet"):
         exported(Runs(tmp_path), "run", Query(), "pickle")
 
 
-def test_no_run_that_is_drawn_is_read_anew_at_every_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_run_that_is_drawn_is_read_anew_at_every_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     row, names = worked_example(), [f"run{number}" for number in range(MOST)]
     for name in (*names, "opened"):
         append_feedback(tmp_path / name, [row])
@@ -326,7 +468,10 @@ def test_no_run_that_is_drawn_is_read_anew_at_every_look(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(stored, "_entry", counted)
     for _ in range(3):
-        assert len(json.loads(curve_data(runs, names))["runs"]) == MOST and runs.index("opened").entries
+        assert (
+            len(json.loads(curve_data(runs, names))["runs"]) == MOST
+            and runs.index("opened").entries
+        )
     assert len(looked_at) == MOST + 1
 
 
@@ -337,8 +482,11 @@ def test_of_the_numbers_of_a_growing_run_the_latest_alone_are_kept(tmp_path: Pat
         with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
             file.write(json.dumps({"step": step, "reward": 0.5}) + "\n")
         rows = runs.metrics("run")
-        assert len(rows) == step and runs.metrics("run") is rows  # a file that has not changed is read once
-    assert [len(kept) for path, (_, kept) in opened._metrics.items() if tmp_path in path.parents] == [8]
+        # a file that has not changed is read once
+        assert len(rows) == step and runs.metrics("run") is rows
+    assert [
+        len(kept) for path, (_, kept) in opened._metrics.items() if tmp_path in path.parents
+    ] == [8]
     for number in range(opened.REMEMBERED + 3):
         append_feedback(tmp_path / f"other{number}", [])
         (tmp_path / f"other{number}" / "rollouts.jsonl").touch()
@@ -348,14 +496,24 @@ def test_of_the_numbers_of_a_growing_run_the_latest_alone_are_kept(tmp_path: Pat
 
 
 @pytest.mark.parametrize("sign", "=+-@")
-@pytest.mark.parametrize("before", ["", "ok\r", "ok\n", "ok\r\n", "ok\t", "\t", "\r", "ok\n\n", 'ok"\r', "ok,\r", "ok\u2028"])
-def test_no_part_of_a_cell_is_a_formula_however_it_is_split(tmp_path: Path, before: str, sign: str) -> None:
+@pytest.mark.parametrize(
+    "before",
+    ["", "ok\r", "ok\n", "ok\r\n", "ok\t", "\t", "\r", "ok\n\n", 'ok"\r', "ok,\r", "ok\u2028"],
+)
+def test_no_part_of_a_cell_is_a_formula_however_it_is_split(
+    tmp_path: Path, before: str, sign: str
+) -> None:
     row, text = worked_example(), f"{before}{sign}1+1 - {sign}2"
-    append_feedback(tmp_path / "run", [replace(row, response=replace(row.response, id="evil", text=text))])
+    append_feedback(
+        tmp_path / "run", [replace(row, response=replace(row.response, id="evil", text=text))]
+    )
     saved = base64.b64decode(exported(Runs(tmp_path), "run", Query(), "csv")["base64"]).decode()
     assert "\r" not in saved
     [line] = csv.DictReader(io.StringIO(saved))
-    assert line["response"] == before.replace("\r\n", "\n").replace("\r", "\n") + f"'{sign}1+1 - {sign}2"
+    assert (
+        line["response"]
+        == before.replace("\r\n", "\n").replace("\r", "\n") + f"'{sign}1+1 - {sign}2"
+    )
     pieces = [piece for one in saved.splitlines() for piece in one.split("\t")]
     assert not any(piece.strip('" ').startswith(tuple("=+-@")) for piece in pieces)
 
@@ -368,13 +526,22 @@ def test_an_index_that_names_another_row_shows_none(tmp_path: Path) -> None:
 
 
 def test_two_texts_are_compared_word_by_word() -> None:
-    by, pieces = difference("The bridge was  opened in 1934.", "The old bridge was\nopened in 1931 .")
+    by, pieces = difference(
+        "The bridge was  opened in 1934.", "The old bridge was\nopened in 1931 ."
+    )
     assert by == "words" and pieces == [
-        (True, "The", "The"), (False, "", " old"), (True, " bridge was  opened in", " bridge was\nopened in"),
-        (False, " 1934", " 1931"), (True, ".", " ."),
-    ]  # fmt: skip
-    assert difference("河边住着他。", "河边住着她。")[1][1] == (False, "他", "她")  # no spaces stand between these words
-    assert difference("", "") == ("words", []) and difference("", "a") == ("words", [(False, "", "a")])
+        (True, "The", "The"),
+        (False, "", " old"),
+        (True, " bridge was  opened in", " bridge was\nopened in"),
+        (False, " 1934", " 1931"),
+        (True, ".", " ."),
+    ]
+    # no spaces stand between these words
+    assert difference("河边住着他。", "河边住着她。")[1][1] == (False, "他", "她")
+    assert difference("", "") == ("words", []) and difference("", "a") == (
+        "words",
+        [(False, "", "a")],
+    )
 
 
 @pytest.mark.parametrize(
@@ -385,7 +552,10 @@ def test_two_texts_are_compared_word_by_word() -> None:
         ("a" * 200_000, "a" * 200_001),
         ("word. " * 40_000, "word. " * 39_999 + "other. "),
         (" \n" * 50_000, ""),
-        (" ".join(f"w{n % 500}" for n in range(9000)), " ".join(f"w{n * 7 % 500}" for n in range(9000))),
+        (
+            " ".join(f"w{n % 500}" for n in range(9000)),
+            " ".join(f"w{n * 7 % 500}" for n in range(9000)),
+        ),
     ],
 )
 def test_no_text_takes_long_to_compare_and_none_is_lost(pair: tuple[str, str]) -> None:
@@ -396,7 +566,8 @@ def test_no_text_takes_long_to_compare_and_none_is_lost(pair: tuple[str, str]) -
 
 
 def test_a_run_of_dots_is_cut_into_sentences_in_linear_time() -> None:
-    """Eight times the dots take about eight times as long, not 64 times; what a busy machine fails is measured again.
+    """Eight times the dots take about eight times as long, not 64 times; what a busy machine
+    fails is measured again.
 
     Word by word the texts would take too long: their words are the same, in another order.
     """
@@ -405,7 +576,9 @@ def test_a_run_of_dots_is_cut_into_sentences_in_linear_time() -> None:
     def seconds(count: int) -> float:
         start = time.process_time()
         by, pieces = difference(f"{words[0]} {'.' * count}x", f"{words[1]} {'?' * count}x")
-        assert by != "words" and "".join(first for _, first, _ in pieces).endswith(f"{'.' * count}x")
+        assert by != "words" and "".join(first for _, first, _ in pieces).endswith(
+            f"{'.' * count}x"
+        )
         return time.process_time() - start
 
     usual = min(seconds(1) for _ in range(3))
@@ -414,7 +587,10 @@ def test_a_run_of_dots_is_cut_into_sentences_in_linear_time() -> None:
 
 
 def test_sentences_end_where_marks_end_before_white_space() -> None:
-    kept = [piece.group() for piece in beside._SENTENCE.finditer("Yes... No?! 3.5 is it. \n河边住着他。 Well")]
+    kept = [
+        piece.group()
+        for piece in beside._SENTENCE.finditer("Yes... No?! 3.5 is it. \n河边住着他。 Well")
+    ]
     assert kept == ["Yes...", " No?!", " 3.5 is it.", " \n河边住着他。", " Well"]
 
 
@@ -423,7 +599,11 @@ def test_an_answer_stands_beside_those_of_a_record_that_is_still_being_read(
 ) -> None:
     record(tmp_path / "run")
     path, runs = tmp_path / "run" / "rollouts.jsonl", Runs(tmp_path)
-    for module, name, value in ((stored, "WORTH", 1), (opening, "PATIENCE", 0.05), (opening, "TAIL", 9000)):
+    for module, name, value in (
+        (stored, "WORTH", 1),
+        (opening, "PATIENCE", 0.05),
+        (opening, "TAIL", 9000),
+    ):
         monkeypatch.setattr(module, name, value)
     found: list[Any] = []
     waiting = Thread(target=lambda: found.append(compared(runs, "run", "tarven/3/3", {})))
@@ -440,10 +620,22 @@ def test_an_answer_stands_beside_those_of_a_record_that_is_still_being_read(
 def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> None:
     record(tmp_path / "one")
     row = worked_example()
-    question, other = replace(row.response.question, id="elsewhere"), Question("tarven", "Another question of the same id?")
-    answer = replace(row.response, id="e/1", question=question, group="g", step=None, text=f"{row.response.text}\ud800")
+    question, other = (
+        replace(row.response.question, id="elsewhere"),
+        Question("tarven", "Another question of the same id?"),
+    )
+    answer = replace(
+        row.response,
+        id="e/1",
+        question=question,
+        group="g",
+        step=None,
+        text=f"{row.response.text}\ud800",
+    )
     stranger = replace(row.response, id="s/1", question=other, group="h", step=1)
-    append_feedback(tmp_path / "two", [replace(row, response=answer), replace(row, response=stranger)])
+    append_feedback(
+        tmp_path / "two", [replace(row, response=answer), replace(row, response=stranger)]
+    )
     record_queried(tmp_path / "none")
     runs = Runs(tmp_path)
     told = compared(runs, "one", "tarven/1/0", {})
@@ -456,15 +648,27 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     assert [same for same, _, _ in told["pieces"]] == [True] and told["by"] == "words"
     # Rewards 1.66, 2.66, 4.16, 4.66: deviations −1.625, … as by hand elsewhere, over 1.3769.
     first = told["first"]["group"][0]
-    assert first["open"] and first["advantages"]["rlfh"]["group"] == pytest.approx(-1.625 / 1.3770, abs=1e-3)
-    assert compared(runs, "one", "tarven/1/0", {"step": 1})["second"]["id"] == "tarven/1/1"  # not itself
-    assert compared(runs, "one", "tarven/1/0", {"step": 2, "id": "tarven/2/3"})["second"]["id"] == "tarven/2/3"
+    assert first["open"] and first["advantages"]["rlfh"]["group"] == pytest.approx(
+        -1.625 / 1.3770, abs=1e-3
+    )
+    # not itself
+    assert compared(runs, "one", "tarven/1/0", {"step": 1})["second"]["id"] == "tarven/1/1"
+    assert (
+        compared(runs, "one", "tarven/1/0", {"step": 2, "id": "tarven/2/3"})["second"]["id"]
+        == "tarven/2/3"
+    )
     for foolish in ({"step": 99, "id": 7}, {"run": "../two"}, {"run": [1], "step": {}}):
         assert compared(runs, "one", "tarven/1/0", foolish)["second"]["id"] == "tarven/3/0"
     elsewhere = compared(runs, "one", "tarven/1/0", {"run": "two"})
-    assert (elsewhere["steps"], elsewhere["second"]["id"]) == ([None], "e/1")  # by its text, not by its id
+    # by its text, not by its id
+    assert (elsewhere["steps"], elsewhere["second"]["id"]) == ([None], "e/1")
     assert elsewhere["pieces"][-1][2].endswith("?") and json.loads(as_json(elsewhere))
     missing = compared(runs, "one", "tarven/1/0", {"run": "none"})
-    assert missing["second"] is None and missing["note"] == "Run 'none' has no other answer to this prompt."
+    assert (
+        missing["second"] is None
+        and missing["note"] == "Run 'none' has no other answer to this prompt."
+    )
     assert "no row" in same_prompt(runs)({"run": "one", "id": "nobody"})["error"]
-    assert "cannot be read" in same_prompt(runs)({"id": 1})["error"] and "error" in same_prompt(runs)([])
+    assert "cannot be read" in same_prompt(runs)({"id": 1})["error"] and "error" in same_prompt(
+        runs
+    )([])

@@ -1,4 +1,6 @@
-"""The inspector as it is served, and pages of other origins that try its doors: by plain HTTP, and in a real Chromium."""
+"""The inspector as it is served, and pages of other origins that try its doors: by plain HTTP,
+and in a real Chromium.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,23 @@ in_chromium = BROWSER[1]
 
 ROW = "tarven/1/0"
 STORED = f"/gradio_api/run/predict?run={RUN}&id={ROW}"
-ROUTES = ("/", "/config", "/theme.css", "/gradio_api/info", "/gradio_api/queue/status", "/gradio_api/startup-events", "/none")
+ROUTES = (
+    "/",
+    "/config",
+    "/theme.css",
+    "/gradio_api/info",
+    "/gradio_api/queue/status",
+    "/gradio_api/startup-events",
+    "/none",
+)
 
 
-def ask(address: str, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-    """One request, with no header but those that are given and the server's own name; None leaves that out."""
+def ask(
+    address: str, method: str, path: str, body: bytes | None = None, **headers: str
+) -> tuple[int, dict[str, str], bytes]:
+    """One request, with no header but those that are given and the server's own name; None
+    leaves that out.
+    """
     given = {"host": urlsplit(address).netloc, "content_type": "application/json"} | headers
     connection = HTTPConnection("127.0.0.1", urlsplit(address).port or 80, timeout=20)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
@@ -43,11 +57,25 @@ def ask(address: str, method: str, path: str, body: bytes | None = None, **heade
 def calls(address: str) -> dict[str, bytes]:
     """What the page posts to have a stored row, and to have labels worked out."""
     config = json.loads(ask(address, "GET", "/config")[2])
-    load = next(one["id"] for one in config["dependencies"] if any(event == "load" for _, event in one["targets"]))
-    what_if = next(one["id"] for one in config["components"] if one["props"].get("elem_id") == "what-if-view")
-    server = {"data": {"key": "none"}, "component_id": what_if, "fn_name": "what_if", "session_hash": "s"}
+    load = next(
+        one["id"]
+        for one in config["dependencies"]
+        if any(event == "load" for _, event in one["targets"])
+    )
+    what_if = next(
+        one["id"] for one in config["components"] if one["props"].get("elem_id") == "what-if-view"
+    )
+    server = {
+        "data": {"key": "none"},
+        "component_id": what_if,
+        "fn_name": "what_if",
+        "session_hash": "s",
+    }
     stored = {"data": [], "fn_index": load, "session_hash": "s"}
-    return {STORED: json.dumps(stored).encode(), "/gradio_api/component_server/": json.dumps(server).encode()}
+    return {
+        STORED: json.dumps(stored).encode(),
+        "/gradio_api/component_server/": json.dumps(server).encode(),
+    }
 
 
 def test_the_page_is_served_under_its_own_names(address: str, calls: dict[str, bytes]) -> None:
@@ -61,7 +89,10 @@ def test_the_page_is_served_under_its_own_names(address: str, calls: dict[str, b
 
 def test_no_other_name_or_origin_reads_a_stored_run(address: str, calls: dict[str, bytes]) -> None:
     port = urlsplit(address).port
-    rebound: dict[str, Any] = {"host": f"evil.example:{port}", "origin": f"http://evil.example:{port}"}
+    rebound: dict[str, Any] = {
+        "host": f"evil.example:{port}",
+        "origin": f"http://evil.example:{port}",
+    }
     others: tuple[dict[str, Any], ...] = (
         {"origin": "http://evil.example"},
         {"origin": "http://localhost:1"},
@@ -71,19 +102,32 @@ def test_no_other_name_or_origin_reads_a_stored_run(address: str, calls: dict[st
     for headers in (rebound, {"host": rebound["host"]}, *others):
         for path in ROUTES:
             status, answered, told = ask(address, "GET", path, **headers)
-            assert (status, [name for name in answered if name.startswith("access-control")]) == (403, []) and len(told) < 200
+            assert (status, [name for name in answered if name.startswith("access-control")]) == (
+                403,
+                [],
+            ) and len(told) < 200
         for path, body in calls.items():
             status, answered, told = ask(address, "POST", path, body, **headers)
-            assert (status, [name for name in answered if name.startswith("access-control")]) == (403, []) and len(told) < 200
+            assert (status, [name for name in answered if name.startswith("access-control")]) == (
+                403,
+                [],
+            ) and len(told) < 200
     assert ask(address, "POST", STORED, calls[STORED])[0] == 403  # no page at all
 
 
 def test_nothing_is_uploaded(address: str, calls: dict[str, bytes]) -> None:
-    form = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\nhello\r\n--x--\r\n'
+    form = (
+        b'--x\r\nContent-Disposition: form-data; name="files";'
+        b' filename="a.txt"\r\n\r\nhello\r\n--x--\r\n'
+    )
     kind, own = "multipart/form-data; boundary=x", address.rstrip("/")
     for origin in (own, "http://evil.example"):
-        assert ask(address, "POST", "/gradio_api/upload", form, origin=origin, content_type=kind)[0] in (403, 404)
-        status, _, _ = ask(address, "POST", "/gradio_api/component_server/", form, origin=origin, content_type=kind)
+        assert ask(address, "POST", "/gradio_api/upload", form, origin=origin, content_type=kind)[
+            0
+        ] in (403, 404)
+        status, _, _ = ask(
+            address, "POST", "/gradio_api/component_server/", form, origin=origin, content_type=kind
+        )
         assert status == 403
     assert ask(address, "GET", "/gradio_api/deep_link?session_hash=s")[0] == 404
 
@@ -138,7 +182,9 @@ def browser() -> Iterator[Any]:
 
 
 @in_chromium
-def test_a_page_at_another_port_reads_nothing(browser: Any, address: str, elsewhere: str, calls: dict[str, bytes]) -> None:
+def test_a_page_at_another_port_reads_nothing(
+    browser: Any, address: str, elsewhere: str, calls: dict[str, bytes]
+) -> None:
     found = browser.new_page()
     statuses: list[tuple[str, int]] = []
     found.on("response", lambda reply: statuses.append((reply.url, reply.status)))
@@ -153,14 +199,24 @@ def test_a_page_at_another_port_reads_nothing(browser: Any, address: str, elsewh
 
 
 @in_chromium
-def test_a_name_that_was_made_to_lead_here_reads_nothing(browser: Any, address: str, calls: dict[str, bytes]) -> None:
-    """DNS rebinding: the page is of the very origin that it asks, so nothing but the inspector itself can refuse it."""
+def test_a_name_that_was_made_to_lead_here_reads_nothing(
+    browser: Any, address: str, calls: dict[str, bytes]
+) -> None:
+    """DNS rebinding: the page is of the very origin that it asks, so nothing but the inspector
+    itself can refuse it.
+    """
     rebound = f"http://rebound.example:{urlsplit(address).port}/"
     found = browser.new_page()
-    found.goto(rebound)  # whatever is answered, a page of this origin is open, as one that its own server gave before would be
-    assert found.evaluate("location.origin") == rebound.rstrip("/") and not found.query_selector("#inspect-view")
+    # whatever is answered, a page of this origin is open, as one that its own server gave before
+    # would be
+    found.goto(rebound)
+    assert found.evaluate("location.origin") == rebound.rstrip("/") and not found.query_selector(
+        "#inspect-view"
+    )
     tried = found.evaluate(TRIES, [rebound, {path: body.decode() for path, body in calls.items()}])
-    assert len(tried) == 6 and all(status == 403 and "tarven" not in text.lower() for _, status, text in tried)
+    assert len(tried) == 6 and all(
+        status == 403 and "tarven" not in text.lower() for _, status, text in tried
+    )
     found.goto(address)  # and the page itself is there
     found.wait_for_selector("#inspect-view .tv-t")
     found.close()

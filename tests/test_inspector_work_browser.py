@@ -1,4 +1,6 @@
-"""Comparing answers and labelling claims in a real Chromium: by mouse and by keys, and with hostile text."""
+"""Comparing answers and labelling claims in a real Chromium: by mouse and by keys, and with
+hostile text.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +24,47 @@ def test_an_answer_of_no_run_has_none_beside_it_from_the_beginning(page, address
 
 def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
     said = rollout(9, 1).response
-    other = replace(said, text=said.text.replace("green", "blue", 1), offsets=(), logprobs=(), ref_logprobs=(), source="words")
+    other = replace(
+        said,
+        text=said.text.replace("green", "blue", 1),
+        offsets=(),
+        logprobs=(),
+        ref_logprobs=(),
+        source="words",
+    )
     append_feedback(root / "changed", [replace(rollout(9, 1), response=other)])
     page.goto(f"{address}?run={RUN}&id=tarven/1/0")
     page.wait_for_selector("#inspect-view .tv-t")
     tab(page, "Compare")
     view, value = "#compare-view .wb-same", "#compare-view .wb-same .wb-panel .tv-value"
     page.wait_for_selector(f"{view} .wb-differs")
-    assert page.locator(value).all_inner_texts() == ["+1.66", "+1.66"] and page.locator(f"{view} :is(ins, del)").count() == 0
+    assert (
+        page.locator(value).all_inner_texts() == ["+1.66", "+1.66"]
+        and page.locator(f"{view} :is(ins, del)").count() == 0
+    )
     assert "Both answers are the same" in page.locator(view).inner_text()
     assert page.get_by_label("step", exact=True).last.input_value() == "3"
     page.locator(f"{view} .wb-side-group").nth(1).locator("tr[data-row='tarven/3/3']").click()
     page.wait_for_function(f"document.querySelectorAll('{value}')[1].textContent === '+4.66'")
-    assert page.locator(f"{view} tr[data-method=rlfh] td").all_inner_texts() == ["RLFH", "+1.66", "+4.66", "+3.00"]
+    assert page.locator(f"{view} tr[data-method=rlfh] td").all_inner_texts() == [
+        "RLFH",
+        "+1.66",
+        "+4.66",
+        "+3.00",
+    ]
     page.locator(f"{view} .wb-side-group").first.locator("tr[data-row='tarven/1/1']").press("Enter")
     page.wait_for_function(f"document.querySelectorAll('{value}')[0].textContent === '+2.66'")
     page.get_by_label("Beside it: run").select_option("changed")
     page.wait_for_selector(f"{view} ins")
-    assert (page.locator(f"{view} del").all_inner_texts(), page.locator(f"{view} ins").all_inner_texts()) == (
+    assert (
+        page.locator(f"{view} del").all_inner_texts(),
+        page.locator(f"{view} ins").all_inner_texts(),
+    ) == (
         ["Only in the first", " green"],
         ["only in the second", " blue"],
     )
-    # The group's advantages stand on the open answer's side: 2.66 lies 0.625 below the mean, over 1.377.
+    # The group's advantages stand on the open answer's side: 2.66 lies 0.625 below the mean, over
+    # 1.377.
     on = page.locator(f"{view} .wb-side-group").first.locator("tr.tv-row-on")
     assert on.locator("[data-estimator=group]").inner_text() == "−0.45"
     page.get_by_label("rewards by").select_option("truthrl")
@@ -62,20 +83,28 @@ def test_hostile_text_beside_hostile_text_is_text(page, address, root):
     record(
         root / "again",
         [
-            replace(row, response=replace(row.response, question=hostile(n, PAYLOADS[n]).response.question))
+            replace(
+                row,
+                response=replace(row.response, question=hostile(n, PAYLOADS[n]).response.question),
+            )
             for n, row in enumerate(again)
         ],
     )
     for number, text in enumerate(PAYLOADS):
         page.goto(f"{address}?{urlencode({'run': 'hostile', 'id': f'{text}/{number}'})}")
-        page.wait_for_function("document.querySelector('#inspect-view .tv-facts')?.textContent.includes('hostile')")
+        page.wait_for_function(
+            "document.querySelector('#inspect-view .tv-facts')?.textContent.includes('hostile')"
+        )
         tab(page, "Compare")
         page.wait_for_selector("#compare-view .wb-same select")
         page.get_by_label("Beside it: run").select_option("again")
         page.wait_for_selector("#compare-view .wb-same ins")
-        assert page.locator("#compare-view .wb-differs").first.text_content().startswith(text.strip())
+        assert (
+            page.locator("#compare-view .wb-differs").first.text_content().startswith(text.strip())
+        )
         inside = page.locator(
-            "#compare-view .wb-same :is(img, script, iframe, object, embed, form, link, base, meta, video, audio, svg, style)"
+            "#compare-view .wb-same :is(img, script, iframe, object, embed, form, link, base, meta,"
+            " video, audio, svg, style)"
         )
         assert inside.count() == 0
 
@@ -86,31 +115,51 @@ def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shot
     page.wait_for_selector("#annotate-view .wb-choice")
     page.get_by_label("Claims of run").select_option("work")
     done, claim = "#annotate-view .wb-done", "#annotate-view .wb-claim-text"
-    page.wait_for_function(f"document.querySelector('{done}').textContent.includes('0 of 8 claims labelled')")
+    page.wait_for_function(
+        f"document.querySelector('{done}').textContent.includes('0 of 8 claims labelled')"
+    )
     page.get_by_label("Order").select_option("recorded")
-    page.wait_for_function("[...document.querySelectorAll('#annotate-view select')].at(-1).value === 'recorded'")  # drawn anew
+    # drawn anew
+    page.wait_for_function(
+        "[...document.querySelectorAll('#annotate-view select')].at(-1).value === 'recorded'"
+    )
     assert page.locator(claim).inner_text() == "The Osk tunnel is the younger one."
     card = page.locator("#annotate-view .wb-panel")
-    assert "correct" not in card.inner_text().split("Evidence")[1] and card.locator("mark").count()  # not what the judge said
+    # not what the judge said
+    assert "correct" not in card.inner_text().split("Evidence")[1] and card.locator("mark").count()
     page.keyboard.press("5")
-    page.wait_for_function(f"document.querySelector('{done}').textContent.includes('1 of 8 claims labelled')")
+    page.wait_for_function(
+        f"document.querySelector('{done}').textContent.includes('1 of 8 claims labelled')"
+    )
     assert "the judge" in page.locator("#annotate-view [role=status]").inner_text()
     first = page.locator(claim).inner_text()
     page.keyboard.press("n")
-    page.wait_for_function(f"was => document.querySelector('{claim}').textContent !== was", arg=first)
+    page.wait_for_function(
+        f"was => document.querySelector('{claim}').textContent !== was", arg=first
+    )
     page.keyboard.press("p")
-    page.wait_for_function(f"was => document.querySelector('{claim}').textContent === was", arg=first)
+    page.wait_for_function(
+        f"was => document.querySelector('{claim}').textContent === was", arg=first
+    )
     page.keyboard.press("1")
-    page.wait_for_function(f"document.querySelector('{done}').textContent.includes('2 of 8 claims labelled')")
+    page.wait_for_function(
+        f"document.querySelector('{done}').textContent.includes('2 of 8 claims labelled')"
+    )
     assert "of 2 (" in page.locator("#annotate-view .wb-agreement").inner_text()
     page.screenshot(path=shots / "annotate.png", full_page=True)
     page.keyboard.press("u")
-    page.wait_for_function(f"document.querySelector('{done}').textContent.includes('1 of 8 claims labelled')")
+    page.wait_for_function(
+        f"document.querySelector('{done}').textContent.includes('1 of 8 claims labelled')"
+    )
     assert page.locator(claim).inner_text() == first
     page.goto(f"{address}?run=work&id=tarven/1/0")  # after a reload: beside what the judge said
     page.wait_for_selector("#inspect-view .tv-person")
     assert page.locator("#inspect-view .tv-person").count() == 1
-    told = page.locator("#inspect-view tr[data-claim]", has=page.locator(".tv-person")).locator(".tv-label").inner_text()
+    told = (
+        page.locator("#inspect-view tr[data-claim]", has=page.locator(".tv-person"))
+        .locator(".tv-label")
+        .inner_text()
+    )
     assert "a person:" in told and "wrong" in told and "disagrees" in told
     page.screenshot(path=shots / "person.png", full_page=True)
 
@@ -120,11 +169,20 @@ def test_what_could_not_be_saved_is_told_and_not_taken_for_done(page, address, r
     tab(page, "Annotate")
     page.wait_for_selector("#annotate-view .wb-choice")
     page.get_by_label("Claims of run").select_option("pressed")
-    done, claim = "document.querySelector('#annotate-view .wb-done').textContent", page.locator("#annotate-view .wb-claim-text")
+    done, claim = (
+        "document.querySelector('#annotate-view .wb-done').textContent",
+        page.locator("#annotate-view .wb-claim-text"),
+    )
     page.wait_for_function(f"{done}.includes('0 of 4 claims labelled')")
     first = claim.inner_text()
-    press = "for (const key of ['1', '2']) document.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}))"
-    told = page.evaluate(f"() => {{ {press}; return document.querySelector('#annotate-view [role=status]').textContent; }}")
+    press = (
+        "for (const key of ['1', '2']) document.dispatchEvent(new KeyboardEvent('keydown', {key,"
+        " bubbles: true}))"
+    )
+    told = page.evaluate(
+        f"() => {{ {press}; return document.querySelector('#annotate-view"
+        " [role=status]').textContent; }"
+    )
     assert "still being saved" in told
     page.wait_for_function(f"{done}.includes('1 of 4 claims labelled')")
     second = claim.inner_text()
@@ -134,7 +192,10 @@ def test_what_could_not_be_saved_is_told_and_not_taken_for_done(page, address, r
     assert claim.inner_text() == second != first
     page.unroute("**/component_server**")
     page.keyboard.press("p")  # to the one that was labelled: the second was not passed over
-    page.wait_for_function("want => document.querySelector('#annotate-view .wb-claim-text').textContent === want", arg=first)
+    page.wait_for_function(
+        "want => document.querySelector('#annotate-view .wb-claim-text').textContent === want",
+        arg=first,
+    )
     assert page.locator("#annotate-view [role=alert]").is_hidden()
     seen.errors.clear()  # of the request that failed
 
@@ -145,13 +206,17 @@ def test_the_keys_of_an_open_answer(page, address, root, shots):
     facts = "document.querySelector('#inspect-view .tv-facts')?.textContent.includes('{0}')"
     page.wait_for_function(facts.format("tarven/1/0"))
     told = page.locator("#inspect-view .wb-key-list")
-    assert told.is_visible() and {"n", "p", "m", "v", "1", "5", "u"} <= set(told.locator("kbd").all_inner_texts())
+    assert told.is_visible() and {"n", "p", "m", "v", "1", "5", "u"} <= set(
+        told.locator("kbd").all_inner_texts()
+    )
     page.keyboard.press("n")
     page.wait_for_function(facts.format("tarven/1/1"))
     page.keyboard.press("p")
     page.wait_for_function(facts.format("tarven/1/0"))
     page.keyboard.press("m")
-    assert page.locator("#inspect-view [data-method=truthrl]").get_attribute("aria-pressed") == "true"
+    assert (
+        page.locator("#inspect-view [data-method=truthrl]").get_attribute("aria-pressed") == "true"
+    )
     page.keyboard.press("1")
     page.get_by_text("choose a claim first: v").wait_for()
     page.keyboard.press("v")
@@ -171,22 +236,32 @@ def test_the_keys_of_an_open_answer(page, address, root, shots):
     tab(page, "Compare")
     page.keyboard.press("m")  # another tab is seen
     tab(page, "Inspect")
-    assert page.locator("#inspect-view [data-method=truthrl]").get_attribute("aria-pressed") == "true"
+    assert (
+        page.locator("#inspect-view [data-method=truthrl]").get_attribute("aria-pressed") == "true"
+    )
 
 
 def test_hostile_claims_are_labelled_as_text(page, address):
     tab(page, "Annotate")
     page.wait_for_selector("#annotate-view .wb-choice")
     page.get_by_label("Claims of run").select_option("hostile")
-    page.wait_for_function("document.querySelector('#annotate-view .wb-done').textContent.includes('0 of 120')")
+    page.wait_for_function(
+        "document.querySelector('#annotate-view .wb-done').textContent.includes('0 of 120')"
+    )
     page.get_by_label("Order").select_option("recorded")
     for text in PAYLOADS[:20]:
-        page.wait_for_function("want => document.querySelector('.wb-claim-text').textContent === want", arg=text)
+        page.wait_for_function(
+            "want => document.querySelector('.wb-claim-text').textContent === want", arg=text
+        )
         inside = (
-            "#annotate-view .wb-panel :is(img, script, iframe, object, embed, form, link, base, meta, video, audio, svg, style)"
+            "#annotate-view .wb-panel :is(img, script, iframe, object, embed, form, link, base,"
+            " meta, video, audio, svg, style)"
         )
         assert page.locator(inside).count() == 0
         for _ in range(3):
             before = page.locator("#annotate-view .wb-panel").inner_html()
             page.keyboard.press("n")
-            page.wait_for_function("was => document.querySelector('#annotate-view .wb-panel').innerHTML !== was", arg=before)
+            page.wait_for_function(
+                "was => document.querySelector('#annotate-view .wb-panel').innerHTML !== was",
+                arg=before,
+            )

@@ -1,4 +1,6 @@
-"""An endpoint's address and its secrets: which key goes where, and that none comes back in a message or a file."""
+"""An endpoint's address and its secrets: which key goes where, and that none comes back in a
+message or a file.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ PROMPT = render("outcome", question="Who?", answers=["Ada"], response="Ada.")
 
 
 class Judge(BaseHTTPRequestHandler):
-    """A judge that answers everything with its label, or refuses and repeats what it was sent, as debugging proxies do."""
+    """A judge that answers everything with its label, or refuses and repeats what it was sent,
+    as debugging proxies do.
+    """
 
     authorized: ClassVar[list[str | None]] = []
     status: ClassVar[int] = 200
@@ -33,8 +37,12 @@ class Judge(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         self.authorized.append(self.headers.get("Authorization"))
-        completion = {"choices": [{"message": {"content": '{"label": "correct"}'}, "finish_reason": "stop"}]}
-        user, _, password = base64.b64decode((self.authorized[-1] or " ").split(" ")[1] + "==").partition(b":")
+        completion = {
+            "choices": [{"message": {"content": '{"label": "correct"}'}, "finish_reason": "stop"}]
+        }
+        user, _, password = base64.b64decode(
+            (self.authorized[-1] or " ").split(" ")[1] + "=="
+        ).partition(b":")
         told = {"error": f"refused: {self.authorized[-1]} {user!r} {password!r} {PASSWORD}"}
         body = json.dumps(completion if self.status == 200 else told).encode()
         self.send_response(self.status)
@@ -62,13 +70,30 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def score(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
     """The exit code of `workbench score`, and all that it has said and written."""
     folder.mkdir(exist_ok=True)
-    rows = [{**row, "response": "<answer>Ada.</answer>", "answers": ["Bo"]} for row in responses(2, thinking=False)]
+    rows = [
+        {**row, "response": "<answer>Ada.</answer>", "answers": ["Bo"]}
+        for row in responses(2, thinking=False)
+    ]
     source, out = write(folder / "in.jsonl", rows), folder / "out" / "f.jsonl"
-    command = ["--debug", "score", "--in", str(source), "--out", str(out), "--method", "truthrl", "--max-failed", "1", "--json"]
+    command = [
+        "--debug",
+        "score",
+        "--in",
+        str(source),
+        "--out",
+        str(out),
+        "--method",
+        "truthrl",
+        "--max-failed",
+        "1",
+        "--json",
+    ]
     with pytest.raises(SystemExit) as stopped:
         main([*command, "--model", "m", *options])
     said = capsys.readouterr()
-    kept = [path.read_bytes().decode("utf-8", "replace") for path in folder.rglob("*") if path.is_file()]
+    kept = [
+        path.read_bytes().decode("utf-8", "replace") for path in folder.rglob("*") if path.is_file()
+    ]
     return int(str(stopped.value.code or 0)), "".join((said.out, said.err, *kept))
 
 
@@ -85,7 +110,11 @@ ADDRESSES = {  # what is given: where it is asked
 @pytest.mark.parametrize(("given_url", "asked"), ADDRESSES.items())
 def test_an_address_keeps_no_login(given_url: str, asked: str) -> None:
     found = address(given_url)
-    assert found.url == asked and bool(found.headers) == ("ada" in given_url) and "ada" not in repr(found)
+    assert (
+        found.url == asked
+        and bool(found.headers) == ("ada" in given_url)
+        and "ada" not in repr(found)
+    )
 
 
 def test_a_login_is_sent_as_it_is_meant() -> None:
@@ -133,10 +162,18 @@ HOSTS = [
 def test_no_secret_goes_unencrypted_to_another_machine(host: str) -> None:
     assert address(f"http://{host}").headers == {}
     assert address(f"https://{host}", KEY).headers
-    for url, key in ((f"http://{host}", KEY), (f"http://ada:{PASSWORD}@{host}", None), (f"HTTP://ada@{host}/v1", None)):
+    for url, key in (
+        (f"http://{host}", KEY),
+        (f"http://ada:{PASSWORD}@{host}", None),
+        (f"HTTP://ada@{host}/v1", None),
+    ):
         with pytest.raises(WorkbenchError, match=r"unencrypted.*https") as raised:
             endpoint(url, "m", key=key)
-        assert KEY not in str(raised.value) and PASSWORD not in str(raised.value) and "ada" not in str(raised.value)
+        assert (
+            KEY not in str(raised.value)
+            and PASSWORD not in str(raised.value)
+            and "ada" not in str(raised.value)
+        )
 
 
 def test_a_known_host_is_known_by_its_whole_name() -> None:
@@ -144,10 +181,15 @@ def test_a_known_host_is_known_by_its_whole_name() -> None:
         "https://API.openai.com:443", ("api.openai.com",)
     )
     for url in (
-        "http://api.openai.com", "https://api.openai.com.evil.example", "https://evil.example/api.openai.com",
-        "https://api.openai.com@evil.example", "https://evil.example?api.openai.com", "https://api.openai.com:8443", "https://[",
+        "http://api.openai.com",
+        "https://api.openai.com.evil.example",
+        "https://evil.example/api.openai.com",
+        "https://api.openai.com@evil.example",
+        "https://evil.example?api.openai.com",
+        "https://api.openai.com:8443",
+        "https://[",
         "",
-    ):  # fmt: skip
+    ):
         assert not leads_to(url, ("api.openai.com",)), url
 
 
@@ -160,9 +202,15 @@ def test_the_key_of_a_service_goes_to_no_other_judge(
     monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "sk-workbench")
     Judge.authorized.clear()
     code, told = score(tmp_path / "b", capsys, "--judge", f"http://{server}/v1")
-    assert code == 0 and set(Judge.authorized) == {"Bearer sk-workbench"} and "sk-workbench" not in told
+    assert (
+        code == 0
+        and set(Judge.authorized) == {"Bearer sk-workbench"}
+        and "sk-workbench" not in told
+    )
     Judge.authorized.clear()
-    code, told = score(tmp_path / "c", capsys, "--judge", f"http://{server}/v1", "--api-key-env", "OPENAI_API_KEY")
+    code, told = score(
+        tmp_path / "c", capsys, "--judge", f"http://{server}/v1", "--api-key-env", "OPENAI_API_KEY"
+    )
     assert code == 0 and set(Judge.authorized) == {f"Bearer {KEY}"} and KEY not in told
 
 

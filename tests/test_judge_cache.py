@@ -1,4 +1,6 @@
-"""Replies on disk: nothing is asked twice, whoever asks and however it ended; and a file that is not ours stays as it is."""
+"""Replies on disk: nothing is asked twice, whoever asks and however it ended; and a file that is
+not ours stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ print(len(replies), sum(reply.error is None for reply in replies), sum(reply.cos
 
 
 def prompts(count: int, start: int = 0) -> list[Prompt]:
-    return [render("verify", question="q", passages=["p"], claims=[f"Claim {n}."]) for n in range(start, start + count)]
+    return [
+        render("verify", question="q", passages=["p"], claims=[f"Claim {n}."])
+        for n in range(start, start + count)
+    ]
 
 
 def client(server: JudgeServer, cache: Path, count: int) -> subprocess.Popen[str]:
@@ -64,7 +69,9 @@ def test_the_second_run_of_the_same_work_makes_no_calls(tmp_path: Path) -> None:
     with JudgeServer() as server:
         first = endpoint(server.url, "m", cache=file)(prompts(50))
         judge = endpoint(server.url, "m", cache=file)
-        assert [reply.text for reply in judge(prompts(50))] == [reply.text for reply in first] and server.requests == 50
+        assert [reply.text for reply in judge(prompts(50))] == [
+            reply.text for reply in first
+        ] and server.requests == 50
         assert judge.totals.cached == 50 and judge.totals.calls == 0
         assert {reply.cost for reply in judge(prompts(50))} == {Cost(cached=1)}
         judge(prompts(60))
@@ -75,8 +82,13 @@ def test_what_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
     file = tmp_path / "judge.sqlite"
     with JudgeServer() as server:
         changes: list[dict[str, Any]] = [
-            {}, {"model": "other"}, {"temperature": 0.5}, {"max_new_tokens": 9}, {"seed": 1}, {"extra": {"top_p": 0.9}}
-        ]  # fmt: skip
+            {},
+            {"model": "other"},
+            {"temperature": 0.5},
+            {"max_new_tokens": 9},
+            {"seed": 1},
+            {"extra": {"top_p": 0.9}},
+        ]
         for count, options in enumerate(changes, start=1):
             judge = endpoint(server.url, cache=file, **{"model": "m", **options})
             judge(prompts(3))
@@ -90,7 +102,10 @@ def test_what_a_reply_depends_on_is_in_the_key(tmp_path: Path) -> None:
 def test_another_server_with_a_model_of_the_same_name_is_asked_itself(tmp_path: Path) -> None:
     with JudgeServer() as server, JudgeServer() as other:
         endpoint(server.url, "m", cache=tmp_path / "c")(prompts(3))
-        assert [reply.cost.cached for reply in endpoint(other.url, "m", cache=tmp_path / "c")(prompts(3))] == [0, 0, 0]
+        assert [
+            reply.cost.cached
+            for reply in endpoint(other.url, "m", cache=tmp_path / "c")(prompts(3))
+        ] == [0, 0, 0]
         assert (server.requests, other.requests) == (3, 3)
 
 
@@ -98,8 +113,15 @@ def test_secrets_and_spellings_of_an_address_are_not_in_the_key(tmp_path: Path) 
     with JudgeServer() as server:
         named = server.url.replace("127.0.0.1", "LOCALHOST")
         endpoint(named, "m", cache=tmp_path / "c", key="one", timeout=9)(prompts(3))
-        for url in (named.lower(), named.removesuffix("/v1"), f"{named}/chat/completions", named.replace("//", "//me:hidden@")):
-            judge = endpoint(url, "m", cache=tmp_path / "c", key=None if "@" in url else "two", concurrency=1)
+        for url in (
+            named.lower(),
+            named.removesuffix("/v1"),
+            f"{named}/chat/completions",
+            named.replace("//", "//me:hidden@"),
+        ):
+            judge = endpoint(
+                url, "m", cache=tmp_path / "c", key=None if "@" in url else "two", concurrency=1
+            )
             assert {reply.cost for reply in judge(prompts(3))} == {Cost(cached=1)}
         assert server.requests == 3
     content = (tmp_path / "c").read_bytes()
@@ -114,7 +136,8 @@ def test_a_password_in_the_address_is_in_no_failure(tmp_path: Path) -> None:
 def test_a_cache_without_addresses_says_that_its_replies_are_not_used(tmp_path: Path) -> None:
     with JudgeServer() as server:
         endpoint(server.url, "m", cache=tmp_path / "c")(prompts(3))
-        with closing(sqlite3.connect(tmp_path / "c")) as connection:  # as an earlier version left it
+        # as an earlier version left it
+        with closing(sqlite3.connect(tmp_path / "c")) as connection:
             connection.execute("PRAGMA user_version=0")
         with pytest.warns(RuntimeWarning, match="earlier version.*asked again"):
             Cache(tmp_path / "c").close()
@@ -123,7 +146,11 @@ def test_a_cache_without_addresses_says_that_its_replies_are_not_used(tmp_path: 
 
 def test_failures_are_not_stored(tmp_path: Path) -> None:
     def reply(task: str, found: Sequence[Element]) -> str:
-        return "I think it is correct." if broken and "Claim 2." in found[-1].text else str(by_checksum(task, found))
+        return (
+            "I think it is correct."
+            if broken and "Claim 2." in found[-1].text
+            else str(by_checksum(task, found))
+        )
 
     broken = True
     with JudgeServer(reply=reply) as server:
@@ -131,7 +158,12 @@ def test_failures_are_not_stored(tmp_path: Path) -> None:
         assert [one.error is None for one in judge(prompts(4))] == [True, True, False, True]
         assert stored(tmp_path / "c") == 3
         broken = False
-        assert [one.cost.cached for one in judge(prompts(4))] == [1, 1, 0, 1] and server.requests == 5
+        assert [one.cost.cached for one in judge(prompts(4))] == [
+            1,
+            1,
+            0,
+            1,
+        ] and server.requests == 5
 
 
 def test_a_stored_reply_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
@@ -139,7 +171,9 @@ def test_a_stored_reply_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -
         judge = endpoint(server.url, "m", cache=tmp_path / "c")
         judge(prompts(3))
         with closing(sqlite3.connect(tmp_path / "c", isolation_level=None)) as connection:
-            connection.execute("UPDATE replies SET text = 'correct' WHERE key = (SELECT min(key) FROM replies)")
+            connection.execute(
+                "UPDATE replies SET text = 'correct' WHERE key = (SELECT min(key) FROM replies)"
+            )
         assert all(reply.error is None for reply in judge(prompts(3))) and server.requests == 4
 
 
@@ -149,7 +183,9 @@ def test_the_line_form_is_stored_as_json(tmp_path: Path) -> None:
 
     with JudgeServer(reply=reply) as server:
         judge = endpoint(server.url, "m", cache=tmp_path / "c", form="line")
-        assert [one.text for one in judge(prompts(3))] == [one.text for one in judge(prompts(3))] and server.requests == 3
+        assert [one.text for one in judge(prompts(3))] == [
+            one.text for one in judge(prompts(3))
+        ] and server.requests == 3
 
 
 @pytest.mark.slow
@@ -160,7 +196,8 @@ def test_killed_in_the_middle_only_what_was_under_way_is_asked_again(tmp_path: P
         wait_for(lambda: server.requests >= 150, 30)
         kill(process)
         before = server.requests
-        assert before - 32 <= stored(file) < 500  # at most those under way, once as sent and once as just answered
+        # at most those under way, once as sent and once as just answered
+        assert before - 32 <= stored(file) < 500
         assert finished(client(server, file, 500)) == [500, 500, server.requests - before]
         assert server.requests <= 500 + 32 and len(server.asked) == 500
         assert finished(client(server, file, 500)) == [500, 500, 0]
@@ -246,14 +283,21 @@ def damaged(file: Path) -> None:
     ("make", "message"),
     [
         (lambda file: file.write_text("id,question\n" * 1000), "not a database"),
-        (lambda file: file.write_bytes(b"SQLite format 3\x00 and then nothing of the kind" * 100), "another file"),
+        (
+            lambda file: file.write_bytes(
+                b"SQLite format 3\x00 and then nothing of the kind" * 100
+            ),
+            "another file",
+        ),
         (lambda file: file.mkdir(), "unable to open"),
         (foreign, "another program"),
         (damaged, "another file"),
     ],
     ids=["text", "header", "folder", "foreign", "damaged"],
 )
-def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path: Path, make: object, message: str) -> None:
+def test_a_file_that_is_no_cache_is_named_and_left_alone(
+    tmp_path: Path, make: object, message: str
+) -> None:
     file = tmp_path / "file"
     make(file)  # type: ignore[operator]
     before = file.read_bytes() if file.is_file() else b""
@@ -270,11 +314,21 @@ def test_any_judge_can_be_cached(tmp_path: Path) -> None:
         asked.extend(batch)
         texts = [str(by_checksum(prompt.task, [Element("claim", prompt.text)])) for prompt in batch]
         replies = [Reply(text, cost=Cost(calls=1, tokens_in=10, seconds=0.5)) for text in texts]
-        return [*replies[:-2], Reply("wrong?"), Reply(None, Failure("judge", "timeout", ""))] if len(batch) > 3 else replies
+        return (
+            [*replies[:-2], Reply("wrong?"), Reply(None, Failure("judge", "timeout", ""))]
+            if len(batch) > 3
+            else replies
+        )
 
     made = cached(judge, tmp_path / "c", name="ours")
     first = made([*prompts(5), *prompts(5)])
-    assert [reply.error.kind if reply.error else None for reply in first] == [None, None, None, "not_json", "timeout"] * 2
+    assert [reply.error.kind if reply.error else None for reply in first] == [
+        None,
+        None,
+        None,
+        "not_json",
+        "timeout",
+    ] * 2
     assert len(asked) == 5 and made.totals.failures == {"not_json": 2, "timeout": 2}
     assert (made.totals.calls, made.totals.tokens_in, made.totals.cached) == (3, 30, 3)
     again = cached(judge, tmp_path / "c", name="ours")(prompts(5))

@@ -1,4 +1,6 @@
-"""Endpoints against a real server on loopback: faults, budgets, order, costs, and where they are called from."""
+"""Endpoints against a real server on loopback: faults, budgets, order, costs, and where they are
+called from.
+"""
 
 from __future__ import annotations
 
@@ -33,19 +35,29 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def verify(number: int) -> Prompt:
-    return render("verify", question="Who?", passages=["Ada was born in Oslo."], claims=[f"Claim {number}."])
+    return render(
+        "verify", question="Who?", passages=["Ada was born in Oslo."], claims=[f"Claim {number}."]
+    )
 
 
 def mixed(count: int) -> list[Prompt]:
     """Prompts of all kinds of replies."""
     made = []
     for n in range(count):
-        question, response = f"Question {n}?", f"Ada {n} was born in Oslo. She may have lived in Rome."
+        question, response = (
+            f"Question {n}?",
+            f"Ada {n} was born in Oslo. She may have lived in Rome.",
+        )
         made += [
             verify(n),
             render("extract", question=question, response=response),
             render("single_pass", question=question, response=response),
-            render("inform", question=question, response=response, claims=[f"claim {n}", "another", f"{n}"]),
+            render(
+                "inform",
+                question=question,
+                response=response,
+                claims=[f"claim {n}", "another", f"{n}"],
+            ),
             render("checklist", question=question, response=response, items=[f"item {n}", "Rome"]),
             render("outcome", question=question, response=response, answers=["Oslo"]),
         ]
@@ -63,7 +75,9 @@ def failure(reply: Reply) -> Failure:
 
 def ask_one(answer: web.Response | str, **options: Any) -> tuple[Reply, JudgeServer]:
     """What becomes of one prompt when the server always answers like this."""
-    with JudgeServer(reply=lambda task, found: answer if isinstance(answer, str) else _copy(answer)) as server:
+    with JudgeServer(
+        reply=lambda task, found: answer if isinstance(answer, str) else _copy(answer)
+    ) as server:
         (reply,) = fast(server, retries=2, **options)([verify(0)])
     return reply, server
 
@@ -73,7 +87,9 @@ def _copy(response: web.Response) -> web.Response:
 
 
 def completion(content: Any, finish: str = "stop", **other: Any) -> web.Response:
-    return web.json_response({"choices": [{"message": {"content": content}, "finish_reason": finish}], **other})
+    return web.json_response(
+        {"choices": [{"message": {"content": content}, "finish_reason": finish}], **other}
+    )
 
 
 def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
@@ -82,9 +98,14 @@ def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
         judge = fast(server, concurrency=8)
         replies = judge(prompts)
         assert [read("verify", reply.text or "") for reply in replies] == [
-            json.loads(str(by_checksum("verify", [Element("claim", f"Claim {n % 40}.")])))["label"] for n in range(100)
+            json.loads(str(by_checksum("verify", [Element("claim", f"Claim {n % 40}.")])))["label"]
+            for n in range(100)
         ]
-        assert server.requests == judge.totals.calls == 40 and server.peak <= 8 and set(server.asked.values()) == {1}
+        assert (
+            server.requests == judge.totals.calls == 40
+            and server.peak <= 8
+            and set(server.asked.values()) == {1}
+        )
     assert sum((reply.cost for reply in replies[:40]), Cost()).calls == 40
     assert all(reply.cost == Cost(cached=1) for reply in replies[40:])
     assert judge.totals.cached == 60 and judge.totals.retries == 0 and not judge.totals.failures
@@ -111,13 +132,28 @@ def test_what_is_sent() -> None:
         judge = fast(server, key="secret", seed=7, max_new_tokens=99, extra={"top_p": 0.5})
         prompts = mixed(1)
         judge(prompts)
-        expected = {"model": "scripted", "temperature": 0.0, "max_tokens": 99, "seed": 7, "top_p": 0.5}
-        assert all({**body, "messages": None} == expected | {"messages": None} for body in server.bodies)
+        expected = {
+            "model": "scripted",
+            "temperature": 0.0,
+            "max_tokens": 99,
+            "seed": 7,
+            "top_p": 0.5,
+        }
+        assert all(
+            {**body, "messages": None} == expected | {"messages": None} for body in server.bodies
+        )
         sent = {body["messages"][0]["content"] for body in server.bodies}
-        assert sent == {prompt.text for prompt in prompts} and all(len(body["messages"]) == 1 for body in server.bodies)
+        assert sent == {prompt.text for prompt in prompts} and all(
+            len(body["messages"]) == 1 for body in server.bodies
+        )
         assert server.tasks == Counter(prompt.task for prompt in prompts)
-        fast(server, key="secret", extra={"max_tokens": None, "max_completion_tokens": 5})([verify(9)])
-        assert "max_tokens" not in server.bodies[-1] and server.bodies[-1]["max_completion_tokens"] == 5
+        fast(server, key="secret", extra={"max_tokens": None, "max_completion_tokens": 5})(
+            [verify(9)]
+        )
+        assert (
+            "max_tokens" not in server.bodies[-1]
+            and server.bodies[-1]["max_completion_tokens"] == 5
+        )
     assert "secret" not in repr(judge) + str(judge.totals.to_row())
 
 
@@ -130,9 +166,22 @@ def test_with_a_third_of_faults_a_verdict_is_right_or_a_failure() -> None:
         replies = judge(prompts)
         wait_for(lambda: server.running == 0)
     assert all(reply.error is None for reply in clean) and len(replies) == len(prompts)
-    right = sum(reply.text == other.text for reply, other in zip(replies, clean, strict=True) if reply.error is None)
+    right = sum(
+        reply.text == other.text
+        for reply, other in zip(replies, clean, strict=True)
+        if reply.error is None
+    )
     failed = Counter(failure(reply).kind for reply in replies if reply.error)
-    print("right", right, "failed", dict(failed), "requests", server.requests, judge.totals.to_row(), dict(server.faulted))
+    print(
+        "right",
+        right,
+        "failed",
+        dict(failed),
+        "requests",
+        server.requests,
+        judge.totals.to_row(),
+        dict(server.faulted),
+    )
     assert right + failed.total() == len(prompts)
     assert set(server.faulted) == set(server.kinds)  # every kind of fault occurred
     assert 0 < failed.total() < 0.1 * len(prompts) and failed == judge.totals.failures
@@ -159,10 +208,21 @@ def test_a_server_that_hangs() -> None:
 def test_a_server_that_is_not_there() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
-        judge = endpoint(f"http://127.0.0.1:{taken.getsockname()[1]}", "m", retries=2, backoff=0.001, concurrency=4)
+        judge = endpoint(
+            f"http://127.0.0.1:{taken.getsockname()[1]}",
+            "m",
+            retries=2,
+            backoff=0.001,
+            concurrency=4,
+        )
         replies = judge([verify(n) for n in range(100)])
-    assert {failure(reply).kind for reply in replies} == {"connection"} and judge.totals.calls <= 3 * 8
-    assert "127.0.0.1" in failure(replies[0]).message and "is the server running" in failure(replies[0]).message
+    assert {failure(reply).kind for reply in replies} == {
+        "connection"
+    } and judge.totals.calls <= 3 * 8
+    assert (
+        "127.0.0.1" in failure(replies[0]).message
+        and "is the server running" in failure(replies[0]).message
+    )
 
 
 def test_a_server_that_was_never_reached_is_soon_given_up_and_then_looked_for_once() -> None:
@@ -180,7 +240,9 @@ def test_a_server_that_was_never_reached_is_soon_given_up_and_then_looked_for_on
 
 def test_a_server_that_restarts_is_waited_for() -> None:
     with JudgeServer() as server:
-        judge = endpoint(server.url, "m", retries=200, backoff=0.02, longest_wait=0.02, concurrency=1)
+        judge = endpoint(
+            server.url, "m", retries=200, backoff=0.02, longest_wait=0.02, concurrency=1
+        )
         assert judge([verify(0)])[0].error is None
         port = server.port
     found: list[Reply] = []
@@ -194,21 +256,39 @@ def test_a_server_that_restarts_is_waited_for() -> None:
 
 @pytest.mark.parametrize(
     ("status", "kind", "remedy"),
-    [(400, "refused", ""), (401, "auth", "API key"), (403, "auth", "key"), (404, "not_found", "/v1"), (413, "refused", "long"),
-     (422, "refused", ""), (308, "refused", "give that address")],
-)  # fmt: skip
+    [
+        (400, "refused", ""),
+        (401, "auth", "API key"),
+        (403, "auth", "key"),
+        (404, "not_found", "/v1"),
+        (413, "refused", "long"),
+        (422, "refused", ""),
+        (308, "refused", "give that address"),
+    ],
+)
 def test_refusals_are_not_repeated(status: int, kind: str, remedy: str) -> None:
     reply, server = ask_one(
-        web.Response(status=status, text="no", headers={"Location": "http://127.0.0.1:9/elsewhere"} if status == 308 else {})
+        web.Response(
+            status=status,
+            text="no",
+            headers={"Location": "http://127.0.0.1:9/elsewhere"} if status == 308 else {},
+        )
     )
     assert (failure(reply).stage, failure(reply).kind, failure(reply).raw) == ("judge", kind, "no")
-    assert remedy in failure(reply).message and str(status) in failure(reply).message and server.requests == 1
+    assert (
+        remedy in failure(reply).message
+        and str(status) in failure(reply).message
+        and server.requests == 1
+    )
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
 def test_what_may_pass_is_repeated(status: int) -> None:
     reply, server = ask_one(web.Response(status=status, headers={"Retry-After": "0"}))
-    assert failure(reply).kind == ("rate_limit" if status == 429 else "server") and server.requests == 3
+    assert (
+        failure(reply).kind == ("rate_limit" if status == 429 else "server")
+        and server.requests == 3
+    )
     assert reply.cost.calls == 3
 
 
@@ -221,7 +301,9 @@ def test_a_server_that_dies() -> None:
         replies = judge([verify(n) for n in range(1000)])
         right = sum(one.error is None for one in replies)
         assert 90 <= right <= 100 and judge.totals.failures == {"server": 1000 - right}
-        assert server.requests <= 100 + 2 * (4 + 3 + 4) and "not sent" in failure(replies[-1]).message
+        assert (
+            server.requests <= 100 + 2 * (4 + 3 + 4) and "not sent" in failure(replies[-1]).message
+        )
         assert replies[-1].cost.calls == 0
 
 
@@ -234,11 +316,15 @@ def test_a_refused_key_ends_the_batch() -> None:
 
 def test_one_refused_prompt_does_not_end_the_batch() -> None:
     def reply(task: str, found: Sequence[Element]) -> str | web.Response:
-        return web.Response(status=404) if "Claim 50." in found[-1].text else by_checksum(task, found)
+        return (
+            web.Response(status=404) if "Claim 50." in found[-1].text else by_checksum(task, found)
+        )
 
     with JudgeServer(reply=reply) as server:
         replies = fast(server, concurrency=2)([verify(n) for n in range(100)])
-    assert [n for n, reply_ in enumerate(replies) if reply_.error] == [50] and server.requests == 100
+    assert [n for n, reply_ in enumerate(replies) if reply_.error] == [
+        50
+    ] and server.requests == 100
 
 
 @pytest.mark.parametrize(
@@ -266,9 +352,15 @@ def test_one_refused_prompt_does_not_end_the_batch() -> None:
     ],
     ids=lambda part: ascii(part.body)[:20] if isinstance(part, web.Response) else str(part)[:12],
 )
-def test_bodies_and_replies_without_a_verdict(answer: web.Response | str, kind: str, requests: int) -> None:
+def test_bodies_and_replies_without_a_verdict(
+    answer: web.Response | str, kind: str, requests: int
+) -> None:
     reply, server = ask_one(answer)
-    assert failure(reply).kind == kind and server.requests == requests and len(failure(reply).raw) <= 2000
+    assert (
+        failure(reply).kind == kind
+        and server.requests == requests
+        and len(failure(reply).raw) <= 2000
+    )
 
 
 def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
@@ -282,7 +374,9 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
         judge = fast(server)
         assert all(one.error is None for one in judge([verify(n) for n in range(5)]))
         assert (judge.totals.calls, judge.totals.retries, judge.totals.reasks) == (10, 5, 5)
-        assert {failure(one).kind for one in fast(server, reasks=0)([verify(n) for n in range(5, 10)])} == {"not_json"}
+        assert {
+            failure(one).kind for one in fast(server, reasks=0)([verify(n) for n in range(5, 10)])
+        } == {"not_json"}
 
 
 def test_a_task_that_is_not_ours_is_passed_on() -> None:
@@ -299,7 +393,9 @@ def test_the_line_form() -> None:
     with JudgeServer() as server:
         expected = fast(server)(prompts)
     with JudgeServer(reply=reply, keep_bodies=True) as server:
-        assert [one.text for one in fast(server, form="line")(prompts)] == [one.text for one in expected]
+        assert [one.text for one in fast(server, form="line")(prompts)] == [
+            one.text for one in expected
+        ]
         assert all("JSON object" not in body["messages"][0]["content"] for body in server.bodies)
         assert {failure(one).kind for one in fast(server)(prompts)} == {"not_json"}
         with pytest.raises(WorkbenchError, match="json"):
@@ -311,7 +407,12 @@ def test_budgets_leave_failures_and_are_kept_across_batches() -> None:
         judge = fast(server, max_calls=25, concurrency=8)
         replies = judge([verify(n) for n in range(40)])
         assert server.requests == judge.totals.calls == 25
-        assert 0 < judge.totals.failures["budget"] == sum(reply.error is not None for reply in replies) < 40
+        assert (
+            0
+            < judge.totals.failures["budget"]
+            == sum(reply.error is not None for reply in replies)
+            < 40
+        )
         assert failure(judge([verify(99)])[0]).kind == "budget" and server.requests == 25
         assert "25 of 25 calls" in failure(judge([verify(99)])[0]).message
 
@@ -321,9 +422,15 @@ def test_budgets_of_tokens_and_money() -> None:
     with JudgeServer() as server:
         judge = fast(server, max_tokens_total=10 * each, concurrency=1)
         replies = judge([verify(n) for n in range(30)])
-        assert [reply.error is None for reply in replies] == [True] * 10 + [False] * 20 and server.requests == 10
+        assert [reply.error is None for reply in replies] == [True] * 10 + [
+            False
+        ] * 20 and server.requests == 10
         dear = fast(server, max_cost=5.0, prices=(1e6, 1e6), concurrency=1)
-        assert [reply.error is None for reply in dear([verify(n) for n in range(3)])] == [True, False, False]
+        assert [reply.error is None for reply in dear([verify(n) for n in range(3)])] == [
+            True,
+            False,
+            False,
+        ]
         assert dear.totals.money == pytest.approx(each) and judge.totals.money is None
 
 
@@ -336,15 +443,29 @@ def test_tokens_that_no_server_counted_are_marked_as_estimated() -> None:
 
 def test_waits_as_the_server_asks_up_to_a_limit() -> None:
     with JudgeServer(faults=1.0, kinds=["429"], retry_after="86400") as server:
-        assert failure(fast(server, longest_wait=0.01, retries=3)([verify(0)])[0]).kind == "rate_limit"
+        assert (
+            failure(fast(server, longest_wait=0.01, retries=3)([verify(0)])[0]).kind == "rate_limit"
+        )
         assert server.requests == 4
 
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [("7", 7), ("0", 0), (" 2.5", 2.5), ("Sat, 21 Nov 2026 12:00:30 GMT", 30), ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
-     (None, None), ("", None), ("soon", None), ("-3", None), ("nan", None), ("1e9", None), ("9" * 400, None)],
-)  # fmt: skip
+    [
+        ("7", 7),
+        ("0", 0),
+        (" 2.5", 2.5),
+        ("Sat, 21 Nov 2026 12:00:30 GMT", 30),
+        ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
+        (None, None),
+        ("", None),
+        ("soon", None),
+        ("-3", None),
+        ("nan", None),
+        ("1e9", None),
+        ("9" * 400, None),
+    ],
+)
 def test_retry_after(header: str | None, seconds: float | None) -> None:
     assert retry_after(header, datetime(2026, 11, 21, 12, tzinfo=UTC)) == seconds
 
@@ -360,7 +481,9 @@ def test_inside_a_running_event_loop() -> None:
 def test_from_several_threads() -> None:
     with JudgeServer(delay=0.01) as server, ThreadPoolExecutor(4) as pool:
         judge = fast(server, max_calls=150)
-        batches = list(pool.map(judge, [[verify(100 * thread + n) for n in range(50)] for thread in range(4)]))
+        batches = list(
+            pool.map(judge, [[verify(100 * thread + n) for n in range(50)] for thread in range(4)])
+        )
         assert server.requests == judge.totals.calls == 150
     assert sum(reply.error is None for batch in batches for reply in batch) == 150
     assert [len(batch) for batch in batches] == [50] * 4
@@ -373,7 +496,9 @@ def test_progress() -> None:
         return "no" if "Claim 3." in found[-1].text else str(by_checksum(task, found))
 
     with JudgeServer(reply=reply) as server:
-        fast(server, on_reply=lambda *counts: seen.append(counts))([verify(n % 5) for n in range(10)])
+        fast(server, on_reply=lambda *counts: seen.append(counts))(
+            [verify(n % 5) for n in range(10)]
+        )
     assert seen[-1] == (10, 10, 2) and [done for done, _, _ in seen] == [2, 4, 6, 8, 10]
 
 
@@ -389,8 +514,16 @@ def test_an_error_in_the_callers_own_code_is_raised_and_leaves_nothing_running()
 
 
 def test_importing_judges_is_light() -> None:
-    probe = "import sys, workbench.judge; print([m for m in ('aiohttp', 'httpx', 'torch', 'transformers') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True).stdout == "[]\n"
+    probe = (
+        "import sys, workbench.judge; print([m for m in ('aiohttp', 'httpx', 'torch',"
+        " 'transformers') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True
+        ).stdout
+        == "[]\n"
+    )
 
 
 INTERRUPTED = """
@@ -409,7 +542,11 @@ except KeyboardInterrupt:
 def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
     with JudgeServer(faults=1.0, kinds=["hang"], hang=3600) as server:
         process = subprocess.Popen(
-            [sys.executable, "-c", INTERRUPTED, server.url], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", INTERRUPTED, server.url],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         wait_for(lambda: server.running == 16, 30)
         os.kill(process.pid, signal.SIGINT)
@@ -436,7 +573,9 @@ def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
         ("http://h", {"key": ""}, "key"),
     ],
 )
-def test_a_mistake_is_named_before_anything_is_sent(url: str, options: dict[str, Any], message: str) -> None:
+def test_a_mistake_is_named_before_anything_is_sent(
+    url: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(WorkbenchError, match=message) as raised:
         endpoint(url, **{"model": "m", **options})
     assert "\n" not in str(raised.value) and "sk-1" not in str(raised.value)
@@ -445,15 +584,27 @@ def test_a_mistake_is_named_before_anything_is_sent(url: str, options: dict[str,
 def test_tls_to_a_server_that_does_not_speak_it_is_told_and_not_tried_again() -> None:
     with JudgeServer() as server:
         url = server.url.replace("http:", "https:")
-        replies = endpoint(url, "m", retries=5, backoff=0.001, concurrency=2)([verify(n) for n in range(20)])
-        assert all(f"no TLS connection to {url}" in failure(reply).message for reply in replies if reply.cost.calls)
-        assert "give its address with http://" in failure(replies[0]).message and "running" not in failure(replies[0]).message
+        replies = endpoint(url, "m", retries=5, backoff=0.001, concurrency=2)(
+            [verify(n) for n in range(20)]
+        )
+        assert all(
+            f"no TLS connection to {url}" in failure(reply).message
+            for reply in replies
+            if reply.cost.calls
+        )
+        assert (
+            "give its address with http://" in failure(replies[0]).message
+            and "running" not in failure(replies[0]).message
+        )
         assert sum(reply.cost.calls for reply in replies) <= 2
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_a_certificate_that_nobody_signed_is_told_and_not_tried_again(tmp_path: Path) -> None:
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj"
+        " /CN=localhost"
+    )
     subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
@@ -462,7 +613,11 @@ def test_a_certificate_that_nobody_signed_is_told_and_not_tried_again(tmp_path: 
         server.start()
         url = f"https://127.0.0.1:{listener.getsockname()[1]}/v1"
         (reply,) = endpoint(url, "m", retries=5, backoff=0.001)([verify(0)])
-    assert "is not trusted" in failure(reply).message and "SSL_CERT_FILE" in failure(reply).message and reply.cost.calls == 1
+    assert (
+        "is not trusted" in failure(reply).message
+        and "SSL_CERT_FILE" in failure(reply).message
+        and reply.cost.calls == 1
+    )
 
 
 def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:

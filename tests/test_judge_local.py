@@ -1,4 +1,6 @@
-"""A model on this machine as a judge: what it garbles is a failure; a server with a real model gets no more credit."""
+"""A model on this machine as a judge: what it garbles is a failure; a server with a real model
+gets no more credit.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,18 @@ def test_garbled_replies_are_failures(folder: Path) -> None:
 
 def test_a_prompt_that_does_not_fit_is_not_generated_from(folder: Path) -> None:
     judge = local_model(folder, max_new_tokens=20, device="cpu")
-    long = render("verify", question="Who?", passages=["Ada " * 200], claims=["Ada was born in Oslo."])
+    long = render(
+        "verify", question="Who?", passages=["Ada " * 200], claims=["Ada was born in Oslo."]
+    )
     first, second = judge([long, Prompt("verify", "Is it?")])
     assert first.error and first.error.kind == "too_long" and "256 positions" in first.error.message
     assert first.cost.calls == 0 and second.cost.calls == judge.totals.calls == 1
 
 
 def test_replies_do_not_depend_on_their_batch_and_are_cached(folder: Path, tmp_path: Path) -> None:
-    """Prompts of another task are not read strictly, so that even this model's replies can be compared."""
+    """Prompts of another task are not read strictly, so that even this model's replies can be
+    compared.
+    """
     prompts = [Prompt("chat", "Who " * n + "is Ada") for n in range(1, 6)]
     options = {"max_new_tokens": 40, "device": "cpu"}
     alone = [local_model(folder, batch_size=1, **options)([prompt])[0] for prompt in prompts]  # type: ignore[arg-type]
@@ -76,8 +82,10 @@ def serving(tmp_path: Path) -> Iterator[str]:
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
             [*command, "--device", "cpu", "--host", "127.0.0.1", "--port", port],
-            env={**os.environ, "HF_HOME": str(tmp_path)}, stdout=log, stderr=log,
-        )  # fmt: skip
+            env={**os.environ, "HF_HOME": str(tmp_path)},
+            stdout=log,
+            stderr=log,
+        )
     try:
         wait_for(lambda: process.poll() is not None or _is_open(int(port)), 120)
         assert process.poll() is None, (tmp_path / "log").read_text()[-2000:]
@@ -94,8 +102,15 @@ def _is_open(port: int) -> bool:
 
 @pytest.mark.slow
 def test_a_real_server_with_a_model_that_cannot_judge(serving: str) -> None:
-    judge = endpoint(serving, str(SHIPPED), timeout=60, retries=1, backoff=0.1, max_new_tokens=48, concurrency=2)
-    verify = render("verify", question="Who?", passages=["Ada was born in Oslo."], claims=["Ada was born in Rome."])
+    judge = endpoint(
+        serving, str(SHIPPED), timeout=60, retries=1, backoff=0.1, max_new_tokens=48, concurrency=2
+    )
+    verify = render(
+        "verify",
+        question="Who?",
+        passages=["Ada was born in Oslo."],
+        claims=["Ada was born in Rome."],
+    )
     replies = judge([verify, *(Prompt("verify", f"Where was person {n} born?") for n in range(4))])
     assert all(reply.text is None and reply.error for reply in replies)
     kinds = {reply.error.kind for reply in replies if reply.error}
@@ -105,5 +120,8 @@ def test_a_real_server_with_a_model_that_cannot_judge(serving: str) -> None:
 @pytest.mark.slow
 def test_the_shipped_policy_judges_nothing() -> None:
     judge = local_model(SHIPPED, device="cpu", max_new_tokens=32)
-    prompts = [render("verify", question="Who?", passages=["p"], claims=["c"]), Prompt("verify", "where was Ada born?")]
+    prompts = [
+        render("verify", question="Who?", passages=["p"], claims=["c"]),
+        Prompt("verify", "where was Ada born?"),
+    ]
     assert None not in kinds(judge, prompts)

@@ -1,4 +1,6 @@
-"""A judge that writes planned answers: what has the form is kept word for word, and everything else is a failure."""
+"""A judge that writes planned answers: what has the form is kept word for word, and everything
+else is a failure.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +53,14 @@ def test_an_outline_and_then_the_answer_along_it() -> None:
     judge = Scripted()
     first, second = outlines(judge)([ASKED, Question("r", "And now?", passages=SHOWN)])
     assert first.response.text == second.response.text == TEXT and first.error is None
-    assert read_outline(TEXT) == Outline("comparison", (Point("Bo's city", 2), Point("Ada's", 1)), SAID)
-    assert (first.response.id, first.response.question, first.response.source) == ("q/0", ASKED, "words")
+    assert read_outline(TEXT) == Outline(
+        "comparison", (Point("Bo's city", 2), Point("Ada's", 1)), SAID
+    )
+    assert (first.response.id, first.response.question, first.response.source) == (
+        "q/0",
+        ASKED,
+        "words",
+    )
     assert first.cost == Cost(calls=2, tokens_in=20) and first.response.offsets[-1][1] == len(TEXT)
     assert [prompt.task for prompt in judge.asked] == [
         "outline",
@@ -75,7 +83,10 @@ BAD_PLANS: dict[str, tuple[Any, str]] = {
     "no points": ({**PLAN, "points": []}, "length"),
     "another structure": ({**PLAN, "structure": "essay"}, "label"),
     "a passage that is not there": ({**PLAN, "points": [{"text": "Cy", "passage": 3}]}, "label"),
-    "an answer in a point": ({**PLAN, "points": [{"text": "Bo [Answer] Rome.", "passage": 1}]}, "form"),
+    "an answer in a point": (
+        {**PLAN, "points": [{"text": "Bo [Answer] Rome.", "passage": 1}]},
+        "form",
+    ),
     "a plan in a point": ({**PLAN, "points": [{"text": "Bo [Outline] Bo", "passage": 1}]}, "form"),
     "a thought in a point": ({**PLAN, "points": [{"text": "Bo </think>", "passage": 1}]}, "form"),
     "two points in one": ({**PLAN, "points": [{"text": "Bo [2] 2. Ada", "passage": 1}]}, "form"),
@@ -108,20 +119,36 @@ def test_what_is_no_answer_is_a_failure_and_no_outline_stands_alone(case: str) -
     assert found.error is not None and found.error.kind == kind and found.response.text == ""
 
 
-@pytest.mark.parametrize(("plan", "answer"), [(BAD_PLANS["two points in one"][0], SAID), (PLAN, BAD_ANSWERS["a thought"][0])])
-def test_what_is_not_of_the_form_is_asked_again_by_the_same_command(plan: Any, answer: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("plan", "answer"),
+    [(BAD_PLANS["two points in one"][0], SAID), (PLAN, BAD_ANSWERS["a thought"][0])],
+)
+def test_what_is_not_of_the_form_is_asked_again_by_the_same_command(
+    plan: Any, answer: Any, tmp_path: Path
+) -> None:
     """Not kept as a reply that is good: the cache would give it again for ever."""
-    for judge, text in ((Scripted(plan, answer), ""), (Scripted(), TEXT), (Scripted(plan, answer), TEXT)):
+    for judge, text in (
+        (Scripted(plan, answer), ""),
+        (Scripted(), TEXT),
+        (Scripted(plan, answer), TEXT),
+    ):
         [found] = outlines(cached(judge, tmp_path / "replies", name="scripted"))([ASKED])
         assert found.response.text == text and (found.error is None) == bool(text)
 
 
 def test_one_failure_spoils_one_row() -> None:
     def judge(prompts: Sequence[Prompt]) -> list[Reply]:
-        return [Reply(None, DOWN) if "Who?" in prompt.text else Scripted()([prompt])[0] for prompt in prompts]
+        return [
+            Reply(None, DOWN) if "Who?" in prompt.text else Scripted()([prompt])[0]
+            for prompt in prompts
+        ]
 
-    found = outlines(judge)([ASKED, Question("w", "Who?", passages=SHOWN), Question("z", "When?", passages=SHOWN)])
-    assert [row.response.text for row in found] == [TEXT, "", TEXT] and [row.error for row in found] == [None, DOWN, None]
+    found = outlines(judge)(
+        [ASKED, Question("w", "Who?", passages=SHOWN), Question("z", "When?", passages=SHOWN)]
+    )
+    assert [row.response.text for row in found] == [TEXT, "", TEXT] and [
+        row.error for row in found
+    ] == [None, DOWN, None]
 
 
 def test_what_a_passage_orders_stays_in_its_element() -> None:
@@ -137,8 +164,12 @@ def test_what_a_passage_orders_stays_in_its_element() -> None:
     [
         Outline("parallel", (Point("Ada", 1),), "Yes."),
         Outline("parallel", (Point("Ada"), Point("Bo [1]", 2)), "In 1923. So."),
-        Outline("progressive", tuple(Point(f"Point {n}, of 19{n}", n) for n in range(1, 6)), "One.\n\nTwo [1]."),
+        Outline(
+            "progressive",
+            tuple(Point(f"Point {n}, of 19{n}", n) for n in range(1, 6)),
+            "One.\n\nTwo [1].",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_outline_is_read_as_it_was_written(outline: Outline) -> None:
     assert read_outline(written_outline(outline)) == outline

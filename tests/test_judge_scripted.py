@@ -1,4 +1,6 @@
-"""The scripted judge: what the script says is what is heard, wrong where it is told to go wrong, on loopback alone."""
+"""The scripted judge: what the script says is what is heard, wrong where it is told to go wrong,
+on loopback alone.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def verify(number: int) -> Prompt:
-    return render("verify", question="Who?", passages=["Ada was born in Oslo."], claims=[f"Claim {number}."])
+    return render(
+        "verify", question="Who?", passages=["Ada was born in Oslo."], claims=[f"Claim {number}."]
+    )
 
 
 def test_the_example_of_its_docstring() -> None:
@@ -33,8 +37,13 @@ def test_the_example_of_its_docstring() -> None:
 
 def test_to_import_it_is_light() -> None:
     """A machine without the extras has it; and what only a test has is not needed."""
-    probe = "import sys, workbench.judge.scripted; print({'aiohttp', 'torch', 'pytest', 'tests'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    probe = (
+        "import sys, workbench.judge.scripted; print({'aiohttp', 'torch', 'pytest', 'tests'} &"
+        " set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "set()\n"
 
 
@@ -53,11 +62,15 @@ def test_every_task_gets_a_reply_that_can_be_read() -> None:
     with JudgeServer() as server:
         replies = endpoint(server.url, "m")(prompts)
     assert [reply.error for reply in replies] == [None] * 8  # a judge reads strictly
-    labels = {json.loads(by_checksum("verify", [Element("claim", f"Claim {n}.")]))["label"] for n in range(50)}
+    labels = {
+        json.loads(by_checksum("verify", [Element("claim", f"Claim {n}.")]))["label"]
+        for n in range(50)
+    }
     assert labels == set(LABELS["verify"])
 
 
-# What a judge makes of each fault that is final, and whether it comes to the reply that the script would have given.
+# What a judge makes of each fault that is final, and whether it comes to the reply that the script
+# would have given.
 HEARD = {
     "429": "rate_limit", "500": "server", "hang": "timeout", "reset": "connection", "garbage": "broken", "no_choices": "broken",
     "empty": "empty", "truncated": "not_json", "language": "extra_text", "length": "type", "chatty": "extra_text",
@@ -101,7 +114,9 @@ def test_a_script_that_fails_is_no_fault_of_the_judge() -> None:
 
 
 def test_a_reply_takes_its_time_by_the_tokens_of_prompt_and_reply() -> None:
-    """One call of some hundred words at 1 ms a word takes at least what its usage says, and one of twice the words longer."""
+    """One call of some hundred words at 1 ms a word takes at least what its usage says, and one
+    of twice the words longer.
+    """
     took = []
     with JudgeServer(per_token=0.001) as server:
         for passage in ("word " * 100, "word " * 300):
@@ -115,7 +130,11 @@ def test_a_reply_takes_its_time_by_the_tokens_of_prompt_and_reply() -> None:
 def test_what_cannot_work_is_said_at_once() -> None:
     with pytest.raises(WorkbenchError, match="no kind of fault 'slow': choose from 429, 500"):
         JudgeServer(kinds=["slow"])
-    with JudgeServer() as server, pytest.raises(WorkbenchError, match="name another port"), JudgeServer(port=server.port):
+    with (
+        JudgeServer() as server,
+        pytest.raises(WorkbenchError, match="name another port"),
+        JudgeServer(port=server.port),
+    ):
         pass
 
 
@@ -134,6 +153,11 @@ def test_as_a_process_of_its_own() -> None:
             url = urlsplit(process.stdout.readline().strip())
             connection = http.client.HTTPConnection("127.0.0.1", url.port or 0, timeout=10)
             connection.request("GET", "/count")
-            assert json.load(connection.getresponse()) == {"unique": 0, "peak": 0, "tasks": {}, "faults": {}}
+            assert json.load(connection.getresponse()) == {
+                "unique": 0,
+                "peak": 0,
+                "tasks": {},
+                "faults": {},
+            }
         finally:
             process.terminate()

@@ -32,7 +32,11 @@ def test_what_another_thread_asks_is_waited_for() -> None:
         thread.join(5)
     assert sorted(asked) == [["a", "b"], ["c"]]
     assert [reply.text for reply in found["second"]] == ["B", "C", "B"]
-    assert [reply.cost for reply in found["second"]] == [Cost(cached=1), Cost(calls=1), Cost(cached=1)]
+    assert [reply.cost for reply in found["second"]] == [
+        Cost(cached=1),
+        Cost(calls=1),
+        Cost(cached=1),
+    ]
     assert [reply.text for reply in shared([a])] == ["A"]  # it is over: asked anew
 
 

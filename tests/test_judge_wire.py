@@ -1,4 +1,6 @@
-"""Strict reading: a reply is right or a failure; nothing that only looks like a verdict becomes one."""
+"""Strict reading: a reply is right or a failure; nothing that only looks like a verdict becomes
+one.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,16 @@ from workbench.types import Failure
 
 LABELLED = ("verify", "outcome", "reasoning", "prefer")
 VALID: dict[str, Any] = {
-    "extract": {"sentences": [{"text": "A is B.", "claims": ["A is B"]}, {"text": "Hm 1.", "claims": []}]},
+    "extract": {
+        "sentences": [{"text": "A is B.", "claims": ["A is B"]}, {"text": "Hm 1.", "claims": []}]
+    },
     "single_pass": {
-        "sentences": [{"text": "A is B.", "claims": [{"text": "A is B", "label": "hedged_wrong", "informativeness": 5}]}]
+        "sentences": [
+            {
+                "text": "A is B.",
+                "claims": [{"text": "A is B", "label": "hedged_wrong", "informativeness": 5}],
+            }
+        ]
     },
     "verify": {"label": "vague"},
     "inform": {"ratings": [5, 1, 3]},
@@ -34,7 +43,11 @@ VALID: dict[str, Any] = {
 
 
 def value(task: str) -> Any:
-    return VALID[task] if task in ("extract", "single_pass", "outline") else next(iter(VALID[task].values()))
+    return (
+        VALID[task]
+        if task in ("extract", "single_pass", "outline")
+        else next(iter(VALID[task].values()))
+    )
 
 
 def kind(task: str, text: str, count: int | None = None, **form: Any) -> str:
@@ -49,15 +62,27 @@ def kind(task: str, text: str, count: int | None = None, **form: Any) -> str:
 @pytest.mark.parametrize("task", TASKS)
 def test_the_declared_object_is_read(task: str) -> None:
     text = json.dumps(VALID[task])
-    for accepted in (text, f"\n {json.dumps(VALID[task], indent=2)} \n", f"```json\n{text}\n```", f"```\r\n{text}\n```\n"):
+    for accepted in (
+        text,
+        f"\n {json.dumps(VALID[task], indent=2)} \n",
+        f"```json\n{text}\n```",
+        f"```\r\n{text}\n```\n",
+    ):
         assert read(task, accepted) == value(task)
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_reasoning_judges_thoughts_may_stand_before_the_object(task: str) -> None:
-    """Whatever they quote, as a judge of answers that think does: what counts is what follows them."""
+    """Whatever they quote, as a judge of answers that think does: what counts is what follows
+    them.
+    """
     text = json.dumps(VALID[task])
-    for thoughts in ("", "\nIt says so.\n", ' {"label": "wrong"} ', " it thinks <think>Ada.</think>{} and then answers "):
+    for thoughts in (
+        "",
+        "\nIt says so.\n",
+        ' {"label": "wrong"} ',
+        " it thinks <think>Ada.</think>{} and then answers ",
+    ):
         assert read(task, f"\n<think>{thoughts}</think>\n\n{text}\n") == value(task)
         assert read(task, f"<think>{thoughts}</think>```json\n{text}\n```") == value(task)
     assert read("verify", "<think>Hm.</think>\nLABEL: vague", form="line") == "vague"
@@ -124,7 +149,10 @@ NO_VERDICTS = [
     ("<think>wrong?</think>", "empty"),
     ('<think>{"label": "correct"}', "extra_text"),  # cut in its thoughts
     ('<think>it says </think>{"label": "correct"} so no</think>{"label": "wrong"}', "extra_text"),
-    ('<think>no</think>{"label": "wrong"}, since it says </think>{"label": "correct"}', "extra_text"),
+    (
+        '<think>no</think>{"label": "wrong"}, since it says </think>{"label": "correct"}',
+        "extra_text",
+    ),
     ('<think>a <think>b</think>{"label": "correct"}', "extra_text"),
     ('<think>a</think><think>b</think>{"label": "correct"}', "extra_text"),
     ('<think>a</think>So: {"label": "correct"}', "extra_text"),
@@ -165,7 +193,9 @@ def test_what_only_looks_like_a_verdict(text: str, expected: str) -> None:
         kind(task, text)
 
 
-@pytest.mark.parametrize("filler", ["correct ", "{", "[", '{"label": "correct"} ', "```json\n", "\\", '"', " ", "\n"])
+@pytest.mark.parametrize(
+    "filler", ["correct ", "{", "[", '{"label": "correct"} ', "```json\n", "\\", '"', " ", "\n"]
+)
 def test_ten_megabytes_fail_without_being_parsed(filler: str) -> None:
     text = filler * (10_000_000 // len(filler))
     for task in TASKS:
@@ -194,26 +224,56 @@ POINT = {"text": "A is B", "passage": 2}
 @pytest.mark.parametrize(
     ("points", "expected"),
     [
-        ([], "length"), ([POINT] * 6, "length"), (POINT, "type"), (["A is B [2]"], "type"), ([{"text": "A is B"}], "keys"),
-        ([{**POINT, "why": "x"}], "keys"), ([{**POINT, "text": " … "}], "blank"), ([{**POINT, "text": None}], "type"),
-        ([{**POINT, "passage": 0}], "label"), ([{**POINT, "passage": -1}], "label"), ([{**POINT, "passage": 4}], "label"),
-        ([{**POINT, "passage": "2"}], "type"), ([{**POINT, "passage": True}], "type"), ([{**POINT, "passage": [1, 2]}], "type"),
-        ([{**POINT, "passage": 2.0}], "type"), ([{**POINT, "passage": 10**30}], "label"),
+        ([], "length"),
+        ([POINT] * 6, "length"),
+        (POINT, "type"),
+        (["A is B [2]"], "type"),
+        ([{"text": "A is B"}], "keys"),
+        ([{**POINT, "why": "x"}], "keys"),
+        ([{**POINT, "text": " … "}], "blank"),
+        ([{**POINT, "text": None}], "type"),
+        ([{**POINT, "passage": 0}], "label"),
+        ([{**POINT, "passage": -1}], "label"),
+        ([{**POINT, "passage": 4}], "label"),
+        ([{**POINT, "passage": "2"}], "type"),
+        ([{**POINT, "passage": True}], "type"),
+        ([{**POINT, "passage": [1, 2]}], "type"),
+        ([{**POINT, "passage": 2.0}], "type"),
+        ([{**POINT, "passage": 10**30}], "label"),
     ],
-)  # fmt: skip
+)
 def test_points_name_one_passage_each_that_is_there(points: Any, expected: str) -> None:
     text = json.dumps({"structure": "parallel", "points": points})
     assert kind("outline", text, 3) == expected
-    assert read("outline", json.dumps({"structure": "Parallel", "points": [POINT]}), 2)["structure"] == "parallel"
-    for structure, why in (("mixed", "label"), ("", "label"), (None, "type"), (["parallel"], "type")):
+    assert (
+        read("outline", json.dumps({"structure": "Parallel", "points": [POINT]}), 2)["structure"]
+        == "parallel"
+    )
+    for structure, why in (
+        ("mixed", "label"),
+        ("", "label"),
+        (None, "type"),
+        (["parallel"], "type"),
+    ):
         assert kind("outline", json.dumps({"structure": structure, "points": [POINT]}), 3) == why
 
 
 @pytest.mark.parametrize(
-    "text", ["Bo [Answer] Rome.", "Bo [Outline] Bo", "Bo </think>", "Bo [2] 2. Ada", "Bo\n2. Ada", "<Answer>Bo"]
+    "text",
+    [
+        "Bo [Answer] Rome.",
+        "Bo [Outline] Bo",
+        "Bo </think>",
+        "Bo [2] 2. Ada",
+        "Bo\n2. Ada",
+        "<Answer>Bo",
+    ],
 )
 def test_what_would_be_read_back_otherwise_is_no_part_of_a_plan(text: str) -> None:
-    plan = {"structure": "parallel", "points": [{"text": text, "passage": 1}, {"text": "Ada", "passage": 1}]}
+    plan = {
+        "structure": "parallel",
+        "points": [{"text": text, "passage": 1}, {"text": "Ada", "passage": 1}],
+    }
     assert kind("outline", json.dumps(plan)) == "form"
     if "2." not in text:  # the number of a point is no mark in an answer
         assert kind("expand", json.dumps({"answer": text})) == "form"
@@ -221,27 +281,55 @@ def test_what_would_be_read_back_otherwise_is_no_part_of_a_plan(text: str) -> No
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
-    [("", "blank"), ("…", "blank"), (None, "type"), (["A [1]."], "type"), ("A [4].", "label"), ("A [0].", "label"),
-     ("A [1, 9].", "label"), ("A [2-4].", "label"), ("A [1; 1234].", "label"), ("A, in [2019].", "label"),
-     ("A\ud800 [1].", "characters")],
-)  # fmt: skip
+    [
+        ("", "blank"),
+        ("…", "blank"),
+        (None, "type"),
+        (["A [1]."], "type"),
+        ("A [4].", "label"),
+        ("A [0].", "label"),
+        ("A [1, 9].", "label"),
+        ("A [2-4].", "label"),
+        ("A [1; 1234].", "label"),
+        ("A, in [2019].", "label"),
+        ("A\ud800 [1].", "characters"),
+    ],
+)
 def test_an_answer_cites_passages_that_are_there(answer: Any, expected: str) -> None:
     assert kind("expand", json.dumps({"answer": answer}), 3) == expected
-    assert read("expand", '{"answer": "A [3], in 2019 [1, 2] and a[i] [1-3]."}', 3) == "A [3], in 2019 [1, 2] and a[i] [1-3]."
+    assert (
+        read("expand", '{"answer": "A [3], in 2019 [1, 2] and a[i] [1-3]."}', 3)
+        == "A [3], in 2019 [1, 2] and a[i] [1-3]."
+    )
 
 
 @pytest.mark.parametrize(
     ("rating", "expected"),
-    [(0, "label"), (6, "label"), (-1, "label"), (10**30, "label"), (True, "type"), (False, "type"), (3.0, "type"),
-     ("3", "type"), (None, "type"), ([3], "type")],
-)  # fmt: skip
+    [
+        (0, "label"),
+        (6, "label"),
+        (-1, "label"),
+        (10**30, "label"),
+        (True, "type"),
+        (False, "type"),
+        (3.0, "type"),
+        ("3", "type"),
+        (None, "type"),
+        ([3], "type"),
+    ],
+)
 def test_ratings_are_whole_numbers_from_one_to_five(rating: Any, expected: str) -> None:
     assert kind("inform", json.dumps({"ratings": [1, rating]}), 2) == expected
     claim = {"text": "c", "label": "vague", "informativeness": rating}
-    assert kind("single_pass", json.dumps({"sentences": [{"text": "s", "claims": [claim]}]})) == expected
+    assert (
+        kind("single_pass", json.dumps({"sentences": [{"text": "s", "claims": [claim]}]}))
+        == expected
+    )
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "03", "+3", "0x3", "3.", "１"])
+@pytest.mark.parametrize(
+    "number", ["NaN", "Infinity", "-Infinity", "1e999", "03", "+3", "0x3", "3.", "１"]
+)
 def test_odd_numbers_are_no_ratings(number: str) -> None:
     assert kind("inform", f'{{"ratings": [{number}]}}') in ("not_json", "type")
 
@@ -249,14 +337,22 @@ def test_odd_numbers_are_no_ratings(number: str) -> None:
 @pytest.mark.parametrize(
     ("sentences", "expected"),
     [
-        ({}, "type"), ("A.", "type"), ([1], "type"), ([["A."]], "type"), ([{"text": "A."}], "keys"),
-        ([{"text": "A.", "claims": [], "n": 1}], "keys"), ([{"text": 1, "claims": []}], "type"),
-        ([{"text": "A.", "claims": "a"}], "type"), ([{"text": "A.", "claims": [1]}], "type"),
-        ([{"text": "A.", "claims": [None]}], "type"), ([{"text": "A.", "claims": ["…"]}], "blank"),
-        ([{"text": " ", "claims": []}], "blank"), ([{"text": "A\ud800.", "claims": []}], "characters"),
+        ({}, "type"),
+        ("A.", "type"),
+        ([1], "type"),
+        ([["A."]], "type"),
+        ([{"text": "A."}], "keys"),
+        ([{"text": "A.", "claims": [], "n": 1}], "keys"),
+        ([{"text": 1, "claims": []}], "type"),
+        ([{"text": "A.", "claims": "a"}], "type"),
+        ([{"text": "A.", "claims": [1]}], "type"),
+        ([{"text": "A.", "claims": [None]}], "type"),
+        ([{"text": "A.", "claims": ["…"]}], "blank"),
+        ([{"text": " ", "claims": []}], "blank"),
+        ([{"text": "A\ud800.", "claims": []}], "characters"),
         ([{"text": "A.", "claims": [{"text": "a"}]}], None),
     ],
-)  # fmt: skip
+)
 def test_sentences_have_exactly_the_declared_fields(sentences: Any, expected: str | None) -> None:
     text = json.dumps({"sentences": sentences})
     assert kind("extract", text) == (expected or "type")
@@ -270,7 +366,12 @@ def test_no_claims_is_a_reading_of_its_own() -> None:
 @given(st.sampled_from(sorted(TASKS)), st.text(st.characters(exclude_categories=())))
 def test_text_that_is_no_object_is_a_failure(task: str, text: str) -> None:
     """Even inside a fence; random text is no complete JSON object with the declared keys."""
-    for reply in (text, f"```json\n{text}\n```", f"{json.dumps(VALID[task])}x{text}", f"x{text}{json.dumps(VALID[task])}"):
+    for reply in (
+        text,
+        f"```json\n{text}\n```",
+        f"{json.dumps(VALID[task])}x{text}",
+        f"x{text}{json.dumps(VALID[task])}",
+    ):
         kind(task, reply)
 
 
@@ -281,9 +382,14 @@ def test_a_reply_cut_anywhere_is_a_failure(task: str, data: st.DataObject) -> No
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["correct", "label", "text", "missing", ""]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from(["correct", "label", "text", "missing", ""]),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["label", "labels", "ratings", "sentences"]), inner)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["label", "labels", "ratings", "sentences"]), inner)
     ),
 )
 
@@ -302,7 +408,11 @@ def test_any_json_is_a_failure_or_the_label_that_it_is(task: str, reply: Any) ->
         ("verify", " label:Wrong\n", "wrong"),
         ("outcome", "LABEL: INCORRECT", "incorrect"),
         ("inform", "RATINGS: 5, 3,1", [5, 3, 1]),
-        ("checklist", "LABELS: missing, Consistent, contradictory", ["missing", "consistent", "contradictory"]),
+        (
+            "checklist",
+            "LABELS: missing, Consistent, contradictory",
+            ["missing", "consistent", "contradictory"],
+        ),
     ],
 )
 def test_the_line_form(task: str, text: str, expected: Any) -> None:

@@ -1,4 +1,6 @@
-"""KLCF, trained for a few steps on the closed world: its stages, what they leave, and what is refused."""
+"""KLCF, trained for a few steps on the closed world: its stages, what they leave, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -58,21 +60,35 @@ def weights_moved(out: Path) -> bool:
 
 
 def stage_names(*settings: str) -> list[str]:
-    return [stage.name for stage in stages_of(KLCF, configured(KLCF, few(), overrides=settings), few(), 1)]
+    return [
+        stage.name
+        for stage in stages_of(KLCF, configured(KLCF, few(), overrides=settings), few(), 1)
+    ]
 
 
 @pytest.mark.slow
-def test_grpo_is_paid_by_the_checklist_and_by_a_model_of_what_the_base_holds_true(tmp_path: Path) -> None:
+def test_grpo_is_paid_by_the_checklist_and_by_a_model_of_what_the_base_holds_true(
+    tmp_path: Path,
+) -> None:
     summary = run_experiment(KLCF, config_of(), few(80), tmp_path, seed=1, threads=1)
     rows = list(iter_feedback(tmp_path))
-    assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path) and len(rows) == 8
+    assert (
+        summary["status"] == "done"
+        and summary["failed"] == 0
+        and weights_moved(tmp_path)
+        and len(rows) == 8
+    )
     assert summary["policy"] == "base" and summary["after"]["policy"] == "base+klcf"
     assert summary["before"]["greedy"]["factscore"]["value"] is not None
 
     stage = tmp_path / "stages" / "prepare"
-    lists = {row["question_id"]: tuple(row["items"]) for row in iter_rows(stage / "checklists.jsonl")}
+    lists = {
+        row["question_id"]: tuple(row["items"]) for row in iter_rows(stage / "checklists.jsonl")
+    }
     asked = {question.id for question in few(80).questions("rl", ["biography"])}
-    assert lists and set(lists) <= asked and {row.response.question.id for row in rows} <= set(lists)
+    assert (
+        lists and set(lists) <= asked and {row.response.question.id for row in rows} <= set(lists)
+    )
     assert all(row.response.question.checklist == lists[row.response.question.id] for row in rows)
     assert {row["question_id"] for row in iter_rows(stage / "truth.jsonl")} <= asked
     held = json.loads((tmp_path / "stages" / "truth" / "held_out.json").read_text())
@@ -86,11 +102,15 @@ def test_grpo_is_paid_by_the_checklist_and_by_a_model_of_what_the_base_holds_tru
         told = [v.p for v in row.verdicts if v.aspect == "truth"]
         paid = row.rewards["klcf"]
         assert len(told) == len(row.claims) and paid.parts["stood_in"] == 0.0
-        assert paid.parts["truth"] == pytest.approx(sum(p or 0.0 for p in told) / len(told) if told else 0.0)
-        assert paid.parts["consistent"] + paid.parts["contradictory"] + paid.parts["missing"] == len(
-            row.response.question.checklist
+        assert paid.parts["truth"] == pytest.approx(
+            sum(p or 0.0 for p in told) / len(told) if told else 0.0
         )
-        assert paid.value == pytest.approx((paid.parts["check"] + paid.parts["truth"]) / 2 + paid.parts["length"])
+        assert paid.parts["consistent"] + paid.parts["contradictory"] + paid.parts[
+            "missing"
+        ] == len(row.response.question.checklist)
+        assert paid.value == pytest.approx(
+            (paid.parts["check"] + paid.parts["truth"]) / 2 + paid.parts["length"]
+        )
         again = rescore(row, {"klcf": KLCF.reward(KLCF.configure("tiny"))})
         assert again.rewards["klcf"] == paid  # from the row alone
 
@@ -98,11 +118,19 @@ def test_grpo_is_paid_by_the_checklist_and_by_a_model_of_what_the_base_holds_tru
 @pytest.mark.slow
 def test_the_bases_own_confidence_is_paid_where_that_is_asked_for(tmp_path: Path) -> None:
     summary = run_experiment(
-        KLCF, config_of(["klcf.rewarded=confidence", "klcf.w_check=0"]), few(80), tmp_path, seed=1, threads=1
+        KLCF,
+        config_of(["klcf.rewarded=confidence", "klcf.w_check=0"]),
+        few(80),
+        tmp_path,
+        seed=1,
+        threads=1,
     )
     rows, stage = list(iter_feedback(tmp_path)), tmp_path / "stages" / "truth"
     assert summary["status"] == "done" and rows and weights_moved(tmp_path)
-    assert not (stage / "model").exists() and json.loads((stage / "confidence.json").read_text())["slope"]
+    assert (
+        not (stage / "model").exists()
+        and json.loads((stage / "confidence.json").read_text())["slope"]
+    )
     assert {"auc", "ece", "untuned"} <= set(json.loads((stage / "held_out.json").read_text()))
     told = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "truth"]
     assert told and {verdict.by for verdict in told} == {"the base's confidence"}
@@ -115,18 +143,24 @@ def test_good_form_is_paid_by_a_model_of_the_bases_own_answers(tmp_path: Path) -
     settings = [f"klcf.prepare.{name}={value}" for name, value in PREPARE.items()]
     prepare_klcf(prepared, place, seed=2, threads=1, overrides=settings)
     config = scaled(
-        config_of(["klcf.w_general=2", "klcf.w_truth=0"]), prepare={"folder": str(prepared)},
+        config_of(["klcf.w_general=2", "klcf.w_truth=0"]),
+        prepare={"folder": str(prepared)},
         general_model={"epochs": None, "steps": 2, "batch": 4, "lora_r": 4},
-    )  # fmt: skip
+    )
     summary = run_experiment(KLCF, config, place, tmp_path / "run", seed=1, threads=1)
     rows, stage = list(iter_feedback(tmp_path / "run")), tmp_path / "run" / "stages" / "general"
     assert summary["status"] == "done" and rows and weights_moved(tmp_path / "run")
     held = json.loads((stage / "held_out.json").read_text())
-    assert held["strangers"] == held["rows"] == held["segments"] > 0  # of people whom it has not learnt from
+    # of people whom it has not learnt from
+    assert held["strangers"] == held["rows"] == held["segments"] > 0
     for row in rows:
         paid, [told] = row.rewards["klcf"], [one for one in row.verdicts if one.aspect == "general"]
-        assert told.p == paid.parts["general"] and told.by == "the base's own answers, whole or spoilt"
-        assert paid.value == pytest.approx((paid.parts["check"] + 2 * paid.parts["general"]) / 3 + paid.parts["length"])
+        assert (
+            told.p == paid.parts["general"] and told.by == "the base's own answers, whole or spoilt"
+        )
+        assert paid.value == pytest.approx(
+            (paid.parts["check"] + 2 * paid.parts["general"]) / 3 + paid.parts["length"]
+        )
     shutil.rmtree(prepared / "samples")
     with pytest.raises(WorkbenchError, match=r"name one by\s+klcf\.general"):
         run_experiment(KLCF, config, place, tmp_path / "other", seed=1, threads=1)
@@ -136,31 +170,51 @@ def test_good_form_is_paid_by_a_model_of_the_bases_own_answers(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(tmp_path: Path) -> None:
+def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(
+    tmp_path: Path,
+) -> None:
     place, prepared = few(80), tmp_path / "prepared"
     settings = [f"klcf.prepare.{name}={value}" for name, value in PREPARE.items()]
     card = prepare_klcf(prepared, place, seed=2, threads=1, overrides=settings)
     assert card["status"] == "done" and card["samples"]["all"] == 12 and card["known"]["items"] > 0
-    assert prepare_klcf(prepared, place, seed=2, threads=1, overrides=settings) == card  # as it is stored
+    # as it is stored
+    assert prepare_klcf(prepared, place, seed=2, threads=1, overrides=settings) == card
     with pytest.raises(WorkbenchError, match="seed is 2, not 3"):
         prepare_klcf(prepared, place, seed=3, threads=1, overrides=settings)
-    config = scaled(config_of(["klcf.trainer=dpo", "klcf.start=sft", "klcf.rewarded=judge"]), prepare={"folder": str(prepared)})
+    config = scaled(
+        config_of(["klcf.trainer=dpo", "klcf.start=sft", "klcf.rewarded=judge"]),
+        prepare={"folder": str(prepared)},
+    )
     summary = run_experiment(KLCF, config, place, tmp_path / "run", seed=1, threads=1)
-    assert summary["status"] == "done" and summary["policy"] == "sft" and weights_moved(tmp_path / "run")
+    assert (
+        summary["status"] == "done"
+        and summary["policy"] == "sft"
+        and weights_moved(tmp_path / "run")
+    )
     assert json.loads((tmp_path / "run" / "card.json").read_text())["rule"] == "best_worst"
     for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
-        assert (tmp_path / "run" / "stages" / "prepare" / name).read_bytes() == (prepared / name).read_bytes()
+        assert (tmp_path / "run" / "stages" / "prepare" / name).read_bytes() == (
+            prepared / name
+        ).read_bytes()
     assert not (tmp_path / "run" / "stages" / "prepare" / "samples").exists()
 
 
 def test_the_stages_are_those_that_the_settings_need() -> None:
     assert stage_names() == ["prepare", "truth", "grpo"]
-    assert stage_names("klcf.w_truth=0") == stage_names("klcf.w_check=0", "klcf.rewarded=judge") == ["prepare", "grpo"]
+    assert (
+        stage_names("klcf.w_truth=0")
+        == stage_names("klcf.w_check=0", "klcf.rewarded=judge")
+        == ["prepare", "grpo"]
+    )
     assert stage_names("klcf.rewarded=confidence") == ["prepare", "truth", "grpo"]
     assert stage_names("klcf.trainer=dpo") == ["prepare", "truth", "dpo"]
     assert stage_names("klcf.w_general=1", "klcf.w_truth=0") == ["prepare", "general", "grpo"]
-    for settings, plain in (((), True), (("klcf.w_check=0", "klcf.rewarded=judge"), False)):  # Unsloth would change what pays
-        assert stages_of(KLCF, configured(KLCF, few(), overrides=settings), few(), 1)[-1].plain is plain
+    # Unsloth would change what pays
+    for settings, plain in (((), True), (("klcf.w_check=0", "klcf.rewarded=judge"), False)):
+        assert (
+            stages_of(KLCF, configured(KLCF, few(), overrides=settings), few(), 1)[-1].plain
+            is plain
+        )
     shared = stages_of(KLCF, configured(KLCF, few()), few(), 1)
     assert [stage.rests_on is not None for stage in shared] == [True, True, False]
 
@@ -169,10 +223,16 @@ def test_a_run_starts_from_the_base_or_from_what_is_asked_for() -> None:
     place = few()
 
     def start(place: Bench, *settings: str) -> Any:
-        return identity_of(KLCF, configured(KLCF, place, overrides=settings), place, seed=1)["policy"]
+        return identity_of(KLCF, configured(KLCF, place, overrides=settings), place, seed=1)[
+            "policy"
+        ]
 
     named = place.starting_from(place.checkpoints["sft"])
-    assert (start(place), start(place, "klcf.start=sft"), start(named)) == ("base", "sft", named.policy)
+    assert (start(place), start(place, "klcf.start=sft"), start(named)) == (
+        "base",
+        "sft",
+        named.policy,
+    )
     assert source_of(place, None).base == place.checkpoints["base"] == source_of(named, "base").base
     assert source_of(named, None).base == named.policy  # nobody says of which base it is: of itself
     truthrl = METHODS["truthrl"]
@@ -188,7 +248,12 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
 
     base, other = tmp_path / "base", place.checkpoints["sft"]
     shutil.copytree(place.checkpoints["base"], base)
-    assert not {"base_hash", "prepared_hash"} & {*of(), *of(policy=str(base)), *of(f"klcf.base={base}")}  # it is the start
+    # it is the start
+    assert not {"base_hash", "prepared_hash"} & {
+        *of(),
+        *of(policy=str(base)),
+        *of(f"klcf.base={base}"),
+    }
     assert of("klcf.start=sft")["base_hash"] == of(f"klcf.base={base}", policy=other)["base_hash"]
     before = of("klcf.start=sft", f"klcf.base={base}")
     shutil.copyfile(Path(other) / "model.safetensors", base / "model.safetensors")
@@ -212,7 +277,11 @@ def test_a_queue_finds_a_run_whose_preparation_is_gone_and_none_of_another(tmp_p
     prepared, root = tmp_path / "prepared", tmp_path / "runs"
 
     def planned_() -> Run:
-        return planned(Entry("klcf", 1, settings=(f"klcf.prepare.folder={prepared}",)), root, lambda name, questions: few())
+        return planned(
+            Entry("klcf", 1, settings=(f"klcf.prepare.folder={prepared}",)),
+            root,
+            lambda name, questions: few(),
+        )
 
     hashes = []
     for text in ("one", "two"):
@@ -223,7 +292,9 @@ def test_a_queue_finds_a_run_whose_preparation_is_gone_and_none_of_another(tmp_p
     assert len(set(hashes)) == 2
     run = planned_()
     run.folder.mkdir(parents=True)
-    (run.folder / "config.json").write_text(json.dumps({**run.identity, "versions": {"python": "3"}}))
+    (run.folder / "config.json").write_text(
+        json.dumps({**run.identity, "versions": {"python": "3"}})
+    )
     shutil.rmtree(prepared)
     assert planned_().hash == run.hash and planned_().summary is None
     shutil.rmtree(root)
@@ -241,8 +312,13 @@ def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path
     }
     for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
         (prepared / name).write_text(json.dumps(rows[name]) + "\n" if name in rows else "")
-    settings = scaled(config_of(["klcf.rewarded=judge"]), grpo={"steps": 1, "prompts_per_step": 1, "max_new_tokens": 16})
-    config = replace(settings, prepare=replace(KLCF.configure("tiny").prepare, folder=str(prepared)))
+    settings = scaled(
+        config_of(["klcf.rewarded=judge"]),
+        grpo={"steps": 1, "prompts_per_step": 1, "max_new_tokens": 16},
+    )
+    config = replace(
+        settings, prepare=replace(KLCF.configure("tiny").prepare, folder=str(prepared))
+    )
     begun = identity_of(KLCF, config, place, seed=1)
     stage = out / "stages" / "prepare"
     shutil.copytree(prepared, stage)
@@ -254,7 +330,8 @@ def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path
     summary = run_experiment(KLCF, config, place, out, seed=1)
     assert (
         summary["status"] == "done"
-        and [row.response.question.checklist for row in iter_feedback(out)] == [(true_of(asked, "profession"),)] * 2
+        and [row.response.question.checklist for row in iter_feedback(out)]
+        == [(true_of(asked, "profession"),)] * 2
     )
     stored = json.loads((out / "config.json").read_text())
     assert {name: stored[name] for name in begun} == begun and begun["prepared_hash"]
@@ -269,7 +346,10 @@ def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path
         (["klcf.w_general=0.2", "klcf.general=no/such/model"], "one output"),
         (["klcf.w_general=0.2", "klcf.general_scale=4"], "is of a model that is named"),
         (["klcf.general=some/model"], "is not paid, since w_general is 0"),
-        (["klcf.w_general=1", "klcf.general_model.max_length=64"], "general_model.max_length is 64"),
+        (
+            ["klcf.w_general=1", "klcf.general_model.max_length=64"],
+            "general_model.max_length is 64",
+        ),
         (["klcf.truth_model.max_length=96"], "truth_model.max_length is 96"),
         (["klcf.general_model.batch=4"], "does not use general_model"),
         (["klcf.w_check=0", "klcf.w_truth=0"], "one must be above"),
@@ -291,15 +371,26 @@ def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path
         (["klcf.start=one"], "choose one of zero, sft"),
     ],
 )
-def test_what_cannot_work_is_refused_before_anything_is_begun(settings: list[str], message: str, tmp_path: Path) -> None:
+def test_what_cannot_work_is_refused_before_anything_is_begun(
+    settings: list[str], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
-        run_experiment(KLCF, configured(KLCF, few(), overrides=settings), few(), tmp_path / "run", seed=1)
+        run_experiment(
+            KLCF, configured(KLCF, few(), overrides=settings), few(), tmp_path / "run", seed=1
+        )
     assert not (tmp_path / "run").exists()
 
 
 def test_the_runs_of_the_findings_can_be_trained() -> None:
     runs = read_entries(FINDINGS / "klcf_runs.toml")
-    compared = {arm for one in load_findings(FINDINGS / "klcf.toml") for c in one.contrasts for arm in (c.of, c.minus)}
-    assert compared - {"start"} <= {run.name for run in runs} and [one.id for one in load_findings(FINDINGS / "klcf.toml")]
+    compared = {
+        arm
+        for one in load_findings(FINDINGS / "klcf.toml")
+        for c in one.contrasts
+        for arm in (c.of, c.minus)
+    }
+    assert compared - {"start"} <= {run.name for run in runs} and [
+        one.id for one in load_findings(FINDINGS / "klcf.toml")
+    ]
     for run in runs[::3]:
         assert stages_of(KLCF, configured(KLCF, few(), 2, run.settings), few(), run.seed)

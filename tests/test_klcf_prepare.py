@@ -1,4 +1,6 @@
-"""KLCF's data: what a base model's claims become, by hand, on the closed world, and where somebody would have it otherwise."""
+"""KLCF's data: what a base model's claims become, by hand, on the closed world, and where
+somebody would have it otherwise.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,17 @@ from workbench.train.prepare import (
     prepare,
     read_prepared,
 )
-from workbench.types import Checked, Claims, Failure, Feedback, Question, Response, Verdict, Verify, WorkbenchError
+from workbench.types import (
+    Checked,
+    Claims,
+    Failure,
+    Feedback,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+    WorkbenchError,
+)
 from workbench.verify.world import world_claim_checklist
 from workbench.world import load_world
 
@@ -43,7 +55,9 @@ SOURCE = Source("tiny", WORLD.hash, "nowhere/base", WORLD.shown)
 
 def said(question: Question, *texts: str) -> list[Feedback]:
     """Samples of a question, as the world reads and judges them."""
-    responses = [Response(f"{question.id}/{number}", question, text) for number, text in enumerate(texts)]
+    responses = [
+        Response(f"{question.id}/{number}", question, text) for number, text in enumerate(texts)
+    ]
     return check_checks(bench("tiny").checks)(responses)
 
 
@@ -56,11 +70,17 @@ def true_of(question: Question, relation: str, form: int = 0) -> str:
 
 def false_of(question: Question, relation: str) -> str:
     fact = WORLD.by[question.title][relation]
-    other = next(o.object for facts in WORLD.by.values() if (o := facts.get(relation)) and o.object != fact.object)
+    other = next(
+        o.object
+        for facts in WORLD.by.values()
+        if (o := facts.get(relation)) and o.object != fact.object
+    )
     return true_of(question, relation).replace(fact.object, other)
 
 
-def prepared(folder: Path, *samples: Sequence[Feedback], config: Prepare | None = None) -> dict[str, Any]:
+def prepared(
+    folder: Path, *samples: Sequence[Feedback], config: Prepare | None = None
+) -> dict[str, Any]:
     asked = [one[0].response.question for one in samples]
     folder.mkdir(exist_ok=True)
     flat = [feedback for one in samples for feedback in one]
@@ -68,40 +88,75 @@ def prepared(folder: Path, *samples: Sequence[Feedback], config: Prepare | None 
 
 
 def test_claims_become_facts_by_hand() -> None:
-    """Twice "c0" supported; "c1" supported and refuted as often; "c2" of another subject, "c3" vague, "c4" failed."""
+    """Twice "c0" supported; "c1" supported and refuted as often; "c2" of another subject, "c3"
+    vague, "c4" failed.
+    """
     one = row([("correct", 5), ("correct", 4), ("correct", 1), ("vague", 3), ("wrong", 2)])
     other = row([("correct", 3), ("wrong", 4), ("wrong", 2)])
     failed = with_verdicts(one, Verdict("claim:2", "subject", "other"))
     broken = Verdict("claim:4", "fact", error=Failure("judge", "timeout", "late"))
-    one = replace(failed, verdicts=tuple(broken if v.target == "claim:4" else v for v in failed.verdicts))
+    one = replace(
+        failed, verdicts=tuple(broken if v.target == "claim:4" else v for v in failed.verdicts)
+    )
     facts, counts = facts_of([one, other])
     assert facts == [Fact("c0", "correct", 2, 5, True), Fact("c2", "wrong", 1, 2, True)]
-    wanted = {"support": 3, "refute": 2, "other_subject": 1, "not_enough_info": 1, "unverified": 1, "conflicting": 1}
+    wanted = {
+        "support": 3,
+        "refute": 2,
+        "other_subject": 1,
+        "not_enough_info": 1,
+        "unverified": 1,
+        "conflicting": 1,
+    }
     assert {name: count for name, count in counts.items() if count} == wanted
 
 
 def test_where_no_check_tells_subjects_apart_what_is_of_no_use_is_about_somebody_else() -> None:
-    """Informativeness 1, 1 of the same subject after all, 1 of what could not be read, 1 with a failed check, 2, none."""
-    one = row([("correct", 1), ("correct", 1), ("vague", 1), ("wrong", 1), ("wrong", 2), ("correct", 5)])
+    """Informativeness 1, 1 of the same subject after all, 1 of what could not be read, 1 with a
+    failed check, 2, none.
+    """
+    one = row(
+        [("correct", 1), ("correct", 1), ("vague", 1), ("wrong", 1), ("wrong", 2), ("correct", 5)]
+    )
     unrated = Verdict("claim:5", "fact", "correct")
     broken = Verdict("claim:3", "subject", error=Failure("verify", "judge", "late"))
     unread = unparsed("claim:2", "cut_off", "judge")
     one = with_verdicts(one, Verdict("claim:1", "subject", "asked"), unread, broken, unrated)
     facts, counts = facts_of([one])
     assert [fact.text for fact in facts] == ["c1", "c4", "c5"]
-    assert {name: n for name, n in counts.items() if n} == {"other_subject": 2, "support": 2, "refute": 1, "not_enough_info": 1}
+    assert {name: n for name, n in counts.items() if n} == {
+        "other_subject": 2,
+        "support": 2,
+        "refute": 1,
+        "not_enough_info": 1,
+    }
 
 
 def test_a_fact_in_other_words_is_on_the_list_once_and_what_is_unimportant_is_not() -> None:
     question = LIVES[0]
     words = [true_of(question, "profession", form) for form in range(3)]
-    facts = [*(Fact(text, "correct", 1, 5) for text in words), Fact(true_of(question, "born_in"), "correct", 9, 4)]
-    facts += [Fact(true_of(question, "alma_mater"), "correct", 9, 2), Fact(false_of(question, "award"), "wrong", 9, 5)]
-    facts += [Fact("He may be a king.", "correct", 9, 5, plain=False), Fact(false_of(question, "born_in"), "correct", 1, 4)]
+    facts = [
+        *(Fact(text, "correct", 1, 5) for text in words),
+        Fact(true_of(question, "born_in"), "correct", 9, 4),
+    ]
+    facts += [
+        Fact(true_of(question, "alma_mater"), "correct", 9, 2),
+        Fact(false_of(question, "award"), "wrong", 9, 5),
+    ]
+    facts += [
+        Fact("He may be a king.", "correct", 9, 5, plain=False),
+        Fact(false_of(question, "born_in"), "correct", 1, 4),
+    ]
     lists, counts = checklists([(question, facts)], world_claim_checklist(WORLD), 10, 3)
     assert [fact.text for fact in lists[question.id]] == [words[0], true_of(question, "born_in")]
-    assert (counts["same_fact"], counts["unimportant"], counts["hedged"], counts["contradicting"]) == (2, 1, 1, 1)
-    assert counts["supported"] == counts["items"] + counts["same_fact"] + 3  # unimportant, hedged, contradicting
+    assert (
+        counts["same_fact"],
+        counts["unimportant"],
+        counts["hedged"],
+        counts["contradicting"],
+    ) == (2, 1, 1, 1)
+    # unimportant, hedged, contradicting
+    assert counts["supported"] == counts["items"] + counts["same_fact"] + 3
     unread, _ = checklists([(question, facts[:3])], None, 10, 3)
     assert len(unread[question.id]) == 3  # equal words alone are the same where nobody compares
 
@@ -116,8 +171,12 @@ def test_of_ten_thousand_claims_a_list_takes_ten_and_compares_few() -> None:
         return exact(batch)
 
     people = [fact.subject for fact in WORLD.facts if fact.relation == "profession"]
-    texts = [f"{person} is a {job}." for person in people for job in ("baker", "poet", "notary", "king")][:10_000]
-    facts = [Fact(f"{text} {number}", "correct", 1, 3) for number, text in enumerate(texts * 10)][:10_000]
+    texts = [
+        f"{person} is a {job}." for person in people for job in ("baker", "poet", "notary", "king")
+    ][:10_000]
+    facts = [Fact(f"{text} {number}", "correct", 1, 3) for number, text in enumerate(texts * 10)][
+        :10_000
+    ]
     lists, counts = checklists([(question, facts)], same, 10, 3)
     assert len(facts) == 10_000 and len(lists[question.id]) <= 10 and compared <= POOL * 10 * 10
     assert counts["beyond"] >= 10_000 - POOL * 10 and counts["supported"] == 10_000
@@ -126,21 +185,45 @@ def test_of_ten_thousand_claims_a_list_takes_ten_and_compares_few() -> None:
 def test_what_a_judge_could_not_compare_is_on_no_list() -> None:
     def down(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         failure = Failure("judge", "server", "down")
-        return [Checked(tuple(Verdict(f"claim:{c.id}", "checklist", error=failure) for c in read.claims)) for _, read in batch]
+        return [
+            Checked(
+                tuple(Verdict(f"claim:{c.id}", "checklist", error=failure) for c in read.claims)
+            )
+            for _, read in batch
+        ]
 
     question = LIVES[0]
-    lists, counts = checklists([(question, [Fact(f"c{n}", "correct") for n in range(4)])], down, 10, 3)
+    lists, counts = checklists(
+        [(question, [Fact(f"c{n}", "correct") for n in range(4)])], down, 10, 3
+    )
     assert [fact.text for fact in lists[question.id]] == ["c0"] and counts["unjudged"] == 3
 
 
 @pytest.mark.parametrize(
     ("support", "refute", "copies", "true", "false"),
-    [(60, 10, 3, 60, 30), (100, 10, 3, 60, 30), (50, 10, 2, 40, 20), (20, 10, 1, 20, 10), (10, 40, 1, 10, 5), (9, 0, 0, 0, 0)],
+    [
+        (60, 10, 3, 60, 30),
+        (100, 10, 3, 60, 30),
+        (50, 10, 2, 40, 20),
+        (20, 10, 1, 20, 10),
+        (10, 40, 1, 10, 5),
+        (9, 0, 0, 0, 0),
+    ],
 )
-def test_supported_and_refuted_claims_are_two_to_one(support: int, refute: int, copies: int, true: int, false: int) -> None:
-    facts = [Fact(f"s{n}", "correct") for n in range(support)] + [Fact(f"r{n}", "wrong") for n in range(refute)]
+def test_supported_and_refuted_claims_are_two_to_one(
+    support: int, refute: int, copies: int, true: int, false: int
+) -> None:
+    facts = [Fact(f"s{n}", "correct") for n in range(support)] + [
+        Fact(f"r{n}", "wrong") for n in range(refute)
+    ]
     rows, counts = truth_rows([(Question("q", "?"), facts)], 3, seed=1)
-    assert counts == {"support": support, "refute": refute, "copies": copies, "correct": true, "wrong": false}
+    assert counts == {
+        "support": support,
+        "refute": refute,
+        "copies": copies,
+        "correct": true,
+        "wrong": false,
+    }
     assert sum(r.label == "correct" for r in rows) == true == 2 * false == len(rows) - false
     refuted = [r.claim for r in rows if r.label == "wrong"]
     assert all(refuted.count(claim) == copies for claim in refuted)
@@ -150,16 +233,27 @@ def test_supported_and_refuted_claims_are_two_to_one(support: int, refute: int, 
 
 def test_the_card_counts_every_stage_and_knows_what_was_guessed(tmp_path: Path) -> None:
     shown = next(question for question in LIVES if WORLD.shown(question))
-    guessed = next(q for q in LIVES if not any(WORLD.exposures.get(f.id) for f in WORLD.by[q.title].values()))
-    one = said(shown, " ".join(true_of(shown, name) for name in ("profession", "employer")), false_of(shown, "born_in"), "")
-    two = said(guessed, true_of(guessed, "profession"), "I do not know who that is.", "I do not know.")
+    guessed = next(
+        q for q in LIVES if not any(WORLD.exposures.get(f.id) for f in WORLD.by[q.title].values())
+    )
+    one = said(
+        shown,
+        " ".join(true_of(shown, name) for name in ("profession", "employer")),
+        false_of(shown, "born_in"),
+        "",
+    )
+    two = said(
+        guessed, true_of(guessed, "profession"), "I do not know who that is.", "I do not know."
+    )
     card = prepared(tmp_path, one, two)
     assert card["samples"] == {"all": 6, "failed": 0, "refused": 2, "no_claims": 1, "cut_off": 0}
     assert {name: n for name, n in card["claims"].items() if n} == {"support": 3, "refute": 1}
     assert card["checklists"]["questions"] == 2 and card["checklists"]["items"] == 3
     assert card["truth"] == {"support": 3, "refute": 1, "copies": 1, "correct": 2, "wrong": 1}
     facts = sum(bool(WORLD.exposures.get(fact.id)) for fact in WORLD.by[shown.title].values())
-    assert card["known"] == pytest.approx({"precision": 2 / 3, "recall": 2 / facts, "items": 3, "shown": facts})
+    assert card["known"] == pytest.approx(
+        {"precision": 2 / 3, "recall": 2 / facts, "items": 3, "shown": facts}
+    )
     assert known(lambda question: None, [shown], {}) is None
     assert known(WORLD.shown, [shown], {shown.id: [Fact("from a passage", "correct")]}) is None
     lists = list(iter_rows(tmp_path / CHECKLISTS))
@@ -169,7 +263,11 @@ def test_the_card_counts_every_stage_and_knows_what_was_guessed(tmp_path: Path) 
 
 def test_a_base_that_refuses_or_says_nothing_leaves_empty_files(tmp_path: Path) -> None:
     card = prepared(tmp_path, said(LIVES[0], "I do not know.", "", "   "))
-    assert card["checklists"]["questions"] == 0 and card["checklists"]["without"] == 1 and card["truth"]["correct"] == 0
+    assert (
+        card["checklists"]["questions"] == 0
+        and card["checklists"]["without"] == 1
+        and card["truth"]["correct"] == 0
+    )
     assert card["known"]["precision"] is None and card["known"]["recall"] == 0.0
     assert (tmp_path / CHECKLISTS).read_bytes() == (tmp_path / TRUTH).read_bytes() == b""
 
@@ -177,15 +275,22 @@ def test_a_base_that_refuses_or_says_nothing_leaves_empty_files(tmp_path: Path) 
 def test_claims_about_people_who_are_kept_for_measuring_are_learnt_nowhere(tmp_path: Path) -> None:
     """The world would tell the truth of them, too."""
     held = WORLD.questions("test", ["biography"])[0]
-    text = f"{true_of(held, 'profession')} {false_of(held, 'born_in')} {true_of(LIVES[0], 'profession')}"
-    card = prepared(tmp_path, said(LIVES[0], text, false_of(LIVES[0], "award"), true_of(LIVES[0], "born_in")))
+    text = (
+        f"{true_of(held, 'profession')} {false_of(held, 'born_in')}"
+        f" {true_of(LIVES[0], 'profession')}"
+    )
+    card = prepared(
+        tmp_path, said(LIVES[0], text, false_of(LIVES[0], "award"), true_of(LIVES[0], "born_in"))
+    )
     assert card["claims"]["other_subject"] == 2
     written = (tmp_path / CHECKLISTS).read_text() + (tmp_path / TRUTH).read_text()
     assert held.title not in written and LIVES[0].title in written
 
 
 def test_a_claim_that_names_nobody_is_never_supported(tmp_path: Path) -> None:
-    card = prepared(tmp_path, said(LIVES[0], "He is Works. Somebody is a baker.", "It was great. She."))
+    card = prepared(
+        tmp_path, said(LIVES[0], "He is Works. Somebody is a baker.", "It was great. She.")
+    )
     assert card["claims"].get("support", 0) == 0 and card["checklists"]["items"] == 0
 
 
@@ -197,7 +302,9 @@ def test_a_claim_writes_no_label(tmp_path: Path) -> None:
     sample = replace(one, claims=claims, response=replace(one.response, question=asked))
     made(Prepare(), SOURCE, [asked], [sample], rule_checks(), tmp_path, seed=1)
     rows = list(iter_rows(tmp_path / TRUTH))
-    assert [r["label"] for r in rows if key(r["claim"]) == key(hostile)] == ["wrong"] and len(rows) == 3
+    assert [r["label"] for r in rows if key(r["claim"]) == key(hostile)] == ["wrong"] and len(
+        rows
+    ) == 3
     assert all(set(r) == {"question_id", "claim", "label"} for r in rows)
     assert [r["items"] for r in iter_rows(tmp_path / CHECKLISTS)] == [["c1", "c2"]]
 
@@ -212,14 +319,24 @@ def finished(folder: Path) -> Path:
 def test_what_is_prepared_is_read_for_the_questions_that_are_trained_on(tmp_path: Path) -> None:
     read = read_prepared(finished(tmp_path), SOURCE, LIVES)
     [question] = read.questions
-    assert question.id == LIVES[0].id and len(question.checklist) == 3 and question.text == LIVES[0].text
-    assert [row.label for row in read.truth].count("correct") == 2 and {row.question.id for row in read.truth} == {LIVES[0].id}
+    assert (
+        question.id == LIVES[0].id
+        and len(question.checklist) == 3
+        and question.text == LIVES[0].text
+    )
+    assert [row.label for row in read.truth].count("correct") == 2 and {
+        row.question.id for row in read.truth
+    } == {LIVES[0].id}
 
 
 def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> None:
     folder = finished(tmp_path / "one")
     held = WORLD.questions("test", ["biography"])
-    for source in (replace(SOURCE, base="another/base"), replace(SOURCE, hash="x"), replace(SOURCE, bench="paper")):
+    for source in (
+        replace(SOURCE, base="another/base"),
+        replace(SOURCE, hash="x"),
+        replace(SOURCE, bench="paper"),
+    ):
         with pytest.raises(WorkbenchError, match="was prepared for"):
             read_prepared(folder, source, LIVES)
     for name, line in ((CHECKLISTS, {"items": ["x"]}), (TRUTH, {"claim": "x", "label": "correct"})):
@@ -227,8 +344,14 @@ def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> No
         for bad, message in (
             ({"question_id": held[0].id, **line}, "not one that is trained on"),
             ({"question_id": None, **line}, "not one that is trained on"),
-            ({"question_id": LIVES[0].id, "items": [" "], "claim": "", "label": "SUPPORT"}, "no items|is empty"),
-            ({"question_id": LIVES[0].id, "items": "abc", "claim": "x", "label": "SUPPORT"}, "no items|its label none of"),
+            (
+                {"question_id": LIVES[0].id, "items": [" "], "claim": "", "label": "SUPPORT"},
+                "no items|is empty",
+            ),
+            (
+                {"question_id": LIVES[0].id, "items": "abc", "claim": "x", "label": "SUPPORT"},
+                "no items|its label none of",
+            ),
         ):
             (folder / name).write_text(before + json.dumps(bad) + "\n")
             with pytest.raises(WorkbenchError, match=message):
@@ -256,9 +379,15 @@ def test_settings_that_cannot_work_are_refused(config: Prepare, message: str) ->
 
 def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -> None:
     folder, config = finished(tmp_path), Prepare()
-    again = prepare(config, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1)  # nothing is sampled: there is no base
+    # nothing is sampled: there is no base
+    again = prepare(config, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1)
     assert again == json.loads((folder / CARD).read_text()) and again["failed"] == 0
-    assert prepare(replace(config, max_failed=0.9), SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1) == again
+    assert (
+        prepare(
+            replace(config, max_failed=0.9), SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1
+        )
+        == again
+    )
     for other, seed in ((config, 2), (replace(config, items=5), 1)):
         with pytest.raises(WorkbenchError, match="holds another preparation"):
             prepare(other, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
@@ -281,10 +410,15 @@ def test_a_sample_counts_as_ungraded_where_nothing_is_known_of_it() -> None:
         ((), None),
     ):
         assert ungraded(replace(one, verdicts=verdicts)) == why
-    assert ungraded(replace(one, verdicts=(good,), error=Failure("extract", "judge", "unread"))) == "unread"
+    assert (
+        ungraded(replace(one, verdicts=(good,), error=Failure("extract", "judge", "unread")))
+        == "unread"
+    )
 
 
-def test_a_preparation_goes_on_after_one_failure_in_each_long_answer_and_where_more_are_allowed(tmp_path: Path) -> None:
+def test_a_preparation_goes_on_after_one_failure_in_each_long_answer_and_where_more_are_allowed(
+    tmp_path: Path,
+) -> None:
     place, broken = bench("tiny"), [1]
 
     def fact(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -302,13 +436,23 @@ def test_a_preparation_goes_on_after_one_failure_in_each_long_answer_and_where_m
         ]
 
     checks = replace(place.checks, verify={**place.checks.verify, "fact": fact})
-    few = replace(place, judge=lambda: checks, questions=lambda *args, **kwargs: place.questions(*args, **kwargs)[:2])
+    few = replace(
+        place,
+        judge=lambda: checks,
+        questions=lambda *args, **kwargs: place.questions(*args, **kwargs)[:2],
+    )
     settings = ["klcf.prepare.samples=1", "klcf.prepare.questions=2"]
     broken[0] = 1000
     with pytest.raises(WorkbenchError, match="could not be graded"):
         prepare_klcf(tmp_path / "out", few, overrides=settings, threads=1)
-    again = prepare_klcf(tmp_path / "out", few, overrides=[*settings, "klcf.prepare.max_failed=1"], threads=1)
-    assert again["status"] == "done" and again["claims"]["unverified"] > 1 and again["claims"]["support"] == 0
+    again = prepare_klcf(
+        tmp_path / "out", few, overrides=[*settings, "klcf.prepare.max_failed=1"], threads=1
+    )
+    assert (
+        again["status"] == "done"
+        and again["claims"]["unverified"] > 1
+        and again["claims"]["support"] == 0
+    )
     broken[0] = 1
     card = prepare_klcf(tmp_path / "other", few, overrides=settings, threads=1)
     assert card["status"] == "done" and card["claims"]["unverified"] == 2
@@ -332,7 +476,9 @@ def test_a_judge_that_cannot_tell_facts_is_named_before_any_work(tmp_path: Path)
         (["klcf.base=some/base"], "other/base", "name the base once"),
     ],
 )
-def test_what_no_preparation_looks_at_is_refused(tmp_path: Path, settings: list[str], policy: str | None, message: str) -> None:
+def test_what_no_preparation_looks_at_is_refused(
+    tmp_path: Path, settings: list[str], policy: str | None, message: str
+) -> None:
     with pytest.raises(WorkbenchError, match=re.escape(message)):
         prepare_klcf(tmp_path / "new", policy=policy, overrides=settings)
     assert not (tmp_path / "new").exists()
@@ -340,7 +486,9 @@ def test_what_no_preparation_looks_at_is_refused(tmp_path: Path, settings: list[
 
 def test_too_many_facts_that_nobody_could_compare_stop_it(tmp_path: Path) -> None:
     down: Verify = lambda batch: [Checked() for _ in batch]  # noqa: E731
-    checks: Checks = replace(bench("tiny").checks, verify={**bench("tiny").checks.verify, "claim_checklist": down})
+    checks: Checks = replace(
+        bench("tiny").checks, verify={**bench("tiny").checks.verify, "claim_checklist": down}
+    )
     texts = [true_of(LIVES[0], name) for name in ("profession", "employer")]
     with pytest.raises(WorkbenchError, match="could not be compared") as stopped:
         made(Prepare(), SOURCE, LIVES[:1], said(LIVES[0], *texts), checks, tmp_path, seed=1)

@@ -1,4 +1,6 @@
-"""`benchmarks/klcf_truth.py`: its arithmetic by hand, the claims of its arms, and that a killed call goes on."""
+"""`benchmarks/klcf_truth.py`: its arithmetic by hand, the claims of its arms, and that a killed
+call goes on.
+"""
 
 from __future__ import annotations
 
@@ -17,37 +19,64 @@ from workbench.types import SUPPORTED, Response
 
 
 def test_auc_is_the_share_of_pairs_in_order() -> None:
-    """True .9, .4; false .5, .4: of four pairs (.9, .5), (.9, .4) are in order, (.4, .5) is not, (.4, .4) counts half."""
-    assert auc(np.array([0.9, 0.5, 0.4, 0.4]), np.array([True, False, True, False])) == pytest.approx(2.5 / 4)
+    """True .9, .4; false .5, .4: of four pairs (.9, .5), (.9, .4) are in order, (.4, .5) is not,
+    (.4, .4) counts half.
+    """
+    assert auc(
+        np.array([0.9, 0.5, 0.4, 0.4]), np.array([True, False, True, False])
+    ) == pytest.approx(2.5 / 4)
 
 
 def run(arm: str, seed: int, *values: float) -> dict[str, Any]:
-    scored = [[f"q{number // 2}", value, float(number % 2 == 0)] for number, value in enumerate(values)]
+    scored = [
+        [f"q{number // 2}", value, float(number % 2 == 0)] for number, value in enumerate(values)
+    ]
     return {"arm": arm, "seed": seed, "scored": scored, "auc": 1.0, "accuracy": 1.0, "ece": 0.0}
 
 
 def test_the_difference_is_that_of_the_aucs_with_people_drawn_whole() -> None:
     perfect, none = (0.9, 0.1) * 4, (0.5, 0.5) * 4
-    found = difference([run("own", 1, *perfect), run("world", 1, *none), run("own", 2, *none), run("world", 2, *none)], "world")
-    assert found == {"value": 0.25, "low": 0.25, "high": 0.25}  # half a point of one seed in two, whoever is drawn
+    found = difference(
+        [
+            run("own", 1, *perfect),
+            run("world", 1, *none),
+            run("own", 2, *none),
+            run("world", 2, *none),
+        ],
+        "world",
+    )
+    # half a point of one seed in two, whoever is drawn
+    assert found == {"value": 0.25, "low": 0.25, "high": 0.25}
     with pytest.raises(AssertionError, match="the same claims"):
         difference([run("own", 1, *perfect), run("world", 1, *none[:4])], "world")
 
 
 def test_a_person_of_several_seeds_is_drawn_once_for_all() -> None:
-    """Three seeds of the same people with the same values say what one says: the interval must not shrink."""
+    """Three seeds of the same people with the same values say what one says: the interval must
+    not shrink.
+    """
     mine, other = (0.9, 0.2, 0.4, 0.6, 0.8, 0.3, 0.1, 0.7), (0.5, 0.6, 0.7, 0.2, 0.4, 0.4, 0.9, 0.1)
     once, thrice = (
-        [run(arm, seed, *own) for seed in seeds for arm, own in (("own", mine), ("world", other))] for seeds in ([1], [1, 2, 3])
+        [run(arm, seed, *own) for seed in seeds for arm, own in (("own", mine), ("world", other))]
+        for seeds in ([1], [1, 2, 3])
     )
     found = difference(once, "world")
-    assert difference(thrice, "world") == pytest.approx(found) and found["high"] - found["low"] > 0.5
+    assert (
+        difference(thrice, "world") == pytest.approx(found) and found["high"] - found["low"] > 0.5
+    )
 
 
 def test_a_person_of_one_seed_has_no_part_in_the_others() -> None:
-    """Of the second seed's people nobody can change a difference that is the same for each of them."""
+    """Of the second seed's people nobody can change a difference that is the same for each of
+    them.
+    """
     perfect, none = (0.9, 0.1) * 20, (0.5, 0.5) * 20
-    runs = [run("own", 1, *perfect), run("world", 1, *none), run("own", 2, *perfect), run("world", 2, *none)]
+    runs = [
+        run("own", 1, *perfect),
+        run("world", 1, *none),
+        run("own", 2, *perfect),
+        run("world", 2, *none),
+    ]
     for one in runs[2:]:
         one["scored"] = [[f"other {row[0]}", *row[1:]] for row in one["scored"]]
     assert difference(runs, "world") == {"value": 0.5, "low": 0.5, "high": 0.5}
@@ -55,22 +84,35 @@ def test_a_person_of_one_seed_has_no_part_in_the_others() -> None:
 
 @pytest.mark.parametrize(
     ("value", "low", "high", "said"),
-    [(0.03, 0.01, 0.05, "holds"), (0.01, 0.005, 0.03, "unclear"), (0.03, -0.01, 0.07, "unclear"), (0.0, -0.01, 0.01, "fails")],
+    [
+        (0.03, 0.01, 0.05, "holds"),
+        (0.01, 0.005, 0.03, "unclear"),
+        (0.03, -0.01, 0.07, "unclear"),
+        (0.0, -0.01, 0.01, "fails"),
+    ],
 )
-def test_verdicts_need_the_least_effect_and_an_interval_above_none(value: float, low: float, high: float, said: str) -> None:
+def test_verdicts_need_the_least_effect_and_an_interval_above_none(
+    value: float, low: float, high: float, said: str
+) -> None:
     assert verdict({"value": value, "low": low, "high": high}) == said
 
 
 def test_the_worlds_claims_are_true_and_false_as_they_say() -> None:
     place = bench("tiny")
     questions = place.questions("rl", ["biography"])[:20]
-    own = [Labelled(question, "", label) for question in questions for label in (*LABELS, LABELS[0])]
+    own = [
+        Labelled(question, "", label) for question in questions for label in (*LABELS, LABELS[0])
+    ]
     found = from_the_world(own, 1)
-    assert Counter((row.question.id, row.label) for row in found) == Counter((row.question.id, row.label) for row in own)
+    assert Counter((row.question.id, row.label) for row in found) == Counter(
+        (row.question.id, row.label) for row in own
+    )
     assert found == from_the_world(own, 1) != from_the_world(own, 2)
     responses = [Response(str(number), row.question, row.claim) for number, row in enumerate(found)]
     read = place.checks.extract(responses)
-    for row, checked in zip(found, place.checks.verify["fact"](list(zip(responses, read, strict=True))), strict=True):
+    for row, checked in zip(
+        found, place.checks.verify["fact"](list(zip(responses, read, strict=True))), strict=True
+    ):
         labels = {verdict.label in SUPPORTED for verdict in checked.verdicts}
         assert labels == {row.label == LABELS[0]}, row.claim
 
@@ -87,7 +129,9 @@ def test_a_killed_call_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     file = tmp_path / "it.json"
     with pytest.raises(KeyboardInterrupt):
         measured(file, tmp_path, [1, 2], make)
-    assert len(json.loads(file.read_text())["runs"]) == 4 and "findings" not in json.loads(file.read_text())
+    assert len(json.loads(file.read_text())["runs"]) == 4 and "findings" not in json.loads(
+        file.read_text()
+    )
     made.clear()
     found = measured(file, tmp_path, [1, 2], make)
     assert made == [("world", 2), ("tuned", 2)]

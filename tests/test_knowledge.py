@@ -15,7 +15,11 @@ from workbench.types import WorkbenchError
 
 PAGES: list[dict[str, Any]] = [
     {"id": "who", "title": "The Who", "text": "The Who are an English rock band."},
-    {"id": "it", "title": "It (film)", "text": "It is a film of 2017. " + "The clown returns every year. " * 30},
+    {
+        "id": "it",
+        "title": "It (film)",
+        "text": "It is a film of 2017. " + "The clown returns every year. " * 30,
+    },
     {"id": "semi", "title": "Sense; or Sensibility", "text": "A novel about two sisters."},
     {"id": "us", "title": "U.S.", "text": "The United States of America is a country."},
     {"id": "us2", "title": "US", "text": "Us is an album by a singer."},
@@ -28,10 +32,26 @@ PAGES: list[dict[str, Any]] = [
     {"id": 7, "title": None, "text": "An untitled page about 3.14 and C++ and AC/DC."},
 ]
 HOSTILE = [
-    "", "   ", "\0", "\ud800", '"unclosed', "a AND (b OR NOT", "body:x title:*", "+clown -clown ~2 ^3 [a TO z]", "\\", "%_?*",
-    "'; DROP TABLE x; --", "{\"match\": {}}", "clown " * 17_000, "x" * 100_000, "首都" * 50_000,
-    "".join(map(chr, range(1, 3000))), "😀👩‍👩‍👧", "\u202e\u0301", " ".join(f"word{i}" for i in range(15_000)),
-]  # fmt: skip
+    "",
+    "   ",
+    "\0",
+    "\ud800",
+    '"unclosed',
+    "a AND (b OR NOT",
+    "body:x title:*",
+    "+clown -clown ~2 ^3 [a TO z]",
+    "\\",
+    "%_?*",
+    "'; DROP TABLE x; --",
+    '{"match": {}}',
+    "clown " * 17_000,
+    "x" * 100_000,
+    "首都" * 50_000,
+    "".join(map(chr, range(1, 3000))),
+    "😀👩‍👩‍👧",
+    "\u202e\u0301",
+    " ".join(f"word{i}" for i in range(15_000)),
+]
 
 
 def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -54,11 +74,20 @@ def first(index: Index, query: str, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("query", "page"),
     [
-        ("首都 中华人民共和国", "bj"), ("人口", "bj"), ("万人口", "bj"), ("東京の首都", "tk"), ("เมืองหลวง", "th"),
-        ("СТОЛИЦА", "ru"), ("cafe", "cafe"), ("customer runs", "cafe"), ("the who", "who"), ("3.14", "7"),
-        ("O’Brien family", "obrien"), ("ＣＬＯＷＮ", "it"),
+        ("首都 中华人民共和国", "bj"),
+        ("人口", "bj"),
+        ("万人口", "bj"),
+        ("東京の首都", "tk"),
+        ("เมืองหลวง", "th"),
+        ("СТОЛИЦА", "ru"),
+        ("cafe", "cafe"),
+        ("customer runs", "cafe"),
+        ("the who", "who"),
+        ("3.14", "7"),
+        ("O’Brien family", "obrien"),
+        ("ＣＬＯＷＮ", "it"),
     ],
-)  # fmt: skip
+)
 def test_words_of_any_script_are_found(index: Index, query: str, page: str) -> None:
     assert first(index, query).partition(":")[0] == page
 
@@ -67,7 +96,9 @@ def test_a_batch_equals_its_queries_one_by_one_and_repeats_itself(index: Index) 
     queries = ["clown", "首都", "", "clown", "a novel", "zebra"]
     titles = [None, "", "北京", "It film", "Nobody", None]
     batch = index.search(queries, 4, titles)
-    assert batch == [index.search([query], 4, [title])[0] for query, title in zip(queries, titles, strict=True)]
+    assert batch == [
+        index.search([query], 4, [title])[0] for query, title in zip(queries, titles, strict=True)
+    ]
     assert batch == index.search(queries, 4, titles)
     assert [len(found) for found in batch] == [4, 2, 2, 4, 0, 0]
     assert index.search([], 3) == []
@@ -82,8 +113,15 @@ def test_hostile_queries_are_only_words(index: Index, query: str) -> None:
 
 def test_operators_have_no_meaning(index: Index) -> None:
     plain = [passage.id for passage in index.search(["clown country"], 20)[0]]
-    for query in ("+clown -country", "clown AND country NOT", '"clown country"', "body:clown^9 (country)"):
-        assert [passage.id for passage in index.search([query], 20)[0] if passage.id in plain] == plain
+    for query in (
+        "+clown -country",
+        "clown AND country NOT",
+        '"clown country"',
+        "body:clown^9 (country)",
+    ):
+        assert [
+            passage.id for passage in index.search([query], 20)[0] if passage.id in plain
+        ] == plain
 
 
 def test_equal_scores_are_in_the_order_of_ids(tmp_path: Path) -> None:
@@ -95,17 +133,34 @@ def test_equal_scores_are_in_the_order_of_ids(tmp_path: Path) -> None:
 
 
 def test_titles_limit_the_search_and_rank_inside(index: Index) -> None:
-    found = index.search(["clown", "clown", "a singer", "country", "two sisters", "首都"], 50, [
-        "IT FILM", "The Who; it (film) ;Nobody", "us", "u.s.", "Sense; or Sensibility;Café", "《北京》",
-    ])  # fmt: skip
+    found = index.search(
+        ["clown", "clown", "a singer", "country", "two sisters", "首都"],
+        50,
+        [
+            "IT FILM",
+            "The Who; it (film) ;Nobody",
+            "us",
+            "u.s.",
+            "Sense; or Sensibility;Café",
+            "《北京》",
+        ],
+    )
     assert {passage.title for passage in found[0]} == {"It (film)"}
-    assert len(found[0]) == len(found[1]) - 1 == 8 and [p.score == 0 for p in found[1][-2:]] == [False, True]
+    assert len(found[0]) == len(found[1]) - 1 == 8 and [p.score == 0 for p in found[1][-2:]] == [
+        False,
+        True,
+    ]
     assert {passage.title for passage in found[1]} == {"It (film)", "The Who"}
     assert [passage.id for passage in found[2]] == ["us2:0"]  # the closest title alone
     assert [passage.id for passage in found[3]] == ["us:0"]
     assert [passage.id for passage in found[4]] == ["semi:0", "cafe:0"]
     assert [passage.id for passage in found[5]] == ["bj:0", "bj:1"]
-    assert index.find_titles(["u.s", "US", "Nobody", "café;THE WHO"]) == [["U.S.", "US"], ["US"], [], ["Café", "The Who"]]
+    assert index.find_titles(["u.s", "US", "Nobody", "café;THE WHO"]) == [
+        ["U.S.", "US"],
+        ["US"],
+        [],
+        ["Café", "The Who"],
+    ]
 
 
 def test_what_cannot_be_asked_is_said(index: Index, tmp_path: Path) -> None:
@@ -136,11 +191,20 @@ def test_xquad_passages_are_found_by_their_questions(slices: Path, tmp_path: Pat
     for language, least in (("en", 0.9), ("zh", 0.8)):
         articles = json.loads((slices / "xquad" / f"xquad.{language}.json").read_text())["data"]
         paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
-        rows = [{"id": str(i), "text": paragraph["context"]} for i, paragraph in enumerate(paragraphs)]
+        rows = [
+            {"id": str(i), "text": paragraph["context"]} for i, paragraph in enumerate(paragraphs)
+        ]
         build_index(language, write_jsonl(tmp_path / f"{language}.jsonl", rows), root=tmp_path)
-        asked = [(question["question"], str(i)) for i, p in enumerate(paragraphs) for question in p["qas"]]
+        asked = [
+            (question["question"], str(i))
+            for i, p in enumerate(paragraphs)
+            for question in p["qas"]
+        ]
         found = open_index(language, tmp_path).search([question for question, _ in asked], 5)
-        hits = [any(p.id.startswith(f"{page}:") for p in passages) for passages, (_, page) in zip(found, asked, strict=True)]
+        hits = [
+            any(p.id.startswith(f"{page}:") for p in passages)
+            for passages, (_, page) in zip(found, asked, strict=True)
+        ]
         assert sum(hits) / len(hits) >= least, language
 
 
@@ -151,16 +215,30 @@ def bag_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False], ids=["every vector compared", "vector index"])
-def test_dense_and_hybrid_search(bag_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exact: bool) -> None:
+def test_dense_and_hybrid_search(
+    bag_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exact: bool
+) -> None:
     monkeypatch.setattr(building, "EXACT", 10_000 if exact else 100)
-    rows = [{"id": f"{i:04}", "title": f"T{i % 7}", "text": f"w{i % 500} w{i * 7 % 500} w{i * 13 % 500}."} for i in range(1200)]
-    card = build_index("dense", write_jsonl(tmp_path / "p.jsonl", rows), encoder=str(bag_encoder), root=tmp_path)
+    rows = [
+        {
+            "id": f"{i:04}",
+            "title": f"T{i % 7}",
+            "text": f"w{i % 500} w{i * 7 % 500} w{i * 13 % 500}.",
+        }
+        for i in range(1200)
+    ]
+    card = build_index(
+        "dense", write_jsonl(tmp_path / "p.jsonl", rows), encoder=str(bag_encoder), root=tmp_path
+    )
     index = open_index("dense", tmp_path)
     assert card["encoder"] == str(bag_encoder)
     queries = [row["text"] for row in rows[::60]]
     for mode in ("dense", "hybrid"):
         found = index.search(queries, 5, mode=mode)
-        assert all(any(p.text == query for p in passages) for query, passages in zip(queries, found, strict=True))
+        assert all(
+            any(p.text == query for p in passages)
+            for query, passages in zip(queries, found, strict=True)
+        )
     dense = index.search(queries, 5, mode="dense")
     assert all(passages[0].score == pytest.approx(1, abs=1e-3) for passages in dense)
     inside = index.search(["w3", "w3"], 5, ["T3", "Nobody"], mode="hybrid")
@@ -171,7 +249,12 @@ def test_dense_and_hybrid_search(bag_encoder: Path, tmp_path: Path, monkeypatch:
 
 @pytest.mark.slow
 def test_the_packaged_encoder_finds_meaning_without_a_network(index: Index, tmp_path: Path) -> None:
-    build_index("minilm", write_jsonl(tmp_path / "p.jsonl", PAGES), encoder="all-MiniLM-L6-v2", root=tmp_path)
+    build_index(
+        "minilm",
+        write_jsonl(tmp_path / "p.jsonl", PAGES),
+        encoder="all-MiniLM-L6-v2",
+        root=tmp_path,
+    )
     minilm = open_index("minilm", tmp_path)
     assert first(minilm, "musicians from Britain", mode="dense") == "who:0"
     assert first(minilm, "espresso shop", mode="hybrid") == "cafe:0"

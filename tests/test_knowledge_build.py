@@ -1,4 +1,6 @@
-"""Building an index: every kind of source, bad rows, and builds that are killed and taken up again."""
+"""Building an index: every kind of source, bad rows, and builds that are killed and taken up
+again.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ from workbench.knowledge.index import CARD, connect
 from workbench.knowledge.sources import open_source, rows_of
 from workbench.types import WorkbenchError
 
-ROWS = [{"id": str(i), "title": f"Title {i}", "text": f"Page {i} speaks of thing{i}. And of more."} for i in range(40)]
+ROWS = [
+    {"id": str(i), "title": f"Title {i}", "text": f"Page {i} speaks of thing{i}. And of more."}
+    for i in range(40)
+]
 
 
 def passages(folder: Path) -> list[tuple[str, str]]:
@@ -44,7 +49,8 @@ def test_every_kind_of_file_gives_the_same_pages(tmp_path: Path) -> None:
     jsonl = write_jsonl(tmp_path / "pages.jsonl", ROWS)
     (tmp_path / "pages.jsonl.gz").write_bytes(gzip.compress(jsonl.read_bytes()))
     pq.write_table(
-        pa.table({name: [row[name] for row in ROWS] for name in ROWS[0]} | {"url": ["u"] * 40}), tmp_path / "p.parquet"
+        pa.table({name: [row[name] for row in ROWS] for name in ROWS[0]} | {"url": ["u"] * 40}),
+        tmp_path / "p.parquet",
     )
     tsv = [f'{row["id"]}\t"{row["text"]}"\t{row["title"]}' for row in ROWS]
     (tmp_path / "psgs.tsv").write_text("\n".join(["id\ttext\ttitle", *tsv]))
@@ -61,7 +67,9 @@ def test_plain_text_is_a_page_and_a_folder_many(tmp_path: Path) -> None:
     (tmp_path / "Ada Lovelace.txt").write_bytes(b"\xef\xbb\xbfShe wrote notes.\nIn London.")
     (tmp_path / "b" / "Ada Lovelace.md").write_text("# Another page")
     (tmp_path / "b" / "bad.txt").write_bytes(b"\xff\xfe\xff")
-    assert pages_of(tmp_path / "Ada Lovelace.txt") == [Page("Ada Lovelace", "Ada Lovelace", "She wrote notes.\nIn London.")]
+    assert pages_of(tmp_path / "Ada Lovelace.txt") == [
+        Page("Ada Lovelace", "Ada Lovelace", "She wrote notes.\nIn London.")
+    ]
     assert pages_of(tmp_path) == [
         Page("Ada Lovelace", "Ada Lovelace", "She wrote notes.\nIn London."),
         Page("b/Ada Lovelace", "Ada Lovelace", "# Another page"),
@@ -73,14 +81,32 @@ def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [
-        json.dumps(ROWS[0]), "{broken", '["a list"]', "", json.dumps({"title": "no text"}),
-        json.dumps({"id": "e", "text": " "}), json.dumps(ROWS[0]), json.dumps({**ROWS[0], "text": "Another text."}),
-        json.dumps({"id": "n", "text": 5}), json.dumps({"id": "copy", "title": "Title 0", "text": ROWS[0]["text"]}),
-        json.dumps({"text": "No id. \ud800"}), "[" * 100_000,
-        json.dumps({"text": "No id. \ud800"}), '{"id": "x", "te',
-    ]  # fmt: skip
+        json.dumps(ROWS[0]),
+        "{broken",
+        '["a list"]',
+        "",
+        json.dumps({"title": "no text"}),
+        json.dumps({"id": "e", "text": " "}),
+        json.dumps(ROWS[0]),
+        json.dumps({**ROWS[0], "text": "Another text."}),
+        json.dumps({"id": "n", "text": 5}),
+        json.dumps({"id": "copy", "title": "Title 0", "text": ROWS[0]["text"]}),
+        json.dumps({"text": "No id. \ud800"}),
+        "[" * 100_000,
+        json.dumps({"text": "No id. \ud800"}),
+        '{"id": "x", "te',
+    ]
     (tmp_path / "pages.jsonl").write_text("\n".join(lines))
-    command = ["index", "build", "mixed", "--from", str(tmp_path / "pages.jsonl"), "--root", str(tmp_path), "--json"]
+    command = [
+        "index",
+        "build",
+        "mixed",
+        "--from",
+        str(tmp_path / "pages.jsonl"),
+        "--root",
+        str(tmp_path),
+        "--json",
+    ]
     results = []
     for _ in range(2):  # the second time nothing is done, and the same is reported
         with pytest.raises(SystemExit) as exit:
@@ -88,19 +114,34 @@ def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
         assert exit.value.code == 3
         results.append(json.loads(capsys.readouterr().out))
     assert results[0] == results[1]
-    counts = {name: results[0][name] for name in ("pages", "passages", "empty", "duplicates", "failed")}
+    counts = {
+        name: results[0][name] for name in ("pages", "passages", "empty", "duplicates", "failed")
+    }
     assert counts == {"pages": 2, "passages": 2, "empty": 1, "duplicates": 3, "failed": 7}
     assert [failure.partition(":")[0] for failure in results[0]["failures"]] == [
         f"line {number}" for number in (2, 3, 5, 8, 9, 12, 14)
     ]
-    assert [body for _, body in passages(tmp_path / "mixed")] == [f"Title 0\n{ROWS[0]['text']}", "\nNo id. \ufffd"]
+    assert [body for _, body in passages(tmp_path / "mixed")] == [
+        f"Title 0\n{ROWS[0]['text']}",
+        "\nNo id. \ufffd",
+    ]
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.tsv.gz", "a.txt.gz"])
-def test_an_archive_that_was_cut_short_is_refused_before_anything_is_built(tmp_path: Path, name: str) -> None:
+def test_an_archive_that_was_cut_short_is_refused_before_anything_is_built(
+    tmp_path: Path, name: str
+) -> None:
     content = "".join(f"{random.Random(n).random()}\t{n}\n" for n in range(5000))
-    whole = gzip.compress((json.dumps({"text": content}) if "jsonl" in name else f"text\tid\n{content}").encode())
-    for broken in (whole[: len(whole) // 2], whole[:-4], whole[:12], b"no archive", whole[:5000] + b"x" * 50 + whole[5050:]):
+    whole = gzip.compress(
+        (json.dumps({"text": content}) if "jsonl" in name else f"text\tid\n{content}").encode()
+    )
+    for broken in (
+        whole[: len(whole) // 2],
+        whole[:-4],
+        whole[:12],
+        b"no archive",
+        whole[:5000] + b"x" * 50 + whole[5050:],
+    ):
         (tmp_path / name).write_bytes(broken)
         with pytest.raises(WorkbenchError, match=r"the archive is broken.*: get it again") as told:
             build_index("cut", tmp_path / name, root=tmp_path / "indexes")
@@ -134,7 +175,11 @@ def test_a_damaged_card_is_one_line_and_hides_no_other_index(
     (tmp_path / "bad").mkdir()
     content = CARDS[name]
     (tmp_path / "bad" / CARD).write_bytes(content.encode() if isinstance(content, str) else content)
-    for command in (["show", "bad"], ["search", "bad", "who?"], ["build", "bad", "--from", "world"]):
+    for command in (
+        ["show", "bad"],
+        ["search", "bad", "who?"],
+        ["build", "bad", "--from", "world"],
+    ):
         with pytest.raises(SystemExit) as exit:
             main(["index", *command, "--root", str(tmp_path)])
         out, err = capsys.readouterr()
@@ -142,7 +187,11 @@ def test_a_damaged_card_is_one_line_and_hides_no_other_index(
     with pytest.raises(SystemExit) as exit:
         main(["index", "list", "--root", str(tmp_path), "--json"])
     listed = {row["name"]: row["status"] for row in json.loads(capsys.readouterr().out)["indexes"]}
-    assert exit.value.code == 0 and listed["good"] == "complete" and listed["bad"].startswith("damaged: ")
+    assert (
+        exit.value.code == 0
+        and listed["good"] == "complete"
+        and listed["bad"].startswith("damaged: ")
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,17 +203,25 @@ def test_a_damaged_card_is_one_line_and_hides_no_other_index(
         ("a.pdf", "x", "not a kind of file"),
         ("a.jsonl", "", "no page with text"),
         ("a.jsonl", "{\n", "no page with text; the first problem: line 1: not JSON"),
-        ("a.jsonl", '{"text": "x", "text": "y"}\n', "the first problem: line 1: .*the key 'text' stands twice"),
+        (
+            "a.jsonl",
+            '{"text": "x", "text": "y"}\n',
+            "the first problem: line 1: .*the key 'text' stands twice",
+        ),
     ],
 )
-def test_a_source_that_cannot_be_used_leaves_nothing(tmp_path: Path, name: str, content: str, message: str) -> None:
+def test_a_source_that_cannot_be_used_leaves_nothing(
+    tmp_path: Path, name: str, content: str, message: str
+) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(WorkbenchError, match=message):
         build_index("wrong", tmp_path / name, root=tmp_path)
     assert not (tmp_path / "wrong").exists()
 
 
-@pytest.mark.parametrize("spec", ["nowhere.jsonl", "world:x", "hf:", "hf:a/b/c/d", "hf:no-such/data-set"])
+@pytest.mark.parametrize(
+    "spec", ["nowhere.jsonl", "world:x", "hf:", "hf:a/b/c/d", "hf:no-such/data-set"]
+)
 def test_a_source_that_is_not_there_is_one_line(spec: str, tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError) as error:
         build_index("wrong", spec, root=tmp_path)
@@ -174,9 +231,13 @@ def test_a_source_that_is_not_there_is_one_line(spec: str, tmp_path: Path) -> No
 def test_a_streamed_data_set_is_read_from_any_row() -> None:
     from datasets import Dataset
 
-    stream = Dataset.from_list([{"id": row["id"], "url": "u", **row} for row in ROWS]).to_iterable_dataset()
+    stream = Dataset.from_list(
+        [{"id": row["id"], "url": "u", **row} for row in ROWS]
+    ).to_iterable_dataset()
     rows = list(rows_of(stream, "hf:x", 0))
-    assert rows == [(i, Page(row["id"], row["title"], row["text"])) for i, row in enumerate(ROWS, start=1)]
+    assert rows == [
+        (i, Page(row["id"], row["title"], row["text"])) for i, row in enumerate(ROWS, start=1)
+    ]
     assert list(rows_of(stream, "hf:x", 30)) == rows[30:]
     with pytest.raises(WorkbenchError, match=r"columns are 'a'; expected 'text'"):
         list(rows_of(Dataset.from_list([{"a": 1}]).to_iterable_dataset(), "hf:x", 0))
@@ -197,7 +258,11 @@ def test_the_world_is_a_source(tmp_path: Path) -> None:
     card = build_index("world", "world", root=tmp_path)
     world = open_index("world", tmp_path)
     assert card["pages"] == len(world) > 1000
-    stale = [passage for passage in world.search(["employer"], 5, ["Dramem Torusin"])[0] if "Edition of 1960" in passage.text]
+    stale = [
+        passage
+        for passage in world.search(["employer"], 5, ["Dramem Torusin"])[0]
+        if "Edition of 1960" in passage.text
+    ]
     assert len(world.search(["employer"], 5, ["Dramem Torusin"])[0]) == 1 + len(stale)
 
 
@@ -205,7 +270,9 @@ def test_another_source_or_setting_under_the_same_name_is_refused(tmp_path: Path
     one = write_jsonl(tmp_path / "one.jsonl", ROWS)
     other = write_jsonl(tmp_path / "other.jsonl", ROWS[:-1])
     card = build_index("pages", one, root=tmp_path)
-    with pytest.raises(WorkbenchError, match=r"one\.jsonl.*another source: choose another name, or delete"):
+    with pytest.raises(
+        WorkbenchError, match=r"one\.jsonl.*another source: choose another name, or delete"
+    ):
         build_index("pages", other, root=tmp_path)
     with pytest.raises(WorkbenchError, match="words 9, encoder none"):
         build_index("pages", one, words=9, root=tmp_path)
@@ -214,7 +281,8 @@ def test_another_source_or_setting_under_the_same_name_is_refused(tmp_path: Path
     with pytest.raises(WorkbenchError, match="not an index"):
         build_index("notes", one, root=tmp_path)
     one.rename(tmp_path / "moved.jsonl")
-    assert build_index("pages", tmp_path / "moved.jsonl", root=tmp_path) == card  # the same pages from another place
+    # the same pages from another place
+    assert build_index("pages", tmp_path / "moved.jsonl", root=tmp_path) == card
 
 
 class Broken(Exception):
@@ -228,7 +296,10 @@ def breaking(rows: list[dict[str, str]], after: int) -> Source:
         for number, row in itertools.islice(enumerate(rows, start=1), skip, None):
             if number > after:
                 raise Broken
-            yield number, Page(row["id"], row["title"], row["text"]) if row["text"] else "empty on purpose"
+            yield (
+                number,
+                Page(row["id"], row["title"], row["text"]) if row["text"] else "empty on purpose",
+            )
 
     return Source("memory", "same", len(rows), pages)
 
@@ -248,10 +319,19 @@ def test_a_broken_build_is_never_open_and_goes_on_to_the_same_passages(
         with pytest.raises(Broken):
             build_index("cut", breaking(rows, cut), words=6, root=tmp_path)
         with pytest.raises(
-            WorkbenchError, match=r"not finished: go on with `workbench index build .*cut --from memory --words 6`"
+            WorkbenchError,
+            match=r"not finished: go on with `workbench index build .*cut --from memory --words 6`",
         ):
             open_index("cut", tmp_path)
-    lost = [{"id": "lost:0", "row": 999, "title": "", "key": "", "text": "a step whose end was never written"}]
+    lost = [
+        {
+            "id": "lost:0",
+            "row": 999,
+            "title": "",
+            "key": "",
+            "text": "a step whose end was never written",
+        }
+    ]
     if (tmp_path / "cut" / "passages.lance").exists():
         connect(tmp_path / "cut").open_table("passages").add(building._arrow(lost, None))
     card = build_index("cut", breaking(rows, 99), words=6, root=tmp_path)
@@ -259,7 +339,9 @@ def test_a_broken_build_is_never_open_and_goes_on_to_the_same_passages(
     assert {**card, "command": "", "seconds": 0} == {**whole, "command": "", "seconds": 0}
     assert card["duplicates"] == card["failed"] == 1
     queries = ["thing7 page", "speaks of more"]
-    assert open_index("cut", tmp_path).search(queries, 5) == open_index("whole", tmp_path).search(queries, 5)
+    assert open_index("cut", tmp_path).search(queries, 5) == open_index("whole", tmp_path).search(
+        queries, 5
+    )
 
 
 def test_two_builders_do_not_meet(tmp_path: Path) -> None:
@@ -277,7 +359,8 @@ def test_two_builders_do_not_meet(tmp_path: Path) -> None:
 
 
 BUILDER = (
-    "import sys, workbench.knowledge.build as b; b.STEP = 100; b.build_index('killed', sys.argv[1], words=30, root=sys.argv[2])"
+    "import sys, workbench.knowledge.build as b; b.STEP = 100; b.build_index('killed', sys.argv[1],"
+    " words=30, root=sys.argv[2])"
 )
 
 
@@ -292,8 +375,14 @@ def killed_when(ready: Callable[[], bool], command: list[str]) -> bool:
 
 @pytest.mark.slow
 def test_kill_9_at_many_moments(tmp_path: Path) -> None:
-    texts = [" ".join(f"Sentence {j} of page {i} names item{i * j}." for j in range(1, 12)) for i in range(6000)]
-    source = write_jsonl(tmp_path / "p.jsonl", [{"id": str(i), "title": f"T{i}", "text": text} for i, text in enumerate(texts)])
+    texts = [
+        " ".join(f"Sentence {j} of page {i} names item{i * j}." for j in range(1, 12))
+        for i in range(6000)
+    ]
+    source = write_jsonl(
+        tmp_path / "p.jsonl",
+        [{"id": str(i), "title": f"T{i}", "text": text} for i, text in enumerate(texts)],
+    )
     build_index("whole", source, words=30, root=tmp_path)
     folder = tmp_path / "killed"
     versions, state = folder / "passages.lance" / "_versions", folder / "build.sqlite"
@@ -302,11 +391,24 @@ def test_kill_9_at_many_moments(tmp_path: Path) -> None:
         before = len(os.listdir(versions)) if versions.exists() else 0
         return lambda: versions.exists() and len(os.listdir(versions)) >= before + by
 
-    moments = [(folder / "index.json").exists, state.exists, versions.exists, grown(2), grown(3), grown(6), grown(1), grown(11)]
-    kills = [killed_when(moment, [sys.executable, "-c", BUILDER, str(source), str(tmp_path)]) for moment in moments]
+    moments = [
+        (folder / "index.json").exists,
+        state.exists,
+        versions.exists,
+        grown(2),
+        grown(3),
+        grown(6),
+        grown(1),
+        grown(11),
+    ]
+    kills = [
+        killed_when(moment, [sys.executable, "-c", BUILDER, str(source), str(tmp_path)])
+        for moment in moments
+    ]
     kills += [
         killed_when(
-            (folder / "passages.lance" / "_indices").exists, [sys.executable, "-c", BUILDER, str(source), str(tmp_path)]
+            (folder / "passages.lance" / "_indices").exists,
+            [sys.executable, "-c", BUILDER, str(source), str(tmp_path)],
         )
     ]
     assert sum(kills) >= 6
@@ -314,7 +416,9 @@ def test_kill_9_at_many_moments(tmp_path: Path) -> None:
         open_index("killed", tmp_path)
     build_index("killed", source, words=30, root=tmp_path)
     assert passages(folder) == passages(tmp_path / "whole")
-    assert open_index("killed", tmp_path).search(["item77"], 9) == open_index("whole", tmp_path).search(["item77"], 9)
+    assert open_index("killed", tmp_path).search(["item77"], 9) == open_index(
+        "whole", tmp_path
+    ).search(["item77"], 9)
 
 
 @pytest.mark.parametrize("name", ["a b/c", "wiki 2018", "pages/new", "-wiki", "wiki?", "a\tb"])
@@ -323,28 +427,39 @@ def test_a_name_that_is_no_word_is_refused_and_nothing_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     source = write_jsonl(tmp_path / "p.jsonl", ROWS)
-    with pytest.raises(WorkbenchError, match=r"is no name for an index: use letters, .* begin a path with \./"):
+    with pytest.raises(
+        WorkbenchError, match=r"is no name for an index: use letters, .* begin a path with \./"
+    ):
         build_index(name, source)
     assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl"]
 
 
-def test_a_word_goes_under_the_root_and_an_explicit_path_where_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_goes_under_the_root_and_an_explicit_path_where_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     source = write_jsonl(tmp_path / "p.jsonl", ROWS)
     places: dict[str | Path, str] = {
-        "wiki-2018.v2": "runs/indexes/wiki-2018.v2", "./a b/c": "a b/c", "./here": "here", "~/x": "home/x",
-        str(tmp_path / "full"): "full", Path("some/where"): "some/where",
-    }  # fmt: skip
+        "wiki-2018.v2": "runs/indexes/wiki-2018.v2",
+        "./a b/c": "a b/c",
+        "./here": "here",
+        "~/x": "home/x",
+        str(tmp_path / "full"): "full",
+        Path("some/where"): "some/where",
+    }
     for name, place in places.items():
         build_index(name, source)
         assert (tmp_path / place / "index.json").exists()
         assert len(open_index(name)) == 40
         build_index(str(tmp_path / place), source)  # the same, and whole
-    assert build_index("some/where", source)["status"] == "complete"  # that is there, so it is no slip
+    # that is there, so it is no slip
+    assert build_index("some/where", source)["status"] == "complete"
 
 
-def test_the_command_line_builds_lists_shows_and_searches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_builds_lists_shows_and_searches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source = write_jsonl(tmp_path / "p.jsonl", ROWS)
     root = ["--root", str(tmp_path), "--json"]
 
@@ -356,14 +471,26 @@ def test_the_command_line_builds_lists_shows_and_searches(tmp_path: Path, capsys
 
     assert call("build", "pages", "--from", str(source))[0] == 0
     code, listed, _ = call("list")
-    assert code == 0 and [(row["name"], row["passages"]) for row in listed["indexes"]] == [("pages", 40)]
+    assert code == 0 and [(row["name"], row["passages"]) for row in listed["indexes"]] == [
+        ("pages", 40)
+    ]
     assert call("show", "pages")[1]["words"] == 100
     code, found, _ = call("search", "pages", "thing7: OR (", "--k", "2")
     assert code == 0 and found["passages"][0]["id"] == "7:0"
     code, found, _ = call("search", "pages", "anything", "--titles", "title, 9;Nobody")
     assert code == 0 and [row["id"] for row in found["passages"]] == ["9:0"]
     code, found, err = call("search", "pages", "anything", "--titles", "Nobody")
-    assert code == 3 and found["title_missing"] and err == "workbench: no page of 'Nobody' is in the index pages\n"
+    assert (
+        code == 3
+        and found["title_missing"]
+        and err == "workbench: no page of 'Nobody' is in the index pages\n"
+    )
     assert call("search", "pages", "x", "--mode", "dense")[0] == 2
-    assert call("show", "none") == (2, None, f"workbench: no index in {tmp_path / 'none'}: build one with "
-                                    "`workbench index build none --from FILE`\n")  # fmt: skip
+    assert call("show", "none") == (
+        2,
+        None,
+        (
+            f"workbench: no index in {tmp_path / 'none'}: build one with "
+            "`workbench index build none --from FILE`\n"
+        ),
+    )

@@ -10,11 +10,24 @@ from hypothesis import strategies as st
 
 from workbench.knowledge.chunk import split_page
 from workbench.knowledge.given import from_passages
-from workbench.knowledge.words import clean, longest_titles, strict_title, title_key, tokens, word_starts
+from workbench.knowledge.words import (
+    clean,
+    longest_titles,
+    strict_title,
+    title_key,
+    tokens,
+    word_starts,
+)
 from workbench.types import Passage
 
-SENTENCE = st.lists(st.sampled_from("alpha beta gamma delta 北京 3.5 Mr. U.S. naïve".split()), min_size=1, max_size=9)
-PROSE = st.lists(SENTENCE.map(lambda words: " ".join(words).capitalize() + "."), max_size=12).map(" ".join)
+SENTENCE = st.lists(
+    st.sampled_from("alpha beta gamma delta 北京 3.5 Mr. U.S. naïve".split()),
+    min_size=1,
+    max_size=9,
+)
+PROSE = st.lists(SENTENCE.map(lambda words: " ".join(words).capitalize() + "."), max_size=12).map(
+    " ".join
+)
 
 
 def squeezed(text: str) -> str:
@@ -31,7 +44,9 @@ def test_passages_hold_the_whole_page_within_the_budget(text: str, words: int) -
 
 
 @given(st.integers(3, 9), st.lists(st.integers(1, 12), min_size=1, max_size=15))
-def test_sentences_stay_whole_unless_they_are_over_the_budget(words: int, lengths: list[int]) -> None:
+def test_sentences_stay_whole_unless_they_are_over_the_budget(
+    words: int, lengths: list[int]
+) -> None:
     sentences = [" ".join([f"S{i}", *["word"] * (n - 1)]) + "." for i, n in enumerate(lengths)]
     pieces = split_page(" ".join(sentences), words)
     for sentence, length in zip(sentences, lengths, strict=True):
@@ -40,7 +55,11 @@ def test_sentences_stay_whole_unless_they_are_over_the_budget(words: int, length
 
 def test_budget_is_used_up_greedily() -> None:
     text = "One two three. Four five. Six seven eight nine ten eleven. Twelve."
-    assert split_page(text, 5) == ["One two three. Four five.", "Six seven eight nine ten", "eleven. Twelve."]
+    assert split_page(text, 5) == [
+        "One two three. Four five.",
+        "Six seven eight nine ten",
+        "eleven. Twelve.",
+    ]
     assert split_page(text, 0) == [text]
     assert split_page(" \n ", 5) == []
     assert split_page("北京是首都。上海是城市。", 7) == ["北京是首都。", "上海是城市。"]
@@ -72,7 +91,11 @@ def test_titles_that_differ_in_what_matters_stay_apart() -> None:
 
 def test_joined_titles_are_read_as_the_longest_known_ones() -> None:
     known = {title_key(title) for title in ("Alpha", "Beta; or the Second", "Gamma")}
-    assert longest_titles("alpha;Beta; or the Second;none;Gamma", known) == ["alpha", "Beta; or the Second", "Gamma"]
+    assert longest_titles("alpha;Beta; or the Second;none;Gamma", known) == [
+        "alpha",
+        "Beta; or the Second",
+        "Gamma",
+    ]
     assert longest_titles("Beta; or the Second", known) == ["Beta; or the Second"]
     assert longest_titles("none;;  ;", known | {""}) == []
     assert longest_titles(";".join(["none"] * 100 + ["Gamma"]), known) == ["Gamma"]

@@ -1,4 +1,6 @@
-"""A training seen from a notebook: curves that grow with the file, a button and an interrupt that stop it cleanly."""
+"""A training seen from a notebook: curves that grow with the file, a button and an interrupt
+that stop it cleanly.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, policy_hash
 from workbench.types import WorkbenchError
 
-SETTINGS = [f"truthrl.{part}" for part in ("eval_samples=0", "eval_kinds=list", "prompts_per_step=4", "group_size=4")]
+SETTINGS = [
+    f"truthrl.{part}"
+    for part in ("eval_samples=0", "eval_kinds=list", "prompts_per_step=4", "group_size=4")
+]
 
 
 def steps_of(figure: Any) -> int:
@@ -46,15 +51,24 @@ def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path)
     writer.interrupt()
     assert view.wait() == {"status": "interrupted"} and writer.wait() == 0
     rows = metrics_rows(run)
-    assert view.told.value == f"run: step {len(rows)}, interrupted" and steps_of(view.figure) == len(rows)
-    curves = {title.text: curve for title, curve in zip(view.figure.layout.annotations, view.figure.data, strict=True)}
+    assert view.told.value == f"run: step {len(rows)}, interrupted" and steps_of(
+        view.figure
+    ) == len(rows)
+    curves = {
+        title.text: curve
+        for title, curve in zip(view.figure.layout.annotations, view.figure.data, strict=True)
+    }
     assert set(curves) == {"reward", "length, tokens"}  # the KL was never measured
     assert curves["reward"].y[:3] == (0.1, 0.2, 0.3)
 
 
 @pytest.mark.slow
-def test_a_view_that_is_shown_and_refreshed_while_another_process_leaves_ends_all_the_same(tmp_path: Path) -> None:
-    """Only the watching thread may notice that somebody left: once it is noticed, it is noticed no more."""
+def test_a_view_that_is_shown_and_refreshed_while_another_process_leaves_ends_all_the_same(
+    tmp_path: Path,
+) -> None:
+    """Only the watching thread may notice that somebody left: once it is noticed, it is noticed
+    no more.
+    """
     pytest.importorskip("fcntl")
     run = tmp_path / "run"
     view = live(run)
@@ -67,7 +81,9 @@ def test_a_view_that_is_shown_and_refreshed_while_another_process_leaves_ends_al
         view.refresh()
         view._ipython_display_()
     wait_for(lambda: not view._watching.is_alive(), seconds=30)
-    assert view.wait() == {"status": "interrupted"} and steps_of(view.chart) == len(metrics_rows(run))
+    assert view.wait() == {"status": "interrupted"} and steps_of(view.chart) == len(
+        metrics_rows(run)
+    )
 
 
 @pytest.mark.slow
@@ -79,7 +95,8 @@ def test_the_button_stops_the_training(tmp_path: Path) -> None:
     view.button.click()
     assert view.button.description == "Stop at once"
     assert view.wait() == {"status": "interrupted"} and view.button.disabled and not in_use(run)
-    assert view.button.description == "Interrupt the kernel to stop"  # which hears no button while it waits
+    # which hears no button while it waits
+    assert view.button.description == "Interrupt the kernel to stop"
     assert view.told.value == f"run: step {len(metrics_rows(run))} of 1000000, interrupted"
 
 
@@ -100,24 +117,35 @@ def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
     for count in (0, 2, 5):
         redraw(chart, drawn(rows[:count], "run"))
         assert steps_of(chart) == count and chart.layout.width is None
-    assert chart.data[0].y == (0.1, 0.2, 0.3, 0.4, 0.5) and chart.layout.annotations[0].text == "reward"
+    assert (
+        chart.data[0].y == (0.1, 0.2, 0.3, 0.4, 0.5)
+        and chart.layout.annotations[0].text == "reward"
+    )
 
 
 @pytest.mark.slow
 def test_a_training_that_ends_is_shown_to_its_end(tmp_path: Path) -> None:
     run = tmp_path / "<b>run"
-    view = Live(run, start(train_slowly, {"folder": str(run), "steps": 7}, tmp_path / "log.txt"), steps=7)
+    view = Live(
+        run, start(train_slowly, {"folder": str(run), "steps": 7}, tmp_path / "log.txt"), steps=7
+    )
     assert view.wait() == {"status": "done"}
     assert steps_of(view.figure) == 7 and view.told.value == "&lt;b&gt;run: step 7 of 7, done"
     again = live(run)
-    assert again.wait() == {"status": "done"} and again.figure == view.figure and repr(again) == "Live(<b>run)"
+    assert (
+        again.wait() == {"status": "done"}
+        and again.figure == view.figure
+        and repr(again) == "Live(<b>run)"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
 def test_a_training_starts_from_the_policy_that_is_named(tmp_path: Path) -> None:
     few = ["truthrl.prompts_per_step=2", "truthrl.group_size=2", "truthrl.eval_samples=0"]
-    view = train_live("truthrl", tmp_path / "run", 3, settings=few, steps=1, policy=str(TINY_POLICY / "base"))
+    view = train_live(
+        "truthrl", tmp_path / "run", 3, settings=few, steps=1, policy=str(TINY_POLICY / "base")
+    )
     assert (view.wait() or {})["status"] == "done"
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["policy_hash"] == policy_hash(str(TINY_POLICY / "base")) and config["seed"] == 3
@@ -139,8 +167,12 @@ def test_a_view_that_is_closed_looks_no_longer(tmp_path: Path) -> None:
 def test_curves_have_a_bound(tmp_path: Path) -> None:
     rows = [{"step": step, "reward": 0.5} for step in range(1, 1002)]
     [curve] = drawn(rows, "run").data
-    assert len(curve.x) == 334 <= POINTS and curve.x[:2] == (2, 5) and curve.x[-1] == 1001  # every third, from the last back
-    assert drawn(rows[:POINTS], "run").data[0].x == tuple(range(1, POINTS + 1)) and not drawn([], "run").data
+    # every third, from the last back
+    assert len(curve.x) == 334 <= POINTS and curve.x[:2] == (2, 5) and curve.x[-1] == 1001
+    assert (
+        drawn(rows[:POINTS], "run").data[0].x == tuple(range(1, POINTS + 1))
+        and not drawn([], "run").data
+    )
 
 
 def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
@@ -189,22 +221,32 @@ print(view.wait()["status"])
 
 
 @pytest.mark.slow
-def test_a_notebook_trains_is_interrupted_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_trains_is_interrupted_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     monkeypatch.setenv("PLOTLY_RENDERER", "plotly_mimetype")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parent.parent))
     run = tmp_path / "run"
-    cells = [nbformat.v4.new_code_cell(cell.format(run=str(run), settings=SETTINGS)) for cell in CELLS]
+    cells = [
+        nbformat.v4.new_code_cell(cell.format(run=str(run), settings=SETTINGS)) for cell in CELLS
+    ]
     notebook = nbformat.v4.new_notebook(cells=[*cells, nbformat.v4.new_code_cell(cells[-1].source)])
-    nbclient.NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     _, interrupted, finished, shown, again = (cell.outputs for cell in notebook.cells)
     assert interrupted[-1].text == "interrupted\n" and finished[-1].text == "done\n"
     assert "resuming" in (run / "log.txt").read_text() and len(metrics_rows(run)) == 40
     mime = "application/vnd.plotly.v1+json"
     curves = [
-        output.data[mime]["data"] for cell in (finished, shown, again) for output in cell if mime in output.get("data", {})
+        output.data[mime]["data"]
+        for cell in (finished, shown, again)
+        for output in cell
+        if mime in output.get("data", {})
     ]
     assert len(curves) == 3  # whatever else a cell shows
     assert curves[0][0]["x"] == list(range(1, 41)) and curves[0] == curves[1] == curves[2]
     texts = [json.dumps(output, sort_keys=True) for output in (shown, again)]
-    assert len({re.sub(r"\b[0-9a-f]{32}\b", "HEX", text) for text in texts}) == 1  # as replayed notebooks are compared
+    # as replayed notebooks are compared
+    assert len({re.sub(r"\b[0-9a-f]{32}\b", "HEX", text) for text in texts}) == 1

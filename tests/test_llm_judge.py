@@ -1,4 +1,6 @@
-"""A language model as the judge of a bench: options that cannot work, what identifies it, and what a refusal leaves."""
+"""A language model as the judge of a bench: options that cannot work, what identifies it, and
+what a refusal leaves.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def place(tmp_path: Path) -> Bench:
 
 
 def index(folder: Path, text: str) -> str:
-    (folder / "pages.jsonl").write_text(json.dumps({"id": "1", "title": "Ada", "text": text}) + "\n")
+    (folder / "pages.jsonl").write_text(
+        json.dumps({"id": "1", "title": "Ada", "text": text}) + "\n"
+    )
     build_index(folder / "index", str(folder / "pages.jsonl"))
     return str(folder / "index")
 
@@ -50,20 +54,32 @@ def index(folder: Path, text: str) -> str:
         ({"cache": "file"}, "--judge-cache is about a judge at a URL"),
         ({"url": NOWHERE}, "needs the name of a model there: --judge-model NAME"),
         ({"url": "world", "model": "m"}, "no judge 'world': write the http address"),
-        ({"url": "http://ada:pa55-w0rd@gpu-node", "model": "m"}, "would go unencrypted to 'http://…@gpu-node'"),
+        (
+            {"url": "http://ada:pa55-w0rd@gpu-node", "model": "m"},
+            "would go unencrypted to 'http://…@gpu-node'",
+        ),
     ],
 )
-def test_options_that_cannot_work_together_are_refused(options: dict[str, str], remedy: str) -> None:
+def test_options_that_cannot_work_together_are_refused(
+    options: dict[str, str], remedy: str
+) -> None:
     with pytest.raises(WorkbenchError, match=remedy.replace("…", ".")):
         llm_judge(**{"url": None, "model": None, **options})
 
 
-def test_a_password_in_its_address_is_shown_and_stored_nowhere(place: Bench, tmp_path: Path) -> None:
+def test_a_password_in_its_address_is_shown_and_stored_nowhere(
+    place: Bench, tmp_path: Path
+) -> None:
     url = "https://ada:pa55-w0rd@127.0.0.1:9"
     judged = place.judged_by(llm_judge(url, "m"))
     with pytest.raises(WorkbenchError, match="gives no verdict") as refused:
         run_experiment(TRUTHRL, SMALL, judged, tmp_path / "run", seed=1)
-    told = (refused.value, judged, Entry("truthrl", judge=url), identity_of(TRUTHRL, SMALL, judged, seed=1))
+    told = (
+        refused.value,
+        judged,
+        Entry("truthrl", judge=url),
+        identity_of(TRUTHRL, SMALL, judged, seed=1),
+    )
     assert "pa55" not in " ".join(map(repr, told))
 
 
@@ -74,19 +90,36 @@ def test_without_options_there_is_no_judge() -> None:
 
 def test_the_tiny_bench_keeps_its_exact_judge(tmp_path: Path, cli: Cli) -> None:
     options = ("--judge", NOWHERE, "--judge-model", "m")
-    for command in (["train", "truthrl", "--out", tmp_path / "run"], ["evaluate", "sft", "--split", "test"], ["probe"]):
+    for command in (
+        ["train", "truthrl", "--out", tmp_path / "run"],
+        ["evaluate", "sft", "--split", "test"],
+        ["probe"],
+    ):
         code, _, err = cli(*command, *options)
-        assert code == 2 and "has an exact judge of its own: leave --judge out" in err and len(err.splitlines()) == 1
+        assert (
+            code == 2
+            and "has an exact judge of its own: leave --judge out" in err
+            and len(err.splitlines()) == 1
+        )
     assert not (tmp_path / "run").exists()
 
 
-def test_another_model_or_store_is_another_run_and_another_address_is_not(place: Bench, tmp_path: Path) -> None:
+def test_another_model_or_store_is_another_run_and_another_address_is_not(
+    place: Bench, tmp_path: Path
+) -> None:
     def identity(**changes: Any) -> dict[str, Any]:
-        return identity_of(TRUTHRL, SMALL, place.judged_by(LLMJudge(**{"url": NOWHERE, "model": "m", **changes})), seed=1)
+        return identity_of(
+            TRUTHRL,
+            SMALL,
+            place.judged_by(LLMJudge(**{"url": NOWHERE, "model": "m", **changes})),
+            seed=1,
+        )
 
     plain = identity()
     assert plain == identity(url="http://127.0.0.1:10") == identity(cache=tmp_path / "cache")
-    assert {key: value for key, value in plain.items() if key != "judge"} == identity_of(TRUTHRL, SMALL, place, seed=1)
+    assert {key: value for key, value in plain.items() if key != "judge"} == identity_of(
+        TRUTHRL, SMALL, place, seed=1
+    )
     known = identity(store=index(tmp_path, "Ada lives in Rome."))["judge"]
     assert plain["judge"] == {**known, "store": None} and known["store"]["passages"] == 1
     (tmp_path / "other").mkdir()
@@ -101,28 +134,44 @@ def test_claims_without_evidence_are_refused_before_any_work(place: Bench, tmp_p
     assert "fact" not in judged.checks.verify and "outcome" in judged.checks.verify
     with pytest.raises(WorkbenchError, match=r"there are none: give the questions .*--store NAME"):
         run_experiment(RLFH, RLFH.configure(), judged, tmp_path / "run", seed=1)
-    with_passages = bench("paper", hotpotqa(tmp_path / "hotpot.json")).judged_by(LLMJudge(NOWHERE, "m"))
+    with_passages = bench("paper", hotpotqa(tmp_path / "hotpot.json")).judged_by(
+        LLMJudge(NOWHERE, "m")
+    )
     with_store = place.judged_by(LLMJudge(NOWHERE, "m", index(tmp_path, "Ada lives in Rome.")))
     assert all("fact" in one.checks.verify for one in (with_passages, with_store))
     assert not (tmp_path / "run").exists()
 
 
-def test_a_judge_that_gives_no_verdict_is_refused_and_nothing_is_left(place: Bench, tmp_path: Path) -> None:
+def test_a_judge_that_gives_no_verdict_is_refused_and_nothing_is_left(
+    place: Bench, tmp_path: Path
+) -> None:
     with JudgeServer(reply=lambda task, found: "Yes.") as server:
-        for url, told in ((NOWHERE, "no connection to"), (server.url, "not a JSON object|not JSON")):
-            with pytest.raises(WorkbenchError, match=f"gives no verdict .*({told}).*: start its server"):
-                run_experiment(TRUTHRL, SMALL, place.judged_by(LLMJudge(url, "m")), tmp_path / "run", seed=1)
+        for url, told in (
+            (NOWHERE, "no connection to"),
+            (server.url, "not a JSON object|not JSON"),
+        ):
+            with pytest.raises(
+                WorkbenchError, match=f"gives no verdict .*({told}).*: start its server"
+            ):
+                run_experiment(
+                    TRUTHRL, SMALL, place.judged_by(LLMJudge(url, "m")), tmp_path / "run", seed=1
+                )
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow
-def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(place: Bench, tmp_path: Path) -> None:
+def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(
+    place: Bench, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     with JudgeServer() as server:
         judged = place.judged_by(LLMJudge(server.url, "m"))
         summary = run_experiment(TRUTHRL, SMALL, judged, out, seed=1, threads=1)
         asked = server.requests
-        assert summary["status"] == "done" and summary["judge"] == json.loads((out / "config.json").read_text())["judge"]
+        assert (
+            summary["status"] == "done"
+            and summary["judge"] == json.loads((out / "config.json").read_text())["judge"]
+        )
         assert server.tasks == {"outcome": asked} and (out / REPLIES).exists()
         assert run_experiment(TRUTHRL, SMALL, judged, out, seed=1, threads=1) == summary
         assert server.requests == asked
@@ -131,14 +180,22 @@ def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(place: Bench, tmp
                 run_experiment(TRUTHRL, SMALL, other, out, seed=1, threads=1)
 
 
-def test_a_judge_that_comes_back_elsewhere_is_asked_nothing_twice(place: Bench, tmp_path: Path) -> None:
-    responses = [Response(question.id, question, " It was Rome") for question in place.questions("test")[:3]]
+def test_a_judge_that_comes_back_elsewhere_is_asked_nothing_twice(
+    place: Bench, tmp_path: Path
+) -> None:
+    responses = [
+        Response(question.id, question, " It was Rome") for question in place.questions("test")[:3]
+    ]
     with JudgeServer() as server, JudgeServer() as other:
         for url in (server.url, other.url):
             judged = place.judged_by(LLMJudge(url, "m")).kept_in(tmp_path)
-            assert all(one.verdicts[0].error is None for one in evaluation_grade(judged.checks)(responses))
+            assert all(
+                one.verdicts[0].error is None for one in evaluation_grade(judged.checks)(responses)
+            )
         assert server.requests == 3 and other.requests == 0
-        evaluation_grade(place.judged_by(LLMJudge(other.url, "n")).kept_in(tmp_path).checks)(responses)
+        evaluation_grade(place.judged_by(LLMJudge(other.url, "n")).kept_in(tmp_path).checks)(
+            responses
+        )
         assert other.requests == 3  # another model is another judge
 
 
@@ -148,12 +205,28 @@ def test_a_judge_is_tried_out_before_an_evaluation(place: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_a_judge_is_tried_out_anew_where_a_run_or_a_probe_goes_on(place: Bench, tmp_path: Path) -> None:
+def test_a_judge_is_tried_out_anew_where_a_run_or_a_probe_goes_on(
+    place: Bench, tmp_path: Path
+) -> None:
     def train() -> None:
-        run_experiment(TRUTHRL, SMALL, place.judged_by(LLMJudge(NOWHERE, "m")), tmp_path / "run", seed=1, threads=1)
+        run_experiment(
+            TRUTHRL,
+            SMALL,
+            place.judged_by(LLMJudge(NOWHERE, "m")),
+            tmp_path / "run",
+            seed=1,
+            threads=1,
+        )
 
     def probe() -> None:
-        probe_policy(bench=place, k=2, limit=3, out=tmp_path / "probe", threads=1, judge=LLMJudge(NOWHERE, "m"))
+        probe_policy(
+            bench=place,
+            k=2,
+            limit=3,
+            out=tmp_path / "probe",
+            threads=1,
+            judge=LLMJudge(NOWHERE, "m"),
+        )
 
     for go_on, folder in ((train, tmp_path / "run"), (probe, tmp_path / "probe")):
         folder.mkdir()
@@ -186,37 +259,63 @@ def test_a_judge_that_dies_leaves_no_evaluation_behind(place: Bench, tmp_path: P
 def test_a_probe_is_judged_and_its_replies_are_kept(place: Bench, tmp_path: Path) -> None:
     with JudgeServer() as server:
         judge = LLMJudge(server.url, "m")
-        result = probe_policy(bench=place, k=2, limit=3, root=tmp_path / "probes", threads=1, judge=judge)
+        result = probe_policy(
+            bench=place, k=2, limit=3, root=tmp_path / "probes", threads=1, judge=judge
+        )
         folder = Path(result["out"])
         assert json.loads((folder / "config.json").read_text())["judge"] == judge.identity()
         assert result["failed"] == 0 and server.tasks["outcome"] and (folder / REPLIES).exists()
-        assert probe_policy(bench=place, k=2, limit=3, root=tmp_path / "probes", threads=1)["out"] != str(folder)
+        assert probe_policy(bench=place, k=2, limit=3, root=tmp_path / "probes", threads=1)[
+            "out"
+        ] != str(folder)
 
 
 def test_an_evaluation_stops_where_it_is_told_to(place: Bench) -> None:
     def reply(task: str, found: Sequence[Element]) -> str:
-        return by_checksum(task, found) if found[0].text.startswith("What is the capital") else "Yes."
+        return (
+            by_checksum(task, found) if found[0].text.startswith("What is the capital") else "Yes."
+        )
 
     with JudgeServer(reply=reply) as server:
         judge = LLMJudge(server.url, "m")
         report = evaluate_policy("sft", "test", place, 1, threads=1, judge=judge)
         failed = sum(report[decoding]["failed"] for decoding in ("greedy", "sampled"))
         assert failed > 2  # of 10 questions twice; a response that says nothing needs no judge
-        with pytest.raises(TooManyFailures, match=f"{failed} of 20 answers of an evaluation could not be graded"):
+        with pytest.raises(
+            TooManyFailures, match=f"{failed} of 20 answers of an evaluation could not be graded"
+        ):
             evaluate_policy("sft", "test", place, 1, threads=1, judge=judge, max_failed=0.1)
 
 
 def test_a_queue_tells_policy_and_judge(tmp_path: Path) -> None:
     policy, questions = make_policy(tmp_path / "model"), hotpotqa(tmp_path / "hotpot.json")
-    run = {"method": "truthrl", "bench": "paper", "questions": str(questions), "policy": str(policy)}
-    rows = [run, {**run, "judge": NOWHERE, "judge_model": "m"}, {**run, "judge": NOWHERE, "judge_model": "n"}]
+    run = {
+        "method": "truthrl",
+        "bench": "paper",
+        "questions": str(questions),
+        "policy": str(policy),
+    }
+    rows = [
+        run,
+        {**run, "judge": NOWHERE, "judge_model": "m"},
+        {**run, "judge": NOWHERE, "judge_model": "n"},
+    ]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = queue_runs(tmp_path / "q.jsonl", tmp_path)
-    assert [(one.entry.policy, one.entry.judge) for one in found] == [(str(policy), None), *[(str(policy), NOWHERE)] * 2]
+    assert [(one.entry.policy, one.entry.judge) for one in found] == [
+        (str(policy), None),
+        *[(str(policy), NOWHERE)] * 2,
+    ]
     again = run_of(
-        "truthrl", 0, "paper", questions=str(questions), policy=str(policy), judge=NOWHERE, judge_model="m",
+        "truthrl",
+        0,
+        "paper",
+        questions=str(questions),
+        policy=str(policy),
+        judge=NOWHERE,
+        judge_model="m",
         root=tmp_path,
-    )  # fmt: skip
+    )
     assert again.folder == found[1].folder
     assert len({one.hash for one in found}) == 3
     assert [one.identity.get("judge", {}).get("model") for one in found] == [None, "m", "n"]
@@ -227,17 +326,22 @@ def test_a_queue_tells_policy_and_judge(tmp_path: Path) -> None:
 def test_another_policy_is_trained_and_evaluated_over_itself(place: Bench, tmp_path: Path) -> None:
     other = make_policy(tmp_path / "other", seed=5)
     with pytest.raises(WorkbenchError, match="no policy folder"):
-        run_experiment(TRUTHRL, SMALL, place.starting_from(str(tmp_path / "nothing")), tmp_path / "run", seed=1)
+        run_experiment(
+            TRUTHRL, SMALL, place.starting_from(str(tmp_path / "nothing")), tmp_path / "run", seed=1
+        )
     chosen = place.starting_from(str(other))
     summary = run_experiment(TRUTHRL, SMALL, chosen, tmp_path / "run", seed=1, threads=1)
     assert (
-        summary["policy"] == str(other) and summary["policy_hash"] != identity_of(TRUTHRL, SMALL, place, seed=1)["policy_hash"]
+        summary["policy"] == str(other)
+        and summary["policy_hash"] != identity_of(TRUTHRL, SMALL, place, seed=1)["policy_hash"]
     )
     adapter = json.loads((tmp_path / "run" / "policy" / "adapter_config.json").read_text())
     assert adapter["base_model_name_or_path"] == str(other)
     assert chosen.base(str(tmp_path / "run")) == str(other)
     with pytest.raises(WorkbenchError, match=r"another run \(policy is"):
         run_experiment(TRUTHRL, SMALL, place, tmp_path / "run", seed=1, threads=1)
-    with pytest.raises(WorkbenchError, match="is an adapter, and training starts from a whole model"):
+    with pytest.raises(
+        WorkbenchError, match="is an adapter, and training starts from a whole model"
+    ):
         place.starting_from(str(tmp_path / "run"))
     assert replace(chosen, policy="sft").path("sft") == place.path("sft")

@@ -1,4 +1,6 @@
-"""What of a claim its evidence cannot have meant: numbers, names, roles; what is merely said otherwise; the work it takes."""
+"""What of a claim its evidence cannot have meant: numbers, names, roles; what is merely said
+otherwise; the work it takes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from workbench.entailment.mentions import Mentioned, objections
 from workbench.entailment.reading import read, roman_value
 from workbench.types import OBJECTIONS
 
-LIFE = "Anna Smith (12 March 1871 – 4 May 1939) was a painter. She married Tom Brown in 1895 and in 1901 moved to Rome."
+LIFE = (
+    "Anna Smith (12 March 1871 – 4 May 1939) was a painter. She married Tom Brown in 1895 and in"
+    " 1901 moved to Rome."
+)
 REPHRASED = (  # claim, evidence that says the same number otherwise
     ("There were twelve of them.", "12 of them"),
     ("A hundred and twenty-three thousand came.", "123,000 came"),
@@ -86,7 +91,8 @@ LACKING = (  # claim, evidence, what of the claim it lacks
 )
 
 
-PARTED = (  # claim, evidence with a part, dozens or a foreign word beside; what of the claim it lacks
+# claim, evidence with a part, dozens or a foreign word beside; what of the claim it lacks
+PARTED = (
     ("It opened in 1932.", "A third of the hall opened in 1931.", "1932"),
     ("The hall has 421 seats.", "A third of the hall burnt in 1931; it has 420 seats.", "421"),
     ("There were 43 women.", "Half of the 84 members were women.", "43"),
@@ -202,7 +208,10 @@ def test_a_word_of_denial_is_no_way_round(claim: str) -> None:
         ("He met Einstein's friend in São Paulo.", "the friends of Albert Einstein in Sao Paulo"),
         ("It was first published in England.", "It was published in London by Chapman & Hall."),
         ("Jenna Moore was a politician.", "She started a career in politics."),
-        ("Reign Over Me was released in 2007.", "Distributed by Columbia, the film was released in 2007."),
+        (
+            "Reign Over Me was released in 2007.",
+            "Distributed by Columbia, the film was released in 2007.",
+        ),
         ("The book is not by Tom Hale.", "Jill Ames wrote the book."),
         ("ALL OF THIS IS WRITTEN IN CAPITALS", "nothing of this"),
     ],
@@ -239,7 +248,10 @@ def test_a_name_that_the_evidence_lacks_is_found(claim: str, evidence: str, text
         ("Germany won the final.", "Brazil won the final against Germany."),
         ("Roosevelt succeeded Truman.", "Roosevelt was succeeded by Truman."),
         ("Chile is larger than Peru.", "Peru is larger than Chile."),
-        ("Frans Lind wrote The Salt Road.", "The Salt Road was written by Ines Karr. Frans Lind translated it."),
+        (
+            "Frans Lind wrote The Salt Road.",
+            "The Salt Road was written by Ines Karr. Frans Lind translated it.",
+        ),
     ],
 )
 def test_what_is_turned_round_is_found(claim: str, evidence: str) -> None:
@@ -254,7 +266,10 @@ def test_what_is_turned_round_is_found(claim: str, evidence: str) -> None:
         ("She married in 1895.", LIFE),
         ("Born in Ulm in 1879, he died in 1955.", "He was born in Ulm in 1879 and died in 1955."),
         ("The war began in 1914.", "The war (1914-1918) was long."),
-        ("Arsenal won the cup in 2002.", "They have won the cup twice, in 2002 and 2003, and lost it in 2002 once."),
+        (
+            "Arsenal won the cup in 2002.",
+            "They have won the cup twice, in 2002 and 2003, and lost it in 2002 once.",
+        ),
         ("Google acquired YouTube.", "In 2006 YouTube was acquired by Google."),
         ("YouTube was bought by Google.", "Google acquired YouTube."),
         ("Brazil beat Germany.", "Germany lost to Brazil in the final."),
@@ -316,7 +331,10 @@ TRUE_NUMBERS = (  # claim, evidence that says the same in yet another way
     ("In March 12 people died.", "12 people died in March"),
     ("It ended on 12 March 2018.", "In 2018 it began in January and ended on March 12."),
     ("He had three children.", "two children from his first marriage and one from his second"),
-    ("The film won five Oscars.", "It won for sound, sets and script. Two Oscars were for acting, one for music"),
+    (
+        "The film won five Oscars.",
+        "It won for sound, sets and script. Two Oscars were for acting, one for music",
+    ),
     ("There were 30 people.", "10 men and 20 women"),
     ("He did not win in 1998, 1999 or 2000.", "He won in 2001"),
     ("He never met Mr. Tolland.", "He met nobody"),
@@ -327,8 +345,16 @@ TRUE_NUMBERS = (  # claim, evidence that says the same in yet another way
 LACKING_STILL = (  # what must be found, beside what is left alone above
     ("She was born on 5 April 1964.", "born on 03/04/1964", "1964-04-05"),
     ("She was born on 3 April 1965.", "born on 03/04/1964", "1965-04-03"),
-    ("It signed him on 23 January 2018.", "January 23, 2019: a member of the team of 2018 has signed", "2018-01-23"),
-    ("It signed him in January 2018.", "January 23, 2019: a member of the team of 2018 has signed", "2018-01"),
+    (
+        "It signed him on 23 January 2018.",
+        "January 23, 2019: a member of the team of 2018 has signed",
+        "2018-01-23",
+    ),
+    (
+        "It signed him in January 2018.",
+        "January 23, 2019: a member of the team of 2018 has signed",
+        "2018-01",
+    ),
     ("She was born on 05/04/1964.", "born on 3 April 1964", "1964~1964-04-05~1964-05-04"),
     ("At least 500 people died.", "345 people died", "500"),
     ("Up to 300 people died.", "345 people died", "300"),
@@ -352,22 +378,46 @@ LACKING_STILL = (  # what must be found, beside what is left alone above
 )
 TRUE_ROLES = (
     ("Larry Page founded Google.", "Larry Page and Sergey Brin founded Google."),
-    ("Steve Jobs founded Apple.", "Steve Jobs, Steve Wozniak, and Ronald Wayne founded Apple in 1976."),
+    (
+        "Steve Jobs founded Apple.",
+        "Steve Jobs, Steve Wozniak, and Ronald Wayne founded Apple in 1976.",
+    ),
     ("Lennon wrote Yesterday.", "Lennon and McCartney wrote Yesterday."),
     ("Ann Lee wrote Gale.", "Ann Lee and her husband Tom Hay wrote Gale."),
-    ("Ann Lee wrote Gale.", "Ann Lee published Gale in 1990. The critic Tom Hay wrote that Gale is dull."),
+    (
+        "Ann Lee wrote Gale.",
+        "Ann Lee published Gale in 1990. The critic Tom Hay wrote that Gale is dull.",
+    ),
     ("Lennon wrote Imagine.", "Imagine is by Lennon. McCartney wrote nothing of Imagine."),
-    ("Ann Lee wrote Gale.", "Gale is a novel by Ann Lee. The review of Gale was written by Tom Hay."),
+    (
+        "Ann Lee wrote Gale.",
+        "Gale is a novel by Ann Lee. The review of Gale was written by Tom Hay.",
+    ),
     ("Brin founded Google.", "Google was founded by Page. He and Brin founded Google as students."),
     ("He was elected in 1972.", "He took office in 1972. He was elected again in 1976."),
-    ("He graduated in 1950.", "He received his degree in 1950. He graduated again, from Yale, in 1955."),
-    ("The museum opened in 1950.", "The museum was inaugurated in 1950. The new wing opened in 1970."),
+    (
+        "He graduated in 1950.",
+        "He received his degree in 1950. He graduated again, from Yale, in 1955.",
+    ),
+    (
+        "The museum opened in 1950.",
+        "The museum was inaugurated in 1950. The new wing opened in 1970.",
+    ),
     ("He won the prize in 1950.", "He was awarded it in 1950. He won another in 1955."),
-    ("Ali beat Frazier in 1974.", "Frazier beat Ali in 1971. In 1974, Ali won on points against him."),
-    ("Djokovic defeated Nadal in 2011.", "Nadal defeated Djokovic in 2010. Djokovic won the 2011 final."),
+    (
+        "Ali beat Frazier in 1974.",
+        "Frazier beat Ali in 1971. In 1974, Ali won on points against him.",
+    ),
+    (
+        "Djokovic defeated Nadal in 2011.",
+        "Nadal defeated Djokovic in 2010. Djokovic won the 2011 final.",
+    ),
     ("Oswald killed Kennedy.", "Ruby killed Oswald, who had shot Kennedy."),
     ("Brazil won in 1994.", "Italy lost to Brazil in 1994. Brazil won in 2002 as well."),
-    ("The museum opened in 1950.", "The museum was completed in 1950. The new wing opened in 1970."),
+    (
+        "The museum opened in 1950.",
+        "The museum was completed in 1950. The new wing opened in 1970.",
+    ),
     ("Mr. May joined Barca in 2001.", "Mr. May left Real for Barca in 2001."),
 )
 
@@ -383,8 +433,8 @@ def test_what_is_certain_is_still_found(claim: str, evidence: str, text: str) ->
 
 
 def test_turned_claims_of_our_own() -> None:
-    """No claim that is right is objected to; of those turned round, most are (the verifier's benchmark counts them). The
-    new ones are left to the benchmark."""
+    """No claim that is right is objected to; of those turned round, most are (the verifier's
+    benchmark counts them). The new ones are left to the benchmark."""
     path = Path(__file__).parents[1] / "benchmarks" / "human" / "turned.tsv"
     with path.open(encoding="utf-8", newline="") as file:
         every = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -403,11 +453,23 @@ def test_numbers_as_they_are_read() -> None:
 
     assert values("1,2,3,4") == [Decimal(n) for n in (1, 2, 3, 4)]
     assert values("1,234,567 and 1.5 billion") == [Decimal(1234567), Decimal(1500000000)]
-    assert values("from 1914–1918, 13/03/1964 and 03/04/1964") == [1914, 1918, (1964, 3, 13), (1964, 0, 0)]
+    assert values("from 1914–1918, 13/03/1964 and 03/04/1964") == [
+        1914,
+        1918,
+        (1964, 3, 13),
+        (1964, 0, 0),
+    ]
     assert values("the twenty-first of the 60s") == [21, 60]
     assert values("١٢٣ and １２") == [123, 12]
     assert values("9" * 5000) == []  # a code
-    assert [roman_value(one) for one in ("IV", "XIX", "XXXIX", "IIII", "VX", "I")] == [4, 19, 39, 0, 0, 1]
+    assert [roman_value(one) for one in ("IV", "XIX", "XXXIX", "IIII", "VX", "I")] == [
+        4,
+        19,
+        39,
+        0,
+        0,
+        1,
+    ]
 
 
 @settings(max_examples=80, deadline=None)
@@ -453,7 +515,9 @@ LONG: dict[str, Callable[[int], str]] = {
     "parts": lambda n: "half of 84 and two thirds of 3 in 8 " * n,
     "parts that are mixed": lambda n: "two and a half dozen and a quarter of a million " * n,
     "two events of one thing": lambda n: "It was written in 1931 and published in 1956, " * n,
-    "light words": lambda n: "It was " + "not finally " * n + "written in 1931 and published in 1956",
+    "light words": lambda n: (
+        "It was " + "not finally " * n + "written in 1931 and published in 1956"
+    ),
     "nouns": lambda n: "the acquisition of Ann by Bob and " * n,
     "words": lambda n: "one hundred and two thousand " * n,
 }
@@ -473,5 +537,7 @@ def test_work_grows_with_the_text_and_no_faster(kind: str) -> None:
 @pytest.mark.slow
 def test_ten_thousand_numbers_are_named_in_a_few() -> None:
     claim = " ".join(str(100_000 + 7 * i) for i in range(10_000))
-    assert found(claim, "There are 12 of them.") == [("number", str(100_000 + 7 * i)) for i in range(3)]
+    assert found(claim, "There are 12 of them.") == [
+        ("number", str(100_000 + 7 * i)) for i in range(3)
+    ]
     assert {kind for kind, _ in found(claim, "12")} <= set(OBJECTIONS)

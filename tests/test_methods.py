@@ -1,4 +1,6 @@
-"""Methods as values: how each is set, what a bench changes, and a sixth one that is made here, in a page of sixty lines."""
+"""Methods as values: how each is set, what a bench changes, and a sixth one that is made here,
+in a page of sixty lines.
+"""
 
 from __future__ import annotations
 
@@ -40,20 +42,26 @@ from workbench.types import (
 )
 
 
-# A sixth method: what somebody who adds one writes, from here to SIXTH. It pays short right answers more.
+# A sixth method: what somebody who adds one writes, from here to SIXTH. It pays short right answers
+# more.
 @dataclass(frozen=True)
 class Brief:
     """A right answer earns 1 / (1 + weight · characters), anything else nothing."""
 
     weight: float = setting(0.1, "how much a character costs")
     prompts: Prompts = field(default=Prompts(eval_samples=0))
-    grpo: GRPO = field(default=GRPO(steps=1, prompts_per_step=4, group_size=4, max_new_tokens=4, lora_r=4))
+    grpo: GRPO = field(
+        default=GRPO(steps=1, prompts_per_step=4, group_size=4, max_new_tokens=4, lora_r=4)
+    )
 
 
 def reward(config: Brief) -> RewardFn:
     @scored
     def pay(feedback: Feedback, verdicts: Table) -> Reward:
-        right = label(find(verdicts, "outcome", None), ("correct", "uncertain", "incorrect")) == "correct"
+        right = (
+            label(find(verdicts, "outcome", None), ("correct", "uncertain", "incorrect"))
+            == "correct"
+        )
         value = right / (1 + config.weight * len(feedback.response.text))
         return Reward(value, {"brief": value}, (Event("brief", value),))
 
@@ -67,10 +75,21 @@ def warm_up(job: Job) -> Status:
 
 def stages(config: Brief, bench: Bench) -> Sequence[Stage]:
     questions = training_questions(config.prompts, bench)
-    return [Stage("warm_up", warm_up), grpo_stage(config.grpo, questions, SIXTH.grader(config, bench.checks), SIXTH.name)]
+    return [
+        Stage("warm_up", warm_up),
+        grpo_stage(config.grpo, questions, SIXTH.grader(config, bench.checks), SIXTH.name),
+    ]
 
 
-SIXTH = Method("brief", "Brief", Brief, reward, lambda config: ("outcome",), sections=lambda config: frozenset(), stages=stages)
+SIXTH = Method(
+    "brief",
+    "Brief",
+    Brief,
+    reward,
+    lambda config: ("outcome",),
+    sections=lambda config: frozenset(),
+    stages=stages,
+)
 
 
 @pytest.fixture
@@ -83,7 +102,9 @@ def sixth(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_sixth_method_pays_and_is_set_like_the_others(sixth: None) -> None:
     config = method_configs(["brief"], ["brief.weight=1", "brief.steps=3"])["brief"]
     assert (config.weight, config.grpo.steps) == (1.0, 3)
-    [feedback] = method("brief").grader(config, rule_checks())([Response("r", Question("q", "?", ("Rome",)), "Rome")])
+    [feedback] = method("brief").grader(config, rule_checks())(
+        [Response("r", Question("q", "?", ("Rome",)), "Rome")]
+    )
     assert feedback.rewards["brief"].value == 1 / 5
     assert configure_method(config) == ("brief", config)
 
@@ -91,22 +112,42 @@ def test_a_sixth_method_pays_and_is_set_like_the_others(sixth: None) -> None:
 def test_a_sixth_method_is_trained_stage_by_stage(sixth: None, tmp_path: Path) -> None:
     bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"
     summary = run_experiment(SIXTH, configured(SIXTH, bench), bench, out, seed=1, threads=1)
-    assert (summary["method"], summary["status"], summary["after"]["n"]) == ("brief", "done", len(NAMES))
+    assert (summary["method"], summary["status"], summary["after"]["n"]) == (
+        "brief",
+        "done",
+        len(NAMES),
+    )
     assert (out / "stages" / "warm_up" / "warm").read_text() == bench.path("sft")
     assert json.loads((out / "stages" / "warm_up" / "summary.json").read_text())["status"] == "done"
     rows = [json.loads(line) for line in (out / "rollouts.jsonl").read_text().splitlines()]
     assert len(rows) == 16 and all(set(row["rewards"]) == {"brief"} for row in rows)
 
 
-def test_a_sixth_method_is_scored_listed_and_inspected(sixth: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sixth_method_is_scored_listed_and_inspected(
+    sixth: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from workbench.cli import main
     from workbench.inspector.opened import open_row
     from workbench.inspector.runs import Runs
 
     source, out = tmp_path / "answers.jsonl", tmp_path / "runs" / "mine" / "rollouts.jsonl"
-    source.write_text('{"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}\n')
+    source.write_text(
+        '{"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}\n'
+    )
     with pytest.raises(SystemExit) as ended:
-        main(["score", "--in", str(source), "--out", str(out), "--method", "brief", "--judge", "world"])
+        main(
+            [
+                "score",
+                "--in",
+                str(source),
+                "--out",
+                str(out),
+                "--method",
+                "brief",
+                "--judge",
+                "world",
+            ]
+        )
     assert ended.value.code == 0
     assert json.loads(out.read_text())["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
     capsys.readouterr()
@@ -123,14 +164,21 @@ def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
     assert (grpo.schedule, grpo.prompts_per_step, grpo.beta) == ("constant", 64, 0.001)
     assert (grpo.clip, grpo.temperature, grpo.top_p, grpo.max_new_tokens) == (0.2, 1.0, 1.0, 2048)
     tiny = METHODS["truthrl"].configure("tiny", ["truthrl.reward=binary", "truthrl.steps=7"])
-    assert (tiny.reward, tiny.grpo.steps, tiny.grpo.learning_rate, tiny.grpo.clip) == ("binary", 7, 4e-4, 0.2)
+    assert (tiny.reward, tiny.grpo.steps, tiny.grpo.learning_rate, tiny.grpo.clip) == (
+        "binary",
+        7,
+        4e-4,
+        0.2,
+    )
     assert METHODS["truthrl"].configure("paper") == TruthRL() == METHODS["truthrl"].configure()
     with pytest.raises(WorkbenchError, match="no method 'truthlr': choose one of rlfh, truthrl"):
         method("truthlr")
 
 
 def test_an_adapter_is_trained_at_a_rate_that_moves_it() -> None:
-    """Adam moves a weight by at most the rate a step: the paper's 1e-6 leaves lora_B, which starts at 0, below 1e-4."""
+    """Adam moves a weight by at most the rate a step: the paper's 1e-6 leaves lora_B, which
+    starts at 0, below 1e-4.
+    """
     for name in benches.NAMES:
         grpo = METHODS["truthrl"].configure(name).grpo
         assert grpo.learning_rate * grpo.steps >= 1e-3
@@ -150,13 +198,26 @@ def test_settings_of_every_method_at_every_bench_can_work() -> None:
 def test_every_field_of_every_config_has_its_help() -> None:
     from workbench.config import settings
 
-    bare = [f"{name}.{field}" for name in METHODS for field, _, help in settings(METHODS[name].config()) if not help]
+    bare = [
+        f"{name}.{field}"
+        for name in METHODS
+        for field, _, help in settings(METHODS[name].config())
+        if not help
+    ]
     assert bare == []
 
 
 def test_what_a_reward_depends_on_is_told_from_how_it_is_trained() -> None:
     names = set(reward_settings(TruthRL()))
-    assert names == {"reward", "correct", "abstain", "wrong", "knowledge", "reasoning", "reasoning_weight"}
+    assert names == {
+        "reward",
+        "correct",
+        "abstain",
+        "wrong",
+        "knowledge",
+        "reasoning",
+        "reasoning_weight",
+    }
 
 
 def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
@@ -176,7 +237,9 @@ def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
 def test_a_policy_is_told_what_its_method_says(tmp_path: Path) -> None:
     """In training, in both evaluations, and when the run is evaluated again."""
     bench, out = make_bench(tmp_path / "policy"), tmp_path / "run"
-    config = scaled(TruthRL(), grpo=vars(Brief().grpo), prompts={"eval_samples": 0, "system": " Be Flo"})
+    config = scaled(
+        TruthRL(), grpo=vars(Brief().grpo), prompts={"eval_samples": 0, "system": " Be Flo"}
+    )
     summary = run_experiment(METHODS["truthrl"], config, bench, out, seed=1, threads=1)
     asked = [json.loads(line) for line in (out / "questions.jsonl").read_text().splitlines()]
     assert {question["system"] for question in asked} == {" Be Flo"}
@@ -186,19 +249,32 @@ def test_a_policy_is_told_what_its_method_says(tmp_path: Path) -> None:
 
 
 def test_each_method_asks_for_the_form_that_it_pays(tmp_path: Path) -> None:
-    """RLFH's answers are prose, KnowRL's stand in tags, and TruthRL's in the box that the bench asks for."""
+    """RLFH's answers are prose, KnowRL's stand in tags, and TruthRL's in the box that the bench
+    asks for.
+    """
     file = tmp_path / "questions.jsonl"
-    file.write_text("".join(f'{{"id": "{n}", "question": "?", "answers": ["!"]}}\n' for n in range(30)))
+    file.write_text(
+        "".join(f'{{"id": "{n}", "question": "?", "answers": ["!"]}}\n' for n in range(30))
+    )
     place = benches.bench("paper", file)
-    told = {name: training_questions(METHODS[name].config().prompts, place)[0].system for name in ("rlfh", "knowrl", "truthrl")}
+    told = {
+        name: training_questions(METHODS[name].config().prompts, place)[0].system
+        for name in ("rlfh", "knowrl", "truthrl")
+    }
     assert told["rlfh"] == "" and "<answer>" in told["knowrl"] and "boxed" not in told["knowrl"]
     assert r"\boxed" in told["truthrl"]
 
 
 def test_a_box_is_asked_for_where_the_prompt_names_one() -> None:
     grade = METHODS["truthrl"].grader(TruthRL(), rule_checks(require_box=None))
-    plain, boxed = (Question("q", "?", ("Rome",), system=system) for system in ("Answer.", r"Answer in \boxed{}."))
-    labels = [f.verdicts[0].label for f in grade([Response("a", plain, "Rome"), Response("b", boxed, "Rome")])]
+    plain, boxed = (
+        Question("q", "?", ("Rome",), system=system)
+        for system in ("Answer.", r"Answer in \boxed{}.")
+    )
+    labels = [
+        f.verdicts[0].label
+        for f in grade([Response("a", plain, "Rome"), Response("b", boxed, "Rome")])
+    ]
     assert labels == ["correct", "incorrect"]
 
 
@@ -207,7 +283,10 @@ def test_reward_pays_abstentions_as_chosen() -> None:
     responses = [Response(text, asked, text) for text in ("Paris", "I don't know", "Lyon")]
     one = METHODS["truthrl"]
     paid = {
-        name: [f.rewards["truthrl"].value for f in one.grader(TruthRL(reward=name), rule_checks())(responses)]
+        name: [
+            f.rewards["truthrl"].value
+            for f in one.grader(TruthRL(reward=name), rule_checks())(responses)
+        ]
         for name in ("ternary", "binary")
     }
     assert paid == {"ternary": [1.0, 0.0, -1.0], "binary": [1.0, -1.0, -1.0]}
@@ -219,7 +298,10 @@ def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -
     assert len(training_questions(Prompts(), bench, answered=False)) == len(NAMES) + 1
     for kinds in ("biography", "single,nonsense"):
         missing = kinds.rpartition(",")[2]
-        with pytest.raises(WorkbenchError, match=f"no training questions with answers of kinds {missing}: choose among single"):
+        with pytest.raises(
+            WorkbenchError,
+            match=f"no training questions with answers of kinds {missing}: choose among single",
+        ):
             training_questions(Prompts(kinds), bench)
 
 
@@ -234,13 +316,17 @@ class Judge:
 
 
 def test_whoever_names_a_judge_is_judged_by_it(tmp_path: Path) -> None:
-    """In training and in both evaluations: the random policy is never right by rule, and always by this judge."""
+    """In training and in both evaluations: the random policy is never right by rule, and always
+    by this judge.
+    """
     judge = Judge()
     checks = Checks(rule_checks().extract, {"outcome": judge_checks(judge).verify["outcome"]})
     bench = replace(make_bench(tmp_path / "policy"), judge=lambda: checks)
     config = scaled(TruthRL(), grpo=vars(Brief().grpo), prompts={"eval_samples": 4})
     summary = run_experiment(METHODS["truthrl"], config, bench, tmp_path / "run", seed=1, threads=1)
-    rows = [json.loads(line) for line in (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()
+    ]
     labels = [verdict["label"] for row in rows for verdict in row["verdicts"]]
     assert judge.asked and "correct" in labels and "incorrect" not in labels
     for when in ("before", "after"):
@@ -266,7 +352,9 @@ def test_a_bench_of_another_judge_asks_it(tmp_path: Path) -> None:
 def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) -> None:
     bench = make_bench(tmp_path / "policy")
     with pytest.raises(WorkbenchError, match="correct is nan"):
-        run_experiment(METHODS["truthrl"], TruthRL(correct=math.nan), bench, tmp_path / "run", seed=1)
+        run_experiment(
+            METHODS["truthrl"], TruthRL(correct=math.nan), bench, tmp_path / "run", seed=1
+        )
     assert not (tmp_path / "run").exists()
 
 
@@ -274,18 +362,34 @@ def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) 
     ("settings", "target", "aspect", "value"),
     [
         (["klcf.judged_by=truth", "klcf.w_check=0", "klcf.form=false"], "claim:0", "truth", 0.25),
-        (["klcf.w_general=1", "klcf.w_check=0", "klcf.w_truth=0", "klcf.form=false"], "response", "general", 0.25),
+        (
+            ["klcf.w_general=1", "klcf.w_check=0", "klcf.w_truth=0", "klcf.form=false"],
+            "response",
+            "general",
+            0.25,
+        ),
         (["forag.judged_by=factuality"], "segment:0", "factuality", 0.25),
-        (["truthrl.knowledge=true"], "response", "out_of_knowledge", 1.0),  # an abstention on what it cannot know
+        # an abstention on what it cannot know
+        (["truthrl.knowledge=true"], "response", "out_of_knowledge", 1.0),
     ],
 )
-def test_a_model_or_a_probe_is_a_check_like_any_other(settings: list[str], target: str, aspect: str, value: float) -> None:
-    verdict = Verdict(target, aspect, "unknown", 1.0) if aspect == "out_of_knowledge" else Verdict(target, aspect, p=0.25)
+def test_a_model_or_a_probe_is_a_check_like_any_other(
+    settings: list[str], target: str, aspect: str, value: float
+) -> None:
+    verdict = (
+        Verdict(target, aspect, "unknown", 1.0)
+        if aspect == "out_of_knowledge"
+        else Verdict(target, aspect, p=0.25)
+    )
     name, rules = settings[0].partition(".")[0], rule_checks()
-    checks = Checks(rules.extract, {**rules.verify, aspect: lambda batch: [Checked((verdict,)) for _ in batch]})
+    checks = Checks(
+        rules.extract, {**rules.verify, aspect: lambda batch: [Checked((verdict,)) for _ in batch]}
+    )
     text = "I do not know." if aspect == "out_of_knowledge" else "Ada was born in Rome."
     response = Response("r", Question("q", "Where?", ("Rome",)), text, offsets=((0, len(text)),))
-    [feedback] = METHODS[name].grader(METHODS[name].configure(settings=settings), checks)([response])
+    [feedback] = METHODS[name].grader(METHODS[name].configure(settings=settings), checks)(
+        [response]
+    )
     assert feedback.rewards[name].value == value, feedback.rewards[name]
     with pytest.raises(WorkbenchError, match=f"no check {aspect}"):
         METHODS[name].grader(METHODS[name].configure(settings=settings), rules)

@@ -13,29 +13,85 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.cli import main
-from workbench.metrics import compare_files, paired_difference, read_rows, report_file, rows_of, summarise
-from workbench.metrics.claims import Options, claim_terms, f1_at, factual_sentences, median_claims, penalty
+from workbench.metrics import (
+    compare_files,
+    paired_difference,
+    read_rows,
+    report_file,
+    rows_of,
+    summarise,
+)
+from workbench.metrics.claims import (
+    Options,
+    claim_terms,
+    f1_at,
+    factual_sentences,
+    median_claims,
+    penalty,
+)
 from workbench.metrics.report import Settings, compare, right_questions
 from workbench.metrics.rows import Row, reduce_row
 from workbench.store import append_feedback
-from workbench.types import CLAIM_LABELS, Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.types import (
+    CLAIM_LABELS,
+    Claim,
+    Failure,
+    Feedback,
+    Question,
+    Response,
+    Verdict,
+    WorkbenchError,
+)
 
 FAST: dict[str, Any] = {"resamples": 200}
-CLAIM_KEYS = ("correct", "incorrect", "factscore", "factscore_penalised", "precision", "fact_per_query", "fact_per_sentence")
+CLAIM_KEYS = (
+    "correct",
+    "incorrect",
+    "factscore",
+    "factscore_penalised",
+    "precision",
+    "fact_per_query",
+    "fact_per_sentence",
+)
 LETTERS = {"c": "correct", "h": "hedged_correct", "v": "vague", "e": "hedged_wrong", "w": "wrong"}
 
 
-def stored(question: str, labels: str = "", *, sentences: Sequence[int] | None = None, **fields: Any) -> dict[str, Any]:
-    """A stored row whose claims have the labels of these letters; "f" is a failed verdict, "-" a claim without one."""
+def stored(
+    question: str, labels: str = "", *, sentences: Sequence[int] | None = None, **fields: Any
+) -> dict[str, Any]:
+    """A stored row whose claims have the labels of these letters; "f" is a failed verdict, "-" a
+    claim without one.
+    """
     claims, verdicts = [], []
     for i, letter in enumerate(labels):
-        claims.append({"id": i, "text": "x", "section": "body", "sentence": sentences[i] if sentences else i})
-        error = {"stage": "verify", "kind": "timeout", "message": "", "raw": ""} if letter == "f" else None
+        claims.append(
+            {"id": i, "text": "x", "section": "body", "sentence": sentences[i] if sentences else i}
+        )
+        error = (
+            {"stage": "verify", "kind": "timeout", "message": "", "raw": ""}
+            if letter == "f"
+            else None
+        )
         if letter != "-":
             label = LETTERS.get(letter)
-            verdicts.append({"target": f"claim:{i}", "aspect": "fact", "label": label, "p": None, "error": error})
+            verdicts.append(
+                {
+                    "target": f"claim:{i}",
+                    "aspect": "fact",
+                    "label": label,
+                    "p": None,
+                    "error": error,
+                }
+            )
     text = "Some text." if labels else fields.pop("text", "Certainly!")
-    return {"id": f"r-{question}", "question_id": question, "response": text, "claims": claims, "verdicts": verdicts, **fields}
+    return {
+        "id": f"r-{question}",
+        "question_id": question,
+        "response": text,
+        "claims": claims,
+        "verdicts": verdicts,
+        **fields,
+    }
 
 
 def with_outcome(row: dict[str, Any], label: str | None) -> dict[str, Any]:
@@ -66,14 +122,23 @@ def test_one_response_worked_by_hand() -> None:
 
 def test_vague_claims_can_be_left_out_of_precision() -> None:
     terms = claim_terms(row("q", "cchvw"), Options(vague="excluded"))
-    assert terms["factscore"] == (0.75, 1) and terms["factscore_penalised"] == (pytest.approx(0.75 * math.exp(-1.5)), 1)
+    assert terms["factscore"] == (0.75, 1) and terms["factscore_penalised"] == (
+        pytest.approx(0.75 * math.exp(-1.5)),
+        1,
+    )
     only_vague = claim_terms(row("q", "vv"), Options(vague="excluded"))
-    assert "factscore" not in only_vague and only_vague["responded"] == (1, 1) and only_vague["f1@32"] == (0, 1)
+    assert (
+        "factscore" not in only_vague
+        and only_vague["responded"] == (1, 1)
+        and only_vague["f1@32"] == (0, 1)
+    )
 
 
 def test_penalty_sets_in_below_gamma() -> None:
     assert [penalty(n, 10) for n in (10, 11)] == [1, 1]
-    assert penalty(9, 10) == pytest.approx(math.exp(-1 / 9)) and penalty(1, 10) == pytest.approx(math.exp(-9))
+    assert penalty(9, 10) == pytest.approx(math.exp(-1 / 9)) and penalty(1, 10) == pytest.approx(
+        math.exp(-9)
+    )
     assert penalty(3, 0) == 1
 
 
@@ -91,12 +156,23 @@ def test_f1_lies_between_its_parts(supported: int, more: int, k: int) -> None:
 
 def test_a_sentence_is_factual_if_all_its_claims_are() -> None:
     assert factual_sentences(row("q", "cwhc", sentences=[0, 0, 1, 1])) == [False, True]
-    unknown = reduce_row({**stored("q"), "claims": [{"text": "a", "label": "correct"}, {"text": "b", "label": "wrong"}]}, {})
+    unknown = reduce_row(
+        {
+            **stored("q"),
+            "claims": [{"text": "a", "label": "correct"}, {"text": "b", "label": "wrong"}],
+        },
+        {},
+    )
     assert factual_sentences(unknown) == [True, False]  # no sentence is known: each is its own
 
 
 def test_median_is_the_upper_one_of_responses_with_claims() -> None:
-    assert median_claims([row("a", "c"), row("b", "ccc"), row("c", "ccccc"), row("d", "ccccccc"), row("e")]) == 5
+    assert (
+        median_claims(
+            [row("a", "c"), row("b", "ccc"), row("c", "ccccc"), row("d", "ccccccc"), row("e")]
+        )
+        == 5
+    )
     assert median_claims([row("a")]) is None
 
 
@@ -110,17 +186,38 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
         (stored("q"), "no_claims"),
         (stored("q", text=""), "no_claims"),
         (stored("q", text="I don't know."), "abstained"),
-        (with_outcome(stored("q", text="I don't know."), "incorrect"), "no_claims"),  # the judge of the outcome decides
-        (with_outcome(stored("q", "cc"), "uncertain"), "abstained"),  # claims in the reasoning, an abstention in the answer
-        (stored("q", "c", error={"stage": "extract", "kind": "x", "message": "", "raw": ""}), "failed"),
+        # the judge of the outcome decides
+        (with_outcome(stored("q", text="I don't know."), "incorrect"), "no_claims"),
+        # claims in the reasoning, an abstention in the answer
+        (with_outcome(stored("q", "cc"), "uncertain"), "abstained"),
+        (
+            stored("q", "c", error={"stage": "extract", "kind": "x", "message": "", "raw": ""}),
+            "failed",
+        ),
         ({**stored("q"), "claims": [{"text": "a", "label": "nonsense"}]}, "failed"),
         ({**stored("q"), "schema": 1}, "not_judged"),
-        ({**stored("q"), "schema": 1, "sentences": [[0, 10]]}, "no_claims"),  # read, and nothing was claimed
+        # read, and nothing was claimed
+        ({**stored("q"), "schema": 1, "sentences": [[0, 10]]}, "no_claims"),
         ({**stored("q", text="I don't know."), "schema": 1}, "not_judged"),
-        ({**stored("q"), "schema": 1, "rewards": {"trl:accuracy": {"value": 1.0, "error": None}}}, "not_judged"),
-        ({**stored("q", text=""), "schema": 1, "rewards": {"rlfh": {"value": 0.0, "error": None}}}, "no_claims"),
+        (
+            {
+                **stored("q"),
+                "schema": 1,
+                "rewards": {"trl:accuracy": {"value": 1.0, "error": None}},
+            },
+            "not_judged",
+        ),
+        (
+            {
+                **stored("q", text=""),
+                "schema": 1,
+                "rewards": {"rlfh": {"value": 0.0, "error": None}},
+            },
+            "no_claims",
+        ),
         ({"id": "r", "question_id": "q", "response": "An answer."}, "not_judged"),
-        ({**with_outcome(stored("q"), None), "schema": 1}, "not_judged"),  # there was no gold answer
+        # there was no gold answer
+        ({**with_outcome(stored("q"), None), "schema": 1}, "not_judged"),
     ],
 )
 def test_states(found: dict[str, Any], state: str) -> None:
@@ -138,32 +235,63 @@ def test_sections_select_claims() -> None:
 
 def test_a_file_worked_by_hand(tmp_path: Path) -> None:
     """Two scored responses (S/n = 3/4 and 1/2), one without claims, one abstention, one failure."""
-    rows = [stored("a", "cccw"), stored("b", "hv"), stored("c"), stored("d", text="I do not know."), stored("e", "cf")]
+    rows = [
+        stored("a", "cccw"),
+        stored("b", "hv"),
+        stored("c"),
+        stored("d", text="I do not know."),
+        stored("e", "cf"),
+    ]
     found = report_file(file(tmp_path / "rows.jsonl", rows), k=4, **FAST)
     assert found["n"] == found["questions"] == 5
-    assert found["excluded"] == {"no_claims": 1, "abstained": 1, "failed": 1, "unverified": 0, "not_judged": 0}
+    assert found["excluded"] == {
+        "no_claims": 1,
+        "abstained": 1,
+        "failed": 1,
+        "unverified": 0,
+        "not_judged": 0,
+    }
     assert found["failed"] == 1
-    value = {name: cell["value"] for name, cell in found.items() if isinstance(cell, dict) and "value" in cell}
+    value = {
+        name: cell["value"]
+        for name, cell in found.items()
+        if isinstance(cell, dict) and "value" in cell
+    }
     assert value["responded"] == 0.5  # 2 of the 4 that did not fail
     assert value["correct"] == 2 and value["incorrect"] == 0.5 and value["vague"] == 0.5
     assert value["factscore"] == value["precision"] == pytest.approx(0.625)
-    assert value["factscore_penalised"] == pytest.approx((0.75 * math.exp(-1.5) + 0.5 * math.exp(-4)) / 2)
+    assert value["factscore_penalised"] == pytest.approx(
+        (0.75 * math.exp(-1.5) + 0.5 * math.exp(-4)) / 2
+    )
     assert value["recall@4"] == pytest.approx((3 / 4 + 1 / 4) / 4)
     assert value["f1@4"] == pytest.approx((0.75 + 1 / 3) / 4)
     assert found["veriscore_k"] == 4 and value["veriscore"] == value["f1@4"]
     assert value["fact_per_query"] == 0 and value["fact_per_sentence"] == pytest.approx(4 / 6)
-    assert found["accuracy"]["value"] is None and found["accuracy"]["reason"] == "no response has an outcome"
+    assert (
+        found["accuracy"]["value"] is None
+        and found["accuracy"]["reason"] == "no response has an outcome"
+    )
 
 
 def test_outcomes_and_weights(tmp_path: Path) -> None:
-    """2 right, 1 abstention, 1 wrong; one without a gold answer to compare with, which is no failure."""
+    """2 right, 1 abstention, 1 wrong; one without a gold answer to compare with, which is no
+    failure.
+    """
     labels = ["correct", "correct", "uncertain", "incorrect", None]
-    path = file(tmp_path / "rows.jsonl", [with_outcome(stored(f"q{i}"), label) for i, label in enumerate(labels)])
+    path = file(
+        tmp_path / "rows.jsonl",
+        [with_outcome(stored(f"q{i}"), label) for i, label in enumerate(labels)],
+    )
     found = report_file(path, weights=(1, 0.5, 2), **FAST)
-    assert [found[name]["value"] for name in ("accuracy", "abstention", "hallucination")] == [0.5, 0.25, 0.25]
+    assert [found[name]["value"] for name in ("accuracy", "abstention", "hallucination")] == [
+        0.5,
+        0.25,
+        0.25,
+    ]
     assert found["truthfulness"]["value"] == pytest.approx(0.5 + 0.125 - 0.5)
     assert found["outcomes"] == {"scored": 4, "failed": 0, "no_gold": 1} and found["failed"] == 0
-    assert found["factscore"]["value"] is None and found["responded"]["value"] is None  # nobody looked for claims
+    # nobody looked for claims
+    assert found["factscore"]["value"] is None and found["responded"]["value"] is None
     assert found["factscore"]["reason"] == "no response has claims"
 
 
@@ -179,7 +307,16 @@ def test_outcomes_and_weights(tmp_path: Path) -> None:
         [with_outcome(stored("a", text="I don't know."), "uncertain")],
         [with_outcome(stored("a"), None)],
     ],
-    ids=["no rows", "no claims", "all abstained", "all failed", "one response", "unverified", "one abstention", "no outcome"],
+    ids=[
+        "no rows",
+        "no claims",
+        "all abstained",
+        "all failed",
+        "one response",
+        "unverified",
+        "one abstention",
+        "no outcome",
+    ],
 )
 def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     path = file(tmp_path / "rows.jsonl", rows)
@@ -195,8 +332,14 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
 
 
 def test_all_abstained_responds_never() -> None:
-    found = summarise([row("a", text="I don't know."), row("b", text="No idea.")], Settings(resamples=100))
-    assert found["responded"]["value"] == 0 and found["recall@32"]["value"] == 0 and found["factscore"]["value"] is None
+    found = summarise(
+        [row("a", text="I don't know."), row("b", text="No idea.")], Settings(resamples=100)
+    )
+    assert (
+        found["responded"]["value"] == 0
+        and found["recall@32"]["value"] == 0
+        and found["factscore"]["value"] is None
+    )
 
 
 def test_samples_of_a_question_are_drawn_together() -> None:
@@ -209,47 +352,80 @@ def test_samples_of_a_question_are_drawn_together() -> None:
 
 
 def test_claims_that_nobody_could_read_are_counted_among_the_vague() -> None:
-    """A row has a vague claim that was read, one in another script, and one about nobody, which is wrong."""
+    """A row has a vague claim that was read, one in another script, and one about nobody, which
+    is wrong.
+    """
     found = stored("q", "cvvw")
     for number, reason in ((2, "script"), (3, "subject")):
         found["verdicts"][number]["evidence"] = [{"unparsed": reason}]
     reduced = reduce_row(found, {})
     assert (reduced.state, reduced.unparsed, reduced.failed) == ("scored", 2, False)
     result = summarise([reduced, row("p", "cc")], Settings(resamples=20))
-    assert (result["unparsed"]["value"], result["vague"]["value"], result["failed"]) == (1.0, 1.0, 0)
+    assert (result["unparsed"]["value"], result["vague"]["value"], result["failed"]) == (
+        1.0,
+        1.0,
+        0,
+    )
 
 
-def rated(question: str, labels: str, ratings: Sequence[int | None], **subjects: str) -> dict[str, Any]:
-    """A row with the informativeness of its claims, and what the verdicts on some claims' subjects say (c2="other")."""
+def rated(
+    question: str, labels: str, ratings: Sequence[int | None], **subjects: str
+) -> dict[str, Any]:
+    """A row with the informativeness of its claims, and what the verdicts on some claims'
+    subjects say (c2="other").
+    """
     found = stored(question, labels)
     for verdict, rating in zip(found["verdicts"], ratings, strict=True):
         verdict["informativeness"] = rating
     for name, label in subjects.items():
-        found["verdicts"].append({"target": f"claim:{name[1:]}", "aspect": "subject", "label": label})
+        found["verdicts"].append(
+            {"target": f"claim:{name[1:]}", "aspect": "subject", "label": label}
+        )
     return found
 
 
 def test_claims_about_another_subject_are_true_and_no_answer() -> None:
-    """Of c c c w v: by a judge without a word on subjects, the ratings of 1 tell; of the five S = 3, on the subject 2."""
+    """Of c c c w v: by a judge without a word on subjects, the ratings of 1 tell; of the five S
+    = 3, on the subject 2.
+    """
     judged = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2]), {}), Options())
     assert (judged["factscore"], judged["correct"]) == ((pytest.approx(0.6), 1), (3, 1))
-    assert judged["factscore_on_subject"] == judged["precision_on_subject"] == (pytest.approx(0.4), 1)
-    assert (judged["correct_on_subject"], judged["off_subject"]) == ((2, 1), (pytest.approx(0.4), 1))
-    excluded = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2]), {}), Options(vague="excluded"))
+    assert (
+        judged["factscore_on_subject"] == judged["precision_on_subject"] == (pytest.approx(0.4), 1)
+    )
+    assert (judged["correct_on_subject"], judged["off_subject"]) == (
+        (2, 1),
+        (pytest.approx(0.4), 1),
+    )
+    excluded = claim_terms(
+        reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2]), {}), Options(vague="excluded")
+    )
     assert excluded["precision_on_subject"] == (0.5, 1)
 
 
 def test_a_verdict_on_the_subject_goes_before_the_rating() -> None:
-    """The second claim repeats the first, the third is about somebody else, and nobody could read the fourth."""
+    """The second claim repeats the first, the third is about somebody else, and nobody could
+    read the fourth.
+    """
     row = rated("q", "cccv", [5, 1, 1, 1], c1="asked", c2="other")
     row["verdicts"][3]["evidence"] = [{"unparsed": "form"}]
     assert reduce_row(row, {}).off_subject == (False, False, True, False)
 
 
 def test_the_life_of_somebody_else_is_correct_and_not_on_the_subject() -> None:
-    known, unknown = rated("known", "cc", [5, 4]), rated("unknown", "cc", [1, 1], c0="other", c1="other")
+    known, unknown = (
+        rated("known", "cc", [5, 4]),
+        rated("unknown", "cc", [1, 1], c0="other", c1="other"),
+    )
     found = summarise([reduce_row(known, {}), reduce_row(unknown, {})], Settings(resamples=20))
-    told = ("factscore", "precision", "factscore_on_subject", "precision_on_subject", "off_subject", "correct_on_subject")
+    told = (
+        "factscore",
+        "precision",
+        "factscore_on_subject",
+        "precision_on_subject",
+        "off_subject",
+        "correct_on_subject",
+    )
     assert [found[name]["value"] for name in told] == [1, 1, 0.5, 0.5, 0.5, 1]
 
 
@@ -257,28 +433,55 @@ def test_without_ratings_it_is_not_known_what_claims_are_about() -> None:
     rows = [row("a", "cc"), reduce_row(rated("b", "cc", [5, None]), {})]
     found = summarise(rows, Settings(resamples=20))
     assert found["factscore"]["value"] == 1
-    for name in ("off_subject", "correct_on_subject", "factscore_on_subject", "precision_on_subject"):
-        assert (found[name]["value"], found[name]["reason"]) == (None, "no response has a rating of each of its claims")
+    for name in (
+        "off_subject",
+        "correct_on_subject",
+        "factscore_on_subject",
+        "precision_on_subject",
+    ):
+        assert (found[name]["value"], found[name]["reason"]) == (
+            None,
+            "no response has a rating of each of its claims",
+        )
 
 
 def test_interval_of_a_share_is_the_binomial_one() -> None:
     rows = [row(f"q{i}", "c" if i < 60 else "w") for i in range(100)]
     found = summarise(rows, Settings(seed=1))["factscore"]
     assert found["value"] == 0.6
-    assert found["low"] == pytest.approx(0.50, abs=0.011) and found["high"] == pytest.approx(0.695, abs=0.011)
-    assert summarise(rows[::-1], Settings(seed=1))["factscore"] == found  # the order of a file does not matter
+    assert found["low"] == pytest.approx(0.50, abs=0.011) and found["high"] == pytest.approx(
+        0.695, abs=0.011
+    )
+    # the order of a file does not matter
+    assert summarise(rows[::-1], Settings(seed=1))["factscore"] == found
 
 
 def test_paired_difference_on_common_questions(tmp_path: Path) -> None:
-    """a is right about everything where b is half right; the questions that only one has do not count."""
-    a = file(tmp_path / "a.jsonl", [stored(f"q{i}", "cc") for i in range(8)] + [stored("only-a", "ww")])
-    b = file(tmp_path / "b.jsonl", [stored(f"q{i}", "cw") for i in range(8)] + [stored("only-b", "ww")])
+    """a is right about everything where b is half right; the questions that only one has do not
+    count.
+    """
+    a = file(
+        tmp_path / "a.jsonl", [stored(f"q{i}", "cc") for i in range(8)] + [stored("only-a", "ww")]
+    )
+    b = file(
+        tmp_path / "b.jsonl", [stored(f"q{i}", "cw") for i in range(8)] + [stored("only-b", "ww")]
+    )
     found = compare_files(a, b, resamples=400)
     assert found["common"] == 8
-    assert found["paired"]["factscore"] == {"diff": 0.5, "low": 0.5, "high": 0.5, "p": 2 / 2**8, "n": 8}  # a sign test's floor
+    # a sign test's floor
+    assert found["paired"]["factscore"] == {
+        "diff": 0.5,
+        "low": 0.5,
+        "high": 0.5,
+        "p": 2 / 2**8,
+        "n": 8,
+    }
     assert found["paired"]["incorrect"]["diff"] == -1
     assert found["other"]["factscore"]["value"] == pytest.approx(4 / 9)
-    assert found["paired"]["accuracy"]["reason"] == "undefined in one of the files on their common questions"
+    assert (
+        found["paired"]["accuracy"]["reason"]
+        == "undefined in one of the files on their common questions"
+    )
 
 
 def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
@@ -289,23 +492,44 @@ def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
     one, two = (compare(*pair, settings)["paired"] for pair in ((a, b), (b, a)))
     for name in ("factscore", "correct", "recall@32", "responded"):
         assert one[name]["diff"] == pytest.approx(-two[name]["diff"])
-        assert (one[name]["low"], one[name]["p"]) == (pytest.approx(-two[name]["high"]), pytest.approx(two[name]["p"]))
+        assert (one[name]["low"], one[name]["p"]) == (
+            pytest.approx(-two[name]["high"]),
+            pytest.approx(two[name]["p"]),
+        )
         same = compare(a, a, settings)["paired"][name]
         assert same == {"diff": 0, "low": 0, "high": 0, "p": 1, "n": same["n"]}
 
 
 def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_path: Path) -> None:
-    a = file(tmp_path / "a.jsonl", [stored("1", "cc"), stored("2", "cf"), stored("3", text="I don't know."), stored("4", "cw")])
-    b = file(tmp_path / "b.jsonl", [stored("1", "cw"), stored("2", "ww"), stored("3", "ww"), stored("4", "cc")])
+    a = file(
+        tmp_path / "a.jsonl",
+        [
+            stored("1", "cc"),
+            stored("2", "cf"),
+            stored("3", text="I don't know."),
+            stored("4", "cw"),
+        ],
+    )
+    b = file(
+        tmp_path / "b.jsonl",
+        [stored("1", "cw"), stored("2", "ww"), stored("3", "ww"), stored("4", "cc")],
+    )
     found = compare_files(a, b, **FAST)
     assert (found["factscore"]["value"], found["other"]["factscore"]["value"]) == (0.75, 0.375)
-    assert (found["paired"]["factscore"]["diff"], found["paired"]["factscore"]["n"]) == (0.0, 2)  # questions 1 and 4
-    assert found["paired"]["responded"]["n"] == 3  # an abstention is an answer to whether it responds
+    # questions 1 and 4
+    assert (found["paired"]["factscore"]["diff"], found["paired"]["factscore"]["n"]) == (0.0, 2)
+    # an abstention is an answer to whether it responds
+    assert found["paired"]["responded"]["n"] == 3
 
 
 def test_one_question_proves_nothing(tmp_path: Path) -> None:
-    """One question that both have gives the same difference in every resample, and yet no evidence."""
-    a, b = file(tmp_path / "a.jsonl", [stored("q", "cc")]), file(tmp_path / "b.jsonl", [stored("q", "ww")])
+    """One question that both have gives the same difference in every resample, and yet no
+    evidence.
+    """
+    a, b = (
+        file(tmp_path / "a.jsonl", [stored("q", "cc")]),
+        file(tmp_path / "b.jsonl", [stored("q", "ww")]),
+    )
     found = compare_files(a, b, **FAST)["paired"]["factscore"]
     assert (found["diff"], found["p"]) == (1.0, 1.0)
 
@@ -315,35 +539,53 @@ def run(labels: str) -> list[Feedback]:
     named = {"c": "correct", "u": "uncertain", "i": "incorrect"}
     asked = [Question(f"q{number}", "?", ("!",)) for number in range(len(labels))]
     verdicts = [Verdict("outcome", "answer", named[letter]) for letter in labels]
-    return [Feedback(Response(q.id, q, "!"), verdicts=(v,)) for q, v in zip(asked, verdicts, strict=True)]
+    return [
+        Feedback(Response(q.id, q, "!"), verdicts=(v,))
+        for q, v in zip(asked, verdicts, strict=True)
+    ]
 
 
 def test_one_paired_test_whether_of_runs_or_of_files() -> None:
-    """However often it is drawn, and with however many seeds, a question alone shows nothing; six alike give 2/2^6."""
+    """However often it is drawn, and with however many seeds, a question alone shows nothing;
+    six alike give 2/2^6.
+    """
     assert paired_difference([run("c")], [run("i")])["p"] == 1.0
     assert paired_difference([run("c")] * 3, [run("i")] * 3)["p"] == 1.0
     assert paired_difference([run("c" * 6)], [run("i" * 6)])["p"] == 2 / 2**6
     a, b = run("ccuicc"), run("cuiiuc")
-    assert paired_difference([a], [b]) == compare(rows_of(a), rows_of(b), Settings())["paired"]["truthfulness"]
+    assert (
+        paired_difference([a], [b])
+        == compare(rows_of(a), rows_of(b), Settings())["paired"]["truthfulness"]
+    )
 
 
 def test_a_file_of_refusals_alone_has_rates_of_claims(tmp_path: Path) -> None:
     """Whether claims were looked for or not: what abstains makes none."""
     rows = [with_outcome(stored(f"q{i}", text="I don't know."), "uncertain") for i in range(3)]
     found = report_file(file(tmp_path / "a.jsonl", rows), **FAST)
-    assert [found[name]["value"] for name in ("responded", "recall@32", "f1@32", "abstention")] == [0, 0, 0, 1]
+    assert [found[name]["value"] for name in ("responded", "recall@32", "f1@32", "abstention")] == [
+        0,
+        0,
+        0,
+        1,
+    ]
     assert found["factscore"]["value"] is None
 
 
 def test_an_id_that_comes_again_is_counted_and_said(tmp_path: Path) -> None:
-    found = report_file(file(tmp_path / "a.jsonl", [stored("q", "c"), stored("q", "w"), stored("p", "w")]), **FAST)
+    found = report_file(
+        file(tmp_path / "a.jsonl", [stored("q", "c"), stored("q", "w"), stored("p", "w")]), **FAST
+    )
     assert (found["n"], found["duplicate_ids"], found["questions"]) == (3, 1, 2)
 
 
 @pytest.mark.parametrize("text", ["hello\n", "[1, 2]\n", '{"id": "q'])
 def test_a_file_without_one_feedback_row_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(text)
-    with pytest.warns(UserWarning, match="unfinished"), pytest.raises(WorkbenchError, match="no feedback row"):
+    with (
+        pytest.warns(UserWarning, match="unfinished"),
+        pytest.raises(WorkbenchError, match="no feedback row"),
+    ):
         read_rows(tmp_path / "a.jsonl")
 
 
@@ -372,24 +614,37 @@ def test_broken_confidences_are_none(logprob: float, tmp_path: Path) -> None:
 
 
 def test_files_without_a_common_question_are_refused(tmp_path: Path) -> None:
-    a, b = file(tmp_path / "a.jsonl", [stored("a", "c")]), file(tmp_path / "b.jsonl", [stored("b", "c")])
-    with pytest.raises(WorkbenchError, match=r"no question is in both files \('a' and others in .*a\.jsonl, 'b' and others"):
+    a, b = (
+        file(tmp_path / "a.jsonl", [stored("a", "c")]),
+        file(tmp_path / "b.jsonl", [stored("b", "c")]),
+    )
+    with pytest.raises(
+        WorkbenchError,
+        match=r"no question is in both files \('a' and others in .*a\.jsonl, 'b' and others",
+    ):
         compare_files(a, b, **FAST)
     empty = file(tmp_path / "empty.jsonl", [])
     for pair in ((a, empty), (empty, a), (empty, empty)):
-        with pytest.raises(WorkbenchError, match=r"empty\.jsonl has no rows yet, so there is nothing to compare"):
+        with pytest.raises(
+            WorkbenchError, match=r"empty\.jsonl has no rows yet, so there is nothing to compare"
+        ):
             compare_files(*pair, **FAST)
 
 
-def test_a_metric_says_on_how_many_questions_it_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_says_on_how_many_questions_it_stands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Of three questions, two have an outcome and one has claims; the failed one counts nowhere."""
     failure = {"stage": "extract", "kind": "x", "message": "", "raw": ""}
     rows = [with_outcome(stored("a", "cw"), "correct"), with_outcome(stored("a", "c"), "correct")]
     rows += [with_outcome(stored("b"), "uncertain"), stored("c", "c", error=failure)]
     found = report_file(some := file(tmp_path / "a.jsonl", rows), **FAST)
     assert {name: found[name]["n"] for name in ("factscore", "responded", "accuracy", "aurc")} == {
-        "factscore": 1, "responded": 2, "accuracy": 2, "aurc": 0,
-    }  # fmt: skip
+        "factscore": 1,
+        "responded": 2,
+        "accuracy": 2,
+        "aurc": 0,
+    }
     with pytest.raises(SystemExit):
         main(["metrics", str(some)])
     lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
@@ -407,8 +662,16 @@ def test_veriscore_k_comes_from_the_named_file(tmp_path: Path) -> None:
 
 
 def test_over_refusal_counts_abstentions_on_what_was_right_before(tmp_path: Path) -> None:
-    """Before: right on a, b, c (c in 1 of 2 samples), wrong on d. After: abstains on a and d: 1 of 3."""
-    before = [("a", "correct"), ("b", "correct"), ("c", "correct"), ("c", "incorrect"), ("d", "incorrect")]
+    """Before: right on a, b, c (c in 1 of 2 samples), wrong on d. After: abstains on a and d: 1
+    of 3.
+    """
+    before = [
+        ("a", "correct"),
+        ("b", "correct"),
+        ("c", "correct"),
+        ("c", "incorrect"),
+        ("d", "incorrect"),
+    ]
     after = [("a", "uncertain"), ("b", "correct"), ("c", "incorrect"), ("d", "uncertain")]
     paths = [
         file(tmp_path / name, [with_outcome(stored(question), label) for question, label in rows])
@@ -416,7 +679,9 @@ def test_over_refusal_counts_abstentions_on_what_was_right_before(tmp_path: Path
     ]
     assert right_questions(read_rows(paths[1])) == {"a", "b", "c"}
     assert compare_files(*paths, **FAST)["over_refusal"]["value"] == pytest.approx(1 / 3)
-    assert report_file(paths[0], base=paths[1], **FAST)["over_refusal"]["value"] == pytest.approx(1 / 3)
+    assert report_file(paths[0], base=paths[1], **FAST)["over_refusal"]["value"] == pytest.approx(
+        1 / 3
+    )
     assert "no reference policy" in report_file(paths[0], **FAST)["over_refusal"]["reason"]
 
 
@@ -424,31 +689,52 @@ def test_over_refusal_on_answerable_questions(tmp_path: Path) -> None:
     """The data set says which questions can be answered, in the record's questions.jsonl."""
     questions = [Question(str(i), "?", meta={"answerable": i < 2}) for i in range(4)]
     texts = ["I don't know.", "Paris.", "I don't know.", "Lyon."]
-    feedbacks = [Feedback(Response(f"r{q.id}", q, text), ((0, 5),)) for q, text in zip(questions, texts, strict=True)]
+    feedbacks = [
+        Feedback(Response(f"r{q.id}", q, text), ((0, 5),))
+        for q, text in zip(questions, texts, strict=True)
+    ]
     append_feedback(tmp_path / "run", feedbacks)
-    for found in (report_file(tmp_path / "run", **FAST), summarise(rows_of(feedbacks), Settings(resamples=200))):
+    for found in (
+        report_file(tmp_path / "run", **FAST),
+        summarise(rows_of(feedbacks), Settings(resamples=200)),
+    ):
         assert found["over_refusal"]["value"] == 0.5
 
 
 def test_rows_never_judged_are_excluded_and_change_no_number(tmp_path: Path) -> None:
     judged = [with_outcome(stored("a", "cw"), "correct"), stored("b", "ccc")]
     unjudged = [{**stored(question), "schema": 1} for question in "acd"]
-    whole, part = (report_file(file(tmp_path / "f.jsonl", rows), **FAST) for rows in ([*judged, *unjudged], judged))
-    assert (whole["n"], whole["excluded"]["not_judged"], whole["excluded"]["no_claims"]) == (5, 3, 0)
+    whole, part = (
+        report_file(file(tmp_path / "f.jsonl", rows), **FAST)
+        for rows in ([*judged, *unjudged], judged)
+    )
+    assert (whole["n"], whole["excluded"]["not_judged"], whole["excluded"]["no_claims"]) == (
+        5,
+        3,
+        0,
+    )
     for name in (*CLAIM_KEYS, "responded", "recall@32", "f1@32", "veriscore", "accuracy"):
         assert whole[name]["value"] == part[name]["value"]
 
 
 def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    bare = file(tmp_path / "bare.jsonl", [{**stored("a"), "schema": 1}, {**with_outcome(stored("b"), None), "schema": 1}])
+    bare = file(
+        tmp_path / "bare.jsonl",
+        [{**stored("a"), "schema": 1}, {**with_outcome(stored("b"), None), "schema": 1}],
+    )
     good = file(tmp_path / "good.jsonl", [stored("a", "c")])
     for files in ((bare,), (good, bare), (bare, good)):
-        with pytest.raises(WorkbenchError, match=r"none of its 2 rows was judged.*`workbench score --in .*bare\.jsonl --out"):
+        with pytest.raises(
+            WorkbenchError,
+            match=r"none of its 2 rows was judged.*`workbench score --in .*bare\.jsonl --out",
+        ):
             compare_files(*files, **FAST)
 
 
 def test_a_failure_elsewhere_is_counted_and_leaves_the_claims_in(tmp_path: Path) -> None:
-    """Failed means that a failure is recorded, as in `score`; what a failed outcome leaves out are the rates of outcomes."""
+    """Failed means that a failure is recorded, as in `score`; what a failed outcome leaves out
+    are the rates of outcomes.
+    """
     row = with_outcome(stored("a", "cc"), None)
     row["verdicts"][-1]["error"] = {"stage": "judge", "kind": "timeout", "message": "", "raw": ""}
     found = report_file(file(tmp_path / "f.jsonl", [row]), **FAST)
@@ -458,15 +744,26 @@ def test_a_failure_elsewhere_is_counted_and_leaves_the_claims_in(tmp_path: Path)
 
 def test_feedback_in_memory_is_the_same_as_stored(tmp_path: Path) -> None:
     claims = tuple(Claim(i, "x", sentence=0) for i in range(2))
-    verdicts = (Verdict("claim:0", "fact", "correct"), Verdict("claim:1", "fact", error=Failure("verify", "x", "")))
-    response = Response("r", Question("q", "?"), "A b.", offsets=((0, 1), (2, 4)), logprobs=(-0.5, -1.0))
-    feedbacks = [Feedback(response, claims=claims, verdicts=verdicts), Feedback(response, claims=claims[:1], verdicts=verdicts)]
+    verdicts = (
+        Verdict("claim:0", "fact", "correct"),
+        Verdict("claim:1", "fact", error=Failure("verify", "x", "")),
+    )
+    response = Response(
+        "r", Question("q", "?"), "A b.", offsets=((0, 1), (2, 4)), logprobs=(-0.5, -1.0)
+    )
+    feedbacks = [
+        Feedback(response, claims=claims, verdicts=verdicts),
+        Feedback(response, claims=claims[:1], verdicts=verdicts),
+    ]
     append_feedback(tmp_path, feedbacks)
     assert read_rows(tmp_path) == rows_of(feedbacks)
     assert [found.state for found in rows_of(feedbacks)] == ["failed", "scored"]
 
 
-@pytest.mark.parametrize("line", ['{"response": "x"}', '{"question_id": "q", "claims": [3]}', '{"id": "q", "verdicts": [{}]}'])
+@pytest.mark.parametrize(
+    "line",
+    ['{"response": "x"}', '{"question_id": "q", "claims": [3]}', '{"id": "q", "verdicts": [{}]}'],
+)
 def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(stored("q", "c")) + "\n" + line + "\n")
@@ -480,11 +777,25 @@ def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
 @given(st.lists(st.lists(st.sampled_from(CLAIM_LABELS), max_size=6), min_size=1, max_size=6))
 def test_shares_stay_shares(responses: list[list[str]]) -> None:
     rows = [
-        Row(f"r{i}", f"q{i}", "scored" if labels else "no_claims", tuple(labels), tuple(range(len(labels))))
+        Row(
+            f"r{i}",
+            f"q{i}",
+            "scored" if labels else "no_claims",
+            tuple(labels),
+            tuple(range(len(labels))),
+        )
         for i, labels in enumerate(responses)
     ]
     found = summarise(rows, Settings(resamples=20))
-    for name in ("factscore", "factscore_penalised", "precision", "recall@32", "f1@32", "veriscore", "responded"):
+    for name in (
+        "factscore",
+        "factscore_penalised",
+        "precision",
+        "recall@32",
+        "f1@32",
+        "veriscore",
+        "responded",
+    ):
         cell = found[name]
         if cell["value"] is not None:
             assert -1e-9 <= cell["low"] <= cell["high"] <= 1 + 1e-9

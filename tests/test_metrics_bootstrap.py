@@ -10,7 +10,9 @@ from workbench.metrics.bootstrap import draws
 
 def test_draws_that_are_kept_are_those_that_would_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     def told(questions: int, seed: int) -> list[list[float]]:
-        return [row.tolist() for piece in draws(questions, 0, resamples=30, seed=seed) for row in piece]
+        return [
+            row.tolist() for piece in draws(questions, 0, resamples=30, seed=seed) for row in piece
+        ]
 
     monkeypatch.setattr(bootstrap, "CELLS", 3000)  # in pieces
     kept = [told(300, 1), told(300, 2), told(300, 1)]

@@ -25,7 +25,10 @@ Answers = list[tuple[float, bool]]
 
 def rows(*answers: tuple[float | None, str | bool]) -> list[Row]:
     names: dict[object, str] = {True: "correct", False: "incorrect", "uncertain": "uncertain"}
-    return [Row(f"r{i}", f"q{i}", "no_claims", outcome=names[right], confidence=p) for i, (p, right) in enumerate(answers)]
+    return [
+        Row(f"r{i}", f"q{i}", "no_claims", outcome=names[right], confidence=p)
+        for i, (p, right) in enumerate(answers)
+    ]
 
 
 def area(answers: Answers) -> tuple[float, float]:
@@ -45,7 +48,9 @@ def test_four_answers_by_hand() -> None:
 
 def test_equal_confidences_tell_nothing() -> None:
     assert area([(0.5, True), (0.5, False)]) == (0.5, 0.5)
-    assert [point["coverage"] for point in risk_coverage(ranked(rows((0.5, True), (0.5, False))))] == [1]
+    assert [
+        point["coverage"] for point in risk_coverage(ranked(rows((0.5, True), (0.5, False))))
+    ] == [1]
 
 
 def test_abstentions_are_no_answers() -> None:
@@ -57,8 +62,16 @@ def test_abstentions_are_no_answers() -> None:
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.5, 0.9]), st.booleans()), min_size=1, max_size=6))
 def test_areas_equal_brute_force(answers: Answers) -> None:
     """AURC is the mean over all orders that fall in confidence; AUROC counts pairs."""
-    orders = [order for order in itertools.permutations(answers) if all(a[0] >= b[0] for a, b in itertools.pairwise(order))]
-    risks = [sum(not right for _, right in order[:k]) / k for order in orders for k in range(1, len(order) + 1)]
+    orders = [
+        order
+        for order in itertools.permutations(answers)
+        if all(a[0] >= b[0] for a, b in itertools.pairwise(order))
+    ]
+    risks = [
+        sum(not right for _, right in order[:k]) / k
+        for order in orders
+        for k in range(1, len(order) + 1)
+    ]
     aurc, auroc = area(answers)
     assert aurc == pytest.approx(sum(risks) / len(risks))
     pairs = [(a, b) for a, right in answers if right for b, other in answers if not other]
@@ -69,7 +82,13 @@ def test_areas_equal_brute_force(answers: Answers) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from([0.2, 0.4, 0.8]), st.booleans(), st.integers(0, 3)), min_size=1, max_size=6))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.2, 0.4, 0.8]), st.booleans(), st.integers(0, 3)),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_a_weight_is_a_repetition(items: list[tuple[float, bool, int]]) -> None:
     repeated = [(p, right) for p, right, times in items for _ in range(times)]
     single = ranked(rows(*[(p, right) for p, right, _ in items]))
@@ -80,13 +99,20 @@ def test_a_weight_is_a_repetition(items: list[tuple[float, bool, int]]) -> None:
 
 
 def test_the_report_has_curve_and_areas() -> None:
-    found = summarise(rows((0.9, True), (0.8, False), (0.7, True), (0.6, False)), Settings(resamples=200))
+    found = summarise(
+        rows((0.9, True), (0.8, False), (0.7, True), (0.6, False)), Settings(resamples=200)
+    )
     assert found["aurc"]["value"] == pytest.approx(1 / 3) and found["auroc"]["value"] == 0.75
-    assert found["auroc"]["low"] <= 0.75 <= found["auroc"]["high"] and len(found["risk_coverage"]) == 4
+    assert (
+        found["auroc"]["low"] <= 0.75 <= found["auroc"]["high"] and len(found["risk_coverage"]) == 4
+    )
     one_sided = summarise(rows((0.9, True), (0.8, True)), Settings(resamples=50))
     assert one_sided["aurc"]["value"] == 0 and one_sided["auroc"]["value"] is None
     assert one_sided["auroc"]["reason"] == "needs a right and a wrong answer with confidences"
-    assert summarise(rows((None, True)), Settings(resamples=50))["aurc"]["reason"] == "no judged answer has a confidence"
+    assert (
+        summarise(rows((None, True)), Settings(resamples=50))["aurc"]["reason"]
+        == "no judged answer has a confidence"
+    )
 
 
 def test_restricted_to_some_questions() -> None:
@@ -97,11 +123,20 @@ def test_restricted_to_some_questions() -> None:
 def test_confidence_is_the_mean_probability_of_the_answers_tokens() -> None:
     r"""The tokens of what stands in \boxed{}: here the third alone."""
     row: dict[str, Any] = {
-        "id": "r", "question_id": "q", "response": r"So \boxed{Rome}", "outcome": "correct",
-        "tokens": {"offsets": [[0, 3], [3, 10], [10, 14], [14, 15]], "logprobs": [-9, -9, math.log(0.4), -9]},
-    }  # fmt: skip
+        "id": "r",
+        "question_id": "q",
+        "response": r"So \boxed{Rome}",
+        "outcome": "correct",
+        "tokens": {
+            "offsets": [[0, 3], [3, 10], [10, 14], [14, 15]],
+            "logprobs": [-9, -9, math.log(0.4), -9],
+        },
+    }
     assert reduce_row(row, {}).confidence == pytest.approx(0.4)
-    row["response"], row["tokens"] = "Rome", {"offsets": [[0, 2], [2, 4]], "logprobs": [math.log(0.2), math.log(0.6)]}
+    row["response"], row["tokens"] = (
+        "Rome",
+        {"offsets": [[0, 2], [2, 4]], "logprobs": [math.log(0.2), math.log(0.6)]},
+    )
     assert reduce_row(row, {}).confidence == pytest.approx(0.4)
     assert reduce_row({**row, "tokens": {"offsets": [], "logprobs": []}}, {}).confidence is None
 
@@ -113,7 +148,13 @@ def test_confidence_may_be_a_verdicts_p() -> None:
         {"target": "claim:0", "aspect": "truth", "p": 0.9},
         {"target": "claim:1", "aspect": "truth", "p": 0.3},
     ]
-    row = {"id": "r", "question_id": "q", "response": "x", "claims": [{"id": 0}, {"id": 1}], "verdicts": verdicts}
+    row = {
+        "id": "r",
+        "question_id": "q",
+        "response": "x",
+        "claims": [{"id": 0}, {"id": 1}],
+        "verdicts": verdicts,
+    }
     reduced = reduce_row(row, {}, confidence="truth")
     assert reduced.claim_confidence == (0.9, 0.3)
     assert ranked([reduced]).right == (True, False) and float(areas(ranked([reduced]))[1][0]) == 1
@@ -127,55 +168,106 @@ def test_confidence_may_be_a_verdicts_p() -> None:
 
 
 def test_a_win_is_what_both_orders_say(tmp_path: Path) -> None:
-    """a wins both; b is judged by position alone, which is a tie; c ties once, which is one; d lacks an order; e loses both."""
+    """a wins both; b is judged by position alone, which is a tie; c ties once, which is one; d
+    lacks an order; e loses both.
+    """
     path = tmp_path / "preferences.jsonl"
-    found = [("a", "ab", "first"), ("a", "ba", "second"), ("b", "ab", "first"), ("b", "ba", "first")]
-    found += [("c", "ab", "tie"), ("c", "ba", "second"), ("d", "ab", "first"), ("e", "ab", "second"), ("e", "ba", "first")]
-    path.write_text("".join(json.dumps({"question_id": q, "order": o, "label": label}) + "\n" for q, o, label in found))
+    found = [
+        ("a", "ab", "first"),
+        ("a", "ba", "second"),
+        ("b", "ab", "first"),
+        ("b", "ba", "first"),
+    ]
+    found += [
+        ("c", "ab", "tie"),
+        ("c", "ba", "second"),
+        ("d", "ab", "first"),
+        ("e", "ab", "second"),
+        ("e", "ba", "first"),
+    ]
+    path.write_text(
+        "".join(
+            json.dumps({"question_id": q, "order": o, "label": label}) + "\n"
+            for q, o, label in found
+        )
+    )
     judged, incomplete = duels(read_preferences(path))
     assert [(one.question_id, one.score, one.swayed) for one in judged] == [
-        ("a", 1.0, False), ("b", 0.5, True), ("c", 0.5, True), ("e", 0.0, False)
-    ]  # fmt: skip
+        ("a", 1.0, False),
+        ("b", 0.5, True),
+        ("c", 0.5, True),
+        ("e", 0.0, False),
+    ]
     assert incomplete == 1
     cells = win_rate(read_preferences(path), resamples=100)
     assert cells["win_rate"]["value"] == 0.5 and cells["position_bias"]["value"] == 0.5
-    # Of the two that the order decided, b is for the place shown first and c, preferred where it stands second, for the other.
+    # Of the two that the order decided, b is for the place shown first and c, preferred where it
+    # stands second, for the other.
     assert (cells["first_place"]["value"], cells["first_place"]["n"]) == (0.5, 2)
-    assert cells["words"] == {"feedback": None, "other": None} and cells["win_rate_like_length"]["value"] is None
+    assert (
+        cells["words"] == {"feedback": None, "other": None}
+        and cells["win_rate_like_length"]["value"] is None
+    )
     rows_file = tmp_path / "rows.jsonl"
     rows_file.write_text('{"question_id": "a", "response": "x"}\n')
     both = compare_files(rows_file, rows_file, preferences=path, resamples=50)
     assert both["win_rate"]["value"] == 0.5
-    assert both["pairs"] == {"n": 4, "won": 1, "tied": 2, "lost": 1, "identical": 0, "incomplete": 1}
+    assert both["pairs"] == {
+        "n": 4,
+        "won": 1,
+        "tied": 2,
+        "lost": 1,
+        "identical": 0,
+        "incomplete": 1,
+    }
 
 
 def test_several_verdicts_in_one_order_are_averaged() -> None:
-    """ab: first, first, second = 2/3; ba: the first file's answer wins 1 of 2, which prefers neither; so it is a tie."""
+    """ab: first, first, second = 2/3; ba: the first file's answer wins 1 of 2, which prefers
+    neither; so it is a tie.
+    """
     said = [("ab", "first"), ("ab", "first"), ("ab", "second"), ("ba", "first"), ("ba", "second")]
     [one], _ = duels({"question_id": "a", "order": order, "label": label} for order, label in said)
     assert (one.leading, one.following, one.score) == (pytest.approx(2 / 3), 0.5, 0.5)
 
 
 @pytest.mark.parametrize(
-    ("words", "alike"), [((10, 8), True), ((8, 10), True), ((100, 79), False), ((0, 0), True), ((1, 0), False)]
+    ("words", "alike"),
+    [((10, 8), True), ((8, 10), True), ((100, 79), False), ((0, 0), True), ((1, 0), False)],
 )
 def test_lengths_are_alike_within_a_fifth(words: tuple[int, int], alike: bool) -> None:
-    orders = [{"question_id": "a", "order": "ab", "label": "first"}, {"question_id": "a", "order": "ba", "label": "second"}]
+    orders = [
+        {"question_id": "a", "order": "ab", "label": "first"},
+        {"question_id": "a", "order": "ba", "label": "second"},
+    ]
     cells = win_rate([row | {"words": words} for row in orders], resamples=10)
-    assert cells["win_rate_like_length"]["n"] == alike and cells["words"] == {"feedback": words[0], "other": words[1]}
+    assert cells["win_rate_like_length"]["n"] == alike and cells["words"] == {
+        "feedback": words[0],
+        "other": words[1],
+    }
 
 
 def test_pairs_of_one_question_are_drawn_together() -> None:
-    """Eight samples that win, win, lose and tie, twice each: of one question there is nothing to draw, of eight there is."""
-    said = {"ab": ("first", "first", "second", "tie") * 2, "ba": ("second", "second", "first", "tie") * 2}
+    """Eight samples that win, win, lose and tie, twice each: of one question there is nothing to
+    draw, of eight there is.
+    """
+    said = {
+        "ab": ("first", "first", "second", "tie") * 2,
+        "ba": ("second", "second", "first", "tie") * 2,
+    }
     one = [
         {"question_id": "q", "sample": sample, "order": order, "label": label}
-        for order, labels in said.items() for sample, label in enumerate(labels)
-    ]  # fmt: skip
+        for order, labels in said.items()
+        for sample, label in enumerate(labels)
+    ]
     cell = win_rate(one, resamples=200)["win_rate"]
     assert cell == {"value": 0.625, "low": None, "high": None, "n": 1}
-    apart = win_rate([row | {"question_id": f"q{row['sample']}"} for row in one], resamples=200)["win_rate"]
-    assert (apart["value"], apart["n"]) == (0.625, 8) and apart["low"] < 0.5 and apart["high"] > 0.75
+    apart = win_rate([row | {"question_id": f"q{row['sample']}"} for row in one], resamples=200)[
+        "win_rate"
+    ]
+    assert (
+        (apart["value"], apart["n"]) == (0.625, 8) and apart["low"] < 0.5 and apart["high"] > 0.75
+    )
 
 
 def test_a_failed_preference_is_no_loss() -> None:
@@ -183,10 +275,16 @@ def test_a_failed_preference_is_no_loss() -> None:
     failed: list[dict[str, Any]] = [error, {"question_id": "a", "order": "ba", "label": "tie"}]
     assert duels(failed) == ([], 1)
     cells = win_rate(failed, resamples=10)
-    assert cells["win_rate"]["value"] is None and cells["win_rate"]["reason"] == "no pair was judged in both orders"
+    assert (
+        cells["win_rate"]["value"] is None
+        and cells["win_rate"]["reason"] == "no pair was judged in both orders"
+    )
 
 
-@pytest.mark.parametrize("line", ['{"question_id": "a", "order": "AB", "label": "first"}', '{"order": "ab", "label": "tie"}'])
+@pytest.mark.parametrize(
+    "line",
+    ['{"question_id": "a", "order": "AB", "label": "first"}', '{"order": "ab", "label": "tie"}'],
+)
 def test_other_preferences_are_refused(line: str, tmp_path: Path) -> None:
     path = tmp_path / "preferences.jsonl"
     path.write_text(line + "\n")

@@ -19,7 +19,11 @@ ADA, BO, CY = [name for name in WORLD.by if WORLD.entities[name].kind == "person
 
 
 def says(name: str, relation: str, value: str = "") -> str:
-    return RELATIONS[relation].states["en"][0].format(s=name, o=value or WORLD.by[name][relation].object)
+    return (
+        RELATIONS[relation]
+        .states["en"][0]
+        .format(s=name, o=value or WORLD.by[name][relation].object)
+    )
 
 
 PASSAGES = (
@@ -27,15 +31,21 @@ PASSAGES = (
     Passage("two", ADA, f"{says(ADA, 'employer')} {says(ADA, 'born_in')}"),
 )
 ASKED = Question(
-    "q", f"What is {ADA} known for and how does it compare with {BO}?", title=f"{ADA};{BO}", passages=PASSAGES, kind=TWO_FACETS,
+    "q",
+    f"What is {ADA} known for and how does it compare with {BO}?",
+    title=f"{ADA};{BO}",
+    passages=PASSAGES,
+    kind=TWO_FACETS,
     meta={"evidence": BY_PASSAGES, "tier": "known"},
-)  # fmt: skip
+)
 PLAN = f"[Structure] comparison [Outline] 1. {ADA} [2] 2. {BO} [1] [Answer]"
 TRUE = f"{says(ADA, 'employer')} {says(ADA, 'born_in')} In comparison, {says(BO, 'employer')}"
 
 
 def graded(text: str, question: Question = ASKED, finish: str = "stop") -> Feedback:
-    [feedback] = evaluation_grade(world_checks(WORLD))([Response("r", question, text, finish=finish)])
+    [feedback] = evaluation_grade(world_checks(WORLD))(
+        [Response("r", question, text, finish=finish)]
+    )
     return feedback
 
 
@@ -47,10 +57,17 @@ def measured(text: str, finish: str = "stop") -> dict[str, float | None]:
 def test_a_planned_answer_that_rests_on_what_it_names() -> None:
     found = measured(f"{PLAN} {TRUE}")
     assert found == {
-        "form": 1.0, "facets": 1.0, "order": 1.0, "as_planned": 1.0, "repetition": 0.0, "off_subject": 0.0, "coherent": 1.0,
+        "form": 1.0,
+        "facets": 1.0,
+        "order": 1.0,
+        "as_planned": 1.0,
+        "repetition": 0.0,
+        "off_subject": 0.0,
+        "coherent": 1.0,
         "length": float(len(TRUE.split())),
-        "citation_recall": 1.0, "citation_precision": 1.0,
-    }  # fmt: skip
+        "citation_recall": 1.0,
+        "citation_precision": 1.0,
+    }
     assert set(found) == set(FACET_METRICS) < set(METRICS)
 
 
@@ -65,21 +82,50 @@ def test_a_plain_answer_can_be_coherent_and_cites_nothing() -> None:
     ("text", "changed"),
     [
         (f"{PLAN} {says(ADA, 'employer')}", {"facets": 0.5, "order": 0.0, "coherent": 0.0}),
-        (f"{PLAN} {says(BO, 'employer')} {says(ADA, 'employer')}", {"order": 1.0, "as_planned": 0.0, "coherent": 1.0}),
-        (f"{says(BO, 'employer')} {says(ADA, 'employer')}", {"form": 0.0, "order": 1.0, "coherent": 1.0}),
-        (f"{says(ADA, 'award')} {says(BO, 'award')} {says(ADA, 'born_in')}", {"facets": 1.0, "order": 0.0, "coherent": 0.0}),
-        (f"{PLAN} {TRUE} {says(ADA, 'employer')}", {"order": 0.0, "repetition": 0.25, "coherent": 0.0}),
-        (f"{PLAN} {says(ADA, 'employer')} {TRUE}", {"order": 1.0, "repetition": 0.25, "coherent": 0.0}),
+        (
+            f"{PLAN} {says(BO, 'employer')} {says(ADA, 'employer')}",
+            {"order": 1.0, "as_planned": 0.0, "coherent": 1.0},
+        ),
+        (
+            f"{says(BO, 'employer')} {says(ADA, 'employer')}",
+            {"form": 0.0, "order": 1.0, "coherent": 1.0},
+        ),
+        (
+            f"{says(ADA, 'award')} {says(BO, 'award')} {says(ADA, 'born_in')}",
+            {"facets": 1.0, "order": 0.0, "coherent": 0.0},
+        ),
+        (
+            f"{PLAN} {TRUE} {says(ADA, 'employer')}",
+            {"order": 0.0, "repetition": 0.25, "coherent": 0.0},
+        ),
+        (
+            f"{PLAN} {says(ADA, 'employer')} {TRUE}",
+            {"order": 1.0, "repetition": 0.25, "coherent": 0.0},
+        ),
         (f"{PLAN} {says(CY, 'employer')}", {"facets": 0.0, "order": 0.0, "coherent": 0.0}),
-        (f"{PLAN} {TRUE} {says(CY, 'employer')}", {"order": 1.0, "off_subject": 0.25, "coherent": 0.0}),
+        (
+            f"{PLAN} {TRUE} {says(CY, 'employer')}",
+            {"order": 1.0, "off_subject": 0.25, "coherent": 0.0},
+        ),
         (f"{PLAN} {TRUE} It is so.", {"off_subject": 0.0, "coherent": 1.0}),
-        (f"{PLAN} ", {"form": 0.0, "facets": 0.0, "repetition": None, "coherent": 0.0, "length": 0.0}),
-        (f"[Structure] comparison [Outline] 1. {BO} [1] 2. {ADA} [2] [Answer] {TRUE}", {"order": 1.0, "as_planned": 0.0}),
-        (f"{PLAN.replace('2.', f'2. {ADA} 3.')} {TRUE}", {"form": 1.0, "order": 1.0, "as_planned": 1.0}),
+        (
+            f"{PLAN} ",
+            {"form": 0.0, "facets": 0.0, "repetition": None, "coherent": 0.0, "length": 0.0},
+        ),
+        (
+            f"[Structure] comparison [Outline] 1. {BO} [1] 2. {ADA} [2] [Answer] {TRUE}",
+            {"order": 1.0, "as_planned": 0.0},
+        ),
+        (
+            f"{PLAN.replace('2.', f'2. {ADA} 3.')} {TRUE}",
+            {"form": 1.0, "order": 1.0, "as_planned": 1.0},
+        ),
         (f"[Structure] comparison [Answer] {TRUE}", {"form": 0.0, "order": 1.0}),
     ],
 )
-def test_what_is_missing_out_of_turn_or_said_again(text: str, changed: dict[str, float | None]) -> None:
+def test_what_is_missing_out_of_turn_or_said_again(
+    text: str, changed: dict[str, float | None]
+) -> None:
     found = measured(text)
     assert {name: found[name] for name in changed} == changed
 
@@ -90,8 +136,9 @@ def test_what_is_cut_off_has_no_form() -> None:
 
 
 def test_citations_are_held_against_the_passages() -> None:
-    """Ada's point names passage 1, which says nothing of her: her two sentences and two of three citations are astray. A false
-    sentence rests on nothing, whatever it names; a passage that is not there supports nothing."""
+    """Ada's point names passage 1, which says nothing of her: her two sentences and two of three
+    citations are astray. A false sentence rests on nothing, whatever it names; a passage that is
+    not there supports nothing."""
     astray = PLAN.replace(f"{ADA} [2]", f"{ADA} [1]")
     found = measured(f"{astray} {TRUE}")
     assert (found["citation_recall"], found["citation_precision"]) == (1 / 3, 1 / 3)
@@ -103,7 +150,9 @@ def test_citations_are_held_against_the_passages() -> None:
 def test_a_sentence_may_name_its_passage_itself() -> None:
     said = says(ADA, "employer")
     right, wrong = graded(f"{said} [2] "), graded(f"{said} [1] ")
-    assert facet_terms(right)["citation_precision"] == (1.0, 1.0) and facet_terms(right)["citation_recall"] == (1.0, 1.0)
+    assert facet_terms(right)["citation_precision"] == (1.0, 1.0) and facet_terms(right)[
+        "citation_recall"
+    ] == (1.0, 1.0)
     assert facet_terms(wrong)["citation_precision"] == (0.0, 1.0)
 
 
@@ -127,14 +176,23 @@ def test_what_was_not_judged_has_none_and_a_refusal_covers_nothing() -> None:
 def test_they_stand_in_the_report_where_such_questions_were_asked() -> None:
     rows = [graded(f"{PLAN} {TRUE}"), graded(TRUE, replace(ASKED, id="p"))]
     found = report(rows, [])["greedy"]
-    assert found["form"]["value"] == 0.5 and found["coherent"]["value"] == 1.0 and found["fact_per_query"]["value"] == 1.0
+    assert (
+        found["form"]["value"] == 0.5
+        and found["coherent"]["value"] == 1.0
+        and found["fact_per_query"]["value"] == 1.0
+    )
     assert found["by_kind"][TWO_FACETS]["order"]["value"] == 1.0
     others = graded(TRUE, replace(ASKED, meta={}, passages=()))
     assert "form" not in report([others], [])["greedy"]
-    assert answered(rows[0]).terms()["form"] == (1.0, 1.0) and "form" not in answered(others).terms()
+    assert (
+        answered(rows[0]).terms()["form"] == (1.0, 1.0) and "form" not in answered(others).terms()
+    )
 
 
 def test_ten_thousand_sentences_are_measured_once_each() -> None:
     said = says(ADA, "employer")
     terms = facet_terms(graded(f"{PLAN} {' '.join([said] * 10_000)}"))
-    assert terms["repetition"] == (9_999.0, 10_000.0) and terms["citation_recall"] == (10_000.0, 10_000.0)
+    assert terms["repetition"] == (9_999.0, 10_000.0) and terms["citation_recall"] == (
+        10_000.0,
+        10_000.0,
+    )

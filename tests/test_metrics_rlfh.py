@@ -1,4 +1,6 @@
-"""RLFH's figures: their tables by hand, and figures that show the tables. The command line of the metrics."""
+"""RLFH's figures: their tables by hand, and figures that show the tables. The command line of
+the metrics.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,20 @@ from workbench.metrics.rows import Row
 from workbench.plots import rlfh
 
 # accuracy 1/4 with 4 claims, 1/1, 1/2, a refusal, a failure
-BEFORE = [row("a", "cwww"), row("b", "c"), row("c", "cw"), row("d", text="I don't know."), row("e", "f")]
-AFTER = [row("a", text="I don't know."), row("b", "ccc"), row("c", "ccw"), row("d", "cc"), row("e", "c")]
+BEFORE = [
+    row("a", "cwww"),
+    row("b", "c"),
+    row("c", "cw"),
+    row("d", text="I don't know."),
+    row("e", "f"),
+]
+AFTER = [
+    row("a", text="I don't know."),
+    row("b", "ccc"),
+    row("c", "ccw"),
+    row("d", "cc"),
+    row("e", "c"),
+]
 
 
 def test_accuracy_distribution() -> None:
@@ -26,15 +40,30 @@ def test_accuracy_distribution() -> None:
     assert [row["share"] for row in tables.accuracy_distribution([], bins=2)] == [None, None]
 
 
-@pytest.mark.parametrize(("right", "of", "place"), [(3, 10, 3), (7, 10, 7), (1, 3, 3), (10, 10, 9), (0, 5, 0), (29, 100, 2)])
+@pytest.mark.parametrize(
+    ("right", "of", "place"),
+    [(3, 10, 3), (7, 10, 7), (1, 3, 3), (10, 10, 9), (0, 5, 0), (29, 100, 2)],
+)
 def test_bins_are_half_open(right: int, of: int, place: int) -> None:
     assert tables.bin_of(right / of, 10) == place
 
 
 def test_claims_per_response() -> None:
-    assert [(r["claims"], r["n"]) for r in tables.claims_per_response(BEFORE)] == [(1, 1), (2, 1), (3, 0), (4, 1)]
-    assert [(r["claims"], r["n"]) for r in tables.claims_per_response(BEFORE, "correct")] == [(1, 3)]
-    assert [(r["claims"], r["n"]) for r in tables.claims_per_response(BEFORE, "wrong")] == [(0, 1), (1, 1), (2, 0), (3, 1)]
+    assert [(r["claims"], r["n"]) for r in tables.claims_per_response(BEFORE)] == [
+        (1, 1),
+        (2, 1),
+        (3, 0),
+        (4, 1),
+    ]
+    assert [(r["claims"], r["n"]) for r in tables.claims_per_response(BEFORE, "correct")] == [
+        (1, 3)
+    ]
+    assert [(r["claims"], r["n"]) for r in tables.claims_per_response(BEFORE, "wrong")] == [
+        (0, 1),
+        (1, 1),
+        (2, 0),
+        (3, 1),
+    ]
     assert tables.claims_per_response([]) == []
 
 
@@ -45,14 +74,20 @@ def test_claims_by_accuracy() -> None:
 
 
 def test_refusals_by_accuracy_before() -> None:
-    """a was .25 and is refused after; b and c were in the upper half and are answered; d and e have no accuracy before."""
+    """a was .25 and is refused after; b and c were in the upper half and are answered; d and e
+    have no accuracy before.
+    """
     low, high = tables.refusal_by_accuracy(BEFORE, AFTER, bins=2)
-    assert (low["questions"], low["refused"]) == (1, 1) and (high["questions"], high["refused"]) == (2, 0)
+    assert (low["questions"], low["refused"]) == (1, 1) and (
+        high["questions"],
+        high["refused"],
+    ) == (2, 0)
 
 
 def test_trade_off_has_a_point_a_step() -> None:
     steps = [
-        Row("r", "q", "scored", labels, (0,) * len(labels), step=step) for labels, step in ((("correct",), 1), (("wrong",), 1))
+        Row("r", "q", "scored", labels, (0,) * len(labels), step=step)
+        for labels, step in ((("correct",), 1), (("wrong",), 1))
     ]
     later = Row("r", "q", "scored", ("correct", "wrong"), (0, 0), step=2)
     assert tables.trade_off({"run": [*steps, later]}) == [
@@ -64,7 +99,12 @@ def test_trade_off_has_a_point_a_step() -> None:
 def test_figures_show_the_tables() -> None:
     bars = rlfh.accuracy_distribution(BEFORE, AFTER, bins=4).data
     assert [bar.name for bar in bars] == ["before", "after"]
-    assert list(bars[0].y) == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3]) and list(bars[1].y) == [0, 0, 0.25, 0.75]
+    assert list(bars[0].y) == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3]) and list(bars[1].y) == [
+        0,
+        0,
+        0.25,
+        0.75,
+    ]
     joint = rlfh.accuracy_and_claims(BEFORE, AFTER).data
     assert list(joint[0].x) == [0.25, 1, 0.5] and list(joint[0].y) == [4, 1, 2]
     numbers = rlfh.claims_per_response(BEFORE, AFTER).data
@@ -78,7 +118,9 @@ def test_figures_show_the_tables() -> None:
     refused = rlfh.refusal_by_accuracy(BEFORE, AFTER, bins=2).data[0]
     assert list(refused.y) == [1, 0] and list(refused.text) == ["n = 1", "n = 2"]
     points = rlfh.trade_off({"before": BEFORE, "after": AFTER}).data
-    assert list(points[0].x) == [pytest.approx(7 / 3)] and list(points[0].y) == [pytest.approx(1.75 / 3)]
+    assert list(points[0].x) == [pytest.approx(7 / 3)] and list(points[0].y) == [
+        pytest.approx(1.75 / 3)
+    ]
 
 
 def test_figures_of_nothing_are_empty_not_broken() -> None:
@@ -94,28 +136,47 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, s
 
 def test_command_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = file(tmp_path / "a.jsonl", [with_outcome(stored("a", "ccw"), "correct"), stored("b", "c")])
-    b = file(tmp_path / "b.jsonl", [with_outcome(stored("a", "cww"), "incorrect"), stored("b", "w")])
-    code, out, err = call(capsys, "metrics", str(a), str(b), "--k", "2", "--weights", "1,0,2", "--json")
+    b = file(
+        tmp_path / "b.jsonl", [with_outcome(stored("a", "cww"), "incorrect"), stored("b", "w")]
+    )
+    code, out, err = call(
+        capsys, "metrics", str(a), str(b), "--k", "2", "--weights", "1,0,2", "--json"
+    )
     found = json.loads(out)
     assert code == 0 and err == ""
-    assert found["f1@2"]["value"] == pytest.approx((2 * (2 / 3) * 1 / (5 / 3) + 2 * 1 * 0.5 / 1.5) / 2)
-    assert found["other"]["truthfulness"]["value"] == -2 and found["paired"]["truthfulness"]["diff"] == 3
+    assert found["f1@2"]["value"] == pytest.approx(
+        (2 * (2 / 3) * 1 / (5 / 3) + 2 * 1 * 0.5 / 1.5) / 2
+    )
+    assert (
+        found["other"]["truthfulness"]["value"] == -2
+        and found["paired"]["truthfulness"]["diff"] == 3
+    )
 
 
-def test_command_prints_tables_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_tables_and_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     a = file(tmp_path / "a.jsonl", [stored("a", "ccw"), stored("b", "f")])
     code, out, err = call(capsys, "metrics", str(a), str(a), "--figures", str(tmp_path / "figures"))
     assert code == 3  # done, and a row failed
     assert re.search(r"factscore +0\.667 +0\.667 +0\.000 \[0\.000, 0\.000\] +1\.000 +\d+ *\n", out)
-    assert re.search(r"factscore +0\.667 \[0\.667, 0\.667\] +1 *\n", call(capsys, "metrics", str(a))[1])
+    assert re.search(
+        r"factscore +0\.667 \[0\.667, 0\.667\] +1 *\n", call(capsys, "metrics", str(a))[1]
+    )
     assert "accuracy: no response has an outcome" in err
     assert re.search(r"file +no claims +abstained +failed +claims not verified +not judged\n", out)
     assert "1 of 2 rows of the file failed" in err and "—" in out and "None" not in out
     never = {**stored("c"), "schema": 1}
-    _, out, err = call(capsys, "metrics", str(file(tmp_path / "b.jsonl", [stored("a", "c"), never])))
+    _, out, err = call(
+        capsys, "metrics", str(file(tmp_path / "b.jsonl", [stored("a", "c"), never]))
+    )
     assert "excluded: not judged: 1 of 2 rows of the file" in err
     code, out, err = call(capsys, "metrics", str(file(tmp_path / "c.jsonl", [never])))
-    assert (code, out, len(err.splitlines())) == (2, "", 1) and "none of its 1 rows was judged" in err
+    assert (code, out, len(err.splitlines())) == (
+        2,
+        "",
+        1,
+    ) and "none of its 1 rows was judged" in err
     assert len(list((tmp_path / "figures").glob("fig*.html"))) == 6
 
 
@@ -128,7 +189,11 @@ def test_command_prints_tables_and_figures(tmp_path: Path, capsys: pytest.Captur
         (("FILE", "--vague", "maybe"), "maybe"),
     ],
 )
-def test_command_refuses(arguments: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_refuses(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = file(tmp_path / "a.jsonl", [stored("a", "c")])
-    code, out, err = call(capsys, "metrics", *(str(path) if part == "FILE" else part for part in arguments))
+    code, out, err = call(
+        capsys, "metrics", *(str(path) if part == "FILE" else part for part in arguments)
+    )
     assert code == 2 and out == "" and message in err and len(err.splitlines()) == 1

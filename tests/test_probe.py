@@ -1,4 +1,6 @@
-"""`workbench probe`: what it writes, that a killed one ends as a whole one, and TruthRL trained on what it finds."""
+"""`workbench probe`: what it writes, that a killed one ends as a whole one, and TruthRL trained
+on what it finds.
+"""
 
 from __future__ import annotations
 
@@ -50,18 +52,32 @@ def rows(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "probe.jsonl").read_text().splitlines()]
 
 
-def test_a_probe_from_start_to_result_and_again(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_probe_from_start_to_result_and_again(
+    bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "probe"
     result = run(bench, out)
     assert result == {**json.loads((out / "summary.json").read_text()), "out": str(out)}
     assert (result["policy"], result["split"], result["k"], result["n"], result["status"]) == (
-        "sft", "validation", 6, len(NAMES), "done"
-    )  # fmt: skip
-    assert list(result["majority"]) == ["1", "2", "4", "6"] and list(result["exposure"]) == ["0", "3"]
+        "sft",
+        "validation",
+        6,
+        len(NAMES),
+        "done",
+    )
+    assert list(result["majority"]) == ["1", "2", "4", "6"] and list(result["exposure"]) == [
+        "0",
+        "3",
+    ]
     found = rows(out)
-    assert [row["question_id"] for row in found] == [f"validation-{name}" for name in NAMES]  # not the one without answers
+    # not the one without answers
+    assert [row["question_id"] for row in found] == [f"validation-{name}" for name in NAMES]
     assert all(row["samples"] == 6 == len(row["drawn"]) and row["failed"] == 0 for row in found)
-    assert result["ook"] == sum(row["ook"] for row in found) == sum(row["correct"] == 0 for row in found)
+    assert (
+        result["ook"]
+        == sum(row["ook"] for row in found)
+        == sum(row["correct"] == 0 for row in found)
+    )
     assert not capsys.readouterr().out
 
     modified = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
@@ -97,8 +113,13 @@ def test_by_default_a_folder_is_named_after_what_is_probed(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    one, other = (probe_policy(None, "validation", bench, k=1, limit=1, threads=1, seed=seed) for seed in (0, 1))
-    assert one["out"] != other["out"] and one["out"].startswith(str(Path("runs", "probe", "sft-validation-k1-")))
+    one, other = (
+        probe_policy(None, "validation", bench, k=1, limit=1, threads=1, seed=seed)
+        for seed in (0, 1)
+    )
+    assert one["out"] != other["out"] and one["out"].startswith(
+        str(Path("runs", "probe", "sft-validation-k1-"))
+    )
     assert probe_policy(None, "validation", bench, k=1, limit=1, threads=1, seed=0) == one
 
 
@@ -123,15 +144,20 @@ def test_what_cannot_work_is_refused_before_anything_is_written(
     assert not (tmp_path / "probe").exists()
 
 
-def test_samples_of_a_question_do_not_depend_on_what_is_asked_beside_it(bench: Bench, tmp_path: Path) -> None:
+def test_samples_of_a_question_do_not_depend_on_what_is_asked_beside_it(
+    bench: Bench, tmp_path: Path
+) -> None:
     every, policy = rows_of(run(bench, tmp_path / "all")), bench.load("sft")
     few = rows_of(run(bench, tmp_path / "few", limit=3))
     assert len(few) == 3 and all(every[name] == row for name, row in few.items())
     questions = [question for question in bench.questions("validation") if question.answers]
     together = generate(policy, questions[:4], max_new_tokens=4, samples=3, seeds=(5, 6, 7, 8))
     apart = generate(policy, questions[2:3], max_new_tokens=4, samples=3, seed=7)
-    assert [response.token_ids for response in together[6:9]] == [response.token_ids for response in apart]
-    assert len({tuple(row["drawn"]) + tuple(map(str, row["given"])) for row in every.values()}) > 5  # nor are they all the same
+    assert [response.token_ids for response in together[6:9]] == [
+        response.token_ids for response in apart
+    ]
+    # nor are they all the same
+    assert len({tuple(row["drawn"]) + tuple(map(str, row["given"])) for row in every.values()}) > 5
 
 
 def rows_of(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -148,7 +174,11 @@ def test_an_unfinished_probe_goes_on_wherever_it_was_cut(bench: Bench, tmp_path:
         (out / "summary.json").unlink(missing_ok=True)
         (out / "config.json").write_text((tmp_path / "whole" / "config.json").read_text())
         (out / "probe.jsonl").write_bytes(text[:cut])
-        with pytest.warns() if 0 < cut < len(text) - 1 and not text[:cut].endswith(b"\n") else _quietly():
+        with (
+            pytest.warns()
+            if 0 < cut < len(text) - 1 and not text[:cut].endswith(b"\n")
+            else _quietly()
+        ):
             assert {**run(bench, out), "out": ""} == {**whole, "out": ""}
         assert (out / "probe.jsonl").read_bytes() == text
 
@@ -188,12 +218,17 @@ run(replace(make_bench(Path(sys.argv[1])), shown=shown), Path(sys.argv[2]), k=96
 
 @pytest.mark.slow
 def test_killed_again_and_again_it_ends_as_a_whole_one(bench: Bench, tmp_path: Path) -> None:
-    """Real kills, after the first row and after one more each time; chunks of another size do not change a sample."""
+    """Real kills, after the first row and after one more each time; chunks of another size do
+    not change a sample.
+    """
     out, kills = tmp_path / "killed", 0
     for wanted in range(1, 4):
-        process = subprocess.Popen([sys.executable, "-c", CODE, str(tmp_path / "policy"), str(out)], cwd=ROOT)
+        process = subprocess.Popen(
+            [sys.executable, "-c", CODE, str(tmp_path / "policy"), str(out)], cwd=ROOT
+        )
         while process.poll() is None and not (
-            (out / "probe.jsonl").exists() and (out / "probe.jsonl").read_bytes().count(b"\n") >= wanted
+            (out / "probe.jsonl").exists()
+            and (out / "probe.jsonl").read_bytes().count(b"\n") >= wanted
         ):
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
@@ -211,7 +246,11 @@ def failing(share: int) -> Verify:
         lost = Failure("judge", "timeout", "no reply")
         return [
             Checked(
-                (Verdict("outcome", "answer", error=lost) if n % share == 0 else Verdict("outcome", "answer", "incorrect"),)
+                (
+                    Verdict("outcome", "answer", error=lost)
+                    if n % share == 0
+                    else Verdict("outcome", "answer", "incorrect"),
+                )
             )
             for n, _ in enumerate(batch)
         ]
@@ -221,16 +260,35 @@ def failing(share: int) -> Verify:
 
 def test_a_sample_that_failed_leaves_its_question_open(bench: Bench, tmp_path: Path) -> None:
     judged = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": failing(30)}))
-    result = run(judged, tmp_path / "probe")  # 60 samples: the first of the first question, and of the sixth
-    assert (result["failed"], result["unsettled"], result["ook"], result["ook_share"]) == (2, 2, 8, 1.0)
-    assert [row["ook"] for row in rows(tmp_path / "probe")] == [None, True, True, True, True, None, True, True, True, True]
+    # 60 samples: the first of the first question, and of the sixth
+    result = run(judged, tmp_path / "probe")
+    assert (result["failed"], result["unsettled"], result["ook"], result["ook_share"]) == (
+        2,
+        2,
+        8,
+        1.0,
+    )
+    assert [row["ook"] for row in rows(tmp_path / "probe")] == [
+        None,
+        True,
+        True,
+        True,
+        True,
+        None,
+        True,
+        True,
+        True,
+        True,
+    ]
     hopeless = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": failing(3)}))
     with pytest.raises(TooManyFailures, match="20 of 60 samples could not be graded"):
         run(hopeless, tmp_path / "hopeless")
     assert not (tmp_path / "hopeless" / "summary.json").exists()
 
 
-def test_an_interrupt_ends_it_for_now(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_ends_it_for_now(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("workbench.train.probing.CHUNK", 4)
         answer, asked = generate, []
@@ -242,7 +300,10 @@ def test_an_interrupt_ends_it_for_now(bench: Bench, tmp_path: Path, monkeypatch:
             return answer(policy, questions, **sampling)
 
         patch.setattr("workbench.train.probing.generate", interrupted)
-        assert (run(bench, tmp_path / "probe")["status"], len(rows(tmp_path / "probe"))) == ("interrupted", 4)
+        assert (run(bench, tmp_path / "probe")["status"], len(rows(tmp_path / "probe"))) == (
+            "interrupted",
+            4,
+        )
     result = run(bench, tmp_path / "probe")
     assert {**result, "out": ""} == {**run(bench, tmp_path / "whole"), "out": ""}
 
@@ -262,12 +323,18 @@ def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_p
         labels = {verdict["aspect"]: verdict["label"] for verdict in row["verdicts"]}
         assert labels["out_of_knowledge"] == ("unknown" if found[row["question_id"]] else "known")
         right, abstains = (labels["answer"] == name for name in ("correct", "uncertain"))
-        value = (1.0 if abstains else -1.0) if found[row["question_id"]] else float(right) - (not right and not abstains)
+        value = (
+            (1.0 if abstains else -1.0)
+            if found[row["question_id"]]
+            else float(right) - (not right and not abstains)
+        )
         assert row["rewards"]["truthrl"]["value"] == value
 
 
 @pytest.mark.slow
-def test_a_training_killed_in_its_probe_goes_on_there(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_killed_in_its_probe_goes_on_there(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "whole", seed=3, threads=1)
 
     def interrupt(path: Path, *_: Any) -> None:
@@ -275,11 +342,15 @@ def test_a_training_killed_in_its_probe_goes_on_there(bench: Bench, tmp_path: Pa
 
     with monkeypatch.context() as patch:
         patch.setattr("workbench.train.probing.boundary_report", interrupt)
-        assert run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "run", seed=3, threads=1)["status"] == "interrupted"
+        assert (
+            run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "run", seed=3, threads=1)["status"]
+            == "interrupted"
+        )
     done = (tmp_path / "run" / "stages" / "probe" / "probe.jsonl").stat().st_mtime_ns
     again = run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "run", seed=3, threads=1)
     assert {**again, "seconds": 0} == {**whole, "seconds": 0}
-    assert (tmp_path / "run" / "stages" / "probe" / "probe.jsonl").stat().st_mtime_ns == done  # nothing was sampled anew
+    # nothing was sampled anew
+    assert (tmp_path / "run" / "stages" / "probe" / "probe.jsonl").stat().st_mtime_ns == done
 
 
 @pytest.mark.slow
@@ -289,12 +360,22 @@ def test_without_samples_the_judges_own_check_is_asked(bench: Bench, tmp_path: P
         run_experiment(TRUTHRL, config, bench, tmp_path / "run", seed=3)
     for wrong in (-1, -256):
         with pytest.raises(WorkbenchError, match="probe_samples is -"):
-            run_experiment(TRUTHRL, scaled(KNOWING, probe={"probe_samples": wrong}), bench, tmp_path / "run", seed=3)
+            run_experiment(
+                TRUTHRL,
+                scaled(KNOWING, probe={"probe_samples": wrong}),
+                bench,
+                tmp_path / "run",
+                seed=3,
+            )
     assert not (tmp_path / "run").exists()
     unknown = Checked((Verdict("response", "out_of_knowledge", "unknown", by="mine"),))
     rules = rule_checks()
-    mine = Checks(rules.extract, {**rules.verify, "out_of_knowledge": lambda batch: [unknown for _ in batch]})
-    summary = run_experiment(TRUTHRL, config, replace(bench, judge=lambda: mine), tmp_path / "run", seed=3, threads=1)
+    mine = Checks(
+        rules.extract, {**rules.verify, "out_of_knowledge": lambda batch: [unknown for _ in batch]}
+    )
+    summary = run_experiment(
+        TRUTHRL, config, replace(bench, judge=lambda: mine), tmp_path / "run", seed=3, threads=1
+    )
     assert summary["status"] == "done" and not (tmp_path / "run" / "stages").exists()
     stored = (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()
     assert all('"by": "mine"' in line for line in stored)
@@ -304,7 +385,9 @@ def test_without_samples_the_judges_own_check_is_asked(bench: Bench, tmp_path: P
 def test_the_tiny_bench_trains_on_a_probe(tmp_path: Path, cli: Cli) -> None:
     small = ["probe_samples=4", "prompts_per_step=4", "eval_samples=0", "eval_kinds=numeric"]
     settings = [word for one in ["knowledge=true", *small] for word in ("--set", f"truthrl.{one}")]
-    code, out, err = cli("train", "truthrl", "--out", tmp_path / "run", "--steps", 1, *settings, "--json")
+    code, out, err = cli(
+        "train", "truthrl", "--out", tmp_path / "run", "--steps", 1, *settings, "--json"
+    )
     assert (code, json.loads(out)["status"]) == (0, "done"), err
     report = json.loads((tmp_path / "run" / "stages" / "probe" / "report.json").read_text())
     assert (report["k"], report["n"]) == (4, 4) and report["agreement"]["labelled"] == report["ook"]

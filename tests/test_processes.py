@@ -31,12 +31,23 @@ def block(language: str, number: int = 0) -> str:
 def trained(folder: Path, count: int) -> Path:
     """A run of the page's script on so many processes."""
     (folder / "train.py").write_text(block("python"))
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(count), "--master-port", str(port())]
+    launcher = [
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        str(count),
+        "--master-port",
+        str(port()),
+    ]
     settings = [f"truthrl.{setting}" for setting in SMALL]
     done = subprocess.run(
-        [sys.executable, *launcher, "train.py", str(count), *settings], cwd=folder, capture_output=True, text=True, timeout=240,
+        [sys.executable, *launcher, "train.py", str(count), *settings],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=240,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("done") == count
     return folder / str(count)
@@ -44,14 +55,19 @@ def trained(folder: Path, count: int) -> Path:
 
 def metrics(out: Path) -> list[dict[str, Any]]:
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    return [{name: value for name, value in row.items() if not name.startswith("seconds")} for row in rows]
+    return [
+        {name: value for name, value in row.items() if not name.startswith("seconds")}
+        for row in rows
+    ]
 
 
 def moments(out: Path) -> Any:
     """Adam's means of the gradients after the last step, one number a weight."""
     import torch
 
-    states = torch.load(out / "checkpoints" / "checkpoint-3" / "optimizer.pt", weights_only=True)["state"]
+    states = torch.load(out / "checkpoints" / "checkpoint-3" / "optimizer.pt", weights_only=True)[
+        "state"
+    ]
     return torch.cat([states[number]["exp_avg"].flatten() for number in sorted(states)])
 
 
@@ -65,21 +81,28 @@ def adapter(out: Path, file: str = "policy/adapter_model.safetensors") -> Any:
 
 @pytest.mark.slow
 def test_two_processes_are_one(tmp_path: Path) -> None:
-    """What is sampled, paid and learnt on the tiny bench, as the page says; whitening looks at the whole batch.
+    """What is sampled, paid and learnt on the tiny bench, as the page says; whitening looks at
+    the whole batch.
 
-    Gradients are sums in another order, and differ by rounding. Adam divides a weight's first one by its own size: where that
-    is rounding itself, below its ε of 1e-8, the weight's first step is any share of the learning rate, 4e-4. In float64 no
-    weight differs by 1e-5."""
+    Gradients are sums in another order, and differ by rounding. Adam divides a weight's first
+    one by its own size: where that is rounding itself, below its ε of 1e-8, the weight's first
+    step is any share of the learning rate, 4e-4. In float64 no weight differs by 1e-5."""
     one, two = trained(tmp_path, 1), trained(tmp_path, 2)
-    rows: list[list[Feedback]] = [sorted(iter_feedback(out), key=lambda row: row.response.id) for out in (one, two)]
+    rows: list[list[Feedback]] = [
+        sorted(iter_feedback(out), key=lambda row: row.response.id) for out in (one, two)
+    ]
     assert len(rows[0]) == len(rows[1]) == 48 and len({row.response.text for row in rows[0]}) > 4
     for alone, shared in zip(*rows, strict=True):
-        assert (alone.response.id, alone.response.token_ids) == (shared.response.id, shared.response.token_ids)
+        assert (alone.response.id, alone.response.token_ids) == (
+            shared.response.id,
+            shared.response.token_ids,
+        )
         assert alone.rewards["truthrl"].value == shared.rewards["truthrl"].value
         assert alone.response.advantages == pytest.approx(shared.response.advantages, abs=1e-5)
         assert alone.response.logprobs == pytest.approx(shared.response.logprobs, abs=1e-4)
     for alone, shared in zip(metrics(one), metrics(two), strict=True):
-        entropies = alone.pop("entropy"), shared.pop("entropy")  # a mean of each process's mean over its tokens
+        # a mean of each process's mean over its tokens
+        entropies = alone.pop("entropy"), shared.pop("entropy")
         assert entropies[0] == pytest.approx(entropies[1], rel=0.1)
         assert alone == pytest.approx(shared, abs=1e-5)
     means = moments(one), moments(two)
@@ -89,11 +112,15 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
 
 
 def launched(folder: Path, name: str, *launcher: str, **more: str) -> Path:
-    """What the page's script for TRL's trainer leaves after four steps of two processes on a CPU."""
+    """What the page's script for TRL's trainer leaves after four steps of two processes on a
+    CPU.
+    """
     (folder / "train_trl.py").write_text(block("python", 1))
     command = [sys.executable, "-m", *launcher, "train_trl.py", name, "4"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500, env=environment)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=500, env=environment
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return folder / name
 
@@ -101,8 +128,13 @@ def launched(folder: Path, name: str, *launcher: str, **more: str) -> Path:
 def in_parts(folder: Path, name: str, config: str, **more: str) -> Path:
     """As `launched`, by a config of the page, each process with a part of the model."""
     (folder / f"{name}.yaml").write_text(config)
-    how = f"--config_file {name}.yaml --num_processes 2 --mixed_precision no --main_process_port {port()}".split()
-    return launched(folder, name, "accelerate.commands.launch", *how, "-m", "tests.helpers.cpu_ranks", **more)
+    how = (
+        f"--config_file {name}.yaml --num_processes 2 --mixed_precision no --main_process_port"
+        f" {port()}".split()
+    )
+    return launched(
+        folder, name, "accelerate.commands.launch", *how, "-m", "tests.helpers.cpu_ranks", **more
+    )
 
 
 def whole(folder: Path) -> Path:
@@ -117,14 +149,19 @@ def port() -> int:
 
 def logged(out: Path) -> list[dict[str, Any]]:
     rows = json.loads((out / "trainer_state.json").read_text())["log_history"]
-    return [{name: value for name, value in row.items() if name != "step_time"} for row in rows if "loss" in row]
+    return [
+        {name: value for name, value in row.items() if name != "step_time"}
+        for row in rows
+        if "loss" in row
+    ]
 
 
 def check_parts_are_the_whole(parts: Path, wholes: Path) -> float:
-    """Whether two processes with parts of the model sampled and learnt what two with the whole of it did.
+    """Whether two processes with parts of the model sampled and learnt what two with the whole
+    of it did.
 
-    Responses differ in length, so that a process whose own have ended has to wait for the other. Returns the largest difference
-    of a weight of the adapters."""
+    Responses differ in length, so that a process whose own have ended has to wait for the other.
+    Returns the largest difference of a weight of the adapters."""
     steps = logged(wholes)
     assert len(steps) == 4 and any(step["grad_norm"] > 0.1 for step in steps)
     assert any(step["completions/min_length"] < step["completions/max_length"] for step in steps)
@@ -155,7 +192,9 @@ def test_accelerate_reads_the_configs_of_the_page(tmp_path: Path, number: int) -
 
 
 def test_a_share_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
-    """Half of the prompts, with the rows that they have among all in the order in which they are begun."""
+    """Half of the prompts, with the rows that they have among all in the order in which they are
+    begun.
+    """
     from tests.helpers.tiny_model import make_policy
     from workbench.generate import hf
     from workbench.policy import load_policy
@@ -175,7 +214,8 @@ def test_parts_of_a_model_are_refused(monkeypatch: pytest.MonkeyPatch, variable:
     check_whole()
     monkeypatch.setenv(variable, "true")
     with pytest.raises(
-        WorkbenchError, match=r"samples from the whole model in every process: launch it with docs/scaling.md's"
+        WorkbenchError,
+        match=r"samples from the whole model in every process: launch it with docs/scaling.md's",
     ):
         check_whole()
 

@@ -1,4 +1,6 @@
-"""A prompt that several responses share is read once: the same logits and gradients as by a pass over every row."""
+"""A prompt that several responses share is read once: the same logits and gradients as by a pass
+over every row.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def model_of(kind: str, **more: Any) -> Any:
     """Random, in double precision, with an adapter whose second matrices are not 0."""
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **{**SMALL, **more}))
-    model = get_peft_model(model, LoraConfig(r=4, target_modules=["q_proj", "k_proj", "v_proj", "down_proj"])).double()
+    model = get_peft_model(
+        model, LoraConfig(r=4, target_modules=["q_proj", "k_proj", "v_proj", "down_proj"])
+    ).double()
     for name, weight in model.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(weight, std=0.1)
@@ -30,20 +34,26 @@ def model_of(kind: str, **more: Any) -> Any:
 
 
 def rows(lengths: tuple[int, ...], order: list[int]) -> dict[str, torch.Tensor]:
-    """Prompts of these lengths, the one after another in `order`, with responses of different lengths."""
+    """Prompts of these lengths, the one after another in `order`, with responses of different
+    lengths.
+    """
     generator = torch.Generator().manual_seed(1)
     widest = max(lengths)
     prompts = torch.full((len(lengths), widest), PAD)
     for prompt, length in zip(prompts, lengths, strict=True):
         prompt[widest - length :] = torch.randint(1, VOCABULARY, (length,), generator=generator)
     responses = torch.randint(1, VOCABULARY, (len(order), LENGTH), generator=generator)
-    said = torch.tensor([[place < 1 + number % LENGTH for place in range(LENGTH)] for number in range(len(order))])
+    said = torch.tensor(
+        [[place < 1 + number % LENGTH for place in range(LENGTH)] for number in range(len(order))]
+    )
     mask = torch.cat(((prompts != PAD)[order], said), 1).long()
     ids = torch.cat((prompts[order], responses), 1)
     return {"input_ids": ids * mask, "attention_mask": mask}
 
 
-def learnt(model: Any, forward: Any, given: dict[str, torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
+def learnt(
+    model: Any, forward: Any, given: dict[str, torch.Tensor]
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Log-probabilities of the responses' tokens, and the gradients of a weighted sum of them."""
     model.zero_grad()
     logits = forward(**given, logits_to_keep=LENGTH + 1, use_cache=False).logits[:, :-1]
@@ -75,7 +85,12 @@ def test_it_is_a_pass_over_every_row(kind: str, lengths: tuple[int, ...], order:
     found, gradients = learnt(model, prompts_once(model), given)
     shared, read[:] = sum(read), []
     plain, expected = learnt(model, model, given)
-    assert shared == len(lengths) * max(lengths) + len(order) * LENGTH < sum(read) == given["input_ids"].numel()
+    assert (
+        shared
+        == len(lengths) * max(lengths) + len(order) * LENGTH
+        < sum(read)
+        == given["input_ids"].numel()
+    )
     torch.testing.assert_close(found, plain, rtol=0, atol=1e-6)
     torch.testing.assert_close(gradients, expected, rtol=0, atol=1e-6)
 

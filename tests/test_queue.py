@@ -1,4 +1,6 @@
-"""A queue's file, what identifies its runs, how they stand, and real queues that are killed, interrupted and taken up again."""
+"""A queue's file, what identifies its runs, how they stand, and real queues that are killed,
+interrupted and taken up again.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,14 @@ from workbench.types import WorkbenchError
 Cli = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).resolve().parent.parent
 LIGHT = [
-    f"truthrl.{part}" for part in ("eval_samples=0", "eval_kinds=list", "prompts_per_step=4", "group_size=4", "save_every=2")
+    f"truthrl.{part}"
+    for part in (
+        "eval_samples=0",
+        "eval_kinds=list",
+        "prompts_per_step=4",
+        "group_size=4",
+        "save_every=2",
+    )
 ]
 TWO = """
 [defaults]
@@ -55,15 +64,26 @@ def write(path: Path, text: str) -> Path:
 
 def table(**fields: Any) -> str:
     """A run of a TOML file; what JSON writes of these values is TOML too."""
-    return "\n".join(["[[run]]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items()), ""])
+    return "\n".join(
+        ["[[run]]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items()), ""]
+    )
 
 
 def test_a_file_is_read_in_its_order(tmp_path: Path) -> None:
     first, second, third = read_entries(write(tmp_path / "q.toml", TWO))
-    settings = ("truthrl.reward=binary", "truthrl.beta=0.1")  # of the defaults, those of the run's method
-    assert first == Entry("truthrl", 1, "tiny", settings, name="binary", where=f"'{tmp_path / 'q.toml'}', run 1")
+    # of the defaults, those of the run's method
+    settings = ("truthrl.reward=binary", "truthrl.beta=0.1")
+    assert first == Entry(
+        "truthrl", 1, "tiny", settings, name="binary", where=f"'{tmp_path / 'q.toml'}', run 1"
+    )
     assert (second.seed, second.where) == (2, first.where)
-    assert (third.method, third.seed, third.settings, third.steps, third.threads) == ("rlfh", 0, ("rlfh.alpha=2",), 3, 1)
+    assert (third.method, third.seed, third.settings, third.steps, third.threads) == (
+        "rlfh",
+        0,
+        ("rlfh.alpha=2",),
+        3,
+        1,
+    )
 
 
 def test_rows_say_what_tables_say(tmp_path: Path) -> None:
@@ -71,10 +91,14 @@ def test_rows_say_what_tables_say(tmp_path: Path) -> None:
         {"method": "truthrl", "seed": [1, 2], "set": ["truthrl.beta=0.1"]},
         {"method": "rlfh", "name": "two"},
     ]
-    in_rows = read_entries(write(tmp_path / "q.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    in_rows = read_entries(
+        write(tmp_path / "q.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    )
     in_tables = read_entries(write(tmp_path / "q.toml", "".join(table(**row) for row in rows)))
     assert [entry.where.partition(", ")[2] for entry in in_rows] == ["run 1", "run 1", "run 2"]
-    assert [{**vars(entry), "where": ""} for entry in in_rows] == [{**vars(entry), "where": ""} for entry in in_tables]
+    assert [{**vars(entry), "where": ""} for entry in in_rows] == [
+        {**vars(entry), "where": ""} for entry in in_tables
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,16 +109,25 @@ def test_rows_say_what_tables_say(tmp_path: Path) -> None:
         ("[[run", "is not TOML"),
         ("[[runs]]", "unknown 'runs'"),
         ("[[run]]\nseed = 1", "run 1: it has no method"),
-        (table(method="truthrl") + table(method="truthrl", sede=1), "run 2: unknown key 'sede': there are method, seed"),
+        (
+            table(method="truthrl") + table(method="truthrl", sede=1),
+            "run 2: unknown key 'sede': there are method, seed",
+        ),
         (table(method="truthrl", seed="1"), "seed is '1': it must be a whole number"),
         (table(method="truthrl", seed=True), "seed is True"),
         (table(method="truthrl", seed=[]), r"seed is \[\]"),
         (table(method="truthrl", seed=[1, 1.5]), r"seed is \[1, 1.5\]"),
         (table(method="truthrl", steps=0), "steps is 0: it must be a whole number above 0"),
-        (table(method="truthrl", set="truthrl.beta=1"), "set is 'truthrl.beta=1': it must be a list"),
+        (
+            table(method="truthrl", set="truthrl.beta=1"),
+            "set is 'truthrl.beta=1': it must be a list",
+        ),
         (table(method=1), "method is 1"),
         ("[defaults]\nsteps = -1\n" + table(method="truthrl"), r"\[defaults\]: steps is -1"),
-        ("[defaults]\nset = ['rlfh.alpha=1']\n" + table(method="truthrl"), "no run has the method of 'rlfh.alpha=1'"),
+        (
+            "[defaults]\nset = ['rlfh.alpha=1']\n" + table(method="truthrl"),
+            "no run has the method of 'rlfh.alpha=1'",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, told: str) -> None:
@@ -113,8 +146,14 @@ def test_a_file_that_is_not_there_or_of_another_kind_is_refused(tmp_path: Path) 
     [
         ({"method": "nope"}, "run 2: no method 'nope': choose one of"),
         ({"method": "truthrl", "bench": "huge"}, "run 2: no bench 'huge'"),
-        ({"method": "truthrl", "bench": "small"}, "run 2: bench 'small' has no questions of its own"),
-        ({"method": "truthrl", "bench": "small", "questions": "nowhere.jsonl"}, "run 2: .*nowhere.jsonl"),
+        (
+            {"method": "truthrl", "bench": "small"},
+            "run 2: bench 'small' has no questions of its own",
+        ),
+        (
+            {"method": "truthrl", "bench": "small", "questions": "nowhere.jsonl"},
+            "run 2: .*nowhere.jsonl",
+        ),
         ({"method": "truthrl", "set": ["truthrl.nope=1"]}, "run 2: .*has no field 'nope'"),
         ({"method": "truthrl", "set": ["rlfh.alpha=1"]}, "run 2: .*write truthrl.FIELD=VALUE"),
         ({"method": "truthrl", "set": ["truthrl.clip=-1"]}, "run 2: .*clip"),
@@ -122,7 +161,9 @@ def test_a_file_that_is_not_there_or_of_another_kind_is_refused(tmp_path: Path) 
         ({"method": "truthrl", "seed": [1, -1]}, "run 2: the seed is -1"),
     ],
 )
-def test_what_cannot_work_is_refused_before_the_first_run(cli: Cli, tmp_path: Path, fields: dict[str, Any], told: str) -> None:
+def test_what_cannot_work_is_refused_before_the_first_run(
+    cli: Cli, tmp_path: Path, fields: dict[str, Any], told: str
+) -> None:
     file = write(tmp_path / "q.toml", table(method="truthrl") + table(**fields))
     with pytest.raises(WorkbenchError, match=told):
         queue_runs(file, tmp_path / "runs")
@@ -131,33 +172,69 @@ def test_what_cannot_work_is_refused_before_the_first_run(cli: Cli, tmp_path: Pa
 
 
 def test_a_run_is_named_by_what_it_is_however_it_was_written(tmp_path: Path) -> None:
-    steps, setting = table(method="truthrl", steps=3), table(method="truthrl", set=["truthrl.grpo.steps=3"], name="same")
-    others: list[dict[str, Any]] = [{"seed": 1}, {"threads": 1}, {"steps": 4}, {"set": ["truthrl.reward=binary"]}]
+    steps, setting = (
+        table(method="truthrl", steps=3),
+        table(method="truthrl", set=["truthrl.grpo.steps=3"], name="same"),
+    )
+    others: list[dict[str, Any]] = [
+        {"seed": 1},
+        {"threads": 1},
+        {"steps": 4},
+        {"set": ["truthrl.reward=binary"]},
+    ]
     tables = [table(**{"method": "truthrl", "steps": 3, **other}) for other in others]
-    first, same, *rest = queue_runs(write(tmp_path / "q.toml", "".join([steps, setting, *tables])), tmp_path / "runs")
+    first, same, *rest = queue_runs(
+        write(tmp_path / "q.toml", "".join([steps, setting, *tables])), tmp_path / "runs"
+    )
     identity = first.identity
-    assert set(identity) == {"method", "config", "seed", "bench", "policy", "threads", "world_hash", "policy_hash"}
+    assert set(identity) == {
+        "method",
+        "config",
+        "seed",
+        "bench",
+        "policy",
+        "threads",
+        "world_hash",
+        "policy_hash",
+    }
     assert identity["config"]["grpo"]["steps"] == first.steps == 3 and identity["threads"] == 2
-    assert first.hash == hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
+    assert (
+        first.hash == hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:12]
+    )
     assert first.folder == same.folder == tmp_path / "runs" / first.hash
     assert len({run.hash for run in (first, *rest)}) == 5
-    assert first.folder == run_of("truthrl", settings=["truthrl.steps=3"], root=tmp_path / "runs").folder
+    assert (
+        first.folder
+        == run_of("truthrl", settings=["truthrl.steps=3"], root=tmp_path / "runs").folder
+    )
     once = distinct([first, same, *rest])
     assert [run.hash for run in once] == [run.hash for run in (first, *rest)]
     assert once[0].entry.name == "same" and distinct(once) == once
 
 
 def test_quick_runs_are_short_and_others(tmp_path: Path) -> None:
-    file = write(tmp_path / "q.toml", table(method="truthrl", steps=30, set=["truthrl.grpo.steps=40"]))
+    file = write(
+        tmp_path / "q.toml", table(method="truthrl", steps=30, set=["truthrl.grpo.steps=40"])
+    )
     [whole], [quick] = queue_runs(file), queue_runs(file, quick=True)
-    assert (whole.steps, quick.steps, quick.config.prompts.eval_samples) == (40, 2, 0) and whole.hash != quick.hash
-    file = write(tmp_path / "k.toml", table(method="knowrl", set=["knowrl.sft.epochs=2"]))  # a stage before has its own length
+    assert (whole.steps, quick.steps, quick.config.prompts.eval_samples) == (
+        40,
+        2,
+        0,
+    ) and whole.hash != quick.hash
+    # a stage before has its own length
+    file = write(tmp_path / "k.toml", table(method="knowrl", set=["knowrl.sft.epochs=2"]))
     [quick] = queue_runs(file, quick=True)
     assert (quick.steps, quick.config.sft.steps, quick.config.sft.epochs) == (2, None, 2)
 
 
 def test_how_many_steps_a_run_has_is_known_behind_a_probe_too(tmp_path: Path) -> None:
-    assert run_of("truthrl", settings=["truthrl.knowledge=true", "truthrl.steps=9"], root=tmp_path).steps == 9
+    assert (
+        run_of(
+            "truthrl", settings=["truthrl.knowledge=true", "truthrl.steps=9"], root=tmp_path
+        ).steps
+        == 9
+    )
 
 
 @pytest.fixture
@@ -176,7 +253,10 @@ def record(run: Run, *steps: float) -> None:
     """What a run that was begun leaves, with steps of so many seconds."""
     run.folder.mkdir(parents=True, exist_ok=True)
     write(run.folder / "config.json", json.dumps(run.identity))
-    rows = [json.dumps({"step": step, "seconds": took}) + "\n" for step, took in enumerate(steps, start=1)]
+    rows = [
+        json.dumps({"step": step, "seconds": took}) + "\n"
+        for step, took in enumerate(steps, start=1)
+    ]
     write(run.folder / "metrics.jsonl", "".join(rows))
 
 
@@ -184,7 +264,9 @@ def record(run: Run, *steps: float) -> None:
 def test_a_run_that_was_trained_is_found_by_its_description(small: Callable[..., Run]) -> None:
     run = small(name="first")
     assert run.summary is None
-    summary = run_experiment(METHODS["truthrl"], run.config, run.bench, run.folder, seed=1, threads=1)
+    summary = run_experiment(
+        METHODS["truthrl"], run.config, run.bench, run.folder, seed=1, threads=1
+    )
     assert run.summary == small().summary == summary and small(2).summary is None
     stored = json.loads((run.folder / "config.json").read_text())
     assert hash_of({key: value for key, value in stored.items() if key != "versions"}) == run.hash
@@ -192,7 +274,9 @@ def test_a_run_that_was_trained_is_found_by_its_description(small: Callable[...,
     assert (row["status"], row["step"], row["steps"], row["left"]) == ("done", 2, 2, 0.0)
     accuracy = [summary[when]["greedy"]["accuracy"]["value"] for when in ("before", "after")]
     reward = metrics_rows(run.folder)[-1]["reward"]
-    assert outcome(run).startswith(f"reward {reward:.2f}, accuracy {accuracy[0]:.2f} → {accuracy[1]:.2f}, abstention")
+    assert outcome(run).startswith(
+        f"reward {reward:.2f}, accuracy {accuracy[0]:.2f} → {accuracy[1]:.2f}, abstention"
+    )
     write(run.folder / "config.json", json.dumps({**stored, "seed": 5}))
     with pytest.raises(WorkbenchError, match=r"holds another run \(seed is 5, not 1\)"):
         train_queue([run], run.folder.parent)
@@ -220,7 +304,10 @@ def test_how_runs_stand_is_read_from_their_folders(small: Callable[..., Run]) ->
 
 def test_the_time_left_is_that_of_the_steps_that_were_made_here(small: Callable[..., Run]) -> None:
     runs = [small(1), small(2), small(3)]  # of two steps each
-    assert status_of(runs)["left"] is None and [row["left"] for row in status_of(runs)["runs"]] == [None] * 3
+    assert (
+        status_of(runs)["left"] is None
+        and [row["left"] for row in status_of(runs)["runs"]] == [None] * 3
+    )
     record(runs[0], 4.0, 6.0)
     write(runs[0].folder / "summary.json", json.dumps({"status": "done", "seconds": 30.0}))
     record(runs[1], 8.0)
@@ -240,7 +327,12 @@ def test_two_queues_do_not_share_a_folder(small: Callable[..., Run], tmp_path: P
 
 
 def test_durations_are_told_as_people_say_them() -> None:
-    assert [seconds(number) for number in (3.4, 99, 720, 12_000)] == ["3 s", "99 s", "12 min", "3 h 20 min"]
+    assert [seconds(number) for number in (3.4, 99, 720, 12_000)] == [
+        "3 s",
+        "99 s",
+        "12 min",
+        "3 h 20 min",
+    ]
 
 
 def test_status_as_an_object_and_as_a_table(cli: Cli, tmp_path: Path) -> None:
@@ -248,18 +340,38 @@ def test_status_as_an_object_and_as_a_table(cli: Cli, tmp_path: Path) -> None:
     code, out, err = cli("queue", file, "--out", tmp_path / "runs", "--status", "--json")
     rows = json.loads(out)["runs"]
     assert (code, err) == (0, "") and not (tmp_path / "runs").exists()
-    assert all({"hash", "method", "seed", "status", "seconds", "name", "step", "steps"} <= row.keys() for row in rows)
+    assert all(
+        {"hash", "method", "seed", "status", "seconds", "name", "step", "steps"} <= row.keys()
+        for row in rows
+    )
     assert [(row["seed"], row["status"], row["step"], row["steps"]) for row in rows] == [
         (1, "waiting", 0, 7),
         (2, "waiting", 0, 7),
     ]
     code, out, _ = cli("queue", file, "--out", tmp_path / "runs", "--status")
-    assert code == 0 and rows[0]["hash"] in out and "0/7" in out and "left\n" not in out.splitlines()[-1]
+    assert (
+        code == 0
+        and rows[0]["hash"] in out
+        and "0/7" in out
+        and "left\n" not in out.splitlines()[-1]
+    )
 
 
 def begin(file: Path, root: Path, *more: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "workbench.cli", "queue", str(file), "--out", str(root), "--json", *more]
-    return subprocess.Popen(command, cwd=ROOT, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "workbench.cli",
+        "queue",
+        str(file),
+        "--out",
+        str(root),
+        "--json",
+        *more,
+    ]
+    return subprocess.Popen(
+        command, cwd=ROOT, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def finish(file: Path, root: Path) -> tuple[int, dict[str, Any], str]:
@@ -270,7 +382,10 @@ def finish(file: Path, root: Path) -> tuple[int, dict[str, Any], str]:
 
 def steps_of(folder: Path) -> list[dict[str, Any]]:
     """A run's metrics, without what differs between equal runs."""
-    return [{key: value for key, value in row.items() if not key.startswith("seconds")} for row in metrics_rows(folder)]
+    return [
+        {key: value for key, value in row.items() if not key.startswith("seconds")}
+        for row in metrics_rows(folder)
+    ]
 
 
 @pytest.mark.slow
@@ -286,12 +401,22 @@ def test_a_killed_queue_goes_on_and_a_failed_run_spoils_no_other(tmp_path: Path)
         queue.kill()
     wait_for(lambda: not in_use(good.folder), seconds=60)  # nothing trains on
     made = len(metrics_rows(good.folder))
-    assert 4 < made < 12 and [row["status"] for row in status_of([bad, good])["runs"]] == ["failed", "interrupted"]
+    assert 4 < made < 12 and [row["status"] for row in status_of([bad, good])["runs"]] == [
+        "failed",
+        "interrupted",
+    ]
 
     code, result, err = finish(file, root)
     assert (code, result["status"], result["failed"]) == (3, "done", 1)
-    assert [row["status"] for row in result["runs"]] == ["failed", "done"] and "is damaged" in result["runs"][0]["error"]
-    assert f"not done: {bad.hash}: " in err and "[2/2] truthrl, seed 2: done in" in err and "step 3/12" not in err
+    assert [row["status"] for row in result["runs"]] == [
+        "failed",
+        "done",
+    ] and "is damaged" in result["runs"][0]["error"]
+    assert (
+        f"not done: {bad.hash}: " in err
+        and "[2/2] truthrl, seed 2: done in" in err
+        and "step 3/12" not in err
+    )
     assert f"resuming '{good.folder}' after step" in (good.folder / "log.txt").read_text()
     whole = train("truthrl", "tiny", 2, tmp_path / "whole", 12, None, LIGHT)
     assert steps_of(good.folder) == steps_of(tmp_path / "whole")
@@ -299,7 +424,11 @@ def test_a_killed_queue_goes_on_and_a_failed_run_spoils_no_other(tmp_path: Path)
 
     (bad.folder / "config.json").unlink()
     code, result, err = finish(file, root)
-    assert (code, result["failed"]) == (0, 0) and bad.summary is not None and "[2/2] truthrl, seed 2: done already" in err
+    assert (
+        (code, result["failed"]) == (0, 0)
+        and bad.summary is not None
+        and "[2/2] truthrl, seed 2: done already" in err
+    )
 
 
 @pytest.mark.slow
@@ -311,8 +440,13 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
         wait_for(lambda: len(metrics_rows(first.folder)) > 2, seconds=300)
         queue.send_signal(signal.SIGINT)
         out, err = queue.communicate(timeout=120)
-    assert queue.returncode == 130 and err.endswith("interrupted; the same command takes up an unfinished run\n")
-    assert [row["status"] for row in json.loads(out)["runs"]] == ["interrupted", "waiting"] and not second.folder.exists()
+    assert queue.returncode == 130 and err.endswith(
+        "interrupted; the same command takes up an unfinished run\n"
+    )
+    assert [row["status"] for row in json.loads(out)["runs"]] == [
+        "interrupted",
+        "waiting",
+    ] and not second.folder.exists()
     done = len(metrics_rows(first.folder))
     assert (first.folder / "checkpoints" / f"checkpoint-{done}" / "complete.json").exists()
     assert json.loads((first.folder / "summary.json").read_text())["status"] == "interrupted"

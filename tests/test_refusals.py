@@ -1,4 +1,6 @@
-"""A command that is refused writes nothing: no folder, no lock, no empty file, and what was there is as it was."""
+"""A command that is refused writes nothing: no folder, no lock, no empty file, and what was
+there is as it was.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +23,46 @@ FOREIGN = {"mine": 1}
 REFUSED = {
     "score: no question in any row": "score --in empty.jsonl --out new/a/f.jsonl",
     "score: claims without passages": "score --in bare.jsonl --out new/a/f.jsonl --judge local",
-    "score: a judge without passages": "score --in bare.jsonl --out new/f.jsonl --judge http://127.0.0.1:9/v1 --model m",
-    "score: and a cache": "score --in bare.jsonl --out new/f.jsonl --judge http://127.0.0.1:9/v1 --model m --cache c/d.sqlite",
-    "klcf prepare: a judge of its own": "klcf prepare --out new --judge http://127.0.0.1:9/v1 --judge-model m",
+    "score: a judge without passages": (
+        "score --in bare.jsonl --out new/f.jsonl --judge http://127.0.0.1:9/v1 --model m"
+    ),
+    "score: and a cache": (
+        "score --in bare.jsonl --out new/f.jsonl --judge http://127.0.0.1:9/v1 --model m --cache"
+        " c/d.sqlite"
+    ),
+    "klcf prepare: a judge of its own": (
+        "klcf prepare --out new --judge http://127.0.0.1:9/v1 --judge-model m"
+    ),
     "klcf prepare: no samples": "klcf prepare --out new --set klcf.prepare.samples=0",
-    "klcf prepare: no Ray, or no cluster": "klcf prepare --out new --actors 2 --address 127.0.0.1:9",
+    "klcf prepare: no Ray, or no cluster": (
+        "klcf prepare --out new --actors 2 --address 127.0.0.1:9"
+    ),
     "probe: no Ray, or no cluster": "probe --out new/a --actors 2 --address 127.0.0.1:9",
     "probe: a cluster without actors": "probe --out new/a --address 127.0.0.1:9",
     "klcf prepare: no such kind": "klcf prepare --out new --kind nonsense",
-    "score: no such check": "score --in rows.jsonl --out new/f.jsonl --judge world --set klcf.w_general=1 --method klcf",
+    "score: no such check": (
+        "score --in rows.jsonl --out new/f.jsonl --judge world --set klcf.w_general=1 --method klcf"
+    ),
     "score: no such index": "score --in bare.jsonl --out new/f.jsonl --judge local --store nowhere",
-    "score: no such verdict in a store": "score --in rows.jsonl --out new/f.jsonl --judge world --tokenizer ./nowhere",
-    "score: questions of something else": "score --in rows.jsonl --out foreign/f.jsonl --judge world",
+    "score: no such verdict in a store": (
+        "score --in rows.jsonl --out new/f.jsonl --judge world --tokenizer ./nowhere"
+    ),
+    "score: questions of something else": (
+        "score --in rows.jsonl --out foreign/f.jsonl --judge world"
+    ),
     "score: passages of something else": "score --in rows.jsonl --out pages/f.jsonl --judge world",
-    "score: other settings": "score --in rows.jsonl --out scored/f.jsonl --judge world --method rlfh --set rlfh.alpha=2",
-    "score: an index for other settings": "score --in bare.jsonl --out scored/f.jsonl --method rlfh --passages many.jsonl",
-    "score: actors of no engine": "score --in rows.jsonl --out new/a/f.jsonl --judge world --actors 2",
-    "score: no Ray, or no cluster": "score --in rows.jsonl --out new/f.jsonl --judge world --engine ray --address 127.0.0.1:9",
+    "score: other settings": (
+        "score --in rows.jsonl --out scored/f.jsonl --judge world --method rlfh --set rlfh.alpha=2"
+    ),
+    "score: an index for other settings": (
+        "score --in bare.jsonl --out scored/f.jsonl --method rlfh --passages many.jsonl"
+    ),
+    "score: actors of no engine": (
+        "score --in rows.jsonl --out new/a/f.jsonl --judge world --actors 2"
+    ),
+    "score: no Ray, or no cluster": (
+        "score --in rows.jsonl --out new/f.jsonl --judge world --engine ray --address 127.0.0.1:9"
+    ),
     "train: no such bench": "train truthrl --out new/run --bench huge",
     "train: no questions": "train truthrl --out new/run --bench paper",
     "train: no such field": "train truthrl --out new/run --set truthrl.none=1",
@@ -58,7 +83,10 @@ REFUSED = {
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +101,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "pages.jsonl", [{"text": "Ada is a painter."}])
     write(folder / "many.jsonl", [{"text": f"Ada has {number} pictures."} for number in range(600)])
     write(folder / "logged.jsonl", [{"step": 1, "prompt": "Who?", "completion": "Ada.", "r": 1.0}])
-    for name in ("foreign/questions.jsonl", "foreign/metrics.jsonl", "pages/passages.jsonl", "demo/ternary/metrics.jsonl"):
+    for name in (
+        "foreign/questions.jsonl",
+        "foreign/metrics.jsonl",
+        "pages/passages.jsonl",
+        "demo/ternary/metrics.jsonl",
+    ):
         write(folder / name, [FOREIGN])
     (folder / "built" / "card.json").write_text('{"seed": 9}')
     score_file(Options(folder / "rows.jsonl", folder / "scored" / "f.jsonl", "rlfh", "world"))
@@ -99,14 +132,18 @@ TYPOS = {
     "train truthrl --out new/run --set truthrl.kinds=singel": "choose among ",
     "train truthrl --out new/run --policy nowhere": "no policy folder 'nowhere'",
     "evaluate nowhere --split test": "no policy folder 'nowhere'",
-    "evaluate sft --split test --kind singel --kind single": "no questions of kinds singel: choose among ",
+    "evaluate sft --split test --kind singel --kind single": (
+        "no questions of kinds singel: choose among "
+    ),
     "probe --policy nowhere": "no policy folder 'nowhere'",
     "probe --kind singel": "of kinds singel: choose among ",
     "answer Who? --policy nowhere": "no policy folder 'nowhere'",
     "score --in rows.jsonl --out new/f.jsonl --set rlfh.alpa=2": "has no field 'alpa'",
     "score --in rows.jsonl --out new/f.jsonl --judge wrld": "no judge 'wrld'",
     "score --in nothing.jsonl --out new/f.jsonl": "the file is empty: name one with rows",
-    "score --in latin.jsonl --out new/f.jsonl": "not UTF-8: save the file as UTF-8; no row can be scored\n",
+    "score --in latin.jsonl --out new/f.jsonl": (
+        "not UTF-8: save the file as UTF-8; no row can be scored\n"
+    ),
     "train truthrl --out new/run --bench small --questions latin.jsonl": "save it as UTF-8",
 }
 HEAVY = ("torch", "transformers", "trl", "peft", "datasets")
@@ -128,17 +165,23 @@ def test_a_typo_is_told_before_anything_heavy_is_imported(place: Path) -> None:
     (place / "latin.jsonl").write_bytes('{"question": "Zoé?", "response": "x"}\n'.encode("latin-1"))
     code = [sys.executable, "-c", TOLD % (HEAVY,)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
-    done = subprocess.run(code, input=json.dumps([*TYPOS]), capture_output=True, text=True, cwd=place, env=environment)
+    done = subprocess.run(
+        code, input=json.dumps([*TYPOS]), capture_output=True, text=True, cwd=place, env=environment
+    )
     told = done.stderr.split("\n\n")
     assert len(told) == len(TYPOS) + 1, done.stderr
-    for (command, remedy), line, message in zip(TYPOS.items(), done.stdout.splitlines(), told, strict=False):
+    for (command, remedy), line, message in zip(
+        TYPOS.items(), done.stdout.splitlines(), told, strict=False
+    ):
         assert json.loads(line) == [2, []], (command, line, message)
         assert remedy in f"{message}\n" and message.count("\n") == 0, (command, message)
     assert not (place / "new").exists() and not (place / "runs").exists()
 
 
 def test_a_run_whose_policy_cannot_be_loaded_leaves_nothing(tmp_path: Path) -> None:
-    """Its config.json goes as well, unless it was there before or something else has been written."""
+    """Its config.json goes as well, unless it was there before or something else has been
+    written.
+    """
     with pytest.raises(WorkbenchError, match="cannot load"), lock(tmp_path / "new" / "run"):
         open_run(tmp_path / "new" / "run", {"method": "truthrl"})
         raise WorkbenchError("cannot load")
@@ -169,8 +212,12 @@ def test_a_refusal_takes_back_its_own_lock_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_a_lock_that_was_taken_back_holds_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that opened the file before its holder took it back has the lock of a file that is not there any more."""
+def test_a_lock_that_was_taken_back_holds_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that opened the file before its holder took it back has the lock of a file that
+    is not there any more.
+    """
     fcntl = pytest.importorskip("fcntl")
     flock = fcntl.flock
 

@@ -49,7 +49,9 @@ def told(question: str, true: int, wrong: int = 0, off: int = 0, tier: str = "kn
     labels = ("correct",) * (true + off) + ("wrong",) * wrong
     about = (False,) * true + (True,) * off + (False,) * wrong
     state = "scored" if labels else "abstained"
-    return Answered(Row("r", question, state, labels, (None,) * len(labels), off_subject=about), tier)
+    return Answered(
+        Row("r", question, state, labels, (None,) * len(labels), off_subject=about), tier
+    )
 
 
 def arms(after: list[list[Answered]], before: list[Answered]) -> Any:
@@ -57,36 +59,56 @@ def arms(after: list[list[Answered]], before: list[Answered]) -> Any:
 
 
 def test_a_contrast_by_hand() -> None:
-    """factscore: (1 + 2/4) / 2 − (1/2 + 1/4) / 2 = .375; a refusal has none, so its question counts on neither side."""
+    """factscore: (1 + 2/4) / 2 − (1/2 + 1/4) / 2 = .375; a refusal has none, so its question
+    counts on neither side.
+    """
     before = [told("a", 1, 1), told("b", 1, 3), told("c", 0, 2, tier="unknown")]
     after = [told("a", 3), told("b", 2, 1, off=1), told("c", 0, tier="unknown")]
     answers = arms([after], before)
     found = effect(Contrast("factscore_on_subject", "ppo"), answers)
     assert (found["value"], found["n"], found["seeds"]) == (0.375, 2, 1)
-    # each over its own: (1 + 2/4) / 2 − (1/2 + 1/4 + 0/2) / 3; the start is wrong about the refused one
+    # each over its own: (1 + 2/4) / 2 − (1/2 + 1/4 + 0/2) / 3; the start is wrong about the refused
+    # one
     own = effect(Contrast("factscore_on_subject", "ppo", over="own"), answers)
     assert (own["value"], own["n"]) == (pytest.approx(0.5), 3)
-    # true claims: (3 + 2 + 0) / 3 − .8 · (1 + 1 + 0) / 3; wrong or off subject: (0 + 2 + 0) / 3 − (1 + 3 + 2) / 3
-    assert effect(Contrast("supported_claims", "ppo", times=0.8), answers)["value"] == pytest.approx(5 / 3 - 0.8 * 2 / 3)
-    assert effect(Contrast("unsupported_claims", "ppo"), answers)["value"] == pytest.approx(2 / 3 - 6 / 3)
+    # true claims: (3 + 2 + 0) / 3 − .8 · (1 + 1 + 0) / 3; wrong or off subject: (0 + 2 + 0) / 3 −
+    # (1 + 3 + 2) / 3
+    assert effect(Contrast("supported_claims", "ppo", times=0.8), answers)[
+        "value"
+    ] == pytest.approx(5 / 3 - 0.8 * 2 / 3)
+    assert effect(Contrast("unsupported_claims", "ppo"), answers)["value"] == pytest.approx(
+        2 / 3 - 6 / 3
+    )
     assert effect(Contrast("responded", "ppo", tier="unknown"), answers)["value"] == -1.0
     assert effect(Contrast("responded", "ppo", tier="known"), answers)["value"] == 0.0
 
 
 def test_intervals_count_seeds_that_differ() -> None:
-    """All questions gain .5 in one seed and lose .5 in the other: nothing is shown, however many questions there are."""
+    """All questions gain .5 in one seed and lose .5 in the other: nothing is shown, however many
+    questions there are.
+    """
     before = [told(str(n), 1, 1) for n in range(50)]
     up, down = [told(str(n), 2) for n in range(50)], [told(str(n), 0, 2) for n in range(50)]
     found = effect(Contrast("factscore_on_subject", "ppo"), arms([up, down], before))
-    assert found["value"] == 0.0 and (found["low"], found["high"]) == (-0.5, 0.5) and found["result"] == "unclear"
+    assert (
+        found["value"] == 0.0
+        and (found["low"], found["high"]) == (-0.5, 0.5)
+        and found["result"] == "unclear"
+    )
     assert effect(Contrast("factscore_on_subject", "ppo"), arms([up, up], before))["low"] == 0.5
 
 
-@pytest.mark.parametrize(("gain", "least", "result"), [(0.5, 0.03, "holds"), (0.0, 0.03, "fails"), (-0.5, 0.0, "fails")])
-def test_a_finding_holds_or_fails_by_its_least_effect(gain: float, least: float, result: str) -> None:
+@pytest.mark.parametrize(
+    ("gain", "least", "result"), [(0.5, 0.03, "holds"), (0.0, 0.03, "fails"), (-0.5, 0.0, "fails")]
+)
+def test_a_finding_holds_or_fails_by_its_least_effect(
+    gain: float, least: float, result: str
+) -> None:
     before = [told(str(n), 2, 2) for n in range(30)]
     after = [told(str(n), 2 + round(4 * gain), 2 - round(4 * gain)) for n in range(30)]
-    finding = Finding("R1", "table 1", "It rises.", (Contrast("factscore_on_subject", "ppo", least=least),))
+    finding = Finding(
+        "R1", "table 1", "It rises.", (Contrast("factscore_on_subject", "ppo", least=least),)
+    )
     [found] = check([finding], arms([after], before))
     assert found["result"] == result and found["contrasts"][0]["value"] == gain
 
@@ -94,51 +116,100 @@ def test_a_finding_holds_or_fails_by_its_least_effect(gain: float, least: float,
 def test_a_margin_below_zero_asks_that_little_is_lost() -> None:
     """20 points fewer accurate answers fail a margin of 5, none lost hold it."""
     same = [Answered(Row("r", str(n), "no_claims", outcome="correct")) for n in range(40)]
-    fewer = [Answered(Row("r", str(n), "no_claims", outcome="correct" if n % 5 else "uncertain")) for n in range(40)]
+    fewer = [
+        Answered(Row("r", str(n), "no_claims", outcome="correct" if n % 5 else "uncertain"))
+        for n in range(40)
+    ]
     asked = Contrast("accuracy", "ppo", least=-0.05)
     assert effect(asked, arms([same], same))["result"] == "holds"
     assert effect(asked, arms([fewer], same)) | {"low": 0, "high": 0} == {
-        "value": pytest.approx(-0.2), "low": 0, "high": 0, "mean_of": 0.8, "mean_minus": 1.0, "n": 40, "seeds": 1,
+        "value": pytest.approx(-0.2),
+        "low": 0,
+        "high": 0,
+        "mean_of": 0.8,
+        "mean_minus": 1.0,
+        "n": 40,
+        "seeds": 1,
         "result": "fails",
-    }  # fmt: skip
+    }
 
 
 def test_near_a_margin_nothing_is_decided() -> None:
-    """A loss of 4 points in a hundred questions neither keeps a margin of 5 for sure nor breaks it."""
+    """A loss of 4 points in a hundred questions neither keeps a margin of 5 for sure nor breaks
+    it.
+    """
     same = [Answered(Row("r", str(n), "no_claims", outcome="correct")) for n in range(100)]
-    fewer = [Answered(Row("r", str(n), "no_claims", outcome="correct" if n >= 4 else "uncertain")) for n in range(100)]
+    fewer = [
+        Answered(Row("r", str(n), "no_claims", outcome="correct" if n >= 4 else "uncertain"))
+        for n in range(100)
+    ]
     found = effect(Contrast("accuracy", "ppo", least=-0.05), arms([fewer], same))
-    assert found["low"] < -0.05 < found["value"] < found["high"] <= 0 and found["result"] == "unclear"
+    assert (
+        found["low"] < -0.05 < found["value"] < found["high"] <= 0 and found["result"] == "unclear"
+    )
 
 
 def test_the_thinking_of_a_refusal_counts_where_thoughts_are_asked_for() -> None:
     text = "<think>Ada is a farmer. Bo is a baker.</think><answer>I do not know.</answer>"
-    claims = (*(Claim(n, "…", "think", 0, (7, 22), 22, 1.0) for n in range(2)), Claim(2, "…", "answer", 1))
-    facts = [Verdict(f"claim:{n}", "fact", label, informativeness=3) for n, label in enumerate(("wrong", "correct", "correct"))]
-    verdicts = (*facts, Verdict("claim:1", "subject", "other"), Verdict("outcome", "answer", "uncertain"))
+    claims = (
+        *(Claim(n, "…", "think", 0, (7, 22), 22, 1.0) for n in range(2)),
+        Claim(2, "…", "answer", 1),
+    )
+    facts = [
+        Verdict(f"claim:{n}", "fact", label, informativeness=3)
+        for n, label in enumerate(("wrong", "correct", "correct"))
+    ]
+    verdicts = (
+        *facts,
+        Verdict("claim:1", "subject", "other"),
+        Verdict("outcome", "answer", "uncertain"),
+    )
     question = Question("q", "?", ("Rome",), meta={"tier": "half"})
     feedback = Feedback(Response("r", question, text), ((0, 37), (51, 66)), claims, verdicts)
     plain, thought = answered(feedback), answered(feedback, ["think"])
     assert (plain.row.state, plain.row.labels) == ("abstained", ())
-    assert (thought.tier, thought.row.labels, thought.row.off_subject) == ("half", ("wrong", "correct"), (False, True))
-    assert terms_of(thought.row)["supported_claims"] == (0, 1.0)  # the true one is about somebody else
-    assert (terms_of(thought.row)["recall@6"], terms_of(plain.row)["f1@6"]) == ((0.0, 1.0), (0.0, 1.0))
+    assert (thought.tier, thought.row.labels, thought.row.off_subject) == (
+        "half",
+        ("wrong", "correct"),
+        (False, True),
+    )
+    # the true one is about somebody else
+    assert terms_of(thought.row)["supported_claims"] == (0, 1.0)
+    assert (terms_of(thought.row)["recall@6"], terms_of(plain.row)["f1@6"]) == (
+        (0.0, 1.0),
+        (0.0, 1.0),
+    )
     failure = Failure("judge", "timeout", "no reply")
-    failed = replace(feedback, verdicts=(replace(verdicts[0], label=None, error=failure), *verdicts[1:]))
+    failed = replace(
+        feedback, verdicts=(replace(verdicts[0], label=None, error=failure), *verdicts[1:])
+    )
     assert answered(failed, ["think"]).row.state == "failed" and "supported_claims" not in terms_of(
         answered(failed, ["think"]).row
     )
 
 
 def test_recall_and_f1_at_the_facts_of_a_person_by_hand() -> None:
-    """Two of three claims are supported, one of them about somebody else: S = 1, recall 1/6, precision 1/3, F1 2/9."""
-    row = Row("r", "a", "scored", ("correct", "correct", "wrong"), (3, 3, 3), off_subject=(False, True, False))
-    assert terms_of(row)["recall@6"] == pytest.approx((1 / 6, 1.0)) and terms_of(row)["f1@6"] == pytest.approx((2 / 9, 1.0))
+    """Two of three claims are supported, one of them about somebody else: S = 1, recall 1/6,
+    precision 1/3, F1 2/9.
+    """
+    row = Row(
+        "r",
+        "a",
+        "scored",
+        ("correct", "correct", "wrong"),
+        (3, 3, 3),
+        off_subject=(False, True, False),
+    )
+    assert terms_of(row)["recall@6"] == pytest.approx((1 / 6, 1.0)) and terms_of(row)[
+        "f1@6"
+    ] == pytest.approx((2 / 9, 1.0))
 
 
 def test_what_is_not_known_to_be_on_subject_counts_nowhere() -> None:
     row = Row("r", "a", "scored", ("correct", "wrong"), (None, None), off_subject=(False, None))
-    assert not {"supported_claims", "unsupported_claims", "factscore_on_subject"} & set(terms_of(row))
+    assert not {"supported_claims", "unsupported_claims", "factscore_on_subject"} & set(
+        terms_of(row)
+    )
     assert terms_of(row)["factscore"] == (0.5, 1.0)
 
 
@@ -146,8 +217,14 @@ def test_several_contrasts_must_all_hold_and_arms_must_be_run() -> None:
     before = [told(str(n), 1, 1) for n in range(30)]
     better = [told(str(n), 2) for n in range(30)]
     rises, falls = Contrast("factscore_on_subject", "ppo"), Contrast("unsupported_claims", "ppo")
-    assert check([Finding("a", "", "", (rises, falls))], arms([better], before))[0]["result"] == "fails"
-    [found] = check([Finding("b", "", "", (rises, Contrast("factscore_on_subject", "grpo")))], arms([better], before))
+    assert (
+        check([Finding("a", "", "", (rises, falls))], arms([better], before))[0]["result"]
+        == "fails"
+    )
+    [found] = check(
+        [Finding("b", "", "", (rises, Contrast("factscore_on_subject", "grpo")))],
+        arms([better], before),
+    )
     assert found["result"] == "not run" and found["lacking"] == ["grpo"]
     assert measured(found["contrasts"][0]) == "–"
 
@@ -177,10 +254,18 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
     file = tmp_path / "rlfh.toml"
     file.write_text(FILE)
     assert load_findings(file) == [
-        Finding("R1", "RLFH, table 1", "FactScore rises.", (Contrast("factscore_on_subject", "ppo", least=0.03),))
+        Finding(
+            "R1",
+            "RLFH, table 1",
+            "FactScore rises.",
+            (Contrast("factscore_on_subject", "ppo", least=0.03),),
+        )
     ]
     for text, message in (
-        (FILE.replace('"factscore_on_subject"', '"beauty"'), "finding 1: no metric 'beauty': choose one of accuracy"),
+        (
+            FILE.replace('"factscore_on_subject"', '"beauty"'),
+            "finding 1: no metric 'beauty': choose one of accuracy",
+        ),
         (FILE.replace("least =", "most ="), "finding 1: unknown most"),
         (FILE.replace('of = "ppo"\n', ""), "missing 1 required positional argument: 'of'"),
         (FILE + FILE.replace('[[run]]\nmethod = "rlfh"\n', ""), "finding R1 stands there twice"),
@@ -194,12 +279,25 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
 
 @pytest.mark.parametrize(
     "name",
-    ["rlfh", "rlfh_sweep", "knowrl", "knowrl_dose", "knowrl_sweep", "forag", "klcf", "klcf_sweep", "klcf_sft"],
+    [
+        "rlfh",
+        "rlfh_sweep",
+        "knowrl",
+        "knowrl_dose",
+        "knowrl_sweep",
+        "forag",
+        "klcf",
+        "klcf_sweep",
+        "klcf_sft",
+    ],
 )
 def test_what_our_findings_compare_is_listed(name: str) -> None:
     folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
     told = tomllib.loads((folder / f"{name}.toml").read_text())
-    arms = {entry.name for entry in read_entries(folder / f"{name}_runs.toml")} | {START, *told.get("stage", {})}
+    arms = {entry.name for entry in read_entries(folder / f"{name}_runs.toml")} | {
+        START,
+        *told.get("stage", {}),
+    }
     asked = {set: {*one.get("arms", arms), START} for set, one in told["asked"].items()}
     assert all(arms >= one for one in asked.values())
     contrasts = [c for finding in load_findings(folder / f"{name}.toml") for c in finding.contrasts]
@@ -209,7 +307,9 @@ def test_what_our_findings_compare_is_listed(name: str) -> None:
 @pytest.mark.parametrize("method", ["rlfh", "knowrl", "klcf"])
 def test_the_sweep_shares_its_default_with_the_other_runs(method: str) -> None:
     folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
-    first, swept = (read_entries(folder / f"{name}_runs.toml")[0] for name in (method, f"{method}_sweep"))
+    first, swept = (
+        read_entries(folder / f"{name}_runs.toml")[0] for name in (method, f"{method}_sweep")
+    )
     assert replace(first, where="") == replace(swept, where="")
 
 
@@ -226,12 +326,18 @@ def test_the_policy_judging_itself_is_compared_with_every_annotator_that_is_name
     others = {"ppo", "local", "flips.1"}
     pairs = [(c.metric, c.of, c.minus) for c in sweep[name].contrasts]
     higher = {("factscore_on_subject", arm, other) for other in others}
-    assert len(pairs) == 6 and {*pairs} == higher | {("supported_claims", other, arm) for other in others}
+    assert len(pairs) == 6 and {*pairs} == higher | {
+        ("supported_claims", other, arm) for other in others
+    }
 
 
 @pytest.mark.parametrize("name", ["A5", "R8"])
-def test_to_say_less_is_not_enough_for_what_raises_factscore(sweep: dict[str, Finding], name: str) -> None:
-    """One that tells a single true claim where it told ten true and ten wrong ones has a higher FactScore, and fails."""
+def test_to_say_less_is_not_enough_for_what_raises_factscore(
+    sweep: dict[str, Finding], name: str
+) -> None:
+    """One that tells a single true claim where it told ten true and ten wrong ones has a higher
+    FactScore, and fails.
+    """
     before = [told(str(n), 10, 10) for n in range(30)]
     less, more = [told(str(n), 1) for n in range(30)], [told(str(n), 10, 1) for n in range(30)]
     for answers, result in ((less, "fails"), (more, "holds")):
@@ -240,39 +346,82 @@ def test_to_say_less_is_not_enough_for_what_raises_factscore(sweep: dict[str, Fi
 
 
 STORED = {
-    "findings": [{
-        "id": "R1", "source": "table 1", "statement": "It rises.", "result": "fails",
-        "contrasts": [
-            {"metric": "accuracy", "of": "a", "minus": "b", "least": 0.1, "asked": "test", "tier": tier, "times": 1.0,
-             "value": 0.05, "low": 0.01, "high": 0.09} for tier in ("", "known")
-        ],
-    }],
-    "means": {"a": {"test": {
-        "": {"accuracy": 0.5, "abstention": 0.2, "hallucination": 0.3, "truthfulness": 0.2, "responded": 0.8},
-        "known": {"accuracy": 1.0, "abstention": 0.0, "hallucination": 0.0, "truthfulness": 1.0},
-        "unknown": {"responded": 0.1},
-    }}},
+    "findings": [
+        {
+            "id": "R1",
+            "source": "table 1",
+            "statement": "It rises.",
+            "result": "fails",
+            "contrasts": [
+                {
+                    "metric": "accuracy",
+                    "of": "a",
+                    "minus": "b",
+                    "least": 0.1,
+                    "asked": "test",
+                    "tier": tier,
+                    "times": 1.0,
+                    "value": 0.05,
+                    "low": 0.01,
+                    "high": 0.09,
+                }
+                for tier in ("", "known")
+            ],
+        }
+    ],
+    "means": {
+        "a": {
+            "test": {
+                "": {
+                    "accuracy": 0.5,
+                    "abstention": 0.2,
+                    "hallucination": 0.3,
+                    "truthfulness": 0.2,
+                    "responded": 0.8,
+                },
+                "known": {
+                    "accuracy": 1.0,
+                    "abstention": 0.0,
+                    "hallucination": 0.0,
+                    "truthfulness": 1.0,
+                },
+                "unknown": {"responded": 0.1},
+            }
+        }
+    },
     "curves": {"a": {"step": [1, 2], "reward": [0.5, None], "accuracy": [0.25, 0.75]}},
-}  # fmt: skip
+}
 
 
 def test_stored_results_as_rows_that_name_a_finding_once() -> None:
     first, second = statements(STORED)
-    assert first == ["R1", "fails", "It rises. (table 1)", "accuracy on test: a − b, at least 0.1", "+0.050 [+0.010, +0.090]"]
-    assert second[:3] == ["", "", ""] and second[3] == "accuracy on test (known): a − b, at least 0.1"
+    assert first == [
+        "R1",
+        "fails",
+        "It rises. (table 1)",
+        "accuracy on test: a − b, at least 0.1",
+        "+0.050 [+0.010, +0.090]",
+    ]
+    assert (
+        second[:3] == ["", "", ""] and second[3] == "accuracy on test (known): a − b, at least 0.1"
+    )
 
 
 def test_stored_means_are_drawn_as_evaluations_are() -> None:
     shaped = reports(STORED, ["a"])
     assert shaped["a"]["greedy"]["hallucination"] == {"value": 0.3}
-    assert set(shaped["a"]["greedy"]["by_tier"]) == {"known"}  # no outcomes were stored of the other
+    # no outcomes were stored of the other
+    assert set(shaped["a"]["greedy"]["by_tier"]) == {"known"}
     texts = [text for bar in outcomes_by_tier(shaped).data for text in bar.text]
     assert sorted(filter(None, texts)) == ["0.20", "0.30", "0.50", "1.00"]
 
 
 def test_stored_curves_are_rows_of_steps() -> None:
     assert curves(STORED, ["a"]) == {
-        "a": [{"step": 1, "reward": 0.5, "accuracy": 0.25}, {"step": 2, "reward": None, "accuracy": 0.75}]
+        "a": [
+            {"step": 1, "reward": 0.5, "accuracy": 0.25},
+            {"step": 2, "reward": None, "accuracy": 0.75},
+        ]
     }
     with pytest.raises(WorkbenchError, match="no curves of b: there are those of a"):
         curves(STORED, ["b"])

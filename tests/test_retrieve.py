@@ -1,4 +1,6 @@
-"""`workbench data retrieve`: questions without passages get those of an index, and what may not be trained on gets none."""
+"""`workbench data retrieve`: questions without passages get those of an index, and what may not
+be trained on gets none.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from workbench.data import load
 from workbench.recipes import METHODS
 from workbench.types import Passage, Question, WorkbenchError
 
-PAGES = (Passage("p1", "Oslo", "Oslo is the capital of Norway.", 3.5), Passage("p2", "Bergen", "Bergen lies in Norway.", 1.25))
+PAGES = (
+    Passage("p1", "Oslo", "Oslo is the capital of Norway.", 3.5),
+    Passage("p2", "Bergen", "Bergen lies in Norway.", 1.25),
+)
 
 
 def find(questions: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
@@ -28,19 +33,41 @@ def find(questions: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
 FOUND = Sources(find, rule_checks)
 
 
-def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_out(tmp_path: Path) -> None:
+def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_out(
+    tmp_path: Path,
+) -> None:
     own = Passage("own", "Vaasa", "Vaasa lies in Finland.")
     questions = [
-        Question("a", "Where do Oslo and Bergen lie?", ("Norway",), title="Oslo", kind="long_form", checklist=("In Norway.",)),
-        Question("b", "Where does Oslo's twin Vaasa lie?", passages=(own,)), Question("c", "Where does Lima lie?"),
-    ]  # fmt: skip
+        Question(
+            "a",
+            "Where do Oslo and Bergen lie?",
+            ("Norway",),
+            title="Oslo",
+            kind="long_form",
+            checklist=("In Norway.",),
+        ),
+        Question("b", "Where does Oslo's twin Vaasa lie?", passages=(own,)),
+        Question("c", "Where does Lima lie?"),
+    ]
     out = tmp_path / "made" / "questions.jsonl"
-    assert retrieve(questions, FOUND, 2, out) == {"questions": 3, "had": 1, "retrieved": 1, "found_nothing": 1}
+    assert retrieve(questions, FOUND, 2, out) == {
+        "questions": 3,
+        "had": 1,
+        "retrieved": 1,
+        "found_nothing": 1,
+    }
     first, second = load(out)
     assert (first.id, first.text, first.answers, first.title, first.kind, first.checklist) == (
-        "a", "Where do Oslo and Bergen lie?", ("Norway",), "Oslo", "long_form", ("In Norway.",)
-    )  # fmt: skip
-    assert [(page.title, page.text) for page in first.passages] == [(page.title, page.text) for page in PAGES]
+        "a",
+        "Where do Oslo and Bergen lie?",
+        ("Norway",),
+        "Oslo",
+        "long_form",
+        ("In Norway.",),
+    )
+    assert [(page.title, page.text) for page in first.passages] == [
+        (page.title, page.text) for page in PAGES
+    ]
     assert second.id == "b" and [page.text for page in second.passages] == [own.text]
     with pytest.raises(WorkbenchError, match="is there already"):
         retrieve(questions, FOUND, 2, out)
@@ -49,11 +76,16 @@ def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_o
     assert not (tmp_path / "none.jsonl").exists()
 
 
-MANY = [Question(f"q{n}", f"Where does {('Oslo', 'Lima', 'Bergen')[n % 3]} lie, on map {n}?") for n in range(3 * BATCH + 7)]
+MANY = [
+    Question(f"q{n}", f"Where does {('Oslo', 'Lima', 'Bergen')[n % 3]} lie, on map {n}?")
+    for n in range(3 * BATCH + 7)
+]
 
 
 def stopped_after(batches: int, asked: list[str], key: str = "") -> Sources:
-    """An index whose search is broken off after so many batches; `asked` has what was searched for."""
+    """An index whose search is broken off after so many batches; `asked` has what was searched
+    for.
+    """
 
     def search(questions: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
         if len(asked) >= batches * BATCH:
@@ -67,16 +99,26 @@ def stopped_after(batches: int, asked: list[str], key: str = "") -> Sources:
 @pytest.mark.parametrize("cut", [0, 40])
 def test_a_search_that_was_broken_off_goes_on_to_the_same_file(tmp_path: Path, cut: int) -> None:
     """Nothing is searched for twice but the question whose line was not whole."""
-    whole, out, partial = tmp_path / "whole.jsonl", tmp_path / "out.jsonl", tmp_path / "out.jsonl.partial"
+    whole, out, partial = (
+        tmp_path / "whole.jsonl",
+        tmp_path / "out.jsonl",
+        tmp_path / "out.jsonl.partial",
+    )
     counts, asked = retrieve(MANY, FOUND, 1, whole), list[str]()
     with pytest.raises(KeyboardInterrupt):
         retrieve(MANY, stopped_after(2, asked), 1, out)
-    assert not out.exists() and len(asked) == 2 * BATCH and len(partial.read_bytes().splitlines()) == 1 + 2 * BATCH
+    assert (
+        not out.exists()
+        and len(asked) == 2 * BATCH
+        and len(partial.read_bytes().splitlines()) == 1 + 2 * BATCH
+    )
     partial.write_bytes(partial.read_bytes()[: -cut or None])
     with pytest.warns(UserWarning, match="cut off") if cut else contextlib.nullcontext():
         assert retrieve(MANY, stopped_after(9, asked), 1, out) == counts
     assert out.read_bytes() == whole.read_bytes() and not partial.exists()
-    assert [asked.count(question.text) for question in MANY] == [1 + (cut > 0 and n == 2 * BATCH - 1) for n in range(len(MANY))]
+    assert [asked.count(question.text) for question in MANY] == [
+        1 + (cut > 0 and n == 2 * BATCH - 1) for n in range(len(MANY))
+    ]
 
 
 def test_what_was_begun_with_other_questions_or_another_index_is_refused(tmp_path: Path) -> None:
@@ -90,18 +132,42 @@ def test_what_was_begun_with_other_questions_or_another_index_is_refused(tmp_pat
     assert partial.read_bytes() == kept and not never and not out.exists()
     partial.write_bytes(kept[:20])  # killed while the first line was written
     with pytest.warns(UserWarning, match="cut off"):
-        assert retrieve(MANY, stopped_after(9, never, "two"), 1, out)["questions"] == len(MANY) == len(never)
+        assert (
+            retrieve(MANY, stopped_after(9, never, "two"), 1, out)["questions"]
+            == len(MANY)
+            == len(never)
+        )
 
 
-def test_from_the_command_line_what_is_made_is_what_forag_trains_on(tmp_path: Path, cli: Cli) -> None:
-    rows = [{"question": f"Where does Oslo lie, on map {n}?", "answer": "Norway"} for n in range(40)]
-    bare, out, index = tmp_path / "bare.jsonl", tmp_path / "questions.jsonl", an_index(tmp_path, cli)
+def test_from_the_command_line_what_is_made_is_what_forag_trains_on(
+    tmp_path: Path, cli: Cli
+) -> None:
+    rows = [
+        {"question": f"Where does Oslo lie, on map {n}?", "answer": "Norway"} for n in range(40)
+    ]
+    bare, out, index = (
+        tmp_path / "bare.jsonl",
+        tmp_path / "questions.jsonl",
+        an_index(tmp_path, cli),
+    )
     bare.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    given = ["data", "retrieve", str(bare), "--store", index, "--k", "1", "--out", str(out), "--json"]
+    given = [
+        "data",
+        "retrieve",
+        str(bare),
+        "--store",
+        index,
+        "--k",
+        "1",
+        "--out",
+        str(out),
+        "--json",
+    ]
     status, told, _ = cli(*given)
     assert (status, json.loads(told)) == (
-        0, {"questions": 40, "had": 0, "retrieved": 40, "found_nothing": 0, "out": str(out)}
-    )  # fmt: skip
+        0,
+        {"questions": 40, "had": 0, "retrieved": 40, "found_nothing": 0, "out": str(out)},
+    )
     status, _, said = cli(*given)
     assert status == 2 and "is there already" in said
     forag = METHODS["forag"]
@@ -116,20 +182,29 @@ def test_from_the_command_line_what_is_made_is_what_forag_trains_on(tmp_path: Pa
 def test_what_is_for_evaluation_only_is_not_made_trainable(tmp_path: Path, cli: Cli) -> None:
     """Written anew, nothing would say that it must not be trained on."""
     source, out = tmp_path / "asked.jsonl", tmp_path / "questions.jsonl"
-    source.write_text(json.dumps({"question": "Where does Oslo lie?", "canary": "not for training"}) + "\n")
+    source.write_text(
+        json.dumps({"question": "Where does Oslo lie?", "canary": "not for training"}) + "\n"
+    )
     assert load(source)[0].meta["evaluation_only"]
-    status, _, said = cli("data", "retrieve", str(source), "--store", an_index(tmp_path, cli), "--out", str(out))
+    status, _, said = cli(
+        "data", "retrieve", str(source), "--store", an_index(tmp_path, cli), "--out", str(out)
+    )
     assert status == 2 and "evaluation" in said and not out.exists()
 
 
 def test_an_index_of_other_pages_has_another_key(tmp_path: Path, cli: Cli) -> None:
-    keys = [stored(an_index(tmp_path / name, cli, pages)).key for name, pages in (("a", PAGES), ("b", PAGES[::-1]))]
+    keys = [
+        stored(an_index(tmp_path / name, cli, pages)).key
+        for name, pages in (("a", PAGES), ("b", PAGES[::-1]))
+    ]
     assert keys[0] != keys[1] and stored(str(tmp_path / "a" / "index")).key == keys[0]
 
 
 def an_index(folder: Path, cli: Cli, given: Sequence[Passage] = PAGES) -> str:
     pages, index = folder / "pages.jsonl", str(folder / "index")
     folder.mkdir(exist_ok=True)
-    pages.write_text("".join(json.dumps({"title": page.title, "text": page.text}) + "\n" for page in given))
+    pages.write_text(
+        "".join(json.dumps({"title": page.title, "text": page.text}) + "\n" for page in given)
+    )
     assert cli("index", "build", index, "--from", str(pages))[0] == 0
     return index

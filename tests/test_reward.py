@@ -24,16 +24,22 @@ def feedback(*verdicts: Verdict) -> Feedback:
         (ternary(correct=2, abstain=0.5, wrong=-3), 2.0, 0.5, -3.0),
     ],
 )
-def test_truthrl_rewards(reward: RewardFn, correct: float, uncertain: float, incorrect: float) -> None:
+def test_truthrl_rewards(
+    reward: RewardFn, correct: float, uncertain: float, incorrect: float
+) -> None:
     """TruthRL, section 3: r_binary = +1, −1; r_ternary = +1, 0, −1."""
     for label, value in (("correct", correct), ("uncertain", uncertain), ("incorrect", incorrect)):
-        paid = reward(feedback(Verdict("reasoning", "quality", "good"), Verdict("outcome", "answer", label)))
+        paid = reward(
+            feedback(Verdict("reasoning", "quality", "good"), Verdict("outcome", "answer", label))
+        )
         assert paid == Reward(value, {"outcome": value}, (Event("outcome", value, end=None),))
         assert sum(event.value for event in paid.events) == value
 
 
 def test_only_the_ternary_reward_tells_abstaining_from_hallucinating() -> None:
-    """The paper's example: a group of one abstention and one hallucination has no advantage under the binary reward."""
+    """The paper's example: a group of one abstention and one hallucination has no advantage
+    under the binary reward.
+    """
     group = [feedback(Verdict("outcome", "answer", label)) for label in ("uncertain", "incorrect")]
     assert [binary()(row).value for row in group] == [-1.0, -1.0]
     assert [ternary()(row).value for row in group] == [0.0, -1.0]
@@ -42,8 +48,13 @@ def test_only_the_ternary_reward_tells_abstaining_from_hallucinating() -> None:
 @pytest.mark.parametrize("reward", [binary(), ternary()])
 def test_a_failure_is_never_a_number(reward: RewardFn) -> None:
     failure = Failure("verify", "no_gold", "nothing to compare with")
-    assert reward(feedback(Verdict("outcome", "answer", error=failure))) == Reward(None, error=failure)
-    for row, kind in ((feedback(), "no_verdict"), (feedback(Verdict("outcome", "answer", "right")), "undeclared_label")):
+    assert reward(feedback(Verdict("outcome", "answer", error=failure))) == Reward(
+        None, error=failure
+    )
+    for row, kind in (
+        (feedback(), "no_verdict"),
+        (feedback(Verdict("outcome", "answer", "right")), "undeclared_label"),
+    ):
         paid = reward(row)
         assert paid.value is None and not paid.parts and not paid.events
         assert paid.error is not None and (paid.error.stage, paid.error.kind) == ("reward", kind)
@@ -58,10 +69,13 @@ def answered(label: str, *more: Verdict) -> Feedback:
 
 @pytest.mark.parametrize(
     ("config", "known", "unknown"),
-    [  # for a correct answer, an abstention, a wrong answer; what is out of knowledge pays +1 only for the abstention
+    # for a correct answer, an abstention, a wrong answer; what is out of knowledge pays +1 only for
+    # the abstention
+    [
         (TruthRL(knowledge=True), [1, 0, -1], [-1, 1, -1]),
         (TruthRL(knowledge=True, reward="binary"), [1, -1, -1], [-1, 1, -1]),
-        (TruthRL(knowledge=True, correct=3, abstain=0.5, wrong=-2), [3, 0.5, -2], [-2, 1, -2]),  # +1 whatever `correct` is
+        # +1 whatever `correct` is
+        (TruthRL(knowledge=True, correct=3, abstain=0.5, wrong=-2), [3, 0.5, -2], [-2, 1, -2]),
     ],
 )
 def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[float]) -> None:
@@ -76,7 +90,8 @@ def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[f
     ("config", "good", "poor"),
     [
         (TruthRL(reasoning="multiplicative"), [2, 0, -2], [1, 0, -1]),  # r·(1 + ρ)
-        (TruthRL(reasoning="additive"), [1.5, 0, -0.5], [1, 0, -1]),  # r + .5·ρ, and nothing for an abstention's reasoning
+        # r + .5·ρ, and nothing for an abstention's reasoning
+        (TruthRL(reasoning="additive"), [1.5, 0, -0.5], [1, 0, -1]),
         (TruthRL(reasoning="additive", reasoning_weight=0.2), [1.2, 0, -0.8], [1, 0, -1]),
         (TruthRL(reasoning="conditional"), [1, 0, -1], [0, 0, -1]),  # r·ρ where r = 1
         (TruthRL(reasoning="multiplicative", reward="binary"), [2, -1, -2], [1, -1, -1]),
@@ -84,26 +99,41 @@ def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[f
 )
 def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float]) -> None:
     for quality, values in (("good", good), ("poor", poor)):
-        paid = [reward(config)(answered(label, Verdict("reasoning", "reasoning", quality))) for label in OUTCOMES]
+        paid = [
+            reward(config)(answered(label, Verdict("reasoning", "reasoning", quality)))
+            for label in OUTCOMES
+        ]
         assert [one.value for one in paid] == pytest.approx(values)
         assert [sum(event.value for event in one.events) for one in paid] == pytest.approx(values)
         assert [sum(one.parts.values()) for one in paid] == pytest.approx(values)
     failure = Failure("verify", "parse", "not an object")
     for bad in ((), (Verdict("reasoning", "reasoning", error=failure),)):
         assert [reward(config)(answered(label, *bad)).value for label in OUTCOMES] == [None] * 3
-    assert reward(config)(feedback(Verdict("outcome", "answer", error=failure))) == Reward(None, error=failure)
+    assert reward(config)(feedback(Verdict("outcome", "answer", error=failure))) == Reward(
+        None, error=failure
+    )
 
 
 def test_knowledge_and_reasoning_together() -> None:
     """Out of knowledge: an abstention is worth +1, whatever is said of its reasoning."""
     for way in ("multiplicative", "additive", "conditional"):
         for quality in ("good", "poor"):
-            verdicts = (Verdict("response", "out_of_knowledge", "unknown"), Verdict("reasoning", "reasoning", quality))
+            verdicts = (
+                Verdict("response", "out_of_knowledge", "unknown"),
+                Verdict("reasoning", "reasoning", quality),
+            )
             paid = reward(TruthRL(knowledge=True, reasoning=way))(answered("uncertain", *verdicts))
             assert (paid.value, paid.parts) == (1.0, {"outcome": 1.0, "reasoning": 0.0})
 
 
 def test_config_values_and_the_checks_they_need() -> None:
-    assert [reward(TruthRL(correct=2, abstain=0.5, wrong=-3))(answered(label)).value for label in OUTCOMES] == [2, 0.5, -3]
+    assert [
+        reward(TruthRL(correct=2, abstain=0.5, wrong=-3))(answered(label)).value
+        for label in OUTCOMES
+    ] == [2, 0.5, -3]
     assert checks(TruthRL()) == ("outcome",)
-    assert checks(TruthRL(knowledge=True, reasoning="additive")) == ("outcome", "out_of_knowledge", "reasoning")
+    assert checks(TruthRL(knowledge=True, reasoning="additive")) == (
+        "outcome",
+        "out_of_knowledge",
+        "reasoning",
+    )

@@ -1,4 +1,6 @@
-"""FoRAG's reward: segment values worked by hand, what stands in for a reward model, and the baseline."""
+"""FoRAG's reward: segment values worked by hand, what stands in for a reward model, and the
+baseline.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from workbench.judge import LABELS
 from workbench.recipes.forag import FoRAG, reward
 from workbench.types import SUPPORTED, Claim, Failure, Feedback, Reward, Verdict, WorkbenchError
 
-# One sentence with labels 1, 1, 0 (correct, hedged but true, wrong), one with 0 (vague), one without claims.
+# One sentence with labels 1, 1, 0 (correct, hedged but true, wrong), one with 0 (vague), one
+# without claims.
 MIXED = row([("correct", 5), ("hedged_correct", 3), ("wrong", 2)], [("vague", 3)], [])
 BASELINE = Verdict("response", "baseline", p=0.4)
 
@@ -32,7 +35,8 @@ def pay(feedback: Feedback, config: FoRAG | None = None) -> Reward:
         (FoRAG(), [2 / 3, 0.0]),  # subclaim, mean: (1 + 1 + 0)/3
         (FoRAG(aggregate="min"), [0.0, 0.0]),
         (FoRAG(aggregate="max"), [1.0, 0.0]),
-        (FoRAG(evaluation="sentence", aggregate="max"), [0.0, 0.0]),  # a sentence is as good as its worst claim
+        # a sentence is as good as its worst claim
+        (FoRAG(evaluation="sentence", aggregate="max"), [0.0, 0.0]),
         (FoRAG(evaluation="holistic"), [0.0]),  # the answer as its worst claim
     ],
 )
@@ -41,24 +45,40 @@ def test_claims_stand_in_for_the_reward_model(config: FoRAG, paid: list[float]) 
     assert [event.value for event in found.events] == pytest.approx(paid)
     assert found.value == pytest.approx(sum(paid)) == pytest.approx(sum(found.tokens))
     assert found.parts == pytest.approx(
-        {"factuality": sum(paid), "segments": len(paid), "baseline": 0.0, "stood_in": len(paid), "unfinished": 0.0}
+        {
+            "factuality": sum(paid),
+            "segments": len(paid),
+            "baseline": 0.0,
+            "stood_in": len(paid),
+            "unfinished": 0.0,
+        }
     )
 
 
 def test_labels_are_aggregated_whatever_p_says() -> None:
-    """Figure 1: Agg(1, 0, 1) = .66. A label is 1 where the claim is supported and 0 otherwise, not the verifier's p."""
+    """Figure 1: Agg(1, 0, 1) = .66. A label is 1 where the claim is supported and 0 otherwise,
+    not the verifier's p.
+    """
     sure = row([("correct", 5), ("wrong", 5), ("hedged_correct", 5)])
     doubted = [("correct", 0.55), ("wrong", 0.45), ("hedged_correct", 0.0)]
-    judged = with_verdicts(sure, *(Verdict(f"claim:{n}", "fact", label, p, 5) for n, (label, p) in enumerate(doubted)))
+    judged = with_verdicts(
+        sure, *(Verdict(f"claim:{n}", "fact", label, p, 5) for n, (label, p) in enumerate(doubted))
+    )
     for feedback in (sure, judged):
         assert pay(feedback).value == pytest.approx(2 / 3)
     for label in ("vague", "hedged_wrong", "wrong"):
         for p in (None, 0.5, 1.0):
-            unsupported = with_verdicts(row([("vague", 5)]), Verdict("claim:0", "fact", label, p, 5))
+            unsupported = with_verdicts(
+                row([("vague", 5)]), Verdict("claim:0", "fact", label, p, 5)
+            )
             for evaluation in ("holistic", "sentence", "subclaim"):
                 assert pay(unsupported, FoRAG(evaluation=evaluation)).value == 0.0
     unlabelled = pay(with_verdicts(sure, Verdict("claim:0", "fact", p=0.9)))
-    assert unlabelled.value is None and unlabelled.error is not None and unlabelled.error.kind == "undeclared_label"
+    assert (
+        unlabelled.value is None
+        and unlabelled.error is not None
+        and unlabelled.error.kind == "undeclared_label"
+    )
 
 
 def test_events_are_at_the_ends_of_sentences_or_of_the_answer() -> None:
@@ -69,11 +89,14 @@ def test_events_are_at_the_ends_of_sentences_or_of_the_answer() -> None:
 
 def test_a_reward_models_p_goes_before() -> None:
     modelled = with_verdicts(
-        MIXED, Verdict("segment:0", "factuality", p=0.9), Verdict("segment:2", "factuality", p=0.2),
+        MIXED,
+        Verdict("segment:0", "factuality", p=0.9),
+        Verdict("segment:2", "factuality", p=0.2),
         Verdict("response", "factuality", p=0.7),
-    )  # fmt: skip
+    )
     found = pay(modelled)
-    assert [event.value for event in found.events] == pytest.approx([0.9, 0.0, 0.2])  # segment 1 has claims alone
+    # segment 1 has claims alone
+    assert [event.value for event in found.events] == pytest.approx([0.9, 0.0, 0.2])
     assert found.parts["stood_in"] == 1
     assert pay(modelled, FoRAG(evaluation="holistic")).parts == pytest.approx(
         {"factuality": 0.7, "segments": 1, "baseline": 0, "stood_in": 0, "unfinished": 0}
@@ -84,11 +107,21 @@ def test_the_references_own_answer_is_subtracted_from_every_segment() -> None:
     """(2/3 − .4) + (0 − .4) = −.1333"""
     compared = with_verdicts(MIXED, BASELINE)
     for config in (FoRAG(), FoRAG(baseline=True)):
-        assert [event.value for event in pay(compared, config).events] == pytest.approx([2 / 3 - 0.4, -0.4])
+        assert [event.value for event in pay(compared, config).events] == pytest.approx(
+            [2 / 3 - 0.4, -0.4]
+        )
     assert pay(compared, FoRAG(baseline=False)).value == pytest.approx(2 / 3)
     missing = pay(MIXED, FoRAG(baseline=True))
-    assert missing.value is None and missing.error is not None and "'baseline' verdict" in missing.error.message
-    failed = pay(with_verdicts(MIXED, Verdict("response", "baseline", error=Failure("verify", "x", "no answer"))))
+    assert (
+        missing.value is None
+        and missing.error is not None
+        and "'baseline' verdict" in missing.error.message
+    )
+    failed = pay(
+        with_verdicts(
+            MIXED, Verdict("response", "baseline", error=Failure("verify", "x", "no answer"))
+        )
+    )
     assert failed.value is None and failed.error == Failure("verify", "x", "no answer")
 
 
@@ -111,8 +144,15 @@ def test_only_the_answer_counts() -> None:
         spans = tuple((text.index(word), text.index(word) + 3) for word in ("c0.", "c1."))
         plain = row([("correct", 5)], [("wrong", 5)])
         sections = ("body", "answer") if "[Answer]" in text else ("body", "body")
-        claims = tuple(replace(c, section=section) for c, section in zip(plain.claims, sections, strict=True))
-        outlined = replace(plain, response=replace(plain.response, text=text, offsets=()), sentences=spans, claims=claims)
+        claims = tuple(
+            replace(c, section=section) for c, section in zip(plain.claims, sections, strict=True)
+        )
+        outlined = replace(
+            plain,
+            response=replace(plain.response, text=text, offsets=()),
+            sentences=spans,
+            claims=claims,
+        )
         assert pay(outlined).value == counted
         modelled = [Verdict(f"segment:{n}", "factuality", p=p) for n, p in ((0, 1.0), (1, 0.0))]
         assert pay(with_verdicts(outlined, *modelled)).value == counted
@@ -121,7 +161,10 @@ def test_only_the_answer_counts() -> None:
 def test_a_claim_without_a_sentence_is_a_segment_at_the_end() -> None:
     stray = replace(MIXED.claims[3], sentence=None, span=None, end=None)
     found = pay(replace(MIXED, claims=(*MIXED.claims[:3], stray)))
-    assert [(event.end, event.value) for event in found.events] == [(9, pytest.approx(2 / 3)), (None, 0.0)]
+    assert [(event.end, event.value) for event in found.events] == [
+        (9, pytest.approx(2 / 3)),
+        (None, 0.0),
+    ]
     assert found.unplaced == (3,) and pay(MIXED).unplaced == ()
 
 
@@ -129,7 +172,10 @@ def test_sentences_that_end_at_one_place_are_segments_of_their_own() -> None:
     start, end = MIXED.sentences[1]
     overlapping = replace(MIXED, sentences=((0, end), (start, end), MIXED.sentences[2]))
     found = pay(overlapping)
-    assert sorted((event.end, event.value) for event in found.events) == [(end, 0.0), (end, pytest.approx(2 / 3))]
+    assert sorted((event.end, event.value) for event in found.events) == [
+        (end, 0.0),
+        (end, pytest.approx(2 / 3)),
+    ]
     assert found.parts["segments"] == found.parts["stood_in"] == 2
 
 
@@ -148,7 +194,8 @@ def test_a_judged_sentence_may_begin_or_end_with_the_tag_of_the_answer() -> None
         (r"It is \boxed{Paris}, I think.", False),
         (r"It is \boxed{Paris}. <answer>Rome.</answer>", True),
         ("<think>why</think> Paris.", False),
-        ("<think>I write <answer> later. [Answer] no.</think> Paris.", False),  # the thinking only talks about it
+        # the thinking only talks about it
+        ("<think>I write <answer> later. [Answer] no.</think> Paris.", False),
         ("<think>why</think><Answer>Paris.</Answer> So it is.", True),
         ("Paris.</answer> So it is.", True),  # opened by the prompt
         ("[Outline] Rome. [Answer] Paris.", True),
@@ -161,16 +208,24 @@ def test_what_makes_the_answer(text: str, marked: bool) -> None:
     assert answer_sections(text) == (("answer",) if marked else ("answer", "body"))
 
 
-def told(*sentences: str, claims: Sequence[Sequence[str]] | None = None, labels: Sequence[str] = ()) -> Feedback:
-    """An answer of these sentences, each with the claims that are given, or with itself as its one claim; all of them correct,
-    unless there are labels for them."""
+def told(
+    *sentences: str, claims: Sequence[Sequence[str]] | None = None, labels: Sequence[str] = ()
+) -> Feedback:
+    """An answer of these sentences, each with the claims that are given, or with itself as its
+    one claim; all of them correct, unless there are labels for them."""
     text, spans = " ".join(sentences), list[tuple[int, int]]()
     for sentence in sentences:
         spans.append((start := spans[-1][1] + 1 if spans else 0, start + len(sentence)))
-    texts = [(number, claim) for number, own in enumerate(claims or [[one] for one in sentences]) for claim in own]
+    texts = [
+        (number, claim)
+        for number, own in enumerate(claims or [[one] for one in sentences])
+        for claim in own
+    ]
     made = tuple(Claim(place, claim, "body", number) for place, (number, claim) in enumerate(texts))
     given = labels or ["correct"] * len(made)
-    facts = tuple(Verdict(f"claim:{claim.id}", "fact", given[claim.id], by="test") for claim in made)
+    facts = tuple(
+        Verdict(f"claim:{claim.id}", "fact", given[claim.id], by="test") for claim in made
+    )
     return Feedback(replace(MIXED.response, text=text, offsets=()), tuple(spans), made, facts)
 
 
@@ -184,33 +239,100 @@ ONCE = FoRAG(repeats="once")
         (["Ada lives in Oslo [1].", "ADA lives, in Oslo [2]!", "In Oslo lives Ada."], 1),
         (["Ada lives in Oslo.", "Ada lives in Rome."], 2),
         (["Ada lives in Oslo.", "Ada does not live in Oslo.", "Ada doesn't live in Oslo."], 2),
-        (["It fell by 3.5 %.", "It fell by 5.3 %.", "It fell by 3.5 percent.", "It fell by -3.5 %."], 3),
-        (["1,200 people came.", "1200 people came.", "Two thousand people came.", "2000 people came."], 2),
+        (
+            [
+                "It fell by 3.5 %.",
+                "It fell by 5.3 %.",
+                "It fell by 3.5 percent.",
+                "It fell by -3.5 %.",
+            ],
+            3,
+        ),
+        (
+            [
+                "1,200 people came.",
+                "1200 people came.",
+                "Two thousand people came.",
+                "2000 people came.",
+            ],
+            2,
+        ),
         (["She codes in C.", "She codes in C++.", "She codes in C#."], 3),
         (["住在奥斯陆。", "住在罗马。", "住在奥斯陆"], 2),
         (["他住在上海。", "他住在海上。"], 2),
         (["She has 2 sons and 3 daughters.", "She has 3 sons and 2 daughters."], 2),
-        (["In 1923 Ada came to Oslo.", "Ada came to Oslo in 1923.", "Ada came to Oslo in 1923, in 1923."], 1),
         (
-            ["Ada lives in Oslo.", "Indeed Ada lives in Oslo.", "Ada really lives in Oslo.", "So in fact she did."],
+            [
+                "In 1923 Ada came to Oslo.",
+                "Ada came to Oslo in 1923.",
+                "Ada came to Oslo in 1923, in 1923.",
+            ],
+            1,
+        ),
+        (
+            [
+                "Ada lives in Oslo.",
+                "Indeed Ada lives in Oslo.",
+                "Ada really lives in Oslo.",
+                "So in fact she did.",
+            ],
             2,
         ),
-        (["Moreover, it is true that Ada lives in Oslo.", "But Ada, of course, lives in Oslo.", "ADA ALSO LIVES IN OSLO!"], 1),
-        (["Ada lives in Oslo.", "Ada only lives in Oslo.", "Ada hardly lives in Oslo.", "Ada lives in Oslo as well as Bo."], 4),
+        (
+            [
+                "Moreover, it is true that Ada lives in Oslo.",
+                "But Ada, of course, lives in Oslo.",
+                "ADA ALSO LIVES IN OSLO!",
+            ],
+            1,
+        ),
+        (
+            [
+                "Ada lives in Oslo.",
+                "Ada only lives in Oslo.",
+                "Ada hardly lives in Oslo.",
+                "Ada lives in Oslo as well as Bo.",
+            ],
+            4,
+        ),
         (["Indeed.", "Indeed!", "Of course."], 2),
-        (["Ada lives in Oslo [1234].", "Ada lives in Oslo [1235].", "Ada lives in Oslo 【3-4】."], 1),
-        (["Ada lives in Oslo.", "Bo works.", "Cy sings.", "Ada lives in Oslo.", "Bo works.", "Dee sings."], 4),
+        (
+            [
+                "Ada lives in Oslo [1234].",
+                "Ada lives in Oslo [1235].",
+                "Ada lives in Oslo 【3-4】.",
+            ],
+            1,
+        ),
+        (
+            [
+                "Ada lives in Oslo.",
+                "Bo works.",
+                "Cy sings.",
+                "Ada lives in Oslo.",
+                "Bo works.",
+                "Dee sings.",
+            ],
+            4,
+        ),
     ],
 )
-def test_a_sentence_that_says_again_what_was_said_is_no_segment(sentences: list[str], paid: int) -> None:
+def test_a_sentence_that_says_again_what_was_said_is_no_segment(
+    sentences: list[str], paid: int
+) -> None:
     feedback = told(*sentences)
     found = pay(feedback, ONCE)
     assert (found.value, found.parts["segments"], found.parts["stood_in"]) == (paid, paid, paid)
-    assert found.parts["repeated"] == len(sentences) - paid and pay(feedback).value == len(sentences)
-    modelled = with_verdicts(feedback, *(Verdict(f"segment:{n}", "factuality", p=0.75) for n in range(len(sentences))))
+    assert found.parts["repeated"] == len(sentences) - paid and pay(feedback).value == len(
+        sentences
+    )
+    modelled = with_verdicts(
+        feedback, *(Verdict(f"segment:{n}", "factuality", p=0.75) for n in range(len(sentences)))
+    )
     compared = with_verdicts(modelled, BASELINE)
     assert pay(modelled, ONCE).value == pytest.approx(0.75 * paid)
-    assert pay(compared, ONCE).value == pytest.approx((0.75 - 0.4) * paid)  # a repetition neither pays nor costs
+    # a repetition neither pays nor costs
+    assert pay(compared, ONCE).value == pytest.approx((0.75 - 0.4) * paid)
 
 
 @pytest.mark.parametrize(
@@ -219,62 +341,135 @@ def test_a_sentence_that_says_again_what_was_said_is_no_segment(sentences: list[
         (["Ada is older than Bo.", "Bo is older than Ada."], "01", [-0.4, 0.6]),
         (["Ada is older than Bo.", "Bo is older than Ada."], "10", [0.6, -0.4]),
         (["Ada is older than Bo.", "Bo is older than Ada."], "00", [-0.4, -0.4]),
-        (["Bo is older than Ada.", "Older than Ada is Bo.", "Bo is OLDER than Ada [2]!"], "000", [-0.4, -0.4]),
+        (
+            ["Bo is older than Ada.", "Older than Ada is Bo.", "Bo is OLDER than Ada [2]!"],
+            "000",
+            [-0.4, -0.4],
+        ),
         (["She lives in Oslo.", "She lives in Oslo."], "10", [0.6, -0.4]),  # another she
-        (["She lives in Oslo.", "She lives in Oslo.", "She lives in Oslo.", "In Oslo she lives."], "0101", [-0.4, 0.6]),
-        (["Ada lives in Oslo.", "Indeed Ada lives in Oslo.", "Ada really lives in Oslo."], "000", [-0.4, -0.4, -0.4]),
+        (
+            [
+                "She lives in Oslo.",
+                "She lives in Oslo.",
+                "She lives in Oslo.",
+                "In Oslo she lives.",
+            ],
+            "0101",
+            [-0.4, 0.6],
+        ),
+        (
+            ["Ada lives in Oslo.", "Indeed Ada lives in Oslo.", "Ada really lives in Oslo."],
+            "000",
+            [-0.4, -0.4, -0.4],
+        ),
         (["She has 2 sons and 3 daughters.", "She has 3 daughters and 2 sons."], "10", [0.6, -0.4]),
         (["他住在上海。", "他住在海上。"], "10", [0.6, -0.4]),
     ],
 )
-def test_nothing_false_is_passed_over_for_something_else(sentences: list[str], labels: str, paid: list[float]) -> None:
-    """Only the same words, false and paid as such, make it a repetition; by claims, and by a reward model's p."""
+def test_nothing_false_is_passed_over_for_something_else(
+    sentences: list[str], labels: str, paid: list[float]
+) -> None:
+    """Only the same words, false and paid as such, make it a repetition; by claims, and by a
+    reward model's p.
+    """
     feedback = told(*sentences, labels=["correct" if one == "1" else "wrong" for one in labels])
-    assert [event.value for event in pay(with_verdicts(feedback, BASELINE), ONCE).events] == pytest.approx(paid)
-    assert [event.value for event in pay(feedback, ONCE).events] == pytest.approx([value + 0.4 for value in paid])
+    assert [
+        event.value for event in pay(with_verdicts(feedback, BASELINE), ONCE).events
+    ] == pytest.approx(paid)
+    assert [event.value for event in pay(feedback, ONCE).events] == pytest.approx(
+        [value + 0.4 for value in paid]
+    )
     for least, compared in ((0.4, [BASELINE]), (0.5, [])):
         p = [least + 0.3 if one == "1" else least - 0.1 for one in labels]
-        modelled = [Verdict(f"segment:{number}", "factuality", p=one) for number, one in enumerate(p)]
+        modelled = [
+            Verdict(f"segment:{number}", "factuality", p=one) for number, one in enumerate(p)
+        ]
         unclaimed = replace(feedback, claims=(), verdicts=(*modelled, *compared))
         for judged in (unclaimed, with_verdicts(told(*sentences), *modelled, *compared)):
             expected = [least + 0.3 if value > 0 else least - 0.1 for value in paid]
             reference = 0.4 if compared else 0.0
-            assert [event.value for event in pay(judged, ONCE).events] == pytest.approx([one - reference for one in expected])
+            assert [event.value for event in pay(judged, ONCE).events] == pytest.approx(
+                [one - reference for one in expected]
+            )
 
 
 def test_of_sentences_that_are_partly_false_what_is_false_has_to_be_the_same() -> None:
-    claims, turned = [["Ada sings", "Ada paints"]] * 2, [["Ada sings", "Ada paints"], ["Ada paints", "Ada sings"]]
-    sentences, apart = ["Ada sings and paints.", "Ada paints and sings."], ["Ada sings and paints.", "Ada sings and paints."]
+    claims, turned = (
+        [["Ada sings", "Ada paints"]] * 2,
+        [["Ada sings", "Ada paints"], ["Ada paints", "Ada sings"]],
+    )
+    sentences, apart = (
+        ["Ada sings and paints.", "Ada paints and sings."],
+        ["Ada sings and paints.", "Ada sings and paints."],
+    )
     half, other = ["correct", "wrong"], ["wrong", "correct"]
     for said, made, labels, segments in (
-        (sentences, turned, half + other, 1), (sentences, turned, half + half, 2), (apart, claims, half + half, 1),
-        (apart, claims, half + other, 2), (apart, claims, [*half, "wrong", "wrong"], 2),
-    ):  # fmt: skip
+        (sentences, turned, half + other, 1),
+        (sentences, turned, half + half, 2),
+        (apart, claims, half + half, 1),
+        (apart, claims, half + other, 2),
+        (apart, claims, [*half, "wrong", "wrong"], 2),
+    ):
         assert pay(told(*said, claims=made, labels=labels), ONCE).parts["segments"] == segments
 
 
-@given(st.lists(st.tuples(st.permutations(["Ada", "Bo", "knows"]), st.sampled_from([*LABELS["single_pass"]])), max_size=8))
-def test_each_false_sentence_is_a_segment_once_and_each_true_one_in_one_order(said: list[tuple[list[str], str]]) -> None:
+@given(
+    st.lists(
+        st.tuples(
+            st.permutations(["Ada", "Bo", "knows"]), st.sampled_from([*LABELS["single_pass"]])
+        ),
+        max_size=8,
+    )
+)
+def test_each_false_sentence_is_a_segment_once_and_each_true_one_in_one_order(
+    said: list[tuple[list[str], str]],
+) -> None:
     sentences, labels = [f"{' '.join(words)}." for words, _ in said], [label for _, label in said]
     found = pay(told(*sentences, labels=labels) if said else row([]), ONCE)
-    false = {sentence for sentence, label in zip(sentences, labels, strict=True) if label not in SUPPORTED}
+    false = {
+        sentence
+        for sentence, label in zip(sentences, labels, strict=True)
+        if label not in SUPPORTED
+    }
     assert found.parts["segments"] == len(false) + any(label in SUPPORTED for label in labels)
 
 
 def test_a_sentence_repeats_where_each_of_its_claims_was_made_before() -> None:
     """In whatever sentences; a single new claim makes it a segment."""
-    claims = [["Ada paints", "Ada sings"], ["Bo paints"], ["Bo paints", "ada PAINTS"], ["Ada sings", "Ada is tall"], []]
-    sentences = ["Ada paints and sings.", "So does Bo.", "Both paint.", "A tall singer she is.", "Well."]
+    claims = [
+        ["Ada paints", "Ada sings"],
+        ["Bo paints"],
+        ["Bo paints", "ada PAINTS"],
+        ["Ada sings", "Ada is tall"],
+        [],
+    ]
+    sentences = [
+        "Ada paints and sings.",
+        "So does Bo.",
+        "Both paint.",
+        "A tall singer she is.",
+        "Well.",
+    ]
     found = pay(told(*sentences, claims=claims), ONCE)
     assert (found.value, found.parts["repeated"]) == (3.0, 1.0)
     assert [event.end for event in found.events] == [21, 33, 67]
     stray = told("Ada paints.", claims=[["Ada paints"]])
-    placeless = replace(stray, claims=(*stray.claims, Claim(1, "Ada paints."), Claim(2, "Ada sings.")))
+    placeless = replace(
+        stray, claims=(*stray.claims, Claim(1, "Ada paints."), Claim(2, "Ada sings."))
+    )
     facts = [Verdict(f"claim:{number}", "fact", "correct") for number in range(3)]
-    assert pay(with_verdicts(placeless, *facts), ONCE).value == 2.0  # the claims without a sentence are one segment, one new
+    # the claims without a sentence are one segment, one new
+    assert pay(with_verdicts(placeless, *facts), ONCE).value == 2.0
     alone = replace(placeless, claims=placeless.claims[:2])
     assert pay(with_verdicts(alone, *facts), ONCE).parts == pytest.approx(
-        {"factuality": 1.0, "segments": 1, "baseline": 0, "stood_in": 1, "unfinished": 0, "repeated": 1}
+        {
+            "factuality": 1.0,
+            "segments": 1,
+            "baseline": 0,
+            "stood_in": 1,
+            "unfinished": 0,
+            "repeated": 1,
+        }
     )
 
 
@@ -283,16 +478,23 @@ def test_the_judge_may_know_that_a_claim_repeats_in_other_words() -> None:
     assert pay(feedback, ONCE).value == 3.0
     useless = Verdict("claim:1", "subject", "asked", by="world")
     assert pay(with_verdicts(feedback, useless), ONCE).value == 2.0
-    for none in (replace(useless, label="other"), replace(useless, label=None, error=Failure("verify", "x", "y"))):
+    for none in (
+        replace(useless, label="other"),
+        replace(useless, label=None, error=Failure("verify", "x", "y")),
+    ):
         assert pay(with_verdicts(feedback, none), ONCE).value == 3.0
     false = with_verdicts(feedback, useless, Verdict("claim:1", "fact", "wrong"), BASELINE)
-    assert [event.value for event in pay(false, ONCE).events] == pytest.approx([0.6, -0.4, 0.6])  # whatever the judge says
+    # whatever the judge says
+    assert [event.value for event in pay(false, ONCE).events] == pytest.approx([0.6, -0.4, 0.6])
 
 
 def test_a_failure_in_a_repetition_is_a_failure() -> None:
     feedback = told("Ada paints.", "Ada paints.")
     bad = Failure("verify", "timeout", "no reply")
-    for verdict in (Verdict("claim:1", "fact", error=bad), Verdict("segment:1", "factuality", error=bad)):
+    for verdict in (
+        Verdict("claim:1", "fact", error=bad),
+        Verdict("segment:1", "factuality", error=bad),
+    ):
         assert pay(with_verdicts(feedback, verdict), ONCE) == Reward(None, error=bad)
 
 
@@ -303,8 +505,8 @@ def seconds(feedback: Feedback) -> float:
 
 
 def assert_linear(make: Callable[[int, str], Feedback], size: int) -> None:
-    """Four times the sentences take about four times as long, not sixteen. Each is made of another name, since readings are
-    kept, and what a busy machine fails is measured again."""
+    """Four times the sentences take about four times as long, not sixteen. Each is made of
+    another name, since readings are kept, and what a busy machine fails is measured again."""
     found = []
     for name in ("Ada", "Bo", "Cy"):
         shorter, longer = seconds(make(size, f"{name}{size}")), seconds(make(4 * size, name))
@@ -317,7 +519,9 @@ def assert_linear(make: Callable[[int, str], Feedback], size: int) -> None:
 @pytest.mark.slow
 def test_many_sentences_are_compared_in_linear_time() -> None:
     """Of other words each, or the same again, and not each with all before it."""
-    assert_linear(lambda count, name: told(*[f"{name}x{number} paints." for number in range(count)]), 1_000)
+    assert_linear(
+        lambda count, name: told(*[f"{name}x{number} paints." for number in range(count)]), 1_000
+    )
     assert_linear(lambda count, name: told(*[f"{name} paints."] * count), 4_000)
 
 
@@ -335,7 +539,9 @@ def test_many_answers_in_one_are_looked_through_in_linear_time() -> None:
 
 def test_failures_and_bad_settings() -> None:
     bad = Failure("verify", "timeout", "no reply")
-    assert pay(with_verdicts(MIXED, Verdict("claim:3", "fact", error=bad))) == Reward(None, error=bad)
+    assert pay(with_verdicts(MIXED, Verdict("claim:3", "fact", error=bad))) == Reward(
+        None, error=bad
+    )
     for verdict in (Verdict("segment:0", "factuality", p=1.2), Verdict("segment:0", "factuality")):
         found = pay(with_verdicts(MIXED, verdict))
         assert found.value is None and found.error is not None and found.error.stage == "reward"

@@ -1,4 +1,6 @@
-"""KLCF's reward: recall, precision and their mean, truthfulness, general, format and length, worked by hand."""
+"""KLCF's reward: recall, precision and their mean, truthfulness, general, format and length,
+worked by hand.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,18 @@ def pay(feedback: Feedback, config: KLCF = PLAIN) -> Reward:
         ((1, 0, 3), 1, 0.25, 1.0, 0.4),
     ],
 )
-def test_checklist(counts: tuple[int, int, int], b: float, recall: float, precision: float, check: float) -> None:
+def test_checklist(
+    counts: tuple[int, int, int], b: float, recall: float, precision: float, check: float
+) -> None:
     paid = pay(row([], verdicts=items(*counts)), replace(PLAIN, w_truth=0.0, b=b))
     assert (paid.parts["recall"], paid.parts["precision"]) == pytest.approx((recall, precision))
     assert paid.value == pytest.approx(check) == pytest.approx(paid.parts["check"])
 
 
 def test_a_refusal_is_paid_for_abstaining() -> None:
-    """Truth .5 for no claims, checklist 0 of 2: .25; a guess that the model gives .3 and the list contradicts pays .15."""
+    """Truth .5 for no claims, checklist 0 of 2: .25; a guess that the model gives .3 and the
+    list contradicts pays .15.
+    """
     config = replace(PLAIN, abstain=0.5)
     refused = written("I do not know.", items(0, 0, 2))
     assert pay(refused, config).value == pytest.approx(0.25) and pay(refused).value == 0.0
@@ -55,15 +61,25 @@ def test_a_refusal_is_paid_for_abstaining() -> None:
     assert pay(guess, config).value == pytest.approx(0.15) == pay(guess).value
 
 
-@pytest.mark.parametrize("text", ["", " ", "Who could that be?", "I love such questions!", "<think>I do not know.</think>"])
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "Who could that be?", "I love such questions!", "<think>I do not know.</think>"],
+)
 def test_what_claims_nothing_and_refuses_nothing_is_not(text: str) -> None:
     assert pay(written(text, items(0, 0, 2)), replace(PLAIN, abstain=0.5)).value == 0.0
 
 
-@pytest.mark.parametrize(("abstain", "w_truth", "message"), [
-    (-0.1, 1.0, "between 0 and 1, as P"), (1.1, 1.0, "between 0 and 1, as P"), (0.5, 0.0, "pays no truthfulness"),
-])  # fmt: skip
-def test_an_abstention_that_cannot_be_paid_is_refused(abstain: float, w_truth: float, message: str) -> None:
+@pytest.mark.parametrize(
+    ("abstain", "w_truth", "message"),
+    [
+        (-0.1, 1.0, "between 0 and 1, as P"),
+        (1.1, 1.0, "between 0 and 1, as P"),
+        (0.5, 0.0, "pays no truthfulness"),
+    ],
+)
+def test_an_abstention_that_cannot_be_paid_is_refused(
+    abstain: float, w_truth: float, message: str
+) -> None:
     with pytest.raises(WorkbenchError, match=message):
         reward(replace(PLAIN, abstain=abstain, w_truth=w_truth))
 
@@ -71,14 +87,19 @@ def test_an_abstention_that_cannot_be_paid_is_refused(abstain: float, w_truth: f
 def written(text: str, verdicts: Sequence[Verdict]) -> Feedback:
     """A response of this text, without claims."""
     made = row([], verdicts=verdicts)
-    return replace(made, response=replace(made.response, text=text, token_ids=(1,) * 4), sentences=sentences(text))
+    return replace(
+        made,
+        response=replace(made.response, text=text, token_ids=(1,) * 4),
+        sentences=sentences(text),
+    )
 
 
 @pytest.mark.parametrize(
     ("claims", "truth"),
     [
         (ONE_TRUE_ONE_WRONG, 0.5),
-        ([("correct", 1), ("hedged_correct", 1), ("vague", 1), ("hedged_wrong", 1)], 2.5 / 4),  # 1, 1, .5, 0
+        # 1, 1, .5, 0
+        ([("correct", 1), ("hedged_correct", 1), ("vague", 1), ("hedged_wrong", 1)], 2.5 / 4),
         ([], 0.0),  # nothing claimed
     ],
 )
@@ -94,30 +115,49 @@ def test_the_truthfulness_model_goes_before() -> None:
 
 
 def test_variant_averages_what_the_checklist_is_silent_about() -> None:
-    """check = 4/7 as above. Claims consistent, missing, missing with p = 1, 0, 1: truth = 1/2; (4/7 + 1/2)/2."""
+    """check = 4/7 as above. Claims consistent, missing, missing with p = 1, 0, 1: truth = 1/2;
+    (4/7 + 1/2)/2.
+    """
     variant = replace(PLAIN, truth="missing")
 
     def claimed(*labels: str) -> Feedback:
-        verdicts = [Verdict(f"claim:{number}", "checklist", label) for number, label in enumerate(labels)]
-        return row([("correct", 5), ("wrong", 5), ("correct", 5)], verdicts=[*items(2, 1, 1), *verdicts])
+        verdicts = [
+            Verdict(f"claim:{number}", "checklist", label) for number, label in enumerate(labels)
+        ]
+        return row(
+            [("correct", 5), ("wrong", 5), ("correct", 5)], verdicts=[*items(2, 1, 1), *verdicts]
+        )
 
-    assert pay(claimed("consistent", "missing", "missing"), variant).value == pytest.approx((4 / 7 + 1 / 2) / 2)
-    none_missing = pay(claimed("consistent", "contradictory", "consistent"), variant)  # dropped, weights renormalised
+    assert pay(claimed("consistent", "missing", "missing"), variant).value == pytest.approx(
+        (4 / 7 + 1 / 2) / 2
+    )
+    # dropped, weights renormalised
+    none_missing = pay(claimed("consistent", "contradictory", "consistent"), variant)
     assert none_missing.value == pytest.approx(4 / 7) and "truth" not in none_missing.parts
     silent = row([], verdicts=items(2, 1, 1))
-    assert pay(silent, variant).value == pytest.approx((4 / 7 + 0) / 2)  # to claim nothing is no way out of the term
+    # to claim nothing is no way out of the term
+    assert pay(silent, variant).value == pytest.approx((4 / 7 + 0) / 2)
     alone = pay(claimed("consistent", "contradictory", "consistent"), replace(variant, w_check=0.0))
     assert alone.value is None and alone.error is not None and alone.error.kind == "no_terms"
     unjudged = pay(claimed("consistent", "missing"), variant)  # claim 2 was not compared
-    assert unjudged.value is None and unjudged.error is not None and "claim:2" in unjudged.error.message
+    assert (
+        unjudged.value is None
+        and unjudged.error is not None
+        and "claim:2" in unjudged.error.message
+    )
 
 
 def test_weights_are_relative() -> None:
     """check 4/7, truth 1/2, general .9 at .4/.2/.4: .4·4/7 + .2·.5 + .4·.9 = .6886"""
-    full = row(ONE_TRUE_ONE_WRONG, verdicts=[*items(2, 1, 1), Verdict("response", "general", p=0.9)])
+    full = row(
+        ONE_TRUE_ONE_WRONG, verdicts=[*items(2, 1, 1), Verdict("response", "general", p=0.9)]
+    )
     weights = replace(PLAIN, w_check=0.4, w_truth=0.2, w_general=0.4)
     assert pay(full, weights).value == pytest.approx(0.4 * 4 / 7 + 0.1 + 0.36)
-    assert pay(full, replace(weights, w_check=4, w_truth=2, w_general=4)).value == pay(full, weights).value
+    assert (
+        pay(full, replace(weights, w_check=4, w_truth=2, w_general=4)).value
+        == pay(full, weights).value
+    )
     assert pay(full).value == pytest.approx((4 / 7 + 1 / 2) / 2)  # equal, and no general term
 
 
@@ -126,15 +166,27 @@ def test_broken_form_pays_format_and_length_alone() -> None:
     tagged = row(ONE_TRUE_ONE_WRONG, think=[], tagged=True, verdicts=items(2, 1, 1))
     assert pay(tagged, KLCF()).value == pytest.approx((4 / 7 + 1 / 2) / 2)
     untagged = row(ONE_TRUE_ONE_WRONG, verdicts=items(2, 1, 1))
-    assert pay(untagged, KLCF()) == replace(pay(untagged, KLCF()), value=-1.0, parts={"format": -1.0, "length": 0.0})
+    assert pay(untagged, KLCF()) == replace(
+        pay(untagged, KLCF()), value=-1.0, parts={"format": -1.0, "length": 0.0}
+    )
     assert len(untagged.response.offsets) == 3
     assert pay(untagged, KLCF(l_max=4, l_cache=2)).value == pytest.approx(-1.5)
-    assert pay(untagged, KLCF(form=False, l_max=4, l_cache=2)).value == pytest.approx((4 / 7 + 1 / 2) / 2 - 0.5)
+    assert pay(untagged, KLCF(form=False, l_max=4, l_cache=2)).value == pytest.approx(
+        (4 / 7 + 1 / 2) / 2 - 0.5
+    )
 
 
 @pytest.mark.parametrize(
     ("tokens", "penalty"),
-    [(0, 0.0), (1536, 0.0), (1537, -1 / 512), (1792, -0.5), (2047, -511 / 512), (2048, -1.0), (9999, -1.0)],
+    [
+        (0, 0.0),
+        (1536, 0.0),
+        (1537, -1 / 512),
+        (1792, -0.5),
+        (2047, -511 / 512),
+        (2048, -1.0),
+        (9999, -1.0),
+    ],
 )
 def test_soft_overlong(tokens: int, penalty: float) -> None:
     assert overlong(tokens, 2048, 512) == pytest.approx(penalty)
@@ -152,10 +204,22 @@ def test_all_is_paid_at_the_end() -> None:
     [
         (row(ONE_TRUE_ONE_WRONG), PLAIN, "set klcf.w_check=0"),  # no checklist
         (row([], verdicts=items(1, 0, 0), checklist=("a", "b")), PLAIN, "item:1"),  # a part of it
-        (row([], verdicts=[*items(1, 0, 0), Verdict("item:1", "checklist", error=BAD)]), PLAIN, "no reply"),
+        (
+            row([], verdicts=[*items(1, 0, 0), Verdict("item:1", "checklist", error=BAD)]),
+            PLAIN,
+            "no reply",
+        ),
         (row([], verdicts=[Verdict("item:0", "checklist", "yes")]), PLAIN, "none of consistent"),
-        (row(ONE_TRUE_ONE_WRONG, verdicts=items(1, 0, 0)), replace(PLAIN, w_general=1.0), "'general' verdict"),
-        (with_verdicts(row(ONE_TRUE_ONE_WRONG), Verdict("claim:0", "truth", error=BAD)), replace(PLAIN, w_check=0), "no reply"),
+        (
+            row(ONE_TRUE_ONE_WRONG, verdicts=items(1, 0, 0)),
+            replace(PLAIN, w_general=1.0),
+            "'general' verdict",
+        ),
+        (
+            with_verdicts(row(ONE_TRUE_ONE_WRONG), Verdict("claim:0", "truth", error=BAD)),
+            replace(PLAIN, w_check=0),
+            "no reply",
+        ),
     ],
 )
 def test_what_is_missing_is_never_a_number(feedback: Feedback, config: KLCF, says: str) -> None:
@@ -175,19 +239,32 @@ def test_settings_and_the_checks_they_need() -> None:
     assert checks(KLCF()) == ("fact", "checklist")
     assert checks(KLCF(w_truth=0, w_general=1)) == ("checklist", "general")
     assert checks(KLCF(truth="missing")) == ("fact", "claim_checklist", "checklist")
-    for broken in (KLCF(w_check=-1), KLCF(w_check=0, w_truth=0), KLCF(b=0), KLCF(l_cache=0), KLCF(l_max=8, l_cache=9)):
+    for broken in (
+        KLCF(w_check=-1),
+        KLCF(w_check=0, w_truth=0),
+        KLCF(b=0),
+        KLCF(l_cache=0),
+        KLCF(l_max=8, l_cache=9),
+    ):
         with pytest.raises(WorkbenchError, match=r"klcf"):
             reward(broken)
 
 
 def test_checklist_and_truth_are_about_the_same_answer() -> None:
-    """What stands outside an answer element is no answer: for the checklist it says nothing, and no claim of it is averaged."""
+    """What stands outside an answer element is no answer: for the checklist it says nothing, and
+    no claim of it is averaged.
+    """
     feedback = row([("wrong", 5)], [("correct", 5)], verdicts=items(1, 0, 0))
     text = "c0. <answer>c1.</answer>"
     outside, inside = feedback.claims
     feedback = replace(
-        feedback, response=replace(feedback.response, text=text, offsets=()), sentences=((0, 3), (12, 15)),
-        claims=(replace(outside, section="body"), replace(inside, section="answer", span=(12, 14), end=14)),
-    )  # fmt: skip
+        feedback,
+        response=replace(feedback.response, text=text, offsets=()),
+        sentences=((0, 3), (12, 15)),
+        claims=(
+            replace(outside, section="body"),
+            replace(inside, section="answer", span=(12, 14), end=14),
+        ),
+    )
     assert answer_text(text) == "c1."
     assert pay(feedback, replace(PLAIN, w_check=0.0, l_max=None)).parts["truth"] == 1.0

@@ -20,10 +20,15 @@ def pay(feedback: Feedback, config: KnowRL | None = None) -> Reward:
 
 
 def answered(
-    outcome: str, think: Sequence[Rated] | None = (("correct", 5), ("wrong", 5), ("vague", 3), ("correct", 1))
+    outcome: str,
+    think: Sequence[Rated] | None = (("correct", 5), ("wrong", 5), ("vague", 3), ("correct", 1)),
 ) -> Feedback:
-    """By default half of the four facts of the thinking are supported; the answer's one claim is not looked at."""
-    return row([("wrong", 5)], think=think, tagged=True, verdicts=[Verdict("outcome", "answer", outcome)])
+    """By default half of the four facts of the thinking are supported; the answer's one claim is
+    not looked at.
+    """
+    return row(
+        [("wrong", 5)], think=think, tagged=True, verdicts=[Verdict("outcome", "answer", outcome)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,12 +51,14 @@ def test_by_hand(outcome: str, always: float, if_wrong: float, no_bonus: float) 
 
 
 def test_supported_facts() -> None:
-    assert pay(answered("correct", [("hedged_correct", 3), ("hedged_wrong", 3), ("vague", 3)])).parts["fact"] == pytest.approx(
-        1 / 3
-    )
-    assert pay(answered("correct", [])).parts == {"format": 1.0, "correct": 2.0, "fact": 0.0}  # M = 0
+    assert pay(
+        answered("correct", [("hedged_correct", 3), ("hedged_wrong", 3), ("vague", 3)])
+    ).parts["fact"] == pytest.approx(1 / 3)
+    # M = 0
+    assert pay(answered("correct", [])).parts == {"format": 1.0, "correct": 2.0, "fact": 0.0}
     untagged = row([("correct", 5)], verdicts=[Verdict("outcome", "answer", "correct")])
-    assert pay(untagged).parts == {"format": -1.0, "correct": 2.0, "fact": 0.0}  # what is not thought earns nothing
+    # what is not thought earns nothing
+    assert pay(untagged).parts == {"format": -1.0, "correct": 2.0, "fact": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +76,9 @@ def test_the_codes_length_penalty(claims: int, fact: float) -> None:
     feedback = answered("incorrect", [("correct", 5), ("wrong", 5)] * (claims // 2))
     for facts in ("always", "if_wrong"):
         paid = pay(feedback, KnowRL(length_penalty=True, facts=facts))
-        assert paid.parts["fact"] == pytest.approx(fact) and paid.value == pytest.approx(1 - 1 + fact)
+        assert paid.parts["fact"] == pytest.approx(fact) and paid.value == pytest.approx(
+            1 - 1 + fact
+        )
     assert pay(feedback).parts["fact"] == (0.5 if claims else 0.0)
 
 
@@ -81,27 +90,48 @@ def test_the_codes_length_penalty(claims: int, fact: float) -> None:
         ("<think>So?</think><answer></answer>I don't know.", -1, -1),
         ("<think>So?</think><answer> \n</answer>", -1, -1),
         ("<think>So?</think><answer>I don't know.", -1, -1),  # never closed
-        ("<think>As <answer>x</answer>?</think>I don't know.", -1, -1),  # the thinking only talks about it
+        # the thinking only talks about it
+        ("<think>As <answer>x</answer>?</think>I don't know.", -1, -1),
         ("<answer>I don't know.</answer>", -1, 1),
         ("<think>So?</think><answer>I don't know.</answer>", 1, 1),
     ],
 )
 def test_the_codes_answer_tag(text: str, format: float, correct: float) -> None:
     refusal = row([], verdicts=[Verdict("outcome", "answer", "uncertain")])
-    refusal = replace(refusal, response=replace(refusal.response, text=text, offsets=()), sentences=((0, len(text)),))
-    assert pay(refusal, KnowRL(answer_tag=True)).parts == {"format": format, "correct": correct, "fact": 0.0}
-    assert pay(refusal, KnowRL(answer_tag=True, wrong=-2.0)).parts["correct"] == (1 if correct == 1 else -2)
-    assert pay(refusal).parts == {"format": format, "correct": 1.0, "fact": 0.0}  # the paper's refusal, tag or not
+    refusal = replace(
+        refusal,
+        response=replace(refusal.response, text=text, offsets=()),
+        sentences=((0, len(text)),),
+    )
+    assert pay(refusal, KnowRL(answer_tag=True)).parts == {
+        "format": format,
+        "correct": correct,
+        "fact": 0.0,
+    }
+    assert pay(refusal, KnowRL(answer_tag=True, wrong=-2.0)).parts["correct"] == (
+        1 if correct == 1 else -2
+    )
+    # the paper's refusal, tag or not
+    assert pay(refusal).parts == {"format": format, "correct": 1.0, "fact": 0.0}
     right = with_verdicts(refusal, Verdict("outcome", "answer", "correct"))
     assert pay(right, KnowRL(answer_tag=True)).parts["correct"] == (2 if correct == 1 else -1)
 
 
 def test_the_codes_abstaining_thoughts() -> None:
-    """A claim that was read out of "I don't know who she is." earns 1/1, and nothing by the code."""
-    for thought, fact in (("I don't know who she is.", 0.0), ("I don't know her age. She was born in Rome.", 1.0)):
+    """A claim that was read out of "I don't know who she is." earns 1/1, and nothing by the
+    code.
+    """
+    for thought, fact in (
+        ("I don't know who she is.", 0.0),
+        ("I don't know her age. She was born in Rome.", 1.0),
+    ):
         feedback = answered("uncertain", [("correct", 5)])
         text = f"<think>{thought}</think><answer>I don't know.</answer>"
-        said = replace(feedback, response=replace(feedback.response, text=text, offsets=()), sentences=((7, 12), (12, 20)))
+        said = replace(
+            feedback,
+            response=replace(feedback.response, text=text, offsets=()),
+            sentences=((7, 12), (12, 20)),
+        )
         assert pay(said).parts["fact"] == 1.0
         assert pay(said, KnowRL(no_abstaining=True)).parts["fact"] == fact
 
@@ -140,16 +170,24 @@ def test_failures() -> None:
     bad = Failure("verify", "timeout", "no reply")
     feedback = answered("correct")
     for target, aspect in (("outcome", "answer"), ("claim:0", "fact")):
-        assert pay(with_verdicts(feedback, Verdict(target, aspect, error=bad))) == Reward(None, error=bad)
+        assert pay(with_verdicts(feedback, Verdict(target, aspect, error=bad))) == Reward(
+            None, error=bad
+        )
     unread = pay(replace(feedback, error=bad))
     assert unread.value is None and unread.error == bad
     missing = pay(row(think=[("correct", 5)], tagged=True))
-    assert missing.value is None and missing.error is not None and "outcome" in missing.error.message
-    # What the reward does not ask for does not spoil it: the answer's claim. The facts of a right answer it did ask for, though
-    # in the code's way it does not pay them.
-    assert pay(with_verdicts(feedback, Verdict("claim:4", "fact", error=bad))).value == pytest.approx(3.5)
+    assert (
+        missing.value is None and missing.error is not None and "outcome" in missing.error.message
+    )
+    # What the reward does not ask for does not spoil it: the answer's claim. The facts of a right
+    # answer it did ask for, though in the code's way it does not pay them.
+    assert pay(
+        with_verdicts(feedback, Verdict("claim:4", "fact", error=bad))
+    ).value == pytest.approx(3.5)
     spoilt = with_verdicts(feedback, Verdict("claim:0", "fact", error=bad))
     assert pay(spoilt, KnowRL(facts="if_wrong")) == Reward(None, error=bad)
-    assert pay(replace(feedback, verdicts=feedback.verdicts[-1:]), KnowRL(facts="if_wrong")).value == pytest.approx(3.0)
+    assert pay(
+        replace(feedback, verdicts=feedback.verdicts[-1:]), KnowRL(facts="if_wrong")
+    ).value == pytest.approx(3.0)
     with pytest.raises(WorkbenchError, match="choose one of always, if_wrong"):
         reward(KnowRL(facts="sometimes"))  # type: ignore[arg-type]

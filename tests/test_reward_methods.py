@@ -1,4 +1,6 @@
-"""The five methods side by side on one row: configs by name, checks, and what must hold of every reward."""
+"""The five methods side by side on one row: configs by name, checks, and what must hold of every
+reward.
+"""
 
 from __future__ import annotations
 
@@ -42,26 +44,53 @@ RATED = st.tuples(st.sampled_from(LABELS), st.integers(1, 5))
 SENTENCES = st.lists(st.lists(RATED, max_size=4), min_size=1, max_size=4)
 SETTINGS: tuple[list[str], ...] = (
     [],
-    ["rlfh.granularity=sentence", "klcf.form=false", "knowrl.facts=if_wrong", "forag.evaluation=sentence"],
-    ["rlfh.granularity=paragraph", "rlfh.clip=10", "klcf.l_max=8", "klcf.l_cache=4", "forag.evaluation=holistic"],
-    ["rlfh.spread=true", "truthrl.reward=binary", "forag.aggregate=max", "klcf.w_truth=0", "rlfh.no_eos=-1"],
+    [
+        "rlfh.granularity=sentence",
+        "klcf.form=false",
+        "knowrl.facts=if_wrong",
+        "forag.evaluation=sentence",
+    ],
+    [
+        "rlfh.granularity=paragraph",
+        "rlfh.clip=10",
+        "klcf.l_max=8",
+        "klcf.l_cache=4",
+        "forag.evaluation=holistic",
+    ],
+    [
+        "rlfh.spread=true",
+        "truthrl.reward=binary",
+        "forag.aggregate=max",
+        "klcf.w_truth=0",
+        "rlfh.no_eos=-1",
+    ],
 )
 
 
 def judged(
-    sentences: Sequence, think: Sequence | None, tagged: bool, outcome: str, items: Sequence[str], finish: str
+    sentences: Sequence,
+    think: Sequence | None,
+    tagged: bool,
+    outcome: str,
+    items: Sequence[str],
+    finish: str,
 ) -> Feedback:
-    checklist = [Verdict(f"item:{number}", "checklist", label) for number, label in enumerate(items)]
+    checklist = [
+        Verdict(f"item:{number}", "checklist", label) for number, label in enumerate(items)
+    ]
     verdicts = (Verdict("outcome", "answer", outcome), *checklist)
     return row(*sentences, think=think, tagged=tagged, verdicts=verdicts, finish=finish)
 
 
 JUDGED = st.builds(
-    judged, SENTENCES, st.none() | st.lists(RATED, max_size=3), st.booleans(),
+    judged,
+    SENTENCES,
+    st.none() | st.lists(RATED, max_size=3),
+    st.booleans(),
     st.sampled_from(("correct", "uncertain", "incorrect")),
     st.lists(st.sampled_from(("consistent", "contradictory", "missing")), min_size=1, max_size=4),
     st.sampled_from(("stop", "length")),
-)  # fmt: skip
+)
 
 
 @pytest.mark.slow
@@ -69,20 +98,33 @@ JUDGED = st.builds(
 @given(feedback=JUDGED, settings=st.sampled_from(SETTINGS))
 def test_every_reward_is_its_events(feedback: Feedback, settings: list[str]) -> None:
     """Events sum to the value and so do the tokens; they end inside the response."""
-    for name, paid in rescore(feedback, reward_fns(method_configs(settings=settings))).rewards.items():
+    for name, paid in rescore(
+        feedback, reward_fns(method_configs(settings=settings))
+    ).rewards.items():
         assert paid.value is not None, (name, paid.error)
         assert math.isclose(sum(event.value for event in paid.events), paid.value, abs_tol=1e-9)
         assert math.isclose(sum(paid.tokens), paid.value, abs_tol=1e-9)
         assert len(paid.tokens) == len(feedback.response.offsets)
-        assert all(event.end is None or 0 < event.end <= len(feedback.response.text) for event in paid.events)
-        assert all(event.start is None or event.end is None or event.start < event.end for event in paid.events)
+        assert all(
+            event.end is None or 0 < event.end <= len(feedback.response.text)
+            for event in paid.events
+        )
+        assert all(
+            event.start is None or event.end is None or event.start < event.end
+            for event in paid.events
+        )
 
 
 @pytest.mark.slow
 @hypothesis.settings(deadline=None)
 @given(feedback=JUDGED, data=st.data())
-def test_the_order_of_claims_and_verdicts_does_not_matter(feedback: Feedback, data: st.DataObject) -> None:
-    claims, verdicts = tuple(data.draw(st.permutations(feedback.claims))), tuple(data.draw(st.permutations(feedback.verdicts)))
+def test_the_order_of_claims_and_verdicts_does_not_matter(
+    feedback: Feedback, data: st.DataObject
+) -> None:
+    claims, verdicts = (
+        tuple(data.draw(st.permutations(feedback.claims))),
+        tuple(data.draw(st.permutations(feedback.verdicts))),
+    )
     rewards = reward_fns(method_configs(settings=["klcf.form=false"]))
     shuffled = rescore(replace(feedback, claims=claims, verdicts=verdicts), rewards)
     for name, paid in rescore(feedback, rewards).rewards.items():
@@ -99,21 +141,30 @@ def test_what_rlfh_pays_does_not_depend_on_where(feedback: Feedback) -> None:
         for granularity in ("statement", "sentence", "paragraph")
         for spread in (False, True)
     }
-    values = [rescore(feedback, reward_fns({"rlfh": config})).rewards["rlfh"].value for config in pay.values()]
+    values = [
+        rescore(feedback, reward_fns({"rlfh": config})).rewards["rlfh"].value
+        for config in pay.values()
+    ]
     assert values == pytest.approx([values[0]] * len(values))
 
 
 @hypothesis.settings(deadline=None)
 @given(
-    JUDGED, st.floats(0.01, 3.0), st.sampled_from(("statement", "sentence", "paragraph")), st.booleans(),
+    JUDGED,
+    st.floats(0.01, 3.0),
+    st.sampled_from(("statement", "sentence", "paragraph")),
+    st.booleans(),
     st.lists(st.integers(0, 60), max_size=12),
-)  # fmt: skip
+)
 def test_no_token_is_paid_more_than_rlfhs_clip(
     feedback: Feedback, clip: float, granularity: Any, spread: bool, cuts: list[int]
 ) -> None:
-    """Whatever the tokens are; and what they get is the value and the events, as it is without a clip."""
+    """Whatever the tokens are; and what they get is the value and the events, as it is without a
+    clip.
+    """
     size = len(feedback.response.text)
-    ends = [*sorted(min(cut, size) for cut in cuts), size, size]  # tokens of many characters or none; the last is the end token
+    # tokens of many characters or none; the last is the end token
+    ends = [*sorted(min(cut, size) for cut in cuts), size, size]
     offsets = tuple(zip([0, *ends], ends, strict=False))
     feedback = replace(feedback, response=replace(feedback.response, offsets=offsets))
     config = RLFH(clip=clip, granularity=granularity, spread=spread, no_eos=-1.0)
@@ -122,7 +173,9 @@ def test_no_token_is_paid_more_than_rlfhs_clip(
     assert paid.value == pytest.approx(math.fsum(paid.tokens), abs=1e-9)
     assert paid.value == pytest.approx(math.fsum(event.value for event in paid.events), abs=1e-9)
     free = rescore(feedback, reward_fns({"rlfh": replace(config, clip=None)})).rewards["rlfh"]
-    assert paid.tokens == pytest.approx([max(-clip, min(clip, value)) for value in free.tokens], abs=1e-9)
+    assert paid.tokens == pytest.approx(
+        [max(-clip, min(clip, value)) for value in free.tokens], abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +188,9 @@ def test_no_token_is_paid_more_than_rlfhs_clip(
         ({"span": None, "end": -4}, "claim 3 lies outside"),
     ],
 )
-def test_claims_that_do_not_fit_their_row_are_not_scored(change: dict[str, Any], message: str) -> None:
+def test_claims_that_do_not_fit_their_row_are_not_scored(
+    change: dict[str, Any], message: str
+) -> None:
     """Nor do they break the scoring of the rows beside them."""
     example = worked_example()
     broken = replace(example, claims=(*example.claims[:3], replace(example.claims[3], **change)))
@@ -156,26 +211,42 @@ def test_sentences_outside_the_response_are_not_scored() -> None:
 
 PLACES = st.none() | st.integers(-3, 40)
 CLAIMS = st.builds(
-    Claim, st.integers(0, 5), st.text(max_size=4), st.sampled_from(("think", "answer", "body")),
-    st.none() | st.integers(-2, 6), st.none() | st.tuples(st.integers(-3, 40), st.integers(-3, 40)), PLACES,
+    Claim,
+    st.integers(0, 5),
+    st.text(max_size=4),
+    st.sampled_from(("think", "answer", "body")),
+    st.none() | st.integers(-2, 6),
+    st.none() | st.tuples(st.integers(-3, 40), st.integers(-3, 40)),
+    PLACES,
     st.none() | st.floats(),
-)  # fmt: skip
+)
 VERDICTS = st.builds(
-    Verdict, st.sampled_from(("claim:0", "claim:1", "claim:9", "item:0", "segment:0", "outcome", "response")),
+    Verdict,
+    st.sampled_from(
+        ("claim:0", "claim:1", "claim:9", "item:0", "segment:0", "outcome", "response")
+    ),
     st.sampled_from(("fact", "truth", "checklist", "factuality", "baseline", "answer")),
-    st.none() | st.sampled_from((*LABELS, "consistent", "uncertain", "", "\ud800")), st.none() | st.floats(),
+    st.none() | st.sampled_from((*LABELS, "consistent", "uncertain", "", "\ud800")),
+    st.none() | st.floats(),
     st.none() | st.integers(-1, 7),
-)  # fmt: skip
+)
 
 
 @pytest.mark.slow
 @hypothesis.settings(deadline=None)
-@given(JUDGED, st.none() | st.lists(CLAIMS, max_size=3), st.lists(VERDICTS, max_size=4), st.sampled_from(SETTINGS))
+@given(
+    JUDGED,
+    st.none() | st.lists(CLAIMS, max_size=3),
+    st.lists(VERDICTS, max_size=4),
+    st.sampled_from(SETTINGS),
+)
 def test_whatever_a_row_holds_it_is_scored_or_says_why_not(
     feedback: Feedback, claims: list[Claim] | None, verdicts: list[Verdict], settings: list[str]
 ) -> None:
     row = replace(
-        feedback, claims=feedback.claims if claims is None else tuple(claims), verdicts=(*verdicts, *feedback.verdicts)
+        feedback,
+        claims=feedback.claims if claims is None else tuple(claims),
+        verdicts=(*verdicts, *feedback.verdicts),
     )
     for paid in rescore(row, reward_fns(method_configs(settings=settings))).rewards.values():
         assert (paid.value is None) == (paid.error is not None)
@@ -187,17 +258,21 @@ def test_whatever_a_row_holds_it_is_scored_or_says_why_not(
 def test_verdicts_on_what_is_not_there_change_nothing() -> None:
     example, rewards = worked_example(), reward_fns(method_configs())
     strays = (
-        Verdict("claim:77", "fact", "wrong", 0.0, 5), Verdict("item:9", "checklist", "consistent"),
-        Verdict("segment:50", "factuality", p=0.5), Verdict("item:3", "checklist", "consistent"),
-    )  # fmt: skip
+        Verdict("claim:77", "fact", "wrong", 0.0, 5),
+        Verdict("item:9", "checklist", "consistent"),
+        Verdict("segment:50", "factuality", p=0.5),
+        Verdict("item:3", "checklist", "consistent"),
+    )
     assert (
-        rescore(replace(example, verdicts=(*example.verdicts, *strays)), rewards).rewards == rescore(example, rewards).rewards
+        rescore(replace(example, verdicts=(*example.verdicts, *strays)), rewards).rewards
+        == rescore(example, rewards).rewards
     )
 
 
 def test_worked_example_in_all_five() -> None:
-    """RLFH as in test_reward_rlfh. TruthRL: correct. FoRAG: (1 + 0)/2 and 1 (hedged, true). KLCF: R 1/3, P 1/2, F .4; p 2/3;
-    (.4 + 2/3)/2. KnowRL: format 1, correct 2, the thinking's one fact supported 1."""
+    """RLFH as in test_reward_rlfh. TruthRL: correct. FoRAG: (1 + 0)/2 and 1 (hedged, true).
+    KLCF: R 1/3, P 1/2, F .4; p 2/3; (.4 + 2/3)/2. KnowRL: format 1, correct 2, the thinking's
+    one fact supported 1."""
     paid = rescore(worked_example(), reward_fns(method_configs())).rewards
     assert {name: reward.value for name, reward in paid.items()} == pytest.approx(
         {"rlfh": 1.6550881545, "truthrl": 1.0, "forag": 1.5, "klcf": 8 / 15, "knowrl": 4.0}
@@ -207,7 +282,10 @@ def test_worked_example_in_all_five() -> None:
 
 def test_a_group_of_equals_is_paid_equally_and_a_batch_of_one_like_any() -> None:
     rewards = reward_fns(method_configs())
-    group = [replace(worked_example(), response=replace(worked_example().response, sample=n)) for n in range(4)]
+    group = [
+        replace(worked_example(), response=replace(worked_example().response, sample=n))
+        for n in range(4)
+    ]
     rows = [rescore(feedback, rewards) for feedback in group]
     assert all(row.rewards == rows[0].rewards for row in rows)
 
@@ -226,7 +304,9 @@ def test_stored_rollouts_of_the_world_are_all_paid_anew() -> None:
 
 
 def test_a_bare_row_is_scored_or_says_why_not() -> None:
-    bare = rescore(Feedback(Response("r", Question("q", "?"), "")), reward_fns(method_configs())).rewards
+    bare = rescore(
+        Feedback(Response("r", Question("q", "?"), "")), reward_fns(method_configs())
+    ).rewards
     assert (bare["rlfh"].value, bare["forag"].value) == (0.0, 0.0)  # nothing was said
     assert bare["klcf"].value == -1.0  # not in the form
     for name in ("truthrl", "knowrl"):
@@ -238,19 +318,32 @@ ASKING = ("fact", "checklist")
 
 
 def failed_row(kept: bool, extracted: bool) -> Feedback:
-    """A row in the form or not, with claims in and behind the thinking, on which every check failed, or the extraction did."""
+    """A row in the form or not, with claims in and behind the thinking, on which every check
+    failed, or the extraction did.
+    """
     parts = {"think": [("correct", 5)], "tagged": True} if kept else {}
     read = row([("correct", 5)], [("wrong", 3)], **parts, checklist=("a", "b"))  # type: ignore[arg-type]
     if not kept:  # it thinks, but does not answer in the form
         read = replace(read, claims=(replace(read.claims[0], section="think"), *read.claims[1:]))
     targets = [f"claim:{claim.id}" for claim in read.claims] if extracted else []
     checks = [
-        *((target, aspect) for target in targets for aspect in ASKING), ("item:0", "checklist"), ("item:1", "checklist"),
-        ("outcome", "answer"), ("reasoning", "reasoning"), ("response", "out_of_knowledge"), ("response", "general"),
-        ("response", "factuality"), ("response", "baseline"), ("response", "informativeness"),
-    ]  # fmt: skip
+        *((target, aspect) for target in targets for aspect in ASKING),
+        ("item:0", "checklist"),
+        ("item:1", "checklist"),
+        ("outcome", "answer"),
+        ("reasoning", "reasoning"),
+        ("response", "out_of_knowledge"),
+        ("response", "general"),
+        ("response", "factuality"),
+        ("response", "baseline"),
+        ("response", "informativeness"),
+    ]
     verdicts = tuple(Verdict(target, aspect, error=DOWN) for target, aspect in checks)
-    return replace(read, verdicts=verdicts) if extracted else Feedback(read.response, verdicts=verdicts, error=DOWN)
+    return (
+        replace(read, verdicts=verdicts)
+        if extracted
+        else Feedback(read.response, verdicts=verdicts, error=DOWN)
+    )
 
 
 @pytest.mark.parametrize("extracted", [True, False])
@@ -258,42 +351,77 @@ def failed_row(kept: bool, extracted: bool) -> Feedback:
 @pytest.mark.parametrize(
     "setting",
     [
-        "rlfh.granularity=paragraph", "truthrl.reward=binary", "truthrl.knowledge=true", "truthrl.reasoning=additive",
-        "forag.evaluation=subclaim", "forag.evaluation=holistic", "forag.baseline=true", "klcf.b=1", "klcf.w_check=0",
-        "klcf.w_truth=0", "klcf.w_general=1", "klcf.truth=missing", "klcf.form=false", "knowrl.facts=if_wrong",
+        "rlfh.granularity=paragraph",
+        "truthrl.reward=binary",
+        "truthrl.knowledge=true",
+        "truthrl.reasoning=additive",
+        "forag.evaluation=subclaim",
+        "forag.evaluation=holistic",
+        "forag.baseline=true",
+        "klcf.b=1",
+        "klcf.w_check=0",
+        "klcf.w_truth=0",
+        "klcf.w_general=1",
+        "klcf.truth=missing",
+        "klcf.form=false",
+        "knowrl.facts=if_wrong",
         "knowrl.answer_tag=true",
     ],
-)  # fmt: skip
-def test_where_every_check_failed_no_method_pays_a_number(setting: str, kept: bool, extracted: bool) -> None:
+)
+def test_where_every_check_failed_no_method_pays_a_number(
+    setting: str, kept: bool, extracted: bool
+) -> None:
     name = setting.partition(".")[0]
-    paid = rescore(failed_row(kept, extracted), reward_fns(method_configs([name], [setting]))).rewards[name]
+    paid = rescore(
+        failed_row(kept, extracted), reward_fns(method_configs([name], [setting]))
+    ).rewards[name]
     assert paid == Reward(None, error=DOWN)
 
 
 @pytest.mark.parametrize(
     ("target", "aspect", "setting"),
     [
-        ("claim:1", "fact", "klcf.w_check=0"), ("item:1", "checklist", "klcf.w_truth=0"), ("claim:1", "truth", "klcf.b=1"),
-        ("response", "general", "klcf.w_general=1"), ("claim:1", "checklist", "klcf.truth=missing"),
+        ("claim:1", "fact", "klcf.w_check=0"),
+        ("item:1", "checklist", "klcf.w_truth=0"),
+        ("claim:1", "truth", "klcf.b=1"),
+        ("response", "general", "klcf.w_general=1"),
+        ("claim:1", "checklist", "klcf.truth=missing"),
         ("claim:0", "fact", "knowrl.facts=if_wrong"),
     ],
-)  # fmt: skip
-def test_one_failed_check_is_enough_and_what_was_not_asked_is_none(target: str, aspect: str, setting: str) -> None:
+)
+def test_one_failed_check_is_enough_and_what_was_not_asked_is_none(
+    target: str, aspect: str, setting: str
+) -> None:
     """On a row without the form, which KLCF pays −1 without looking at a verdict."""
-    whole = row([("correct", 5)], think=[("wrong", 5)], verdicts=[Verdict("outcome", "answer", "correct")])
+    whole = row(
+        [("correct", 5)], think=[("wrong", 5)], verdicts=[Verdict("outcome", "answer", "correct")]
+    )
     name = setting.partition(".")[0]
     rewards = reward_fns(method_configs([name], [setting]))
     paid = rescore(whole, rewards).rewards[name]
     assert paid.value is not None and paid.parts["format"] == -1.0
     assert {"klcf": -1.0, "knowrl": -1.0 + 2.0}[name] == paid.value
-    spoilt = replace(whole, verdicts=(*(v for v in whole.verdicts if v.target != target), Verdict(target, aspect, error=DOWN)))
+    spoilt = replace(
+        whole,
+        verdicts=(
+            *(v for v in whole.verdicts if v.target != target),
+            Verdict(target, aspect, error=DOWN),
+        ),
+    )
     assert rescore(spoilt, rewards).rewards[name] == Reward(None, error=DOWN)
     lacking = Verdict("response", "outcome", error=Failure("verify", "no_gold", "no gold answers"))
-    others = [Verdict("segment:0", "factuality", error=DOWN), Verdict("response", "elegance", error=DOWN), lacking]
+    others = [
+        Verdict("segment:0", "factuality", error=DOWN),
+        Verdict("response", "elegance", error=DOWN),
+        lacking,
+    ]
     if setting != "klcf.truth=missing":
         others.append(Verdict("claim:1", "checklist", error=DOWN))
     for other in others:
-        assert rescore(replace(whole, verdicts=(*whole.verdicts, other)), rewards).rewards[name] == paid
+        assert (
+            rescore(replace(whole, verdicts=(*whole.verdicts, other)), rewards).rewards[name]
+            == paid
+        )
 
 
 def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
@@ -302,28 +430,48 @@ def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
     def down(prompts: Sequence[Prompt]) -> list[Reply]:
         return [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]
 
-    question = Question("q", "Where was Ada born?", ("Paris",), passages=(Passage("p", "Ada", "Ada."),), checklist=("a",))
-    for text in ("Ada was born in Rome.", "<think>Ada is a poet.</think><answer>Ada was born in Rome.</answer>"):
+    question = Question(
+        "q",
+        "Where was Ada born?",
+        ("Paris",),
+        passages=(Passage("p", "Ada", "Ada."),),
+        checklist=("a",),
+    )
+    for text in (
+        "Ada was born in Rome.",
+        "<think>Ada is a poet.</think><answer>Ada was born in Rome.</answer>",
+    ):
         response = Response("r", question, text, offsets=words(text))
         for name, config in method_configs().items():
             [feedback] = method(name).grader(config, judge_checks(down))([response])
-            assert (feedback.rewards[name].value, feedback.rewards[name].error) == (None, DOWN), (name, text)
+            assert (feedback.rewards[name].value, feedback.rewards[name].error) == (None, DOWN), (
+                name,
+                text,
+            )
 
 
 def test_rlfh_names_the_rating_that_failed() -> None:
     unrated = row([("correct", 5)])
     verdicts = tuple(replace(verdict, informativeness=None) for verdict in unrated.verdicts)
     pay = reward_fns(method_configs(["rlfh"]))
-    failed = replace(unrated, verdicts=(*verdicts, Verdict("response", "informativeness", error=DOWN)))
+    failed = replace(
+        unrated, verdicts=(*verdicts, Verdict("response", "informativeness", error=DOWN))
+    )
     assert rescore(failed, pay).rewards["rlfh"] == Reward(None, error=DOWN)
     lacking = rescore(replace(unrated, verdicts=verdicts), pay).rewards["rlfh"].error
     assert lacking is not None and lacking.kind == "no_informativeness"
 
 
 def test_configs_by_name() -> None:
-    configs = method_configs(settings=["rlfh.alpha=2", "knowrl.refusal=-1", "rlfh.f_wrong=-3", "klcf.l_max=none"])
+    configs = method_configs(
+        settings=["rlfh.alpha=2", "knowrl.refusal=-1", "rlfh.f_wrong=-3", "klcf.l_max=none"]
+    )
     assert tuple(configs) == tuple(METHODS)
-    assert (configs["rlfh"].alpha, configs["rlfh"].f_wrong, configs["knowrl"].refusal) == (2.0, -3.0, -1.0)
+    assert (configs["rlfh"].alpha, configs["rlfh"].f_wrong, configs["knowrl"].refusal) == (
+        2.0,
+        -3.0,
+        -1.0,
+    )
     assert configs["klcf"].l_max is None and configs["rlfh"].clip is None
     assert list(method_configs(["klcf"])) == ["klcf"]
     for settings, message in (
@@ -344,31 +492,53 @@ def test_checks_that_the_methods_need() -> None:
 
 
 def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
-    """A right answer of importance 4 behind a wrong thought, graded on the tiny bench: what each method pays by hand."""
+    """A right answer of importance 4 behind a wrong thought, graded on the tiny bench: what each
+    method pays by hand.
+    """
     tiny = bench("tiny")
-    asked = next(question for question in tiny.questions("ood", ["single"]) if question.text.startswith("In which country is"))
+    asked = next(
+        question
+        for question in tiny.questions("ood", ["single"])
+        if question.text.startswith("In which country is")
+    )
     right, city = asked.answers[0], asked.title
-    wrong = next(q.answers[0] for q in tiny.questions("ood", ["single"]) if "country" in q.text and q.answers[0] != right)
+    wrong = next(
+        q.answers[0]
+        for q in tiny.questions("ood", ["single"])
+        if "country" in q.text and q.answers[0] != right
+    )
     text = f"<think>{city} lies in {wrong}.</think><answer>{city} lies in {right}.</answer>"
-    response = Response("r", replace(asked, checklist=(f"{city} lies in {right}.",)), text, offsets=words(text))
+    response = Response(
+        "r", replace(asked, checklist=(f"{city} lies in {right}.",)), text, offsets=words(text)
+    )
     expected = {  # 1.2 + ln 2.2; correct; p 1; F 1 and p 1; 1 + 2 + 0/1
-        "rlfh": (1.2 + math.log(2.2), {"answer"}), "truthrl": (1.0, set()), "forag": (1.0, {"answer"}),
-        "klcf": (1.0, {"answer"}), "knowrl": (3.0, {"think"}),
-    }  # fmt: skip
+        "rlfh": (1.2 + math.log(2.2), {"answer"}),
+        "truthrl": (1.0, set()),
+        "forag": (1.0, {"answer"}),
+        "klcf": (1.0, {"answer"}),
+        "knowrl": (3.0, {"think"}),
+    }
     for name, (value, sections) in expected.items():
         [feedback] = method(name).grader(method(name).configure("tiny"), tiny.checks)([response])
         assert feedback.rewards[name].value == pytest.approx(value), (name, feedback)
         assert {claim.section for claim in feedback.claims} == sections
-        judged = {verdict.target for verdict in feedback.verdicts if verdict.target.startswith("claim:")}
+        judged = {
+            verdict.target for verdict in feedback.verdicts if verdict.target.startswith("claim:")
+        }
         assert judged == {f"claim:{claim.id}" for claim in feedback.claims}
 
 
 def test_single_pass_mode_takes_the_verdicts_of_the_extraction() -> None:
-    """One correct claim of informativeness 5 in the answer, 1.3 + ln 2.3, and one in the thinking, which is left out."""
+    """One correct claim of informativeness 5 in the answer, 1.3 + ln 2.3, and one in the
+    thinking, which is left out.
+    """
     whole = row([("correct", 5)], think=[("wrong", 5)], tagged=True)
 
     def read(responses: Sequence[Response]) -> list[Claims]:
-        return [Claims(whole.sentences, whole.claims, whole.verdicts, cost=Cost(calls=1)) for _ in responses]
+        return [
+            Claims(whole.sentences, whole.claims, whole.verdicts, cost=Cost(calls=1))
+            for _ in responses
+        ]
 
     def lost(responses: Sequence[Response]) -> list[Claims]:
         raise AssertionError("single-pass mode has no other extraction")
@@ -376,6 +546,8 @@ def test_single_pass_mode_takes_the_verdicts_of_the_extraction() -> None:
     judge = Checks(lost, {}, single_pass=read)
     [feedback] = method("rlfh").grader(RLFH(mode="single_pass"), judge)([whole.response])
     assert feedback.rewards["rlfh"].value == pytest.approx(1.3 + math.log(2.3))
-    assert [verdict.target for verdict in feedback.verdicts] == ["claim:1"] and feedback.cost.calls == 1
+    assert [verdict.target for verdict in feedback.verdicts] == [
+        "claim:1"
+    ] and feedback.cost.calls == 1
     with pytest.raises(WorkbenchError, match="no check fact"):
         method("rlfh").grader(RLFH(), judge)

@@ -1,4 +1,6 @@
-"""Reward models: where segments are read, losses by hand, that they learn, that loaded or resumed they are the same."""
+"""Reward models: where segments are read, losses by hand, that they learn, that loaded or
+resumed they are the same.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,15 @@ from workbench.train.reward_model import RewardModel, check, check_rows, losses,
 from workbench.train.scorer import Judged, Scorer, Segment, load_reward_model, passes
 from workbench.types import Question, WorkbenchError
 
-CONFIG = RewardModel(steps=30, batch=8, learning_rate=1e-2, critic_learning_rate=1e-2, lora_r=4, lora_alpha=8, save_every=4)
+CONFIG = RewardModel(
+    steps=30,
+    batch=8,
+    learning_rate=1e-2,
+    critic_learning_rate=1e-2,
+    lora_r=4,
+    lora_alpha=8,
+    save_every=4,
+)
 ASKED = Question("q", "Who?")
 
 
@@ -58,7 +68,10 @@ def scorer_of(policy: str, level: str = "sequence") -> Scorer:
 def test_a_segment_has_the_tokens_that_hold_its_characters(policy: str) -> None:
     scorer = scorer_of(policy)
     read = scorer.read(ROWS[1])
-    spans = [scorer.tokenizer.decode([read.ids[place] for place in places]).strip() for places in read.places]
+    spans = [
+        scorer.tokenizer.decode([read.ids[place] for place in places]).strip()
+        for places in read.places
+    ]
     assert spans == ["Ada is good.", "Bo is bad."] and read.targets == [1.0, 0.0]
     assert (
         not set(read.places[0]) & set(read.places[1]) and max(read.places[1]) < len(read.ids) - 1
@@ -66,18 +79,25 @@ def test_a_segment_has_the_tokens_that_hold_its_characters(policy: str) -> None:
 
 
 def test_segments_are_read_in_one_pass_as_they_are_alone(policy: str) -> None:
-    """A causal model: what follows a segment, other rows and their padding change nothing of its value."""
+    """A causal model: what follows a segment, other rows and their padding change nothing of its
+    value.
+    """
     import torch
 
     for level in ("sequence", "token"):
         scorer = scorer_of(policy, level)
         scorer.model.eval()
-        both = [scorer.read(row) for row in (ROWS[0], judged(("Somebody quite else is not good at all.", 0.0)))]
+        both = [
+            scorer.read(row)
+            for row in (ROWS[0], judged(("Somebody quite else is not good at all.", 0.0)))
+        ]
         with torch.no_grad():
             together = scorer.logits(both)
             alone = torch.cat([scorer.logits([read]) for read in both])
             first = scorer.logits([scorer.read(judged(("Ada is good.", 1.0)))])
-        assert torch.allclose(together, alone, atol=1e-5) and torch.allclose(together[:1], first, atol=1e-5)
+        assert torch.allclose(together, alone, atol=1e-5) and torch.allclose(
+            together[:1], first, atol=1e-5
+        )
         assert len(together) == 3
 
 
@@ -98,22 +118,32 @@ def replace_places(read, places):
 
 
 def test_the_losses_by_hand() -> None:
-    """Logits 0 and ln 3: probabilities .5 and .75. −ln .5 − ln .25 for labels 1 and 0; .25² + 0 for .25 and .75."""
+    """Logits 0 and ln 3: probabilities .5 and .75. −ln .5 − ln .25 for labels 1 and 0; .25² + 0
+    for .25 and .75.
+    """
     import torch
 
-    logits = torch.tensor([0.0, 3.0]).log1p().mul(torch.tensor([1.0, 0.0])) + torch.tensor([0.0, 1.0986123])
+    logits = torch.tensor([0.0, 3.0]).log1p().mul(torch.tensor([1.0, 0.0])) + torch.tensor(
+        [0.0, 1.0986123]
+    )
     log, hits = losses(logits, [1.0, 0.0], "log")
     assert log.item() == pytest.approx(0.6931472 + 1.3862944, abs=1e-5) and hits == 0
     mse, hits = losses(logits, [0.25, 0.75], "mse")
     assert mse.item() == pytest.approx(0.0625, abs=1e-5) and hits == 2
 
 
-@pytest.mark.parametrize(("level", "loss"), [("sequence", "log"), pytest.param("token", "mse", marks=pytest.mark.slow)])
-def test_it_learns_its_rows_and_is_the_same_when_loaded(policy: str, level: Any, loss: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("level", "loss"), [("sequence", "log"), pytest.param("token", "mse", marks=pytest.mark.slow)]
+)
+def test_it_learns_its_rows_and_is_the_same_when_loaded(
+    policy: str, level: Any, loss: Any, tmp_path: Path
+) -> None:
     config = replace(CONFIG, level=level, loss=loss, micro_batch=4)
     assert train_reward_model(config, ROWS, policy, tmp_path, seed=1) == "done"
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert len(rows) == 30 and rows[-1]["loss"] < 0.5 * rows[0]["loss"] and rows[-1]["accuracy"] == 1.0
+    assert (
+        len(rows) == 30 and rows[-1]["loss"] < 0.5 * rows[0]["loss"] and rows[-1]["accuracy"] == 1.0
+    )
     loaded = load_reward_model(tmp_path / "model", policy)
     scores = loaded.score(ROWS, batch=3)
     loaded.model.unmerge_adapter()  # as it was trained
@@ -121,30 +151,49 @@ def test_it_learns_its_rows_and_is_the_same_when_loaded(policy: str, level: Any,
         [v for vs in scores for v in vs], abs=1e-4
     )
     for row, values in zip(ROWS, scores, strict=True):
-        assert [value > 0.5 for value in values] == [segment.target > 0.5 for segment in row.segments]
+        assert [value > 0.5 for value in values] == [
+            segment.target > 0.5 for segment in row.segments
+        ]
     assert all(0 <= value <= 1 for values in scores for value in values)
 
 
 def test_a_pass_reads_rows_of_like_length_and_many_where_they_are_short() -> None:
-    """4,096 tokens: two rows of 2,000 or 204 of 20; never fewer than asked for; too long ones are in none."""
+    """4,096 tokens: two rows of 2,000 or 204 of 20; never fewer than asked for; too long ones
+    are in none.
+    """
     lengths = [20] * 300 + [2000] * 3 + [3000]
     found = passes(lengths, 2048, 2)
-    assert [[lengths[number] for number in part] for part in found] == [[2000] * 2, [2000, 20], [20] * 204, [20] * 95]
+    assert [[lengths[number] for number in part] for part in found] == [
+        [2000] * 2,
+        [2000, 20],
+        [20] * 204,
+        [20] * 95,
+    ]
     assert sorted(number for part in found for number in part) == list(range(303))
-    assert [len(part) for part in passes(lengths, 2048, 200)] == [200, 103] and passes([], 10, 2) == passes([11], 10, 2) == []
+    assert [len(part) for part in passes(lengths, 2048, 200)] == [200, 103] and passes(
+        [], 10, 2
+    ) == passes([11], 10, 2) == []
 
 
 def test_the_prompt_is_that_of_the_question_that_is_asked(policy: str) -> None:
     """The ids of the last question are kept: a row of another one does not get them."""
-    scorer, other = scorer_of(policy), replace(ROWS[1], question=Question("o", "Where was Bo born?"))
+    scorer, other = (
+        scorer_of(policy),
+        replace(ROWS[1], question=Question("o", "Where was Bo born?")),
+    )
     alone = [scorer_of(policy).read(row) for row in (ROWS[0], other, ROWS[1])]
     assert [scorer.read(row) for row in (ROWS[0], other, ROWS[1])] == alone and alone[1] != alone[2]
 
 
 def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
     for micro in (None, 2):
-        train_reward_model(replace(CONFIG, steps=3, micro_batch=micro), ROWS, policy, tmp_path / str(micro), seed=1)
-    logs = [[json.loads(line)["loss"] for line in (tmp_path / str(m) / "metrics.jsonl").open()] for m in (None, 2)]
+        train_reward_model(
+            replace(CONFIG, steps=3, micro_batch=micro), ROWS, policy, tmp_path / str(micro), seed=1
+        )
+    logs = [
+        [json.loads(line)["loss"] for line in (tmp_path / str(m) / "metrics.jsonl").open()]
+        for m in (None, 2)
+    ]
     assert logs[0] == pytest.approx(logs[1], abs=1e-5)
 
 
@@ -191,7 +240,9 @@ with use_threads(1):
 
 
 @pytest.mark.slow
-def test_a_killed_training_ends_with_the_weights_of_an_uninterrupted_one(policy: str, tmp_path: Path) -> None:
+def test_a_killed_training_ends_with_the_weights_of_an_uninterrupted_one(
+    policy: str, tmp_path: Path
+) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
 
     def begin(out: Path) -> subprocess.Popen[bytes]:

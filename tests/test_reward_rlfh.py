@@ -27,20 +27,28 @@ def by_token(feedback: Feedback, config: RLFH = PAPER) -> dict[str, Any]:
     """Text of the token (with its position, as words repeat) -> what it is paid."""
     tokens = pay(feedback, config).tokens
     text, offsets = feedback.response.text, feedback.response.offsets
-    return {f"{n}{text[slice(*offsets[n])]}": pytest.approx(value) for n, value in enumerate(tokens) if value}
+    return {
+        f"{n}{text[slice(*offsets[n])]}": pytest.approx(value)
+        for n, value in enumerate(tokens)
+        if value
+    }
 
 
-# truth = Σ f·|g|; info = Σ over sentences of ln(1 + max(-.9, Σ g)). g: 5→1.3, 4→1.2, 3→1.1, 2→1.0, 1→-.1
+# truth = Σ f·|g|; info = Σ over sentences of ln(1 + max(-.9, Σ g)). g: 5→1.3, 4→1.2, 3→1.1, 2→1.0,
+# 1→-.1
 CASES = [
     ([[("correct", 5)]], 1 * 1.3, log(1 + 1.3)),
     ([[("hedged_correct", 4)]], 0.5 * 1.2, log(1 + 1.2)),
     ([[("vague", 3)]], -1 * 1.1, log(1 + 1.1)),
     ([[("hedged_wrong", 2)]], -1.5 * 1.0, log(1 + 1.0)),
     ([[("wrong", 5)]], -2 * 1.3, log(1 + 1.3)),
-    ([[("correct", 1)]], 1 * 0.1, log(1 - 0.1)),  # the truth of what is useless pays |g|, its uselessness costs
+    # the truth of what is useless pays |g|, its uselessness costs
+    ([[("correct", 1)]], 1 * 0.1, log(1 - 0.1)),
     ([[("wrong", 1)]], -2 * 0.1, log(1 - 0.1)),
-    ([[("correct", 5), ("correct", 4)]], 1.3 + 1.2, LN_3_5),  # one sentence: the logarithm of the sum
-    ([[("correct", 5)], [("correct", 4)]], 1.3 + 1.2, log(2.3) + log(2.2)),  # two: the sum of the logarithms
+    # one sentence: the logarithm of the sum
+    ([[("correct", 5), ("correct", 4)]], 1.3 + 1.2, LN_3_5),
+    # two: the sum of the logarithms
+    ([[("correct", 5)], [("correct", 4)]], 1.3 + 1.2, log(2.3) + log(2.2)),
     ([[("correct", 1)] * 8], 8 * 0.1, log(1 - 0.8)),
     ([[("correct", 1)] * 9], 9 * 0.1, log(1 - 0.9)),
     ([[("correct", 1)] * 30], 30 * 0.1, log(0.1)),  # ε = -.9 is the floor: ln .1 = -2.30
@@ -58,54 +66,82 @@ def test_by_hand(sentences: list, truth: float, info: float) -> None:
 
 
 def test_worked_example() -> None:
-    """A correct crucial claim, a wrong minor one, a hedged one; the claim of the thinking is not paid.
+    """A correct crucial claim, a wrong minor one, a hedged one; the claim of the thinking is not
+    paid.
 
-    1·1.2 − 2·|1.0| + .5·1.1 = −.25;  ln(1 + 1.2 + 1.0) = 1.1632;  ln(1 + 1.1) = .7419;  together 1.6551.
+    1·1.2 − 2·|1.0| + .5·1.1 = −.25;  ln(1 + 1.2 + 1.0) = 1.1632;  ln(1 + 1.1) = .7419;  together
+    1.6551.
     """
     example = worked_example()
     paid = pay(example)
     assert paid.value == pytest.approx(1.6550881545)
     assert paid.parts == pytest.approx({"truth": -0.25, "info": 1.9050881545})
     assert by_token(example) == {
-        "25 1934": 1.2, "28 green": -2.0, "29.": 1.1631508098, "38 valley": 0.55, "39.": 0.7419373447,
-    }  # fmt: skip
+        "25 1934": 1.2,
+        "28 green": -2.0,
+        "29.": 1.1631508098,
+        "38 valley": 0.55,
+        "39.": 0.7419373447,
+    }
     assert [event.claim for event in paid.events if event.part == "truth"] == [1, 2, 3]
     sentence = replace(PAPER, granularity="sentence")
-    assert by_token(example, sentence) == {"29.": 1.2 - 2.0 + 1.1631508098, "39.": 0.55 + 0.7419373447}
-    assert by_token(example, replace(PAPER, granularity="paragraph")) == {"40</answer>": 1.6550881545}
-    # By hand with α = 2, β = .5: 2·(−.25) + .5·1.9051 = .4525; with the launch script's f: 1.2·.3 − 1.2 + 1.1·.1 = −.73
+    assert by_token(example, sentence) == {
+        "29.": 1.2 - 2.0 + 1.1631508098,
+        "39.": 0.55 + 0.7419373447,
+    }
+    assert by_token(example, replace(PAPER, granularity="paragraph")) == {
+        "40</answer>": 1.6550881545
+    }
+    # By hand with α = 2, β = .5: 2·(−.25) + .5·1.9051 = .4525; with the launch script's f: 1.2·.3 −
+    # 1.2 + 1.1·.1 = −.73
     assert pay(example, replace(PAPER, alpha=2.0, beta=0.5)).value == pytest.approx(0.4525440773)
-    assert pay(example, replace(PAPER, reward_map="launch_script")).parts["truth"] == pytest.approx(-0.73)
+    assert pay(example, replace(PAPER, reward_map="launch_script")).parts["truth"] == pytest.approx(
+        -0.73
+    )
     # One label changed: the wrong minor claim made correct, +1 instead of −2.
     changed = with_verdicts(example, Verdict("claim:2", "fact", "correct", 1.0, 2))
     assert pay(changed).value == pytest.approx(1.6550881545 + 3.0)
 
 
 def test_a_claim_about_another_subject_can_be_paid_like_a_wrong_one() -> None:
-    """Somebody else's life, all of it true: 2·(.1) + ln(1 − .2) as the paper rates it, 2·(−2)·1.0 + ln(1 − .2) with the option;
-    what repeats is paid as before, and so is what nobody could read."""
+    """Somebody else's life, all of it true: 2·(.1) + ln(1 − .2) as the paper rates it,
+    2·(−2)·1.0 + ln(1 − .2) with the option; what repeats is paid as before, and so is what
+    nobody could read."""
     told = [("correct", 1), ("correct", 1)]
     other = [Verdict(f"claim:{number}", "subject", "other", by="test") for number in range(2)]
     closed = replace(PAPER, off_subject="wrong")
     assert pay(row(told, verdicts=other)).parts == pytest.approx({"truth": 0.2, "info": log(0.8)})
-    assert pay(row(told, verdicts=other), closed).parts == pytest.approx({"truth": -4.0, "info": log(0.8)})
+    assert pay(row(told, verdicts=other), closed).parts == pytest.approx(
+        {"truth": -4.0, "info": log(0.8)}
+    )
     repeats = [replace(verdict, label="asked") for verdict in other]
     assert pay(row(told, verdicts=repeats), closed) == pay(row(told, verdicts=repeats))
     unread = [
-        Verdict(f"claim:{number}", "fact", "vague", informativeness=1, evidence=({"unparsed": "form"},)) for number in (0, 1)
+        Verdict(
+            f"claim:{number}", "fact", "vague", informativeness=1, evidence=({"unparsed": "form"},)
+        )
+        for number in (0, 1)
     ]
     assert pay(with_verdicts(row(told), *unread), closed) == pay(with_verdicts(row(told), *unread))
     blind = pay(row(told), closed)  # a judge that does not tell why a claim is useless
-    assert blind.value is None and blind.error is not None and "no 'subject' verdict" in blind.error.message
+    assert (
+        blind.value is None
+        and blind.error is not None
+        and "no 'subject' verdict" in blind.error.message
+    )
     assert pay(row([("correct", 5)]), closed) == pay(row([("correct", 5)]))
 
 
 def test_spreading_pays_the_same_over_the_whole() -> None:
-    """c0 and c1 in one sentence: a claim is spread over its own token, what the sentence tells over its three."""
+    """c0 and c1 in one sentence: a claim is spread over its own token, what the sentence tells
+    over its three.
+    """
     feedback = row([("correct", 5), ("correct", 4)])
     assert by_token(feedback, replace(PAPER, spread=True)) == {
-        "0c0": 1.3 + LN_3_5 / 3, "1 c1": 1.2 + LN_3_5 / 3, "2.": LN_3_5 / 3,
-    }  # fmt: skip
+        "0c0": 1.3 + LN_3_5 / 3,
+        "1 c1": 1.2 + LN_3_5 / 3,
+        "2.": LN_3_5 / 3,
+    }
     whole = replace(PAPER, spread=True, granularity="paragraph")
     assert by_token(row([("correct", 5)], []), whole) == dict.fromkeys(
         ("0c0", "1.", "2 nothing", "3."), pytest.approx((1.3 + log(2.3)) / 4)
@@ -118,34 +154,50 @@ def test_an_unplaced_claim_is_listed_and_paid_with_its_sentence() -> None:
     claims = (
         replace(poor, coverage=0.4),  # found to less than half: its sentence's end
         replace(lost, span=None, end=None, coverage=0.0),  # not found in its sentence
-        replace(strange, sentence=None, span=None, end=None, coverage=0.0),  # no sentence: the response's end
+        # no sentence: the response's end
+        replace(strange, sentence=None, span=None, end=None, coverage=0.0),
     )
     paid, whole = pay(replace(feedback, claims=claims)), pay(feedback)
     assert paid.unplaced == (0, 1, 2) and whole.unplaced == ()
     assert paid.value == pytest.approx(whole.value)  # c2 was alone in its sentence, and is so again
     assert [(event.part, event.end) for event in paid.events] == [
-        ("truth", 6), ("truth", 6), ("info", 6), ("truth", None), ("info", None),
-    ]  # fmt: skip
-    assert pay(replace(feedback, claims=claims), replace(PAPER, min_coverage=0.4)).unplaced == (1, 2)
+        ("truth", 6),
+        ("truth", 6),
+        ("info", 6),
+        ("truth", None),
+        ("info", None),
+    ]
+    assert pay(replace(feedback, claims=claims), replace(PAPER, min_coverage=0.4)).unplaced == (
+        1,
+        2,
+    )
 
 
 def test_clip_bounds_what_one_token_is_paid() -> None:
-    """Twenty wrong answers: −2·1.3·20 = −52 and ln(1 + 26) = 3.2958 at the paragraph's end, −10 when clipped."""
+    """Twenty wrong answers: −2·1.3·20 = −52 and ln(1 + 26) = 3.2958 at the paragraph's end, −10
+    when clipped.
+    """
     feedback = row([("wrong", 5)] * 20)
     assert pay(feedback).value == pytest.approx(-52 + log(27))
     paid = pay(feedback, replace(PAPER, clip=10.0, granularity="paragraph"))
     assert paid.value == pytest.approx(-10) and paid.tokens[-1] == pytest.approx(-10)
     assert paid.parts == pytest.approx({"truth": -52, "info": log(27), "clip": 52 - log(27) - 10})
-    assert pay(feedback, replace(PAPER, clip=10.0)).value == pytest.approx(-52 + log(27))  # no single claim costs more than 2.6
+    # no single claim costs more than 2.6
+    assert pay(feedback, replace(PAPER, clip=10.0)).value == pytest.approx(-52 + log(27))
 
 
 def with_tokens(feedback: Feedback, *ends: int) -> Feedback:
     """The row with tokens that end at these characters."""
-    return replace(feedback, response=replace(feedback.response, offsets=tuple(zip((0, *ends), ends, strict=False))))
+    return replace(
+        feedback,
+        response=replace(feedback.response, offsets=tuple(zip((0, *ends), ends, strict=False))),
+    )
 
 
 def test_clip_bounds_all_events_of_a_token_together() -> None:
-    """ "c0 c1." with −2.6 at c0 and at c1 and ln 3.6 = 1.2809 at the end: none is above 3, on one token they are −3.9191."""
+    """ "c0 c1." with −2.6 at c0 and at c1 and ln 3.6 = 1.2809 at the end: none is above 3, on one
+    token they are −3.9191.
+    """
     feedback, bounded = row([("wrong", 5), ("wrong", 5)]), replace(PAPER, clip=3.0)
     assert [event.end for event in pay(feedback).events] == [2, 5, 6]
     assert pay(feedback, bounded).value == pytest.approx(-5.2 + log(3.6))  # a token each
@@ -154,23 +206,33 @@ def test_clip_bounds_all_events_of_a_token_together() -> None:
     assert pay(whole, bounded).tokens == (pytest.approx(-3.0),)
     assert pay(whole, bounded).value == pytest.approx(-3.0)
     assert pay(whole, bounded).parts["clip"] == pytest.approx(5.2 - log(3.6) - 3.0)
-    two = pay(with_tokens(feedback, 5, 6), replace(PAPER, clip=1.0))  # −5.2 on the first, 1.2809 on the second
+    # −5.2 on the first, 1.2809 on the second
+    two = pay(with_tokens(feedback, 5, 6), replace(PAPER, clip=1.0))
     assert two.tokens == pytest.approx((-1.0, 1.0)) and two.value == pytest.approx(0.0)
     assert [(event.end, event.value) for event in two.events if event.part == "clip"] == [
-        (5, pytest.approx(4.2)), (None, pytest.approx(1 - log(3.6))),
-    ]  # fmt: skip
+        (5, pytest.approx(4.2)),
+        (None, pytest.approx(1 - log(3.6))),
+    ]
     bare = with_tokens(feedback)  # by its words, "c0" and " c1."
-    assert not bare.response.offsets and pay(bare, bounded).value == pytest.approx(-2.6 - 2.6 + log(3.6))
+    assert not bare.response.offsets and pay(bare, bounded).value == pytest.approx(
+        -2.6 - 2.6 + log(3.6)
+    )
     assert pay(bare, replace(PAPER, clip=1.5)).value == pytest.approx(-1.5 - (2.6 - log(3.6)))
 
 
 def test_what_is_spread_is_clipped_where_it_meets() -> None:
-    """c0, c1 and the full stop get −2.6, −2.6 and 0, and each a third of ln 3.6; the end token holds no character."""
+    """c0, c1 and the full stop get −2.6, −2.6 and 0, and each a third of ln 3.6; the end token
+    holds no character.
+    """
     feedback = with_tokens(row([("wrong", 5), ("wrong", 5)]), 2, 5, 6, 6)
     spread = replace(PAPER, spread=True)
-    assert pay(feedback, spread).tokens == pytest.approx((log(3.6) / 3 - 2.6, log(3.6) / 3 - 2.6, log(3.6) / 3, 0.0))
+    assert pay(feedback, spread).tokens == pytest.approx(
+        (log(3.6) / 3 - 2.6, log(3.6) / 3 - 2.6, log(3.6) / 3, 0.0)
+    )
     clipped = pay(feedback, replace(spread, clip=0.2))
-    assert clipped.tokens == pytest.approx((-0.2, -0.2, 0.2, 0.0)) and clipped.value == pytest.approx(-0.2)
+    assert clipped.tokens == pytest.approx(
+        (-0.2, -0.2, 0.2, 0.0)
+    ) and clipped.value == pytest.approx(-0.2)
 
 
 def test_a_response_without_end_token_pays_for_it() -> None:
@@ -185,14 +247,33 @@ def test_a_response_without_end_token_pays_for_it() -> None:
 
 
 def test_thinking_is_not_paid() -> None:
-    assert pay(row([("correct", 5)], think=[("wrong", 5)] * 5, tagged=True)).value == pytest.approx(1.3 + log(2.3))
+    assert pay(row([("correct", 5)], think=[("wrong", 5)] * 5, tagged=True)).value == pytest.approx(
+        1.3 + log(2.3)
+    )
 
 
 def test_settings() -> None:
-    assert label_values(PAPER) == {"correct": 1, "hedged_correct": 0.5, "vague": -1, "hedged_wrong": -1.5, "wrong": -2}
+    assert label_values(PAPER) == {
+        "correct": 1,
+        "hedged_correct": 0.5,
+        "vague": -1,
+        "hedged_wrong": -1.5,
+        "wrong": -2,
+    }
     script = RLFH(reward_map="launch_script", f_wrong=-3)
-    assert label_values(script) == {"correct": 0.3, "hedged_correct": 0.1, "vague": -0.8, "hedged_wrong": -0.9, "wrong": -3}
-    for broken in (RLFH(epsilon=-1.0), RLFH(clip=0.0), RLFH(granularity="word"), RLFH(alpha=float("nan"))):  # type: ignore[arg-type]
+    assert label_values(script) == {
+        "correct": 0.3,
+        "hedged_correct": 0.1,
+        "vague": -0.8,
+        "hedged_wrong": -0.9,
+        "wrong": -3,
+    }
+    for broken in (
+        RLFH(epsilon=-1.0),
+        RLFH(clip=0.0),
+        RLFH(granularity="word"),
+        RLFH(alpha=float("nan")),
+    ):  # type: ignore[arg-type]
         with pytest.raises(WorkbenchError):
             reward(broken)
 
@@ -208,8 +289,10 @@ README = RLFH(
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        (README, "f_vague=-1 (up to +0.014, at g_2=0.1) with alpha=1 and beta=1.2"),  # −1·.1 + 1.2·ln 1.1 = .0144
-        (RLFH(f_wrong=0), "f_wrong=0 (up to +0.83, at g_5=1.3, g_4=1.2, g_3=1.1, g_2=1)"),  # ln 2.3; not at g_1: ln .9
+        # −1·.1 + 1.2·ln 1.1 = .0144
+        (README, "f_vague=-1 (up to +0.014, at g_2=0.1) with alpha=1 and beta=1.2"),
+        # ln 2.3; not at g_1: ln .9
+        (RLFH(f_wrong=0), "f_wrong=0 (up to +0.83, at g_5=1.3, g_4=1.2, g_3=1.1, g_2=1)"),
         (RLFH(beta=3), "f_vague=-1 (up to +1.2, at g_5=1.3"),  # 3·ln 2.3 − 1.3 = 1.1988
         (RLFH(alpha=0), "f_vague=-1 (up to +0.83, at g_5=1.3"),
         (
@@ -232,9 +315,17 @@ def test_the_papers_settings_pay_for_no_mistake_by_itself(config: RLFH) -> None:
         pay_fn = reward(config)
     for mistake in ("vague", "hedged_wrong", "wrong"):
         for rating in (1, 2, 3, 4, 5):
-            for beside in ([], [("correct", 2)], [("correct", 5), ("wrong", 4)], [("correct", 3), USELESS]):
+            for beside in (
+                [],
+                [("correct", 2)],
+                [("correct", 5), ("wrong", 4)],
+                [("correct", 3), USELESS],
+            ):
                 without = pay_fn(row(beside)).value
-                joined, apart = pay_fn(row([*beside, (mistake, rating)])).value, pay_fn(row(beside, [(mistake, rating)])).value
+                joined, apart = (
+                    pay_fn(row([*beside, (mistake, rating)])).value,
+                    pay_fn(row(beside, [(mistake, rating)])).value,
+                )
                 assert without is not None and joined is not None and apart is not None
                 assert joined <= without and apart <= without
 
@@ -243,25 +334,35 @@ def test_the_papers_settings_pay_for_no_mistake_by_itself(config: RLFH) -> None:
     ("config", "label", "rating", "useless"),
     [
         (PAPER, "vague", 2, 5),  # Σg −.5: −1 + ln(1.5/.5) = +.0986; −.4: −1 + ln(1.6/.6) = −.0192
-        (PAPER, "hedged_wrong", 2, 8),  # −.8: −1.5 + ln(1.2/.2) = +.2918; −.7: −1.5 + ln(1.3/.3) = −.0337
+        # −.8: −1.5 + ln(1.2/.2) = +.2918; −.7: −1.5 + ln(1.3/.3) = −.0337
+        (PAPER, "hedged_wrong", 2, 8),
         (PAPER, "wrong", 2, 9),  # −.9: −2 + ln(1.1/.1) = +.3979; −.8: −2 + ln(1.2/.2) = −.2082
-        (RLFH(reward_map="launch_script"), "vague", 2, 2),  # −.2: −.8 + ln(1.8/.8) = +.0109; −.1: −.8 + ln(1.9/.9) = −.0528
+        # −.2: −.8 + ln(1.8/.8) = +.0109; −.1: −.8 + ln(1.9/.9) = −.0528
+        (RLFH(reward_map="launch_script"), "vague", 2, 2),
         (RLFH(reward_map="launch_script"), "hedged_wrong", 2, 4),
         (RLFH(reward_map="launch_script"), "wrong", 2, 6),
     ],
 )
-def test_among_useless_claims_a_mistake_is_paid(config: RLFH, label: str, rating: int, useless: int) -> None:
-    """The limit that `paid_mistakes` names: no informativeness is paid with one useless claim less."""
+def test_among_useless_claims_a_mistake_is_paid(
+    config: RLFH, label: str, rating: int, useless: int
+) -> None:
+    """The limit that `paid_mistakes` names: no informativeness is paid with one useless claim
+    less.
+    """
 
     def gain(count: int, rating: int) -> float:
-        with_it, without = (pay(row([USELESS] * count + more), config).value for more in ([(label, rating)], []))
+        with_it, without = (
+            pay(row([USELESS] * count + more), config).value for more in ([(label, rating)], [])
+        )
         assert with_it is not None and without is not None
         return with_it - without
 
     assert gain(useless, rating) > 0
     assert all(gain(useless - 1, other) < 0 for other in (1, 2, 3, 4, 5))
     if (config, label) == (PAPER, "vague"):
-        assert gain(5, 2) == pytest.approx(log(3) - 1) and gain(4, 2) == pytest.approx(log(8 / 3) - 1)
+        assert gain(5, 2) == pytest.approx(log(3) - 1) and gain(4, 2) == pytest.approx(
+            log(8 / 3) - 1
+        )
 
 
 def test_what_is_warned_of_is_paid() -> None:
@@ -293,7 +394,8 @@ def test_missing_verdicts_and_a_failed_extraction() -> None:
     unjudged = replace(row([("correct", 5)]), verdicts=())
     error = pay(unjudged).error
     assert error is not None and (error.kind, error.message) == (
-        "no_verdict", "no 'fact' verdict on the claim:0: grade with a verifier that gives one",
-    )  # fmt: skip
+        "no_verdict",
+        "no 'fact' verdict on the claim:0: grade with a verifier that gives one",
+    )
     lost = Failure("extract", "parse", "not an object")
     assert pay(replace(row([]), error=lost)) == Reward(None, error=lost)  # not the 0 of a refusal

@@ -20,14 +20,22 @@ from workbench.types import WorkbenchError
 def test_the_world_scores_its_own_biographies(tmp_path: Path) -> None:
     chosen = options(tmp_path, world_rows(12), judge="world", method="rlfh")
     summary = score_file(chosen)
-    assert (summary["status"], summary["rows"], summary["failed"], summary["malformed"]) == ("done", 12, 0, 0)
+    assert (summary["status"], summary["rows"], summary["failed"], summary["malformed"]) == (
+        "done",
+        12,
+        0,
+        0,
+    )
     assert set(summary["labels"]) == {"correct"}
     rows = read(chosen.out)
     assert [row["id"] for row in rows] == [str(number) for number in range(12)]
     assert all(row["schema"] == 1 and row["tokens"]["source"] == "words" for row in rows)
     assert all(len(row["claims"]) == 6 and row["rewards"]["rlfh"]["value"] > 0 for row in rows)
     assert all(
-        math.isclose(sum(row["rewards"]["rlfh"]["tokens"]), row["rewards"]["rlfh"]["value"], abs_tol=1e-9) for row in rows
+        math.isclose(
+            sum(row["rewards"]["rlfh"]["tokens"]), row["rewards"]["rlfh"]["value"], abs_tol=1e-9
+        )
+        for row in rows
     )
     questions = read_questions(chosen.out.parent)
     assert all(questions[row["question_id"]].kind == "biography" for row in rows)
@@ -38,11 +46,19 @@ def test_shorthand_is_paid_without_a_judge_as_worked_by_hand(tmp_path: Path) -> 
     chosen = options(tmp_path, [SAID], method="all")
     summary = score_file(chosen)
     [row] = read(chosen.out)
-    # RLFH: 1·|1.3| at "painter" and −2·|1.2| at "Rome"; log(1 + 1.3) and log(1 + 1.2) at the ends of the sentences.
-    assert row["rewards"]["rlfh"]["value"] == pytest.approx(1.3 - 2.4 + math.log(2.3) + math.log(2.2))
-    assert row["rewards"]["rlfh"]["tokens"] == pytest.approx([0, 0, 0, 1.3 + math.log(2.3), 0, 0, 0, 0, -2.4 + math.log(2.2)])
+    # RLFH: 1·|1.3| at "painter" and −2·|1.2| at "Rome"; log(1 + 1.3) and log(1 + 1.2) at the ends
+    # of the sentences.
+    assert row["rewards"]["rlfh"]["value"] == pytest.approx(
+        1.3 - 2.4 + math.log(2.3) + math.log(2.2)
+    )
+    assert row["rewards"]["rlfh"]["tokens"] == pytest.approx(
+        [0, 0, 0, 1.3 + math.log(2.3), 0, 0, 0, 0, -2.4 + math.log(2.2)]
+    )
     assert row["rewards"]["truthrl"]["value"] == 1.0
-    assert [claim["end"] for claim in row["claims"]] == [len("Ada is a painter"), len(SAID["response"]) - 1]
+    assert [claim["end"] for claim in row["claims"]] == [
+        len("Ada is a painter"),
+        len(SAID["response"]) - 1,
+    ]
     assert {verdict["by"] for verdict in row["verdicts"]} == {"given"}
     assert (summary["failed"], summary["cost"]["calls"]) == (0, 0)
 
@@ -50,10 +66,17 @@ def test_shorthand_is_paid_without_a_judge_as_worked_by_hand(tmp_path: Path) -> 
 def test_a_feedback_file_is_replayed_with_other_settings(tmp_path: Path) -> None:
     first = options(tmp_path, world_rows(3), judge="world", method="rlfh")
     score_file(first)
-    second = Options(first.out, tmp_path / "again" / "g.jsonl", method="rlfh", overrides=["rlfh.alpha=2", "rlfh.beta=0"])
+    second = Options(
+        first.out,
+        tmp_path / "again" / "g.jsonl",
+        method="rlfh",
+        overrides=["rlfh.alpha=2", "rlfh.beta=0"],
+    )
     score_file(second)
     for before, after in zip(read(first.out), read(second.out), strict=True):
-        assert after["rewards"]["rlfh"]["value"] == pytest.approx(2 * before["rewards"]["rlfh"]["parts"]["truth"])
+        assert after["rewards"]["rlfh"]["value"] == pytest.approx(
+            2 * before["rewards"]["rlfh"]["parts"]["truth"]
+        )
         assert {**after, "rewards": {}} == {**before, "rewards": {}}
     assert read_questions(second.out.parent) == read_questions(first.out.parent)
     assert [f.response.question.title for f in iter_feedback(second.out)] == [
@@ -77,7 +100,9 @@ def test_method_none_gives_claims_and_verdicts_alone(tmp_path: Path) -> None:
         assert {verdict["aspect"] for verdict in row["verdicts"]} == {"fact", "checklist"}
 
 
-def test_methods_that_a_row_gives_nothing_for_are_unscored_and_the_row_has_not_failed(tmp_path: Path) -> None:
+def test_methods_that_a_row_gives_nothing_for_are_unscored_and_the_row_has_not_failed(
+    tmp_path: Path,
+) -> None:
     chosen = options(tmp_path, world_rows(2, thinking=True), judge="world")
     summary = score_file(chosen)
     assert (summary["status"], summary["failed"]) == ("done", 0)
@@ -87,12 +112,30 @@ def test_methods_that_a_row_gives_nothing_for_are_unscored_and_the_row_has_not_f
         assert row["rewards"]["rlfh"]["value"] is not None
 
 
-def test_rows_without_what_the_method_needs_are_unscored_and_have_not_failed(tmp_path: Path, cli: Cli) -> None:
+def test_rows_without_what_the_method_needs_are_unscored_and_have_not_failed(
+    tmp_path: Path, cli: Cli
+) -> None:
     chosen = options(tmp_path, world_rows(2), judge="world", method="truthrl")
-    command = ["score", "--in", chosen.source, "--out", chosen.out, "--judge", "world", "--method", "truthrl", "--json"]
+    command = [
+        "score",
+        "--in",
+        chosen.source,
+        "--out",
+        chosen.out,
+        "--judge",
+        "world",
+        "--method",
+        "truthrl",
+        "--json",
+    ]
     code, out, err = cli(*command, "--max-failed", 1)
     summary = json.loads(out)
-    assert (code, summary["failed"], summary["unscored"], summary["rewards"]["truthrl"]["unscored"]) == (3, 0, 2, 2)
+    assert (
+        code,
+        summary["failed"],
+        summary["unscored"],
+        summary["rewards"]["truthrl"]["unscored"],
+    ) == (3, 0, 2, 2)
     assert (summary["lacking"], summary["failures"]) == ({"no gold answer": 2}, {})
     assert "unscored, without having failed: 2 of 2 rows (no gold answer 2)" in err
     code, _, err = cli(*command)
@@ -103,12 +146,26 @@ def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli
     rows = world_rows(2)
     rows[0]["response"] += " Glorbs zibble the quavering mumps."
     source = write(tmp_path / "in.jsonl", rows)
-    command = ["score", "--in", source, "--judge", "world", "--method", "klcf", "--json", "--set", "klcf.w_check=0"]
+    command = [
+        "score",
+        "--in",
+        source,
+        "--judge",
+        "world",
+        "--method",
+        "klcf",
+        "--json",
+        "--set",
+        "klcf.w_check=0",
+    ]
     _, out, err = cli(*command, "--out", tmp_path / "out.jsonl")
     summary = json.loads(out)
     assert (summary["unparsed"], summary["rewards"]["klcf"]["bad_format"]) == (1, 2)
     assert summary["unjudged"] == {"form": 1} and summary["failed"] == 0
-    assert "not in the closed world's grammar: 1 of the claims" in err and "form: klcf 2 of 2 rows" in err
+    assert (
+        "not in the closed world's grammar: 1 of the claims" in err
+        and "form: klcf 2 of 2 rows" in err
+    )
     _, out, err = cli(*command, "--set", "klcf.form=false", "--out", tmp_path / "free.jsonl")
     assert json.loads(out)["rewards"]["klcf"]["bad_format"] == 0 and "paid for a broken" not in err
 
@@ -147,7 +204,16 @@ def test_a_last_line_that_was_cut_off_is_repaired_and_its_row_scored_again(tmp_p
 
 
 def test_a_finished_scoring_names_the_next_command(tmp_path: Path, cli: Cli) -> None:
-    command = ["score", "--in", write(tmp_path / "in.jsonl", world_rows(1)), "--judge", "world", "--method", "rlfh", "--out"]
+    command = [
+        "score",
+        "--in",
+        write(tmp_path / "in.jsonl", world_rows(1)),
+        "--judge",
+        "world",
+        "--method",
+        "rlfh",
+        "--out",
+    ]
     _, out, _ = cli(*command, tmp_path / "a b" / "out.jsonl")
     assert out.splitlines()[-1] == f"next: workbench metrics '{tmp_path}/a b/out.jsonl'"
     _, out, _ = cli(*command, tmp_path / "run" / "rollouts.jsonl")
@@ -156,13 +222,36 @@ def test_a_finished_scoring_names_the_next_command(tmp_path: Path, cli: Cli) -> 
 
 
 def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -> None:
-    wrong = [{"id": f"w{n}", "question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."} for n in range(7)]
+    wrong = [
+        {
+            "id": f"w{n}",
+            "question": "Who was Napoleon?",
+            "response": "Napoleon was born in Ajaccio.",
+        }
+        for n in range(7)
+    ]
     source = write(tmp_path / "in.jsonl", [*world_rows(2), *wrong])
-    command = ["score", "--in", source, "--out", tmp_path / "out.jsonl", "--judge", "world", "--method", "rlfh"]
+    command = [
+        "score",
+        "--in",
+        source,
+        "--out",
+        tmp_path / "out.jsonl",
+        "--judge",
+        "world",
+        "--method",
+        "rlfh",
+    ]
     code, out, _ = cli(*command, "--max-failed", 1)
     assert code == 3
     table = out[out.index("failed rows") :]
-    assert re.findall(r"^(w\d) +verify +unparsed: the claim is not", table, re.M) == ["w0", "w1", "w2", "w3", "w4"]
+    assert re.findall(r"^(w\d) +verify +unparsed: the claim is not", table, re.M) == [
+        "w0",
+        "w1",
+        "w2",
+        "w3",
+        "w4",
+    ]
     assert "… and 2 more" in table
     named = json.loads(cli(*command, "--max-failed", 1, "--json")[1])["failed_rows"]
     assert [row["id"] for row in named] == [f"w{n}" for n in range(7)]
@@ -171,7 +260,12 @@ def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -
 
 def test_rows_that_were_not_scored_are_tried_again(tmp_path: Path) -> None:
     rows = world_rows(3)
-    chosen = options(tmp_path, [*rows[:2], {**rows[2], "response": "Napoleon was an emperor."}], judge="world", max_failed=1.0)
+    chosen = options(
+        tmp_path,
+        [*rows[:2], {**rows[2], "response": "Napoleon was an emperor."}],
+        judge="world",
+        max_failed=1.0,
+    )
     chosen = replace(chosen, method="truthrl")
     summary = score_file(chosen)
     assert (summary["failed"], summary["unscored"]) == (0, 3)  # no gold answers
@@ -193,11 +287,16 @@ def test_rows_that_were_not_scored_are_tried_again(tmp_path: Path) -> None:
         ({"columns": {"title": "page"}}, 'columns.title is null, not "page"'),
     ],
 )
-def test_other_settings_are_refused_with_the_remedy(tmp_path: Path, changed: dict[str, Any], named: str) -> None:
+def test_other_settings_are_refused_with_the_remedy(
+    tmp_path: Path, changed: dict[str, Any], named: str
+) -> None:
     chosen = options(tmp_path, world_rows(2), judge="world", method="rlfh")
     score_file(chosen)
     before = chosen.out.read_bytes()
-    with pytest.raises(WorkbenchError, match=re.escape(f"with other settings ({named}): ")) as refused:  # and nothing else
+    # and nothing else
+    with pytest.raises(
+        WorkbenchError, match=re.escape(f"with other settings ({named}): ")
+    ) as refused:
         score_file(replace(chosen, **changed))
     assert "--overwrite" in str(refused.value)
     assert chosen.out.read_bytes() == before
@@ -210,7 +309,10 @@ def test_fields_that_only_training_looks_at_are_no_other_settings(tmp_path: Path
     score_file(chosen)
     path = chosen.out.with_name("f.settings.json")
     settings = json.loads(path.read_text())
-    assert settings["config"]["truthrl"]["reward"] == "ternary" and "learning_rate" not in settings["config"]["truthrl"]
+    assert (
+        settings["config"]["truthrl"]["reward"] == "ternary"
+        and "learning_rate" not in settings["config"]["truthrl"]
+    )
     settings["config"]["truthrl"]["learning_rate"] = 1.0
     path.write_text(json.dumps(settings))
     assert score_file(replace(chosen, overrides=["truthrl.learning_rate=3e-4"]))["earlier"] == 1
@@ -254,7 +356,9 @@ def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
         ({"out": Path("f.json")}, ".jsonl"),
     ],
 )
-def test_what_cannot_work_is_refused_before_anything_is_written(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+def test_what_cannot_work_is_refused_before_anything_is_written(
+    tmp_path: Path, changed: dict[str, Any], message: str
+) -> None:
     chosen = options(tmp_path, [SAID])
     with pytest.raises(WorkbenchError, match=re.escape(message)) as refused:
         score_file(replace(chosen, **changed))
@@ -273,7 +377,8 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
         score_file(Options(tmp_path / "in.jsonl", tmp_path / "out" / name))
     for text in (mine.read_text(), '{"not": "ours"}\n{"cut', "no JSON\nat all"):
         mine.write_text(text)
-        with pytest.raises(WorkbenchError, match="not what a record of feedback has"):  # nothing names it, and it is in the way
+        # nothing names it, and it is in the way
+        with pytest.raises(WorkbenchError, match="not what a record of feedback has"):
             score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl"))
         assert mine.read_text() == text
 
@@ -300,10 +405,26 @@ def test_a_judge_without_evidence_is_refused(tmp_path: Path) -> None:
         estimate_file(chosen)
 
 
-def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(tmp_path: Path, cli: Cli) -> None:
-    wrong = [{"id": n, "question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."} for n in range(300)]
+def test_more_failures_than_allowed_stop_it_and_it_can_be_taken_up(
+    tmp_path: Path, cli: Cli
+) -> None:
+    wrong = [
+        {"id": n, "question": "Who was Napoleon?", "response": "Napoleon was born in Ajaccio."}
+        for n in range(300)
+    ]
     source, out = write(tmp_path / "in.jsonl", wrong), tmp_path / "out.jsonl"
-    command = ["score", "--in", source, "--out", out, "--judge", "world", "--method", "rlfh", "--json"]
+    command = [
+        "score",
+        "--in",
+        source,
+        "--out",
+        out,
+        "--judge",
+        "world",
+        "--method",
+        "rlfh",
+        "--json",
+    ]
     code, printed, _ = cli(*command)
     stopped = json.loads(printed)
     assert (code, stopped["status"]) == (4, "too_many_failures")
@@ -329,7 +450,12 @@ def test_the_tokenizer_of_a_model(tmp_path: Path) -> None:
 
 
 def test_tokens_of_the_row_itself_are_kept(tmp_path: Path) -> None:
-    tokens = {"source": "sampled", "ids": [5, 6], "offsets": [[0, 17], [17, 39]], "logprobs": [-1.0, -2.0]}
+    tokens = {
+        "source": "sampled",
+        "ids": [5, 6],
+        "offsets": [[0, 17], [17, 39]],
+        "logprobs": [-1.0, -2.0],
+    }
     chosen = options(tmp_path, [{**SAID, "tokens": tokens}], method="rlfh")
     score_file(chosen)
     stored = read(chosen.out)[0]["tokens"]
@@ -350,7 +476,12 @@ def test_question_ids_never_come_to_mean_two_things(tmp_path: Path) -> None:
     score_file(chosen)
     stored = [feedback.response.question for feedback in iter_feedback(chosen.out)]
     assert stored[0].id == "q" and stored[1].id.startswith("q-") and stored[2].id == stored[3].id
-    assert [question.text for question in stored] == ["Who is Ada?", "Who was Ada?", "Who is Ada?", "Who is Ada?"]
+    assert [question.text for question in stored] == [
+        "Who is Ada?",
+        "Who was Ada?",
+        "Who is Ada?",
+        "Who is Ada?",
+    ]
     again = replace(chosen, out=chosen.out.with_name("other.jsonl"), method="forag")
     score_file(again)  # beside the first, in the same record of questions
     assert [f.response.question for f in iter_feedback(again.out)] == stored
@@ -365,21 +496,40 @@ def test_a_missing_verifier_is_told_with_what_there_is_instead(
     assert (code, out) == (2, "")
     line = err.splitlines()[-1]
     assert "no verifier there" in line and all(
-        told in line for told in ("verifier train --data", "--out", "--judge world", "--judge URL --model NAME")
+        told in line
+        for told in ("verifier train --data", "--out", "--judge world", "--judge URL --model NAME")
     )
 
 
 def test_the_dry_run_of_a_replay_costs_nothing_and_writes_nothing(tmp_path: Path, cli: Cli) -> None:
     source = write(tmp_path / "in.jsonl", [SAID])
-    code, out, _ = cli("score", "--in", source, "--out", tmp_path / "o" / "f.jsonl", "--dry-run", "--json", "--price", "1,2")
+    code, out, _ = cli(
+        "score",
+        "--in",
+        source,
+        "--out",
+        tmp_path / "o" / "f.jsonl",
+        "--dry-run",
+        "--json",
+        "--price",
+        "1,2",
+    )
     found = json.loads(out)
-    assert (code, found["calls"], found["tokens_in"], found["price"], found["judged"]) == (0, 0, 0, 0.0, 0)
+    assert (code, found["calls"], found["tokens_in"], found["price"], found["judged"]) == (
+        0,
+        0,
+        0,
+        0.0,
+        0,
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 def test_a_person_reads_tables(tmp_path: Path, cli: Cli) -> None:
     source = write(tmp_path / "in.jsonl", [SAID])
-    code, out, err = cli("score", "--in", source, "--out", tmp_path / "f.jsonl", "--method", "truthrl")
+    code, out, err = cli(
+        "score", "--in", source, "--out", tmp_path / "f.jsonl", "--method", "truthrl"
+    )
     assert code == 0 and "truthrl" in out and "done" in out
     assert "1/1" in err
 
@@ -391,16 +541,30 @@ def test_a_stored_feedback_file_takes_any_name(tmp_path: Path) -> None:
     with Store(tmp_path / "copy" / "g.jsonl") as store:
         store.append(found)
     assert list(iter_feedback(tmp_path / "copy" / "g.jsonl")) == found
-    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["g.jsonl", "passages.jsonl", "questions.jsonl"]
+    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == [
+        "g.jsonl",
+        "passages.jsonl",
+        "questions.jsonl",
+    ]
 
 
-def test_a_method_that_scored_nothing_is_not_applicable_and_says_why(tmp_path: Path, cli: Cli) -> None:
-    rows = [{**SAID, "id": name, "response": f"<think>Hm.</think><answer>{SAID['response']}</answer>"} for name in "ab"]
+def test_a_method_that_scored_nothing_is_not_applicable_and_says_why(
+    tmp_path: Path, cli: Cli
+) -> None:
+    rows = [
+        {**SAID, "id": name, "response": f"<think>Hm.</think><answer>{SAID['response']}</answer>"}
+        for name in "ab"
+    ]
     source = write(tmp_path / "in.jsonl", rows)
     _, out, _ = cli("score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", "--json")
     paid = json.loads(out)["rewards"]
     assert (paid["klcf"]["mean"], paid["klcf"]["scored"], paid["klcf"]["unscored"]) == (None, 0, 2)
-    assert "no checklist to compare with" in paid["klcf"]["reason"] and paid["truthrl"]["reason"] is None
+    assert (
+        "no checklist to compare with" in paid["klcf"]["reason"]
+        and paid["truthrl"]["reason"] is None
+    )
     _, out, _ = cli("score", "--in", source, "--out", tmp_path / "out" / "f.jsonl")
     assert re.search(r"method +mean +scored +unscored +why not", out)
-    assert re.search(r"klcf +n/a +0 +2 +no checklist to compare", out) and re.search(r"truthrl +1 +2 +0 *\n", out)
+    assert re.search(r"klcf +n/a +0 +2 +no checklist to compare", out) and re.search(
+        r"truthrl +1 +2 +0 *\n", out
+    )

@@ -58,9 +58,20 @@ def test_ahead_raises_where_the_result_would_stand() -> None:
 
 
 def start(folder: Path, url: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "workbench.cli", "score", "--in", folder / "in.jsonl", "--out", folder / "f.jsonl"]
+    command = [
+        sys.executable,
+        "-m",
+        "workbench.cli",
+        "score",
+        "--in",
+        folder / "in.jsonl",
+        "--out",
+        folder / "f.jsonl",
+    ]
     command += ["--method", "truthrl", "--judge", url, "--model", "m", "--concurrency", "16"]
-    return subprocess.Popen(list(map(str, command)), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        list(map(str, command)), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def stored(cache: Path) -> int:
@@ -70,7 +81,9 @@ def stored(cache: Path) -> int:
 
 @pytest.mark.slow
 def test_a_kill_loses_two_chunks_of_rows_at_most_and_no_reply(tmp_path: Path) -> None:
-    """The third of four chunks waits for one reply, the fourth is done: as docs/numbers.md says, 256 rows are not written."""
+    """The third of four chunks waits for one reply, the fourth is done: as docs/numbers.md says,
+    256 rows are not written.
+    """
     count, late = 4 * CHUNK, "What about 300?"  # a row of the third chunk
     write(tmp_path / "in.jsonl", responses(count, claims=1, thinking=False))
     holding = True
@@ -82,7 +95,12 @@ def test_a_kill_loses_two_chunks_of_rows_at_most_and_no_reply(tmp_path: Path) ->
     with JudgeServer(script, hang=3600) as server:
         process = start(tmp_path, server.url)
         try:
-            wait_for(lambda: server.requests == count and stored(tmp_path / "f.judge.sqlite") == count - 1, 60)
+            wait_for(
+                lambda: (
+                    server.requests == count and stored(tmp_path / "f.judge.sqlite") == count - 1
+                ),
+                60,
+            )
         finally:
             process.kill()
             process.wait()
@@ -91,6 +109,8 @@ def test_a_kill_loses_two_chunks_of_rows_at_most_and_no_reply(tmp_path: Path) ->
         assert start(tmp_path, server.url).wait(60) == 0
         assert server.requests == count + 1  # what was under way is asked again, and nothing else
         assert sorted(server.asked.values()) == [1] * (count - 1) + [2]
-    assert sorted(row["id"] for row in read(tmp_path / "f.jsonl")) == sorted(row["id"] for row in read(tmp_path / "in.jsonl"))
+    assert sorted(row["id"] for row in read(tmp_path / "f.jsonl")) == sorted(
+        row["id"] for row in read(tmp_path / "in.jsonl")
+    )
     told = (ROOT / "docs" / "numbers.md").read_text()
     assert f"at most {2 * CHUNK} rows with a\njudge URL, {CHUNK} without" in told

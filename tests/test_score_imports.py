@@ -17,13 +17,50 @@ from workbench.store import iter_feedback, read_questions
 from workbench.types import WorkbenchError
 
 TRL: list[dict[str, Any]] = [
-    {"step": 3, "prompt": "Where was Ada born?", "completion": "Paris.", "accuracy": 1.0, "format": 0.5, "advantage": 0.7},
-    {"step": 3, "prompt": "Where was Ada born?", "completion": "Rome.", "accuracy": math.nan, "format": 0.0, "advantage": -0.7},
-    {"step": 3, "prompt": "Who is Bo?", "completion": "", "accuracy": 0.0, "format": 0.0, "advantage": 0.0},
+    {
+        "step": 3,
+        "prompt": "Where was Ada born?",
+        "completion": "Paris.",
+        "accuracy": 1.0,
+        "format": 0.5,
+        "advantage": 0.7,
+    },
+    {
+        "step": 3,
+        "prompt": "Where was Ada born?",
+        "completion": "Rome.",
+        "accuracy": math.nan,
+        "format": 0.0,
+        "advantage": -0.7,
+    },
+    {
+        "step": 3,
+        "prompt": "Who is Bo?",
+        "completion": "",
+        "accuracy": 0.0,
+        "format": 0.0,
+        "advantage": 0.0,
+    },
 ]
 VERL: list[dict[str, Any]] = [
-    {"input": "Where was Ada born?", "output": "Paris.", "gts": "Paris", "score": 1.0, "step": 7, "acc": True, "pred": "Paris"},
-    {"input": "Where was Ada born?", "output": "Rome.", "gts": "Paris", "score": -1.0, "step": 7, "acc": False, "pred": "Rome"},
+    {
+        "input": "Where was Ada born?",
+        "output": "Paris.",
+        "gts": "Paris",
+        "score": 1.0,
+        "step": 7,
+        "acc": True,
+        "pred": "Paris",
+    },
+    {
+        "input": "Where was Ada born?",
+        "output": "Rome.",
+        "gts": "Paris",
+        "score": -1.0,
+        "step": 7,
+        "acc": False,
+        "pred": "Rome",
+    },
     {"input": "Who is Bo?", "output": "Nobody.", "gts": None, "score": 0.0, "step": 7},
     {"input": "Name two.", "output": "A and B.", "gts": ["A", "B"], "score": 0.0, "step": 8},
 ]
@@ -34,7 +71,9 @@ def test_trl_parquet(tmp_path: Path) -> None:
 
     folder = tmp_path / "completions"
     folder.mkdir()
-    pd.DataFrame([{**row, "step": 10} for row in TRL]).to_parquet(folder / "completions_00010.parquet")
+    pd.DataFrame([{**row, "step": 10} for row in TRL]).to_parquet(
+        folder / "completions_00010.parquet"
+    )
     pd.DataFrame(TRL).to_parquet(folder / "completions_00003.parquet")
     summary = import_completions("trl", folder, tmp_path / "out" / "logged.jsonl")
     assert (summary["rows"], summary["malformed"]) == (6, 0)
@@ -67,13 +106,21 @@ def test_trl_columns_are_those_that_the_trainer_writes(tmp_path: Path) -> None:
 
 def test_trl_conversations(tmp_path: Path) -> None:
     talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"}]
-    row = {"step": 1, "prompt": talk, "completion": [{"role": "assistant", "content": "Ada."}], "r": 1.0}
+    row = {
+        "step": 1,
+        "prompt": talk,
+        "completion": [{"role": "assistant", "content": "Ada."}],
+        "r": 1.0,
+    }
     import_completions("trl", write(tmp_path / "c.jsonl", [row]), tmp_path / "out.jsonl")
     [found] = iter_feedback(tmp_path / "out.jsonl")
     assert (found.response.question.text, found.response.text) == ("Who?", "Ada.")
 
 
-QWEN = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
+QWEN = (
+    "<|im_start|>system\nBe"
+    " brief.<|im_end|>\n<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
+)
 LLAMA = "<|start_header_id|>{}<|end_header_id|>\n\n{}<|eot_id|>"
 ASKED = "Who painted this?\nName one."
 
@@ -83,10 +130,17 @@ ASKED = "Who painted this?\nName one."
     [
         (QWEN.format(ASKED), ASKED),
         (QWEN.format("Hi") + "Hello.<|im_end|>\n" + QWEN.format(ASKED), ASKED),
-        (LLAMA.format("system", "Today.") + LLAMA.format("user", ASKED) + "<|start_header_id|>assistant", ASKED),
-        (f"system\nBe brief.\nuser\n{ASKED}\nassistant\n", ASKED),  # decoded without the marks, as both trainers do
+        (
+            LLAMA.format("system", "Today.")
+            + LLAMA.format("user", ASKED)
+            + "<|start_header_id|>assistant",
+            ASKED,
+        ),
+        # decoded without the marks, as both trainers do
+        (f"system\nBe brief.\nuser\n{ASKED}\nassistant\n", ASKED),
         (f"user\n{ASKED}\nassistant\n<think>\n", ASKED),
-        (f"system\nBe brief.\nuser\n{ASKED}\nassistant\n<think>\n\n</think>\n\n", ASKED),  # Qwen3, told not to think
+        # Qwen3, told not to think
+        (f"system\nBe brief.\nuser\n{ASKED}\nassistant\n<think>\n\n</think>\n\n", ASKED),
         (f"user\nHi\nmodel\nHello.\nuser\n{ASKED}\nmodel\n", ASKED),  # Gemma
         (f"system\nBe brief.\nuser\nHi\nassistant\nHello.\nuser\n{ASKED}\nassistant\n", ASKED),
         (f"system\n\nToday.user\n\n{ASKED}assistant\n\n", ASKED),
@@ -97,12 +151,17 @@ ASKED = "Who painted this?\nName one."
         ("user\nHi\nassistant\n<think>No.</think>", "user\nHi\nassistant\n<think>No.</think>"),
         ("a user\nHi\nmodel\n", "a user\nHi\nmodel\n"),
         ("Explain:\nuser\nx\nassistant\n", "Explain:\nuser\nx\nassistant\n"),
-        ("system\nBe brief.\nuser\n\nassistant\n", "system\nBe brief.\nuser\n\nassistant\n"),  # nothing was asked
+        # nothing was asked
+        ("system\nBe brief.\nuser\n\nassistant\n", "system\nBe brief.\nuser\n\nassistant\n"),
         (QWEN.format(" "), QWEN.format(" ")),
     ],
 )
-def test_the_last_user_turn_of_a_decoded_conversation_is_the_question(tmp_path: Path, prompt: str, question: str) -> None:
-    import_completions("trl", write(tmp_path / "c.jsonl", [{**TRL[0], "prompt": prompt}]), tmp_path / "out.jsonl")
+def test_the_last_user_turn_of_a_decoded_conversation_is_the_question(
+    tmp_path: Path, prompt: str, question: str
+) -> None:
+    import_completions(
+        "trl", write(tmp_path / "c.jsonl", [{**TRL[0], "prompt": prompt}]), tmp_path / "out.jsonl"
+    )
     [found] = iter_feedback(tmp_path / "out.jsonl")
     assert found.response.question.text == question
 
@@ -124,7 +183,9 @@ def test_the_last_user_turn_of_a_decoded_conversation_is_the_question(tmp_path: 
         (r"['\x']", (r"['\x']",)),
     ],
 )
-def test_gold_answers_that_numpy_printed_are_a_list(tmp_path: Path, gold: str, answers: tuple[str, ...]) -> None:
+def test_gold_answers_that_numpy_printed_are_a_list(
+    tmp_path: Path, gold: str, answers: tuple[str, ...]
+) -> None:
     """Also where they stand under "target", in which Search-R1's data sets have them."""
     for number, gts in enumerate((gold, {"target": gold})):
         source = write(tmp_path / f"{number}.jsonl", [{**VERL[0], "gts": gts}])
@@ -133,12 +194,18 @@ def test_gold_answers_that_numpy_printed_are_a_list(tmp_path: Path, gold: str, a
         assert found.response.question.answers == answers
 
 
-@pytest.mark.parametrize("gold", [["Paris", "New York" * 20], ["Paris"], ["O'Neill", 'say "hi"', "l'été"]])
+@pytest.mark.parametrize(
+    "gold", [["Paris", "New York" * 20], ["Paris"], ["O'Neill", 'say "hi"', "l'été"]]
+)
 def test_gold_answers_as_verl_writes_arrays(tmp_path: Path, gold: list[str]) -> None:
-    """Its older trainer writes what JSON does not know as `str` makes it; the newer one makes lists of arrays."""
+    """Its older trainer writes what JSON does not know as `str` makes it; the newer one makes
+    lists of arrays.
+    """
     import numpy as np
 
-    for number, gts in enumerate((str(np.array(gold, dtype=object)), str(np.array(gold)), gold, {"target": gold})):
+    for number, gts in enumerate(
+        (str(np.array(gold, dtype=object)), str(np.array(gold)), gold, {"target": gold})
+    ):
         row = {"input": "Where?", "output": "Paris.", "gts": gts, "score": 1.0, "step": 7}
         (tmp_path / f"{number}.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\n")
         import_completions("verl", tmp_path / f"{number}.jsonl", tmp_path / f"out{number}.jsonl")
@@ -148,30 +215,51 @@ def test_gold_answers_as_verl_writes_arrays(tmp_path: Path, gold: list[str]) -> 
 
 def test_verl_rollouts_bring_gold_answers(tmp_path: Path) -> None:
     logged = [{**row, "advantage": 0.5} for row in VERL]
-    summary = import_completions("verl", write(tmp_path / "7.jsonl", logged), tmp_path / "out.jsonl")
+    summary = import_completions(
+        "verl", write(tmp_path / "7.jsonl", logged), tmp_path / "out.jsonl"
+    )
     assert (summary["rewards"], summary["left_out"]) == (["verl:score"], ["advantage"])
     rows = list(iter_feedback(tmp_path / "out.jsonl"))
-    assert [row.response.question.answers for row in rows] == [("Paris",), ("Paris",), (), ("A", "B")]
+    assert [row.response.question.answers for row in rows] == [
+        ("Paris",),
+        ("Paris",),
+        (),
+        ("A", "B"),
+    ]
     assert [row.rewards["verl:score"].value for row in rows] == [1.0, -1.0, 0.0, 0.0]
     assert [row.response.step for row in rows] == [7, 7, 7, 8]
 
 
-def test_imported_rows_are_judged_when_they_are_scored_and_keep_what_was_logged(tmp_path: Path) -> None:
+def test_imported_rows_are_judged_when_they_are_scored_and_keep_what_was_logged(
+    tmp_path: Path,
+) -> None:
     rows = [{**VERL[0]}, {**VERL[1]}]
     import_completions("verl", write(tmp_path / "7.jsonl", rows), tmp_path / "out.jsonl")
-    summary = score_file(Options(tmp_path / "out.jsonl", tmp_path / "s" / "f.jsonl", method="truthrl", judge="world"))
+    summary = score_file(
+        Options(tmp_path / "out.jsonl", tmp_path / "s" / "f.jsonl", method="truthrl", judge="world")
+    )
     assert summary["outcomes"] == {"correct": 1, "incorrect": 1}
     for row in read(tmp_path / "s" / "f.jsonl"):
         assert row["rewards"]["truthrl"]["value"] == row["rewards"]["verl:score"]["value"]
 
 
 def test_a_logged_integer_beyond_all_floats_is_no_number(tmp_path: Path) -> None:
-    import_completions("verl", write(tmp_path / "7.jsonl", [{**VERL[0], "score": 10**400}, VERL[1]]), tmp_path / "out.jsonl")
+    import_completions(
+        "verl",
+        write(tmp_path / "7.jsonl", [{**VERL[0], "score": 10**400}, VERL[1]]),
+        tmp_path / "out.jsonl",
+    )
     logged = [row["rewards"]["verl:score"] for row in read(tmp_path / "out.jsonl")]
-    assert logged[0]["value"] is None and "not_logged" in logged[0]["error"].values() and logged[1]["value"] is not None
+    assert (
+        logged[0]["value"] is None
+        and "not_logged" in logged[0]["error"].values()
+        and logged[1]["value"] is not None
+    )
 
 
-def test_bad_rows_are_reported_and_the_rest_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_rows_are_reported_and_the_rest_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source = write(tmp_path / "c.jsonl", [TRL[0], "{", {"step": 1, "prompt": "p"}, TRL[2]])
     with pytest.raises(SystemExit) as exit:
         main(["import", "trl", str(source), "--out", str(tmp_path / "out.jsonl"), "--json"])

@@ -1,4 +1,6 @@
-"""What is no number, and files that are no text in UTF-8: each is one line before anything is scored or measured."""
+"""What is no number, and files that are no text in UTF-8: each is one line before anything is
+scored or measured.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ import pytest
 from tests.helpers.score_helpers import write
 from workbench.cli import main
 
-SAID = {"id": "a", "question": "Who is Ada?", "response": "Ada is a painter.", "claims": [], "outcome": "correct"}
+SAID = {
+    "id": "a",
+    "question": "Who is Ada?",
+    "response": "Ada is a painter.",
+    "claims": [],
+    "outcome": "correct",
+}
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[object, str, str]:
@@ -26,49 +34,79 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[object
 
 @pytest.mark.parametrize(
     ("more", "told"),
-    [(("--price", "nan,1"), "a price is a finite number"), (("--price", "1,inf"), "a price is a finite number"),
-     (("--price", "-1,1"), "a price is a finite number"), (("--price", "nan"), "write two numbers"),
-     (("--max-failed", "nan"), "less than or equal to 1"), (("--timeout", "nan"), "greater than or equal to 0.1")],
-)  # fmt: skip
+    [
+        (("--price", "nan,1"), "a price is a finite number"),
+        (("--price", "1,inf"), "a price is a finite number"),
+        (("--price", "-1,1"), "a price is a finite number"),
+        (("--price", "nan"), "write two numbers"),
+        (("--max-failed", "nan"), "less than or equal to 1"),
+        (("--timeout", "nan"), "greater than or equal to 0.1"),
+    ],
+)
 def test_what_is_no_number_is_refused_beforehand(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, str], told: str
 ) -> None:
     source = write(tmp_path / "in.jsonl", [SAID])
-    code, out, err = call(capsys, "score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", *more, "--json")
+    code, out, err = call(
+        capsys, "score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", *more, "--json"
+    )
     assert (code, out, err.count("\n")) == (2, "", 1) and told in err
     assert not (tmp_path / "out" / "f.jsonl").exists()
 
 
 @pytest.mark.parametrize(
     ("more", "told"),
-    [(("--actors", "2"), "ask for it with --engine ray"), (("--address", "a:1"), "ask for it with --engine ray"),
-     (("--engine", "ray", "--actors", "0"), "greater than or equal to 1"), (("--engine", "spark"), "--engine"),
-     (("--engine", "ray", "--address", "ray://a:1"), "write HOST:PORT, on a machine that has joined")],
-)  # fmt: skip
+    [
+        (("--actors", "2"), "ask for it with --engine ray"),
+        (("--address", "a:1"), "ask for it with --engine ray"),
+        (("--engine", "ray", "--actors", "0"), "greater than or equal to 1"),
+        (("--engine", "spark"), "--engine"),
+        (
+            ("--engine", "ray", "--address", "ray://a:1"),
+            "write HOST:PORT, on a machine that has joined",
+        ),
+    ],
+)
 def test_an_engine_that_cannot_work_is_refused_beforehand(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, str], told: str
 ) -> None:
     source = write(tmp_path / "in.jsonl", [SAID])
-    code, out, err = call(capsys, "score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", *more, "--json")
+    code, out, err = call(
+        capsys, "score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", *more, "--json"
+    )
     assert (code, out, err.count("\n")) == (2, "", 1) and told in err
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed here")
-def test_without_ray_it_is_told_what_to_install(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_ray_it_is_told_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source = write(tmp_path / "in.jsonl", [SAID])
-    code, _, err = call(capsys, "score", "--in", source, "--out", tmp_path / "f.jsonl", "--engine", "ray")
-    pinned = re.search(r"ray==[\d.]+", Path(__file__).parent.with_name("pyproject.toml").read_text())
-    assert code == 2 and pinned and f"pip install {pinned[0]}" in err and "pip install -e '.[ray]'" in err
+    code, _, err = call(
+        capsys, "score", "--in", source, "--out", tmp_path / "f.jsonl", "--engine", "ray"
+    )
+    pinned = re.search(
+        r"ray==[\d.]+", Path(__file__).parent.with_name("pyproject.toml").read_text()
+    )
+    assert (
+        code == 2
+        and pinned
+        and f"pip install {pinned[0]}" in err
+        and "pip install -e '.[ray]'" in err
+    )
 
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(json.dumps(SAID).encode("utf-16"), "this is UTF-16: save it as UTF-8"),
-     (json.dumps(SAID).encode("utf-16-le"), "this is UTF-16"), (json.dumps(SAID).encode("utf-16-be"), "this is UTF-16"),
-     (gzip.compress(json.dumps(SAID).encode()), "this is compressed: unpack it first"),
-     (bz2.compress(json.dumps(SAID).encode())[:20], "this is compressed")],
-)  # fmt: skip
+    [
+        (json.dumps(SAID).encode("utf-16"), "this is UTF-16: save it as UTF-8"),
+        (json.dumps(SAID).encode("utf-16-le"), "this is UTF-16"),
+        (json.dumps(SAID).encode("utf-16-be"), "this is UTF-16"),
+        (gzip.compress(json.dumps(SAID).encode()), "this is compressed: unpack it first"),
+        (bz2.compress(json.dumps(SAID).encode())[:20], "this is compressed"),
+    ],
+)
 def test_a_file_that_is_no_text_in_utf8_is_told_as_what_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, told: str
 ) -> None:

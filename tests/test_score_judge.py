@@ -1,4 +1,6 @@
-"""Scoring with a judge behind a server: what is asked, what survives its faults, and kills at any moment."""
+"""Scoring with a judge behind a server: what is asked, what survives its faults, and kills at
+any moment.
+"""
 
 from __future__ import annotations
 
@@ -29,27 +31,49 @@ Verdicts = dict[tuple[str, str, str], dict[str, Any]]  # by row, target and aspe
 
 
 def options(folder: Path, server: JudgeServer, rows: list[dict[str, Any]], **more: Any) -> Options:
-    return Options(write(folder / "in.jsonl", rows), folder / "out" / "f.jsonl", judge=server.url, model="m", **more)
+    return Options(
+        write(folder / "in.jsonl", rows),
+        folder / "out" / "f.jsonl",
+        judge=server.url,
+        model="m",
+        **more,
+    )
 
 
 def verdicts(path: Path) -> Verdicts:
-    return {(row["id"], one["target"], one["aspect"]): one for row in read(path) for one in row["verdicts"]}
+    return {
+        (row["id"], one["target"], one["aspect"]): one
+        for row in read(path)
+        for one in row["verdicts"]
+    }
 
 
 def test_all_methods_on_one_claim_record(tmp_path: Path) -> None:
     with JudgeServer(reply=reply) as server:
         summary = score_file(options(tmp_path, server, responses(10)))
         assert (summary["status"], summary["failed"], summary["claims"]) == ("done", 0, 40)
-        # One extraction, rating, outcome and checklist for each response, one verification for each of four claims.
-        assert server.tasks == {"extract": 10, "verify": 40, "inform": 10, "outcome": 10, "checklist": 10}
+        # One extraction, rating, outcome and checklist for each response, one verification for each
+        # of four claims.
+        assert server.tasks == {
+            "extract": 10,
+            "verify": 40,
+            "inform": 10,
+            "outcome": 10,
+            "checklist": 10,
+        }
         assert summary["cost"]["calls"] == server.requests == 80
-        assert {name: cell["scored"] for name, cell in summary["rewards"].items()} == dict.fromkeys(summary["rewards"], 10)
+        assert {name: cell["scored"] for name, cell in summary["rewards"].items()} == dict.fromkeys(
+            summary["rewards"], 10
+        )
     assert len(summary["rewards"]) == 5
 
 
 def test_outcomes_that_rules_decide_are_not_asked_about(tmp_path: Path) -> None:
     said = ["Paris", "Rome", "It is Paris, France.", "Paris or Rome"]
-    rows = [{"id": str(i), "question": "Where?", "response": text, "answers": ["Paris"]} for i, text in enumerate(said)]
+    rows = [
+        {"id": str(i), "question": "Where?", "response": text, "answers": ["Paris"]}
+        for i, text in enumerate(said)
+    ]
     with JudgeServer(reply=reply) as server:
         summary = score_file(options(tmp_path, server, rows, method="truthrl", in_doubt=True))
         assert server.tasks == {"outcome": 1} and summary["outcomes_judged"] == 25.0
@@ -68,7 +92,8 @@ def test_claims_that_no_method_looks_at_are_not_asked_about(tmp_path: Path) -> N
         score_file(options(tmp_path, server, responses(3), method="knowrl", overwrite=True))
         assert server.tasks["verify"] == 12
         score_file(options(tmp_path, server, responses(3), method="truthrl", overwrite=True))
-        assert server.tasks["extract"] == 3  # the replies are in the cache; the outcome needs no claims
+        # the replies are in the cache; the outcome needs no claims
+        assert server.tasks["extract"] == 3
 
 
 def test_a_second_run_of_the_same_work_makes_no_calls(tmp_path: Path) -> None:
@@ -80,12 +105,16 @@ def test_a_second_run_of_the_same_work_makes_no_calls(tmp_path: Path) -> None:
         assert server.requests == asked
         assert (again["cost"]["calls"], again["cost"]["cached"]) == (0, asked)
         assert [row["verdicts"] for row in read(chosen.out)] == [row["verdicts"] for row in before]
-        other = replace(chosen, out=tmp_path / "other" / "g.jsonl", cache=tmp_path / "out" / "f.judge.sqlite")
+        other = replace(
+            chosen, out=tmp_path / "other" / "g.jsonl", cache=tmp_path / "out" / "f.judge.sqlite"
+        )
         assert score_file(other)["cost"]["calls"] == 0
         assert server.requests == asked
 
 
-def test_overwriting_asks_another_judge_and_tells_what_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_overwriting_asks_another_judge_and_tells_what_is_not_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def other(task: str, found: Sequence[Element]) -> str:
         return '{"label": "wrong"}' if task == "verify" else reply(task, found)
 
@@ -95,13 +124,22 @@ def test_overwriting_asks_another_judge_and_tells_what_is_not_asked(tmp_path: Pa
         anew = replace(chosen, judge=second.url, overwrite=True)
         score_file(anew)
         assert second.requests == server.requests
-        facts = [one["label"] for row in read(chosen.out) for one in row["verdicts"] if one["aspect"] == "fact"]
+        facts = [
+            one["label"]
+            for row in read(chosen.out)
+            for one in row["verdicts"]
+            if one["aspect"] == "fact"
+        ]
         assert set(facts) == {"wrong"}
         capsys.readouterr()
         score_file(anew)
         assert second.requests == server.requests
         told = capsys.readouterr().err
-        assert f"{tmp_path}/out/f.judge.sqlite" in told and second.url in told and "delete it to ask anew" in told
+        assert (
+            f"{tmp_path}/out/f.judge.sqlite" in told
+            and second.url in told
+            and "delete it to ask anew" in told
+        )
 
 
 def test_the_estimate_is_what_is_then_asked(tmp_path: Path) -> None:
@@ -135,12 +173,18 @@ MIXED: list[dict[str, Any]] = [
         "passages": ["日本"],
         "answers": ["5"],
     },
-    {"id": "replay", "response": "Ada.", "claims": [{"text": "Ada", "label": "correct", "informativeness": 5}]},
+    {
+        "id": "replay",
+        "response": "Ada.",
+        "claims": [{"text": "Ada", "label": "correct", "informativeness": 5}],
+    },
 ]
 
 
 @pytest.mark.parametrize("method", ["all", "none", "rlfh", "truthrl", "klcf", "knowrl"])
-def test_the_estimate_counts_what_is_asked_of_any_row_for_any_method(tmp_path: Path, method: str) -> None:
+def test_the_estimate_counts_what_is_asked_of_any_row_for_any_method(
+    tmp_path: Path, method: str
+) -> None:
     with JudgeServer(reply=reply) as server:
         chosen = options(tmp_path, server, [*responses(3), *MIXED], method=method, max_failed=1.0)
         expected = estimate_file(chosen)
@@ -148,50 +192,97 @@ def test_the_estimate_counts_what_is_asked_of_any_row_for_any_method(tmp_path: P
         summary = score_file(chosen)
         assert expected["by_task"] == dict(server.tasks)
         assert expected["calls"] == summary["cost"]["calls"] == server.requests
-        assert (expected["rows"], expected["malformed"]) == (summary["rows"], summary["malformed"]) == (8, 1)
+        assert (
+            (expected["rows"], expected["malformed"])
+            == (summary["rows"], summary["malformed"])
+            == (8, 1)
+        )
 
 
 def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
-    rows = [{key: value for key, value in row.items() if key != "passages"} for row in responses(4, thinking=False)]
-    texts = [{"id": f"p{n}", "title": "T", "text": f"Fact {n} of part 0 is known. Nothing more."} for n in range(4)]
+    rows = [
+        {key: value for key, value in row.items() if key != "passages"}
+        for row in responses(4, thinking=False)
+    ]
+    texts = [
+        {"id": f"p{n}", "title": "T", "text": f"Fact {n} of part 0 is known. Nothing more."}
+        for n in range(4)
+    ]
     with JudgeServer(reply=reply) as server:
-        chosen = options(tmp_path, server, rows, method="rlfh", passages=write(tmp_path / "passages.jsonl", texts))
+        chosen = options(
+            tmp_path,
+            server,
+            rows,
+            method="rlfh",
+            passages=write(tmp_path / "passages.jsonl", texts),
+        )
         score_file(chosen)
     stored = {row["id"]: row for row in read(tmp_path / "out" / "passages.jsonl")}
-    cited = [e for row in read(chosen.out) for verdict in row["verdicts"] for e in verdict["evidence"]]
+    cited = [
+        e for row in read(chosen.out) for verdict in row["verdicts"] for e in verdict["evidence"]
+    ]
     assert cited and {e["passage"] for e in cited} <= set(stored) <= {f"p{n}" for n in range(4)}
-    best = next(v for v in read(chosen.out)[2]["verdicts"] if v["target"] == "claim:0")["evidence"][0]
+    best = next(v for v in read(chosen.out)[2]["verdicts"] if v["target"] == "claim:0")["evidence"][
+        0
+    ]
     assert best["passage"] == "p2"
     assert stored["p2"]["text"][slice(*best["span"])] == "Fact 2 of part 0 is known."
 
 
 @pytest.mark.slow
 def test_a_long_file_of_passages_is_indexed_beside_the_output(tmp_path: Path) -> None:
-    rows = [{key: value for key, value in row.items() if key != "passages"} for row in responses(2, thinking=False)]
+    rows = [
+        {key: value for key, value in row.items() if key != "passages"}
+        for row in responses(2, thinking=False)
+    ]
     texts = [{"title": f"T{n}", "text": f"Fact {n} of part 0 is known."} for n in range(600)]
     with JudgeServer(reply=reply) as server:
-        chosen = options(tmp_path, server, rows, method="rlfh", passages=write(tmp_path / "passages.jsonl", texts))
+        chosen = options(
+            tmp_path,
+            server,
+            rows,
+            method="rlfh",
+            passages=write(tmp_path / "passages.jsonl", texts),
+        )
         assert score_file(chosen)["failed"] == 0
     stored = {row["id"]: row["text"] for row in read(tmp_path / "out" / "passages.jsonl")}
     first = read(chosen.out)[1]["verdicts"][0]["evidence"][0]
     assert stored[first["passage"]] == "Fact 1 of part 0 is known."
 
 
-def test_chunks_overlap_within_the_bound_of_calls_and_no_prompt_is_asked_twice(tmp_path: Path) -> None:
+def test_chunks_overlap_within_the_bound_of_calls_and_no_prompt_is_asked_twice(
+    tmp_path: Path,
+) -> None:
     rows = responses(300, claims=1, thinking=False)
-    for row in rows:  # the same claim and evidence everywhere: chunks that run at the same time share prompts
-        row |= {"question": "What?", "response": "<answer>Fact of all is 1.</answer>", "passages": ["The same."]}
+    # the same claim and evidence everywhere: chunks that run at the same time share prompts
+    for row in rows:
+        row |= {
+            "question": "What?",
+            "response": "<answer>Fact of all is 1.</answer>",
+            "passages": ["The same."],
+        }
     with JudgeServer(reply=reply, delay=0.005) as server:
         summary = score_file(options(tmp_path, server, rows, method="rlfh", concurrency=8))
         assert (summary["rows"], summary["failed"]) == (300, 0)
         assert server.requests == len(server.asked) == 3
-        score_file(options(tmp_path, server, responses(200, claims=1), method="rlfh", concurrency=8, overwrite=True))
+        score_file(
+            options(
+                tmp_path,
+                server,
+                responses(200, claims=1),
+                method="rlfh",
+                concurrency=8,
+                overwrite=True,
+            )
+        )
         assert server.requests == len(server.asked)
         assert 5 <= server.peak <= 8
 
 
 def compare(clean: Verdicts, faulty: Verdicts, extracted: set[str]) -> tuple[int, int]:
-    """Every verdict equals the clean one or has an error; returns how many do each. Nothing is lost."""
+    """Every verdict equals the clean one or has an error; returns how many do each. Nothing is
+    lost.
+    """
     same = failed = 0
     for key, verdict in faulty.items():
         if verdict["error"] is not None:
@@ -206,7 +297,9 @@ def compare(clean: Verdicts, faulty: Verdicts, extracted: set[str]) -> tuple[int
 
 
 @pytest.mark.slow
-def test_with_faults_every_verdict_is_the_clean_one_or_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_faults_every_verdict_is_the_clean_one_or_a_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = responses(40)
     (tmp_path / "clean").mkdir()
     with JudgeServer(reply=reply) as server:
@@ -218,16 +311,26 @@ def test_with_faults_every_verdict_is_the_clean_one_or_a_failure(tmp_path: Path,
         faulted, requests = dict(server.faulted), server.requests
     found = read(chosen.out)
     assert sorted(row["id"] for row in found) == sorted(row["id"] for row in rows)
-    same, failed = compare(verdicts(clean.out), verdicts(chosen.out), {row["id"] for row in found if row["error"] is None})
-    print(f"{requests} requests, faults {faulted}: {same} verdicts as in the clean run, {failed} explicit failures, 0 others")
+    same, failed = compare(
+        verdicts(clean.out),
+        verdicts(chosen.out),
+        {row["id"] for row in found if row["error"] is None},
+    )
+    print(
+        f"{requests} requests, faults {faulted}: {same} verdicts as in the clean run, {failed}"
+        " explicit failures, 0 others"
+    )
     assert set(faulted) >= {"429", "500", "hang", "garbage", "truncated", "language"}
     assert same > 10 * failed
-    assert summary["failed"] == sum(bool(row["error"]) or any(v["error"] for v in row["verdicts"]) for row in found)
+    assert summary["failed"] == sum(
+        bool(row["error"]) or any(v["error"] for v in row["verdicts"]) for row in found
+    )
     for row in found:
         for reward in row["rewards"].values():
             assert (reward["value"] is None) == (reward["error"] is not None)
 
-    with JudgeServer(reply=reply, port=server.port) as server:  # the same command, and a judge that is well again
+    # the same command, and a judge that is well again
+    with JudgeServer(reply=reply, port=server.port) as server:
         summary = score_file(replace(chosen, judge=server.url, overwrite=True))
         assert summary["failed"] == 0
         assert server.requests < requests / 4  # only what had failed
@@ -237,33 +340,73 @@ def test_with_faults_every_verdict_is_the_clean_one_or_a_failure(tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_a_server_that_is_not_there_stops_it_soon_and_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_is_not_there_stops_it_soon_and_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with JudgeServer(reply=reply) as server:
         pass  # closed again
     source, out = write(tmp_path / "in.jsonl", responses(300, claims=2)), tmp_path / "f.jsonl"
     with pytest.raises(SystemExit) as exit:
-        main(["score", "--in", str(source), "--out", str(out), "--judge", server.url, "--model", "m", "--json"])
+        main(
+            [
+                "score",
+                "--in",
+                str(source),
+                "--out",
+                str(out),
+                "--judge",
+                server.url,
+                "--model",
+                "m",
+                "--json",
+            ]
+        )
     printed, err = capsys.readouterr()
     summary = json.loads(printed)
     assert (exit.value.code, summary["status"]) == (4, "too_many_failures")
     assert summary["failed"] == summary["rows"] < 300
-    # No more than three tries each of 64 at a time, then one look for each kind of question of either chunk.
+    # No more than three tries each of 64 at a time, then one look for each kind of question of
+    # either chunk.
     assert summary["cost"]["calls"] <= 64 * 3 + 3 * 64
-    assert f"no connection to {server.url}" in err and "is the server running there?" in err and "--max-failed 0.2" in err
-    assert all(row["error"]["stage"] == "judge" and row["rewards"]["rlfh"]["value"] is None for row in read(out))
-    assert summary["cache"] is None and not list(tmp_path.glob("**/*.sqlite*"))  # there was no reply to keep
+    assert (
+        f"no connection to {server.url}" in err
+        and "is the server running there?" in err
+        and "--max-failed 0.2" in err
+    )
+    assert all(
+        row["error"]["stage"] == "judge" and row["rewards"]["rlfh"]["value"] is None
+        for row in read(out)
+    )
+    # there was no reply to keep
+    assert summary["cache"] is None and not list(tmp_path.glob("**/*.sqlite*"))
 
 
-def test_the_cache_lies_beside_the_output_or_where_it_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_lies_beside_the_output_or_where_it_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with JudgeServer(reply=reply) as server:
         summary = score_file(options(tmp_path, server, responses(2)))
         assert summary["cache"] == str(tmp_path / "out" / "f.judge.sqlite")
-        assert [str(path) for path in tmp_path.glob("**/*.sqlite*")] == [summary["cache"]]  # closed: no journal is left either
+        # closed: no journal is left either
+        assert [str(path) for path in tmp_path.glob("**/*.sqlite*")] == [summary["cache"]]
         wanted = tmp_path / "kept.sqlite"
-        again = score_file(replace(options(tmp_path, server, responses(2)), out=tmp_path / "g" / "f.jsonl", cache=wanted))
-        assert again["cache"] == str(wanted) and wanted.exists() and not list((tmp_path / "g").glob("*.sqlite*"))
-        bare = [{name: value for name, value in row.items() if name != "passages"} for row in responses(2)]
+        again = score_file(
+            replace(
+                options(tmp_path, server, responses(2)),
+                out=tmp_path / "g" / "f.jsonl",
+                cache=wanted,
+            )
+        )
+        assert (
+            again["cache"] == str(wanted)
+            and wanted.exists()
+            and not list((tmp_path / "g").glob("*.sqlite*"))
+        )
+        bare = [
+            {name: value for name, value in row.items() if name != "passages"}
+            for row in responses(2)
+        ]
         refused = replace(options(tmp_path, server, bare), out=tmp_path / "h" / "f.jsonl")
         with pytest.raises(WorkbenchError, match="claims are verified against passages"):
             score_file(refused)
@@ -271,10 +414,15 @@ def test_the_cache_lies_beside_the_output_or_where_it_is_wanted(tmp_path: Path, 
 
 
 def test_passages_of_one_id_stay_two(tmp_path: Path) -> None:
-    rows = [{key: value for key, value in row.items() if key != "passages"} for row in responses(3, thinking=False)]
+    rows = [
+        {key: value for key, value in row.items() if key != "passages"}
+        for row in responses(3, thinking=False)
+    ]
     same = [{"id": "p", "text": f"Fact {n} of part 0 is known."} for n in range(3)]
     with JudgeServer(reply=reply) as server:
-        chosen = options(tmp_path, server, rows, method="rlfh", passages=write(tmp_path / "p.jsonl", same))
+        chosen = options(
+            tmp_path, server, rows, method="rlfh", passages=write(tmp_path / "p.jsonl", same)
+        )
         score_file(chosen)
         write(tmp_path / "p.jsonl", [{**one, "text": f"{one['text']} Really."} for one in same])
         later = replace(chosen, out=chosen.out.with_name("g.jsonl"))
@@ -297,9 +445,14 @@ def test_a_store_that_breaks_fails_the_claims_and_not_the_run(tmp_path: Path) ->
     with JudgeServer(reply=reply) as server:
         checks = judge_checks(endpoint(server.url, "m"), broken)
         response = Response("r", Question("q", "Who?"), "Ada sings.")
-        [checked] = checks.verify["fact"]([(response, Claims(((0, 10),), (Claim(0, "Ada sings."),)))])
+        [checked] = checks.verify["fact"](
+            [(response, Claims(((0, 10),), (Claim(0, "Ada sings."),)))]
+        )
     [verdict] = checked.verdicts
-    assert verdict.error is not None and (verdict.error.stage, verdict.error.kind) == ("retrieve", "search")
+    assert verdict.error is not None and (verdict.error.stage, verdict.error.kind) == (
+        "retrieve",
+        "search",
+    )
 
 
 def test_the_estimate_of_a_single_pass_counts_its_claims(tmp_path: Path) -> None:
@@ -313,10 +466,16 @@ def test_the_estimate_of_a_single_pass_counts_its_claims(tmp_path: Path) -> None
 
 
 def test_long_replies_and_long_responses(tmp_path: Path) -> None:
-    """A response of 100,000 characters is judged; a reply of ten million bytes is a failure of its row, whatever it says."""
+    """A response of 100,000 characters is judged; a reply of ten million bytes is a failure of
+    its row, whatever it says.
+    """
 
     def huge(task: str, found: Any) -> str:
-        return reply(task, found) + " " * 10_000_000 if "again" in found[0].text else reply(task, found)
+        return (
+            reply(task, found) + " " * 10_000_000
+            if "again" in found[0].text
+            else reply(task, found)
+        )
 
     rows = responses(2, thinking=False)
     rows[0]["response"] = f"<answer>{'This goes on and on. ' * 5_000}</answer>"
@@ -327,25 +486,37 @@ def test_long_replies_and_long_responses(tmp_path: Path) -> None:
         assert server.requests == 3  # the long reply was asked for once more
     assert summary["failures"] == {"judge: broken": 1}
     first, second = read(chosen.out)
-    assert first["rewards"]["truthrl"]["value"] in (1.0, -1.0) and second["rewards"]["truthrl"]["value"] is None
+    assert (
+        first["rewards"]["truthrl"]["value"] in (1.0, -1.0)
+        and second["rewards"]["truthrl"]["value"] is None
+    )
 
 
-def test_the_key_is_read_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_read_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "wrong")
     monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
     with JudgeServer(reply=reply, key="secret") as server:
         chosen = options(tmp_path, server, responses(2), method="truthrl")
         assert score_file(chosen)["failed"] == 0
-    assert "secret" not in "".join(path.read_text(errors="replace") for path in (tmp_path / "out").iterdir())
+    assert "secret" not in "".join(
+        path.read_text(errors="replace") for path in (tmp_path / "out").iterdir()
+    )
 
 
 def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
     def once(task: str, found: Any) -> str:
         assert task == "single_pass"
         claim = {"text": "Fact", "label": "hedged_wrong", "informativeness": 3}
-        return json.dumps({"sentences": [{"text": found[-1].text.split(">")[1].split("<")[0], "claims": [claim]}]})
+        return json.dumps(
+            {"sentences": [{"text": found[-1].text.split(">")[1].split("<")[0], "claims": [claim]}]}
+        )
 
-    rows = [{"id": n, "question": "Q?", "response": f"<answer>Fact {n} is so.</answer>"} for n in range(3)]
+    rows = [
+        {"id": n, "question": "Q?", "response": f"<answer>Fact {n} is so.</answer>"}
+        for n in range(3)
+    ]
     with JudgeServer(reply=once) as server:
         chosen = options(tmp_path, server, rows, method="rlfh", overrides=["rlfh.mode=single_pass"])
         summary = score_file(chosen)
@@ -368,7 +539,11 @@ def test_the_questions_of_the_rows_are_stored_with_what_they_bring(tmp_path: Pat
         score_file(chosen)
     stored = read_questions(chosen.out.parent)
     [first, _] = [stored[row["question_id"]] for row in read(chosen.out)]
-    assert (first.text, first.answers, first.checklist) == ("What about 0?", ("Fact 0",), ("Item 0.", "Other item 0."))
+    assert (first.text, first.answers, first.checklist) == (
+        "What about 0?",
+        ("Fact 0",),
+        ("Item 0.", "Other item 0."),
+    )
     assert [passage.title for passage in first.passages] == ["Page 0", ""]
 
 
@@ -376,10 +551,13 @@ def test_the_questions_of_the_rows_are_stored_with_what_they_bring(tmp_path: Pat
 def server_process(tmp_path: Path) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     """A judge in a process of its own: its address, and what it counts."""
     code = (
-        "import asyncio; from workbench.judge.scripted import JudgeServer; from tests.helpers.score_helpers import reply; "
-        "asyncio.run(JudgeServer(reply=reply, delay=0.01).serve())"
+        "import asyncio; from workbench.judge.scripted import JudgeServer; from"
+        " tests.helpers.score_helpers import reply; asyncio.run(JudgeServer(reply=reply,"
+        " delay=0.01).serve())"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     url = process.stdout.readline().strip()
 
@@ -393,10 +571,24 @@ def server_process(tmp_path: Path) -> Iterator[tuple[str, Callable[[], dict[str,
 
 
 def start(folder: Path, url: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "workbench.cli", "score", "--in", folder / "in.jsonl", "--out", folder / "f.jsonl"]
+    command = [
+        sys.executable,
+        "-m",
+        "workbench.cli",
+        "score",
+        "--in",
+        folder / "in.jsonl",
+        "--out",
+        folder / "f.jsonl",
+    ]
     command += ["--method", "rlfh", "--judge", url, "--model", "m", "--concurrency", "16", "--json"]
     return subprocess.Popen(
-        list(map(str, command)), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+        list(map(str, command)),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ},
     )
 
 
@@ -423,7 +615,8 @@ def test_killed_at_five_moments_every_id_is_there_once_and_no_call_is_repeated(
     ids = [row["id"] for row in read(tmp_path / "f.jsonl")]
     assert sorted(ids) == sorted(row["id"] for row in rows)
     found = counts()
-    # What a killed process was waiting for was never heard, and has to be asked again: at most 16 calls a kill.
+    # What a killed process was waiting for was never heard, and has to be asked again: at most 16
+    # calls a kill.
     assert found["unique"] == unique
     assert found["requests"] <= unique + in_flight
     print(f"{found['requests']} requests for {unique} prompts over 5 kills with 16 in flight")
@@ -467,14 +660,21 @@ def test_evidence_comes_from_a_store(tmp_path: Path) -> None:
 
     texts = [{"title": f"Page {n}", "text": f"Fact {n} of part 0 is known."} for n in range(3)]
     build_index(str(tmp_path / "index"), str(write(tmp_path / "pages.jsonl", texts)))
-    rows = [{key: value for key, value in row.items() if key != "passages"} for row in responses(3, thinking=False)]
+    rows = [
+        {key: value for key, value in row.items() if key != "passages"}
+        for row in responses(3, thinking=False)
+    ]
     rows[0] |= {"title": "Page 0"}
     rows[1] |= {"title": "No such page"}
     with JudgeServer(reply=reply) as server:
-        chosen = options(tmp_path, server, rows, method="rlfh", store=str(tmp_path / "index"), max_failed=1.0)
+        chosen = options(
+            tmp_path, server, rows, method="rlfh", store=str(tmp_path / "index"), max_failed=1.0
+        )
         summary = score_file(chosen)
     first, second, third = read(chosen.out)
     assert (summary["failed"], summary["failures"]) == (1, {"retrieve: no_passages": 4})
     assert {len(verdict["evidence"]) for verdict in first["verdicts"]} == {1}
     assert {verdict["error"]["stage"] for verdict in second["verdicts"]} == {"retrieve"}
-    assert second["rewards"]["rlfh"]["value"] is None and third["rewards"]["rlfh"]["value"] is not None
+    assert (
+        second["rewards"]["rlfh"]["value"] is None and third["rewards"]["rlfh"]["value"] is not None
+    )

@@ -22,14 +22,38 @@ BAD: list[tuple[Any, str]] = [
     ({"id": "f", "question": ["q"], "response": "X."}, '"question" is not a text'),
     ({"id": "g", "question": "q", "response": "X.", "passages": [3]}, "passage"),
     ({"id": "h", "question": "q", "response": "X.", "answers": [[3]]}, '"answers"'),
-    ({"id": "i", "response": "X.", "claims": [{"text": "X", "label": "wrong", "informativeness": 6}]}, "informativeness"),
+    (
+        {
+            "id": "i",
+            "response": "X.",
+            "claims": [{"text": "X", "label": "wrong", "informativeness": 6}],
+        },
+        "informativeness",
+    ),
     ({"id": "j", "response": "X.", "claims": [], "outcome": "right"}, "'right'"),
-    ({"id": "k", "response": "X.", "claims": [], "verdicts": [{"target": "claim:3", "label": "wrong"}]}, "claim:3"),
-    ({"id": "l", "response": "X.", "claims": [{"text": "X", "span": [0, 9]}], "verdicts": []}, "span"),
-    ({"id": "m", "response": "X.", "claims": [{"text": "X", "sentence": 9}], "verdicts": []}, "sentence"),
+    (
+        {
+            "id": "k",
+            "response": "X.",
+            "claims": [],
+            "verdicts": [{"target": "claim:3", "label": "wrong"}],
+        },
+        "claim:3",
+    ),
+    (
+        {"id": "l", "response": "X.", "claims": [{"text": "X", "span": [0, 9]}], "verdicts": []},
+        "span",
+    ),
+    (
+        {"id": "m", "response": "X.", "claims": [{"text": "X", "sentence": 9}], "verdicts": []},
+        "sentence",
+    ),
     ({"id": "n", "response": "X.", "claims": [], "tokens": {"offsets": [[0, 99]]}}, "offsets"),
     ({"id": "o", "response": "X.", "claims": [], "finish": "eos"}, '"finish"'),
-    ({"id": "p", "response": "X.", "claims": [], "verdicts": [{"target": "response", "p": 2}]}, "p of 'response'"),
+    (
+        {"id": "p", "response": "X.", "claims": [], "verdicts": [{"target": "response", "p": 2}]},
+        "p of 'response'",
+    ),
     ({"id": "q", "response": "X.", "claims": "none"}, '"claims"'),
     ({"id": "r", "response": "X.", "claims": [], "rewards": {"x": 1}}, '"rewards"'),
 ]
@@ -41,8 +65,15 @@ def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, c
     out = tmp_path / "out.jsonl"
     code, printed, err = cli("score", "--in", source, "--out", out, "--method", "rlfh", "--json")
     summary = json.loads(printed)
-    assert (code, summary["malformed"], summary["duplicates"], summary["rows"]) == (3, len(BAD), 1, 2)
-    for line, (problem, (_, message)) in enumerate(zip(summary["problems"], BAD, strict=True), start=2):
+    assert (code, summary["malformed"], summary["duplicates"], summary["rows"]) == (
+        3,
+        len(BAD),
+        1,
+        2,
+    )
+    for line, (problem, (_, message)) in enumerate(
+        zip(summary["problems"], BAD, strict=True), start=2
+    ):
         assert problem["line"] == line
         assert message in problem["problem"]
     assert f"{source}:2: " in err and f"{len(BAD) - 10} more rows" in err
@@ -51,15 +82,32 @@ def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, c
 
 def test_a_file_in_which_no_row_can_be_scored_is_refused(tmp_path: Path, cli: Cli) -> None:
     [known] = world_rows(1)
-    source = write(tmp_path / "in.jsonl", [{"id": 1, "prompt": known["question"], "output": known["response"]}])
-    code, out, err = cli("score", "--in", source, "--out", tmp_path / "out.jsonl", "--judge", "world")
+    source = write(
+        tmp_path / "in.jsonl", [{"id": 1, "prompt": known["question"], "output": known["response"]}]
+    )
+    code, out, err = cli(
+        "score", "--in", source, "--out", tmp_path / "out.jsonl", "--judge", "world"
+    )
     assert (code, out) == (2, "")
     assert "the row has id, prompt, output" in err and "--map" in err
     assert not (tmp_path / "out.jsonl").exists()
-    code, _, _ = cli("score", "--in", source, "--out", tmp_path / "out.jsonl", "--judge", "world", "--method", "none",
-                     "--map", "question=prompt, response=output")  # fmt: skip
+    code, _, _ = cli(
+        "score",
+        "--in",
+        source,
+        "--out",
+        tmp_path / "out.jsonl",
+        "--judge",
+        "world",
+        "--method",
+        "none",
+        "--map",
+        "question=prompt, response=output",
+    )
     assert code == 0
-    code, _, err = cli("score", "--in", source, "--out", tmp_path / "x.jsonl", "--map", "reply=output")
+    code, _, err = cli(
+        "score", "--in", source, "--out", tmp_path / "x.jsonl", "--map", "reply=output"
+    )
     assert code == 2 and "the fields are" in err
 
 
@@ -70,7 +118,9 @@ def test_parquet_is_read_as_jsonl_is(tmp_path: Path) -> None:
     pd.DataFrame(rows).to_parquet(tmp_path / "in.parquet")
     chosen = options(tmp_path, rows, judge="world", method="rlfh")
     score_file(chosen)
-    other = Options(tmp_path / "in.parquet", tmp_path / "p" / "f.jsonl", judge="world", method="rlfh")
+    other = Options(
+        tmp_path / "in.parquet", tmp_path / "p" / "f.jsonl", judge="world", method="rlfh"
+    )
     score_file(other)
     assert read(other.out) == read(chosen.out)
 
@@ -78,7 +128,13 @@ def test_parquet_is_read_as_jsonl_is(tmp_path: Path) -> None:
 def test_feedback_that_went_through_a_table_is_replayed(tmp_path: Path) -> None:
     import pandas as pd
 
-    first = options(tmp_path, [SAID, {**SAID, "id": "b", "response": "I do not know.", "claims": [], "outcome": "uncertain"}])
+    first = options(
+        tmp_path,
+        [
+            SAID,
+            {**SAID, "id": "b", "response": "I do not know.", "claims": [], "outcome": "uncertain"},
+        ],
+    )
     score_file(first)
     stored = read(first.out)
     del stored[0]["rewards"]["klcf"]  # so that the table has a gap

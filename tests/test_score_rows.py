@@ -49,7 +49,8 @@ JSON = st.recursive(
     | st.text(max_size=4)
     | st.sampled_from(["claim:0", "\ud800"]),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["text", "label", "id", "x"]), inner, max_size=2)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["text", "label", "id", "x"]), inner, max_size=2)
     ),
     max_leaves=4,
 )
@@ -57,7 +58,13 @@ JSON = st.recursive(
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Where something stands in a row, at every depth."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [place for key, item in inner for place in [(*path, key), *places(item, (*path, key))]]
 
 
@@ -81,11 +88,18 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(damaged(), min_size=1, max_size=6))
-def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(rows: list[dict[str, Any]]) -> None:
-    named = [{**row, "id": f"row{number}"} if "id" in row and row["id"] == "a" else row for number, row in enumerate(rows)]
+def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(
+    rows: list[dict[str, Any]],
+) -> None:
+    named = [
+        {**row, "id": f"row{number}"} if "id" in row and row["id"] == "a" else row
+        for number, row in enumerate(rows)
+    ]
     with tempfile.TemporaryDirectory() as name:
         source = write(Path(name) / "in.jsonl", [*named, GOOD])
-        summary = score_file(Options(source, Path(name) / "out.jsonl", judge="world", max_failed=1.0))
+        summary = score_file(
+            Options(source, Path(name) / "out.jsonl", judge="world", max_failed=1.0)
+        )
         stored = read(Path(name) / "out.jsonl")
         assert summary["rows"] + summary["malformed"] == len(named) + 1
         assert len(stored) == summary["rows"]
@@ -97,11 +111,19 @@ def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(rows: list[dict
 
 @pytest.mark.parametrize(
     "damage",
-    [{"verdicts": [{**FULL["verdicts"][0], "evidence": [None]}]}, {"error": "lost"}, {"verdicts": 5}, {"verdicts": [None]},
-     {"rewards": [1]}, {"rewards": {"old": {"value": 1.0, "parts": True}}},
-     {"verdicts": [{"target": "outcome", "aspect": "answer", "label": None, "error": "lost"}]}],
-)  # fmt: skip
-def test_what_stands_in_the_place_of_a_value_stops_nothing(tmp_path: Path, damage: dict[str, Any]) -> None:
+    [
+        {"verdicts": [{**FULL["verdicts"][0], "evidence": [None]}]},
+        {"error": "lost"},
+        {"verdicts": 5},
+        {"verdicts": [None]},
+        {"rewards": [1]},
+        {"rewards": {"old": {"value": 1.0, "parts": True}}},
+        {"verdicts": [{"target": "outcome", "aspect": "answer", "label": None, "error": "lost"}]},
+    ],
+)
+def test_what_stands_in_the_place_of_a_value_stops_nothing(
+    tmp_path: Path, damage: dict[str, Any]
+) -> None:
     source = write(tmp_path / "in.jsonl", [{**FULL, **damage}, {**FULL, "id": "b"}])
     summary = score_file(Options(source, tmp_path / "out.jsonl", judge="world", max_failed=1.0))
     assert "b" in {row["id"] for row in read(tmp_path / "out.jsonl")}
@@ -112,26 +134,45 @@ def test_a_full_row_is_taken_as_it_is() -> None:
     item = parse(FULL, {}, {})
     stored = json.loads(json.dumps(item.feedback.to_row()))
     assert item.replay
-    for name in ("id", "group", "sample", "step", "response", "finish", "sentences", "claims", "error"):
+    for name in (
+        "id",
+        "group",
+        "sample",
+        "step",
+        "response",
+        "finish",
+        "sentences",
+        "claims",
+        "error",
+    ):
         assert stored[name] == FULL[name]
     assert stored["rewards"]["old"]["events"][0]["end"] == 4
     assert stored["tokens"]["ids"] == [1, 2]
-    assert item.response.question.passages[0] == Passage(item.response.question.passages[0].id, "", "p")
+    assert item.response.question.passages[0] == Passage(
+        item.response.question.passages[0].id, "", "p"
+    )
 
 
 def test_claims_without_places_are_found_in_their_sections() -> None:
-    row = {"id": 1, "response": FULL["response"], "claims": [{"text": "Ada sings"}, {"text": "Ada paints"}, {"text": "zzz"}]}
+    row = {
+        "id": 1,
+        "response": FULL["response"],
+        "claims": [{"text": "Ada sings"}, {"text": "Ada paints"}, {"text": "zzz"}],
+    }
     claims = parse({**row, "verdicts": []}, {}, {}).feedback.claims
     assert [(claim.section, claim.sentence, claim.span) for claim in claims[:2]] == [
-        ("think", 0, (7, 16)), ("body", 1, (25, 35)),
-    ]  # fmt: skip
+        ("think", 0, (7, 16)),
+        ("body", 1, (25, 35)),
+    ]
     assert claims[2] == Claim(2, "zzz", coverage=0.0)
 
 
 def test_a_row_of_another_version_is_malformed() -> None:
     with pytest.raises(Malformed, match='"schema" is 2'):
         parse({**FULL, "schema": 2}, {}, {})
-    assert not parse({"id": "a", "question": "Who?", "response": "Ada.", "schema": "people"}, {}, {}).replay
+    assert not parse(
+        {"id": "a", "question": "Who?", "response": "Ada.", "schema": "people"}, {}, {}
+    ).replay
 
 
 def test_a_logged_row_that_nobody_judged_is_judged() -> None:
@@ -140,13 +181,19 @@ def test_a_logged_row_that_nobody_judged_is_judged() -> None:
     assert set(parse(logged, {}, {}).feedback.rewards) == {"old"}
     assert parse({**logged, "sentences": [[0, 4]]}, {}, {}).replay  # judged: it has no claims
     assert parse({**logged, "error": ERROR}, {}, {}).replay  # tried, and failed
-    assert parse({"id": 1, "response": "x", "claims": [], "verdicts": []}, {}, {}).replay  # said so by hand
+    # said so by hand
+    assert parse({"id": 1, "response": "x", "claims": [], "verdicts": []}, {}, {}).replay
 
 
 def test_columns_have_other_names_and_tables_have_gaps() -> None:
     row = {"key": 3.0, "q": "Who?", "output": "Ada.", "k": 2.0, "step": None}
     item = parse(row, {"id": "key", "question": "q", "response": "output", "sample": "k"}, {})
-    assert (item.response.id, item.response.sample, item.response.step, item.response.text) == ("3", 2, None, "Ada.")
+    assert (item.response.id, item.response.sample, item.response.step, item.response.text) == (
+        "3",
+        2,
+        None,
+        "Ada.",
+    )
 
 
 @pytest.mark.parametrize("answers", ["Ada", ["Ada"], ("Ada",)])
@@ -165,28 +212,44 @@ def test_a_nested_question_is_refused() -> None:
 def test_a_list_of_empty_texts_is_told(name: str, given: list[str]) -> None:
     with pytest.raises(Malformed, match=f'"{name}" has only empty texts'):
         parse({"id": "a", "question": "Who?", "response": "Ada.", name: given}, {}, {})
-    assert parse({"id": "a", "question": "Who?", "response": "Ada.", name: []}, {}, {})  # none is no mistake
+    # none is no mistake
+    assert parse({"id": "a", "question": "Who?", "response": "Ada.", name: []}, {}, {})
 
 
 @pytest.mark.parametrize(
     ("changed", "told"),
-    [({"label": "wrong"}, "label correct and wrong"), ({"p": 0.2}, "p 0.9 and 0.2"),
-     ({"informativeness": 1}, "informativeness 4 and 1"), ({"label": None, "error": ERROR}, "label correct and None")],
-)  # fmt: skip
-def test_two_verdicts_that_contradict_each_other_are_told(changed: dict[str, Any], told: str) -> None:
+    [
+        ({"label": "wrong"}, "label correct and wrong"),
+        ({"p": 0.2}, "p 0.9 and 0.2"),
+        ({"informativeness": 1}, "informativeness 4 and 1"),
+        ({"label": None, "error": ERROR}, "label correct and None"),
+    ],
+)
+def test_two_verdicts_that_contradict_each_other_are_told(
+    changed: dict[str, Any], told: str
+) -> None:
     row = copy.deepcopy(FULL)
     row["verdicts"].append(dict(row["verdicts"][0]))
-    assert parse(row, {}, {}).feedback.verdicts[0] == parse(row, {}, {}).feedback.verdicts[2]  # said twice, and the same
+    # said twice, and the same
+    assert parse(row, {}, {}).feedback.verdicts[0] == parse(row, {}, {}).feedback.verdicts[2]
     row["verdicts"][2] |= changed
-    with pytest.raises(Malformed, match=f"two verdicts on 'claim:0' .fact. contradict each other: {told}"):
+    with pytest.raises(
+        Malformed, match=f"two verdicts on 'claim:0' .fact. contradict each other: {told}"
+    ):
         parse(row, {}, {})
     row["verdicts"][2]["aspect"] = "truth"  # another check may say otherwise
     assert parse(row, {}, {})
 
 
 def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
-    twice = '{"id": "twice", "response": "Ada paints.", "claims": [], "outcome": "correct", "outcome": "incorrect"}'
-    deep = '{"id": "deep", "response": "Ada paints.", "claims": [{"text": "Ada paints", "label": "wrong", "label": "correct"}]}'
+    twice = (
+        '{"id": "twice", "response": "Ada paints.", "claims": [], "outcome": "correct", "outcome":'
+        ' "incorrect"}'
+    )
+    deep = (
+        '{"id": "deep", "response": "Ada paints.", "claims": [{"text": "Ada paints", "label":'
+        ' "wrong", "label": "correct"}]}'
+    )
     source = write(tmp_path / "in.jsonl", [twice, deep, GOOD])
     summary = score_file(Options(source, tmp_path / "f.jsonl", method="truthrl", max_failed=1))
     assert [problem["line"] for problem in summary["problems"]] == [1, 2] and summary["rows"] == 1

@@ -1,4 +1,6 @@
-"""Segments between judge and reward model: rows by hand, what is held out, how a model is measured, verdicts as any others."""
+"""Segments between judge and reward model: rows by hand, what is held out, how a model is
+measured, verdicts as any others.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,20 @@ from workbench.train.segments import (
     reference_values,
     segments,
 )
-from workbench.types import Claim, Claims, Failure, Feedback, Question, Response, Reward, Verdict, WorkbenchError
+from workbench.types import (
+    Claim,
+    Claims,
+    Failure,
+    Feedback,
+    Question,
+    Response,
+    Reward,
+    Verdict,
+    WorkbenchError,
+)
 
-# "c0 c1 c2. c3. nothing.": one sentence with labels 1, 1, 0, one with 0 (vague), one without claims.
+# "c0 c1 c2. c3. nothing.": one sentence with labels 1, 1, 0, one with 0 (vague), one without
+# claims.
 MIXED = row([("correct", 5), ("hedged_correct", 3), ("wrong", 2)], [("vague", 3)], [])
 
 
@@ -45,7 +58,9 @@ MIXED = row([("correct", 5), ("hedged_correct", 3), ("wrong", 2)], [("vague", 3)
         (FoRAG(evaluation="holistic"), [(0, 13, 0.0)], "log"),
     ],
 )
-def test_judged_samples_as_rows_by_hand(config: FoRAG, expected: list[tuple[int, int, float]], loss: str) -> None:
+def test_judged_samples_as_rows_by_hand(
+    config: FoRAG, expected: list[tuple[int, int, float]], loss: str
+) -> None:
     assert MIXED.response.text == "c0 c1 c2. c3. nothing."
     [made], card = judged_rows([MIXED], config.evaluation, aggregate(config))
     assert list(made.segments) == [Segment(*segment) for segment in expected]
@@ -55,38 +70,70 @@ def test_judged_samples_as_rows_by_hand(config: FoRAG, expected: list[tuple[int,
 
 
 def test_a_model_that_says_the_targets_is_paid_as_the_claims_are() -> None:
-    """Verdicts of segments with the targets as p give the reward that the claims, standing in, give."""
-    for config in (FoRAG(), FoRAG(aggregate="max"), FoRAG(evaluation="sentence"), FoRAG(evaluation="holistic")):
+    """Verdicts of segments with the targets as p give the reward that the claims, standing in,
+    give.
+    """
+    for config in (
+        FoRAG(),
+        FoRAG(aggregate="max"),
+        FoRAG(evaluation="sentence"),
+        FoRAG(evaluation="holistic"),
+    ):
         found = segments(MIXED.response, MIXED, config.evaluation)
         [made], _ = judged_rows([MIXED], config.evaluation, aggregate(config))
-        said = [Verdict(t, "factuality", p=s.target) for t, s in zip(found, made.segments, strict=True)]
+        said = [
+            Verdict(t, "factuality", p=s.target) for t, s in zip(found, made.segments, strict=True)
+        ]
         by_model, by_claims = (
-            rescore(feedback, {"forag": reward(config)}).rewards["forag"] for feedback in (with_verdicts(MIXED, *said), MIXED)
+            rescore(feedback, {"forag": reward(config)}).rewards["forag"]
+            for feedback in (with_verdicts(MIXED, *said), MIXED)
         )
         assert by_model.value == by_claims.value and by_model.events == by_claims.events
         assert (by_model.parts["stood_in"], by_claims.parts["stood_in"]) == (0.0, len(said))
 
 
 def test_what_cannot_be_learnt_from_is_counted() -> None:
-    failed = with_verdicts(MIXED, Verdict("claim:0", "fact", error=Failure("judge", "timeout", "late")))
-    rows, card = judged_rows([row([]), failed, replace(MIXED, error=Failure("parse", "empty", "x"))], "subclaim", mean)
-    assert rows == [] and card.dropped_samples == {"failed": 2, "no claims": 1} and sum(card.dropped_questions.values()) == 1
+    failed = with_verdicts(
+        MIXED, Verdict("claim:0", "fact", error=Failure("judge", "timeout", "late"))
+    )
+    rows, card = judged_rows(
+        [row([]), failed, replace(MIXED, error=Failure("parse", "empty", "x"))], "subclaim", mean
+    )
+    assert (
+        rows == []
+        and card.dropped_samples == {"failed": 2, "no claims": 1}
+        and sum(card.dropped_questions.values()) == 1
+    )
 
 
 def test_rows_have_the_segments_that_training_pays() -> None:
-    """A judge that found no claim in the second sentence and one in a table's row, which rules pass over."""
+    """A judge that found no claim in the second sentence and one in a table's row, which rules
+    pass over.
+    """
     text = "Ada is a baker. Bo was born in Oslo.\n| Cy is a king. |\nDi works in Rome."
     response = Response("r", Question("q", "Who?"), text)
     [read] = rule_checks().extract([response])
     assert {claim.sentence for claim in read.claims} == {0, 1, 3}
-    said = tuple(Claim(n, text[slice(*read.sentences[at])], "body", at) for n, at in enumerate((0, 2, 3)))
-    labels = tuple(Verdict(f"claim:{n}", "fact", label) for n, label in enumerate(("correct", "wrong", "vague")))
+    said = tuple(
+        Claim(n, text[slice(*read.sentences[at])], "body", at) for n, at in enumerate((0, 2, 3))
+    )
+    labels = tuple(
+        Verdict(f"claim:{n}", "fact", label)
+        for n, label in enumerate(("correct", "wrong", "vague"))
+    )
     feedback = Feedback(response, read.sentences, said, labels)
-    for evaluation, spans in (("subclaim", [(0, 15, 1.0), (*read.sentences[3], 0.0)]), ("holistic", [(0, len(text), 0.0)])):
+    for evaluation, spans in (
+        ("subclaim", [(0, 15, 1.0), (*read.sentences[3], 0.0)]),
+        ("holistic", [(0, len(text), 0.0)]),
+    ):
         [made], _ = judged_rows([feedback], evaluation, min, [read])  # type: ignore[arg-type]
         assert list(made.segments) == [Segment(*span) for span in spans]
     failed = replace(feedback, error=Failure("parse", "empty", "x"))
-    assert cuts([feedback, failed], [read, read], "subclaim") == {"both": 2, "paid_alone": 1, "judged_alone": 1}
+    assert cuts([feedback, failed], [read, read], "subclaim") == {
+        "both": 2,
+        "paid_alone": 1,
+        "judged_alone": 1,
+    }
     nothing = replace(feedback, claims=(), verdicts=())
     rows, card = judged_rows([nothing], "subclaim", min, [read])
     assert not rows and card.dropped_samples == {"no claims": 1}
@@ -99,39 +146,61 @@ def test_the_plan_is_no_segment() -> None:
     response = Response("r", Question("q", "Who?"), text)
     spans = [text[slice(*span)] for span, _ in segments(response, read, "sentence").values()]
     assert spans == ["Bo is a baker."]
-    placed = Claims(((0, 5), (70, 80)), (Claim(0, "Ada is a king.", "plan", 0), Claim(1, "Bo is a baker.", "answer", 1)))
+    placed = Claims(
+        ((0, 5), (70, 80)),
+        (Claim(0, "Ada is a king.", "plan", 0), Claim(1, "Bo is a baker.", "answer", 1)),
+    )
     assert list(segments(response, placed, "sentence")) == ["segment:1"]
 
 
 def test_no_question_is_on_both_sides() -> None:
     rows = [Judged(Question(str(n % 10), "?"), "a b", (Segment(0, 3, 1.0),)) for n in range(40)]
     learnt, held = apart(rows, 0.2, seed=1)
-    assert len(held) == 8 and {r.question.id for r in learnt}.isdisjoint(r.question.id for r in held)
+    assert len(held) == 8 and {r.question.id for r in learnt}.isdisjoint(
+        r.question.id for r in held
+    )
     assert apart(rows, 0.2, seed=1) == (learnt, held) and apart(rows, 0.0, seed=1)[1] == []
 
 
 def test_how_a_model_is_measured_by_hand() -> None:
-    """Of the pairs of a supported and an unsupported segment .9 > .6, .9 > .2, .4 < .6, .4 > .2: AUC 3/4. On the right side
-    of .5: .9 and .2. Bins of one each: ECE (.1 + .6 + .6 + .2)/4; squared error (.01 + .36 + .36 + .04)/4."""
+    """Of the pairs of a supported and an unsupported segment .9 > .6, .9 > .2, .4 < .6, .4 > .2:
+    AUC 3/4. On the right side of .5: .9 and .2. Bins of one each: ECE (.1 + .6 + .6 + .2)/4;
+    squared error (.01 + .36 + .36 + .04)/4."""
     found = calibration([(0.9, 1.0), (0.4, 1.0), (0.6, 0.0), (0.2, 0.0)])
-    assert found == pytest.approx({"supported": 0.5, "auc": 0.75, "accuracy": 0.5, "ece": 0.375, "squared_error": 0.1925})
+    assert found == pytest.approx(
+        {"supported": 0.5, "auc": 0.75, "accuracy": 0.5, "ece": 0.375, "squared_error": 0.1925}
+    )
     assert calibration([(0.9, 1.0)])["auc"] is None and calibration([])["accuracy"] is None
     assert calibration([(0.5, 1.0), (0.5, 0.0)])["auc"] == 0.5
 
 
 def test_the_reference_is_the_mean_of_its_segments() -> None:
     def scored(name: str, value: float | None, count: float) -> Feedback:
-        reward = Reward(value, {"segments": count}, error=None if value is not None else Failure("reward", "no_verdict", "x"))
+        reward = Reward(
+            value,
+            {"segments": count},
+            error=None if value is not None else Failure("reward", "no_verdict", "x"),
+        )
         return Feedback(Response(name, Question(name, "?"), "x"), rewards={"forag": reward})
 
-    given = [scored("a", 2.0, 2.0), scored("a", 0.25, 1.0), scored("a", 0.0, 0.0), scored("a", None, 9.0)]
+    given = [
+        scored("a", 2.0, 2.0),
+        scored("a", 0.25, 1.0),
+        scored("a", 0.0, 0.0),
+        scored("a", None, 9.0),
+    ]
     others = [scored("b", 0.0, 0.0), scored("c", None, 1.0), scored("d", 0.5, 2.0)]
     values = reference_values([*given, *others], "forag")
-    assert values["a"] == 0.75 and values["b"] == pytest.approx(2.75 / 5) and values["d"] == 0.25  # b made no claim: as usual
-    silent = reference_values([scored("b", 0.0, 0.0)], "forag")["b"]  # with nothing to compare, nothing is paid
+    # b made no claim: as usual
+    assert values["a"] == 0.75 and values["b"] == pytest.approx(2.75 / 5) and values["d"] == 0.25
+    # with nothing to compare, nothing is paid
+    silent = reference_values([scored("b", 0.0, 0.0)], "forag")["b"]
     assert isinstance(silent, Failure) and silent.kind == "no_verdict"
     known, failed, unknown = (
-        checked.verdicts[0] for checked in baseline(values)([(Response("r", Question(q, "?"), ""), Claims()) for q in "ace"])
+        checked.verdicts[0]
+        for checked in baseline(values)(
+            [(Response("r", Question(q, "?"), ""), Claims()) for q in "ace"]
+        )
     )
     assert (known.target, known.aspect, known.p) == ("response", "baseline", 0.75)
     assert failed.p is None and failed.error == Failure("reward", "no_verdict", "x")
@@ -139,24 +208,38 @@ def test_the_reference_is_the_mean_of_its_segments() -> None:
 
 
 def test_nobody_is_on_both_sides_either() -> None:
-    """Questions hang together by the people whom they name; a group that is larger than the share is learnt from."""
+    """Questions hang together by the people whom they name; a group that is larger than the
+    share is learnt from.
+    """
     pairs = ["A;B", "B;C", "C; D", *(f"{n};{n + 1}" for n in range(0, 20, 2)), ""]
-    rows = [Judged(Question(f"q{n}", "?", title=title), "a b", (Segment(0, 3),)) for n, title in enumerate(pairs)]
+    rows = [
+        Judged(Question(f"q{n}", "?", title=title), "a b", (Segment(0, 3),))
+        for n, title in enumerate(pairs)
+    ]
     for seed in range(20):
         learnt, held = apart(rows, 0.15, seed)
         assert len(held) == 2 and len(learnt) == len(rows) - 2
-        names = [{name.strip() for row in side for name in row.question.title.split(";") if name} for side in (learnt, held)]
+        names = [
+            {name.strip() for row in side for name in row.question.title.split(";") if name}
+            for side in (learnt, held)
+        ]
         assert names[0].isdisjoint(names[1]) and "A" in names[0]
     chosen = {row.question.id for seed in range(20) for row in apart(rows, 0.15, seed)[1]}
     assert len(chosen) > 8
-    chain = [Judged(Question(str(n), "?", title=f"{n};{n + 1}"), "a b", (Segment(0, 3),)) for n in range(10)]
+    chain = [
+        Judged(Question(str(n), "?", title=f"{n};{n + 1}"), "a b", (Segment(0, 3),))
+        for n in range(10)
+    ]
     learnt, held = apart(chain, 0.2, seed=1)
     assert (len(learnt), len(held)) == (8, 2)  # they all hang together: drawn one by one
 
 
 def test_who_is_measured_may_be_known(model: Path) -> None:
     scorer = load_reward_model(model)
-    rows = [Judged(Question(t, "Who?", title=t), "Ada is good.", (Segment(0, 12, 1.0),)) for t in ("A;B", "B;C", "D;E", "")]
+    rows = [
+        Judged(Question(t, "Who?", title=t), "Ada is good.", (Segment(0, 12, 1.0),))
+        for t in ("A;B", "B;C", "D;E", "")
+    ]
     found = held_out(scorer, rows[:1], [*rows[1:], replace(rows[2], text="Ada is good. " * 40)])
     assert (found["rows"], found["strangers"], found["too_long"], found["segments"]) == (3, 1, 1, 3)
 
@@ -167,10 +250,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("run")
     (run / "config.json").write_text("{}")
     policy = make_policy(run / "stages" / "cold_start" / "policy")
-    rows = [Judged(Question("q", "Who?"), f"Ada is {word}.", (Segment(0, 8 + len(word), target),)) for word, target in
-            (("good", 1.0), ("bad", 0.0))]  # fmt: skip
+    rows = [
+        Judged(Question("q", "Who?"), f"Ada is {word}.", (Segment(0, 8 + len(word), target),))
+        for word, target in (("good", 1.0), ("bad", 0.0))
+    ]
     out = run / "stages" / "reward_model"
-    config = RewardModel(steps=2, batch=2, lora_r=4, lora_alpha=8, learning_rate=1e-2, max_length=120)
+    config = RewardModel(
+        steps=2, batch=2, lora_r=4, lora_alpha=8, learning_rate=1e-2, max_length=120
+    )
     train_reward_model(config, rows, str(policy), out, seed=1)
     return out / MODEL
 
@@ -180,13 +267,21 @@ def test_a_reward_model_is_a_check_and_its_verdicts_are_paid(model: Path) -> Non
     scorer = load_reward_model(model)
     asked = Question("q", "Who is Ada?")
     text = "Ada is a baker. Bo was born in Oslo."
-    for evaluation, targets in (("subclaim", ["segment:0", "segment:1"]), ("holistic", ["response"])):
+    for evaluation, targets in (
+        ("subclaim", ["segment:0", "segment:1"]),
+        ("holistic", ["response"]),
+    ):
         config = replace(FoRAG(), evaluation=evaluation, judged_by="factuality")  # type: ignore[arg-type]
         own = Checks(checks.extract, {"factuality": factuality(scorer, config.evaluation)})
         refusal, said, long = METHOD.grader(config, own)(
-            [Response(str(n), asked, t) for n, t in enumerate(("I don't know.", text, text + " Bo works in Rome." * 40))]
+            [
+                Response(str(n), asked, t)
+                for n, t in enumerate(("I don't know.", text, text + " Bo works in Rome." * 40))
+            ]
         )
-        assert [v.target for v in said.verdicts] == targets and said.rewards["forag"].parts["stood_in"] == 0.0
+        assert [v.target for v in said.verdicts] == targets and said.rewards["forag"].parts[
+            "stood_in"
+        ] == 0.0
         assert said.rewards["forag"].value == pytest.approx(sum(v.p or 0 for v in said.verdicts))
         assert refusal.rewards["forag"].value == 0.0 and not refusal.verdicts
         assert long.rewards["forag"].value is None  # it was not read: no reward, and none of 0
@@ -199,7 +294,9 @@ def test_a_reward_model_goes_with_its_run(model: Path, tmp_path: Path) -> None:
     rows = [Judged(Question("q", "Who?"), "Ada is good.", (Segment(0, 12),))]
     before = load_reward_model(model).score(rows)
     shutil.copytree(run, moved)
-    assert json.loads((model / "reward_model.json").read_text())["policy"] == "../../cold_start/policy"
+    assert (
+        json.loads((model / "reward_model.json").read_text())["policy"] == "../../cold_start/policy"
+    )
     assert load_reward_model(str(moved / "stages" / "reward_model" / MODEL)).score(rows) == before
 
 
@@ -207,7 +304,10 @@ def test_a_reward_model_goes_with_its_run(model: Path, tmp_path: Path) -> None:
 def test_outside_a_run_a_model_names_its_policy_as_it_is(folder: str, model: Path) -> None:
     policy = str(model.parents[2] / "stages" / "cold_start" / "policy")
     assert _named_from(Path(folder), policy) == policy
-    assert _named_from(model, policy) == "../../cold_start/policy" and _named_from(model, "owner/name") == "owner/name"
+    assert (
+        _named_from(model, policy) == "../../cold_start/policy"
+        and _named_from(model, "owner/name") == "owner/name"
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,7 +319,9 @@ def test_outside_a_run_a_model_names_its_policy_as_it_is(folder: str, model: Pat
         ("adapter_model.safetensors", None, "is no reward model"),
     ],
 )
-def test_a_bad_file_is_refused_in_one_line(model: Path, tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+def test_a_bad_file_is_refused_in_one_line(
+    model: Path, tmp_path: Path, name: str, content: bytes | None, message: str
+) -> None:
     folder = tmp_path / "stages" / "reward_model" / MODEL
     shutil.copytree(model, folder)
     (folder / name).unlink()

@@ -1,4 +1,6 @@
-"""SFT: prompts as generation lays them out, the loss by hand, what is refused, and trainings that are resumed."""
+"""SFT: prompts as generation lays them out, the loss by hand, what is refused, and trainings
+that are resumed.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_prompt_has_the_ids_that_generation_prompts_with_and_an_answer_those_of_the_tiny_policys_own_template() -> None:
+def test_a_prompt_has_the_ids_that_generation_prompts_with_and_an_answer_those_of_the_tiny_policys_own_template() -> (
+    None
+):
     tokenizer = load_policy(TINY_POLICY / "sft", device="cpu").tokenizer
     questions = [
         Question("a", "Where was Ada born?", ("Oslo",)),
@@ -55,10 +59,18 @@ def test_a_prompt_has_the_ids_that_generation_prompts_with_and_an_answer_those_o
         prompt, said = laid_out(tokenizer, question, text)
         assert [prompt] == prompt_ids(tokenizer, [question])
         conversation = [*question.messages(), {"role": "assistant", "content": text}]
-        assert prompt + said == tokenizer.apply_chat_template(conversation, tokenize=True, return_dict=True)["input_ids"]
+        assert (
+            prompt + said
+            == tokenizer.apply_chat_template(conversation, tokenize=True, return_dict=True)[
+                "input_ids"
+            ]
+        )
         assert said[-1] == tokenizer.eos_token_id and tokenizer.unk_token_id not in said
         # as it is sampled, with the space that the template puts before it
-        assert laid_out(tokenizer, question, text if text[0] in "<[" else f" {text}") == (prompt, said)
+        assert laid_out(tokenizer, question, text if text[0] in "<[" else f" {text}") == (
+            prompt,
+            said,
+        )
 
 
 def test_an_answer_is_never_changed_by_the_template() -> None:
@@ -71,8 +83,14 @@ def test_an_answer_is_never_changed_by_the_template() -> None:
     dropping = role + "{{ (m['content'].split('</think>')[-1] | trim) + eos_token + '\\n' }}" + end
     tokenizer.chat_template = dropping
     assert laid_out(tokenizer, question, text)[1] == plain
-    assert laid_out(tokenizer, question, "Rome")[1] == [*tokenizer("Rome")["input_ids"], tokenizer.eos_token_id]  # no line end
-    tokenizer.chat_template = dropping.replace("'<|assistant|>' }}{% endif", "'<|assistant|><think>\\n' }}{% endif")
+    # no line end
+    assert laid_out(tokenizer, question, "Rome")[1] == [
+        *tokenizer("Rome")["input_ids"],
+        tokenizer.eos_token_id,
+    ]
+    tokenizer.chat_template = dropping.replace(
+        "'<|assistant|>' }}{% endif", "'<|assistant|><think>\\n' }}{% endif"
+    )
     prompt, said = laid_out(tokenizer, question, "<think>\na</think> Rome")
     assert tokenizer.decode(prompt + said).endswith("<|assistant|><think>\na</think> Rome<|end|>")
     assert laid_out(tokenizer, question, "<think>\na")[1] == laid_out(tokenizer, question, "a")[1]
@@ -87,21 +105,34 @@ def test_likelihood_and_unlikelihood_by_hand() -> None:
 
     labels = torch.tensor([[-100, 0, 0]])
     good, bad = logits(0.5, 0.25), logits(0.5, 0.9)
-    assert weighted_loss(good, labels, torch.tensor([1.0]), 2).item() == pytest.approx((math.log(2) + math.log(4)) / 2)
-    assert weighted_loss(bad, labels, torch.tensor([-1.0]), 2).item() == pytest.approx((math.log(2) + math.log(10)) / 2)
+    assert weighted_loss(good, labels, torch.tensor([1.0]), 2).item() == pytest.approx(
+        (math.log(2) + math.log(4)) / 2
+    )
+    assert weighted_loss(bad, labels, torch.tensor([-1.0]), 2).item() == pytest.approx(
+        (math.log(2) + math.log(10)) / 2
+    )
     both = weighted_loss(torch.cat([good, bad]), labels.repeat(2, 1), torch.tensor([1.0, -0.5]), 4)
-    assert both.item() == pytest.approx((math.log(2) + math.log(4) + 0.5 * (math.log(2) + math.log(10))) / 4)
+    assert both.item() == pytest.approx(
+        (math.log(2) + math.log(4) + 0.5 * (math.log(2) + math.log(10))) / 4
+    )
     masked = torch.tensor([[-100, 0, -100]])
     assert weighted_loss(bad, masked, torch.tensor([-1.0]), 1).item() == pytest.approx(math.log(2))
     sure = torch.tensor([[[200.0, 0.0], [0.0, 0.0]]], requires_grad=True)
-    loss = weighted_loss(sure, labels[:, :2], torch.tensor([-1.0]), 1)  # p = 1: bounded, and no gradient that is no number
+    # p = 1: bounded, and no gradient that is no number
+    loss = weighted_loss(sure, labels[:, :2], torch.tensor([-1.0]), 1)
     loss.backward()
-    assert loss.item() == pytest.approx(-math.log(1e-5)) and sure.grad is not None and torch.isfinite(sure.grad).all()
+    assert (
+        loss.item() == pytest.approx(-math.log(1e-5))
+        and sure.grad is not None
+        and torch.isfinite(sure.grad).all()
+    )
 
 
 @pytest.mark.slow
 def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> None:
-    """All answers are learnt, and then some of them unlearnt; the first step's loss is that of a plain recomputation."""
+    """All answers are learnt, and then some of them unlearnt; the first step's loss is that of a
+    plain recomputation.
+    """
     from workbench.generate import hf
 
     policy, out = str(make_policy(tmp_path / "policy", sharp=7.5)), tmp_path / "run"
@@ -111,17 +142,28 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
     assert train_sft(config, run.EXAMPLES, learnt, out, seed=1) == "done"
     loaded = (load_policy(policy), load_policy(learnt), load_policy(out, base=learnt))
     pairs = [laid_out(loaded[0].tokenizer, row.question, row.text) for row in run.EXAMPLES]
-    start, middle, end = (hf.token_logprobs(one.model, one.tokenizer.pad_token_id, pairs) for one in loaded)
+    start, middle, end = (
+        hf.token_logprobs(one.model, one.tokenizer.pad_token_id, pairs) for one in loaded
+    )
     assert all(sum(new) > sum(old) for old, new in zip(start, middle, strict=True))
     good = [row.weight > 0 for row in run.EXAMPLES]
     wanted = {row.text for row, kept in zip(run.EXAMPLES, good, strict=True) if kept}
-    bad = [(old[0], new[0]) for old, new, row in zip(middle, end, run.EXAMPLES, strict=True) if row.text not in wanted]
+    bad = [
+        (old[0], new[0])
+        for old, new, row in zip(middle, end, run.EXAMPLES, strict=True)
+        if row.text not in wanted
+    ]
     assert len(bad) == 2 and all(new < old - 1 for old, new in bad)
     assert sum(sum(one) for one, kept in zip(end, good, strict=True) if kept) > sum(
         sum(one) for one, kept in zip(middle, good, strict=True) if kept
     )
     terms = [-p for logprobs, kept in zip(middle, good, strict=True) if kept for p in logprobs]
-    terms += [-math.log1p(-math.exp(p)) for logprobs, kept in zip(middle, good, strict=True) if not kept for p in logprobs[:-1]]
+    terms += [
+        -math.log1p(-math.exp(p))
+        for logprobs, kept in zip(middle, good, strict=True)
+        if not kept
+        for p in logprobs[:-1]
+    ]
     first, metrics = rows(tmp_path / "all" / "metrics.jsonl"), rows(out / "metrics.jsonl")
     assert first[-1]["loss"] < 0.5 * first[0]["loss"] and metrics[-1]["loss"] < metrics[0]["loss"]
     assert metrics[0]["loss"] == pytest.approx(sum(terms) / len(terms), rel=1e-3)
@@ -133,14 +175,22 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
 @pytest.mark.slow
 def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: Path) -> None:
     for micro in (1, 4):
-        train_sft(replace(run.TUNED, steps=2, micro_batch=micro), run.EXAMPLES, policy, tmp_path / str(micro), seed=1)
+        train_sft(
+            replace(run.TUNED, steps=2, micro_batch=micro),
+            run.EXAMPLES,
+            policy,
+            tmp_path / str(micro),
+            seed=1,
+        )
     one, four = (rows(tmp_path / name / "metrics.jsonl") for name in ("1", "4"))
     assert [row["loss"] for row in one] == pytest.approx([row["loss"] for row in four], rel=1e-4)
     assert [row["tokens"] for row in one] == [row["tokens"] for row in four]
 
 
 @pytest.mark.slow
-def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(policy: str, tmp_path: Path) -> None:
+def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
+    policy: str, tmp_path: Path
+) -> None:
     """It answers as the adapter over its base does."""
     card = Card("made here", 10, 0, {"gold": 10})
     config = replace(run.TUNED, steps=3)
@@ -159,7 +209,8 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(policy:
     assert [r.token_ids for r in drawn[0]] == [r.token_ids for r in drawn[1]]
     assert drawn[0][0].logprobs == pytest.approx(drawn[1][0].logprobs, abs=1e-4)
     assert [r.token_ids for r in drawn[0]] != [
-        r.token_ids for r in generate(load_policy(policy), run.QUESTIONS, max_new_tokens=4, greedy=True)
+        r.token_ids
+        for r in generate(load_policy(policy), run.QUESTIONS, max_new_tokens=4, greedy=True)
     ]
 
 
@@ -169,7 +220,10 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
     train_sft(replace(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
     told = capsys.readouterr().err
-    assert "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told and "and 2 more" in told
+    assert (
+        "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
+        and "and 2 more" in told
+    )
     data = json.loads((tmp_path / "run" / "data.json").read_text())
     assert (data["rows"], data["too_long"], data["trained_on"], data["steps"]) == (17, 7, 10, 1)
     with pytest.raises(WorkbenchError, match=r"7 of 7 rows are longer .*raise max_length"):
@@ -194,7 +248,9 @@ def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path:
         ([replace(GOOD[0], weight=math.nan)], "question 'q0' has weight nan"),
     ],
 )
-def test_rows_that_cannot_be_learnt_from_are_refused(tmp_path: Path, bad: list[Example], message: str) -> None:
+def test_rows_that_cannot_be_learnt_from_are_refused(
+    tmp_path: Path, bad: list[Example], message: str
+) -> None:
     with pytest.raises(WorkbenchError, match=message):
         train_sft(run.TUNED, bad, "./missing", tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
@@ -218,7 +274,9 @@ def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message:
         check(replace(SFT(), **changes))
 
 
-def test_several_processes_are_refused(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes_are_refused(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(WorkbenchError, match="one process"):
         train_sft(run.TUNED, GOOD, policy, tmp_path / "run", seed=1)
@@ -231,7 +289,9 @@ def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:
 
 
 def launch(policy: str, out: Path, kind: str, moment: str = "") -> subprocess.CompletedProcess[str]:
-    return forked.run("tests.helpers.offline_run", policy, str(out), kind, *([moment] if moment else []))
+    return forked.run(
+        "tests.helpers.offline_run", policy, str(out), kind, *([moment] if moment else [])
+    )
 
 
 def result(out: Path) -> tuple[Any, ...]:
@@ -251,7 +311,11 @@ def test_a_killed_training_ends_like_a_whole_one(policy: str, tmp_path: Path) ->
         assert launch(policy, out, "sft", moment).returncode == -signal.SIGKILL
         again = launch(policy, out, "sft")
         assert again.returncode == 0, again.stderr
-        assert (f"after step {resumed} of 6" in again.stderr) if resumed else ("resuming" not in again.stderr)
+        assert (
+            (f"after step {resumed} of 6" in again.stderr)
+            if resumed
+            else ("resuming" not in again.stderr)
+        )
         assert result(out) == expected
 
 
@@ -266,5 +330,7 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
             self.weight_decay = 0.001
 
     monkeypatch.setattr("trl.SFTConfig", Knowing)
-    with pytest.raises(WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"):
+    with pytest.raises(
+        WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
+    ):
         train_sft(replace(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)

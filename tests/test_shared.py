@@ -1,4 +1,6 @@
-"""Stages that runs share: taken whole or not at all, only by runs that agree on all of it, and with nothing changed by it."""
+"""Stages that runs share: taken whole or not at all, only by runs that agree on all of it, and
+with nothing changed by it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,14 @@ from workbench.recipes.method import scaled
 from workbench.runs.shared import Shared
 from workbench.train.stage import Stage
 
-IDENTITY = {"method": "knowrl", "config": {"steps": 1}, "seed": 1, "threads": 2, "world_hash": "w", "policy_hash": "p"}
+IDENTITY = {
+    "method": "knowrl",
+    "config": {"steps": 1},
+    "seed": 1,
+    "threads": 2,
+    "world_hash": "w",
+    "policy_hash": "p",
+}
 
 
 def made(folder: Path, text: str = "weights", status: str = "done") -> Path:
@@ -46,10 +55,13 @@ def test_what_is_not_finished_is_not_taken(tmp_path: Path) -> None:
     assert not shared.take(place, tmp_path / "two") and not (tmp_path / "two").exists()
 
 
-def test_a_copy_that_breaks_off_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_breaks_off_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shared = Shared(tmp_path / "stages", IDENTITY)
     place, one = shared.folder([("cold_start", None)]), made(tmp_path / "one")
-    (one / "policy" / "gone").symlink_to(tmp_path / "nowhere")  # what cannot be copied stands for a full disk
+    # what cannot be copied stands for a full disk
+    (one / "policy" / "gone").symlink_to(tmp_path / "nowhere")
     with pytest.raises(OSError):
         shared.keep(place, one)
     assert not place.exists() and not list((tmp_path / "stages").iterdir())
@@ -65,18 +77,35 @@ def test_what_a_killed_copy_has_left_is_removed(tmp_path: Path) -> None:
     shared.keep(place, made(tmp_path / "one"))
     made(out.parent / ".cold_start.partial")
     assert shared.take(place, out)
-    assert [path.name for path in out.parent.iterdir()] == ["cold_start"] and [*place.parent.iterdir()] == [place]
+    assert [path.name for path in out.parent.iterdir()] == ["cold_start"] and [
+        *place.parent.iterdir()
+    ] == [place]
 
 
 @pytest.mark.parametrize(
-    "other", [{"seed": 2}, {"threads": 1}, {"policy_hash": "q"}, {"world_hash": "v"}, {"judge": {"model": "m"}}]
+    "other",
+    [
+        {"seed": 2},
+        {"threads": 1},
+        {"policy_hash": "q"},
+        {"world_hash": "v"},
+        {"judge": {"model": "m"}},
+    ],
 )
-def test_runs_that_differ_in_what_they_start_from_share_nothing(other: dict[str, Any], tmp_path: Path) -> None:
+def test_runs_that_differ_in_what_they_start_from_share_nothing(
+    other: dict[str, Any], tmp_path: Path
+) -> None:
     way = [("cold_start", {"epochs": 1})]
     one, two = Shared(tmp_path, IDENTITY), Shared(tmp_path, {**IDENTITY, **other})
     assert one.folder(way) != two.folder(way)
-    assert one.folder(way) == Shared(tmp_path, {**IDENTITY, "method": "m", "config": {}}).folder(way)
-    assert one.folder(way) != one.folder([("cold_start", {"epochs": 2})]) != one.folder([("probe", {"n": 1}), *way])
+    assert one.folder(way) == Shared(tmp_path, {**IDENTITY, "method": "m", "config": {}}).folder(
+        way
+    )
+    assert (
+        one.folder(way)
+        != one.folder([("cold_start", {"epochs": 2})])
+        != one.folder([("probe", {"n": 1}), *way])
+    )
 
 
 def ways(name: str, stage: str, tmp_path: Path, *settings: str) -> Path:
@@ -86,48 +115,120 @@ def ways(name: str, stage: str, tmp_path: Path, *settings: str) -> Path:
     found = stages_of(method, config, place, 1)
     way = found[: [one.name for one in found].index(stage) + 1]
     assert all(isinstance(one, Stage) and one.rests_on is not None for one in way)
-    return Shared(tmp_path, identity_of(method, config, place, seed=1)).folder([(one.name, one.rests_on) for one in way])
+    return Shared(tmp_path, identity_of(method, config, place, seed=1)).folder(
+        [(one.name, one.rests_on) for one in way]
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "stage", "alike", "apart"),
     [
-        ("knowrl", "cold_start", ["knowrl.grpo.steps=30", "knowrl.loss_type=dapo"],
-         ["knowrl.cold_samples=3", "knowrl.sft.learning_rate=1e-3", "knowrl.refusal=-1", "knowrl.grpo.top_p=0.9"]),
-        ("forag", "cold_start",
-         ["forag.evaluation=holistic", "forag.level=token", "forag.trainer=mle_filter", "forag.ppo.steps=3"],
-         ["forag.outline=false", "forag.sft.epochs=1", "forag.drawn.temperature=0.7", "forag.system=Say"]),
-        ("klcf", "prepare",
-         ["klcf.w_check=0", "klcf.rewarded=judge", "klcf.grpo.steps=3", "klcf.w_general=1", "klcf.abstain=0.5"],
-         ["klcf.prepare.samples=3", "klcf.prepare.questions=5", "klcf.system=Say", "klcf.base=sft", "klcf.start=sft"]),
-        ("klcf", "truth", ["klcf.w_check=0", "klcf.trainer=dpo", "klcf.w_general=1", "klcf.abstain=0.5", "klcf.truth=missing"],
-         ["klcf.prepare.samples=3", "klcf.rewarded=confidence", "klcf.truth_model.epochs=1", "klcf.held_out=0.3"]),
+        (
+            "knowrl",
+            "cold_start",
+            ["knowrl.grpo.steps=30", "knowrl.loss_type=dapo"],
+            [
+                "knowrl.cold_samples=3",
+                "knowrl.sft.learning_rate=1e-3",
+                "knowrl.refusal=-1",
+                "knowrl.grpo.top_p=0.9",
+            ],
+        ),
+        (
+            "forag",
+            "cold_start",
+            [
+                "forag.evaluation=holistic",
+                "forag.level=token",
+                "forag.trainer=mle_filter",
+                "forag.ppo.steps=3",
+            ],
+            [
+                "forag.outline=false",
+                "forag.sft.epochs=1",
+                "forag.drawn.temperature=0.7",
+                "forag.system=Say",
+            ],
+        ),
+        (
+            "klcf",
+            "prepare",
+            [
+                "klcf.w_check=0",
+                "klcf.rewarded=judge",
+                "klcf.grpo.steps=3",
+                "klcf.w_general=1",
+                "klcf.abstain=0.5",
+            ],
+            [
+                "klcf.prepare.samples=3",
+                "klcf.prepare.questions=5",
+                "klcf.system=Say",
+                "klcf.base=sft",
+                "klcf.start=sft",
+            ],
+        ),
+        (
+            "klcf",
+            "truth",
+            [
+                "klcf.w_check=0",
+                "klcf.trainer=dpo",
+                "klcf.w_general=1",
+                "klcf.abstain=0.5",
+                "klcf.truth=missing",
+            ],
+            [
+                "klcf.prepare.samples=3",
+                "klcf.rewarded=confidence",
+                "klcf.truth_model.epochs=1",
+                "klcf.held_out=0.3",
+            ],
+        ),
     ],
-)  # fmt: skip
-def test_a_stage_rests_on_what_it_is_made_of(name: str, stage: str, alike: list[str], apart: list[str], tmp_path: Path) -> None:
+)
+def test_a_stage_rests_on_what_it_is_made_of(
+    name: str, stage: str, alike: list[str], apart: list[str], tmp_path: Path
+) -> None:
     usual = ways(name, stage, tmp_path)
     assert {ways(name, stage, tmp_path, setting) for setting in alike} == {usual}
-    assert len({usual, *(ways(name, stage, tmp_path, setting) for setting in apart)}) == len(apart) + 1
+    assert (
+        len({usual, *(ways(name, stage, tmp_path, setting) for setting in apart)}) == len(apart) + 1
+    )
 
 
 def test_what_was_prepared_elsewhere_is_shared_with_its_samples_or_without(tmp_path: Path) -> None:
     named = "klcf.prepare.folder=somewhere"
-    plain, copied = (ways("klcf", "prepare", tmp_path, named, *more) for more in ((), ("klcf.w_general=1",)))
-    assert plain != copied == ways("klcf", "prepare", tmp_path, named, "klcf.w_general=0.5", "klcf.w_check=0")
+    plain, copied = (
+        ways("klcf", "prepare", tmp_path, named, *more) for more in ((), ("klcf.w_general=1",))
+    )
+    assert (
+        plain
+        != copied
+        == ways("klcf", "prepare", tmp_path, named, "klcf.w_general=0.5", "klcf.w_check=0")
+    )
 
 
 @pytest.mark.slow
 def test_a_run_on_a_shared_cold_start_ends_as_one_on_its_own(tmp_path: Path) -> None:
     place, method = few(24), METHODS["knowrl"]
     usual = scaled(
-        configured(method, place), prompts={"eval_samples": 0}, grpo=FEW, cold={"cold_samples": 2, "cold_questions": 16},
+        configured(method, place),
+        prompts={"eval_samples": 0},
+        grpo=FEW,
+        cold={"cold_samples": 2, "cold_questions": 16},
         sft={"steps": 2, "batch": 2, "lora_r": 4},
-    )  # fmt: skip
+    )
     other = replace(usual, grpo=replace(usual.grpo, loss_type="dapo"))
-    run_experiment(method, usual, place, tmp_path / "first", seed=1, threads=2, shared=tmp_path / "stages")
+    run_experiment(
+        method, usual, place, tmp_path / "first", seed=1, threads=2, shared=tmp_path / "stages"
+    )
     for name, shared in (("shared", tmp_path / "stages"), ("own", None)):
         run_experiment(method, other, place, tmp_path / name, seed=1, threads=2, shared=shared)
-    said = [(tmp_path / name / "stages" / "cold_start" / "summary.json").read_text() for name in ("first", "shared", "own")]
+    said = [
+        (tmp_path / name / "stages" / "cold_start" / "summary.json").read_text()
+        for name in ("first", "shared", "own")
+    ]
     assert ["shared" in text for text in said] == [False, True, False]
     for file in ("stages/cold_start/policy/model.safetensors", "policy/adapter_model.safetensors"):
         assert (tmp_path / "shared" / file).read_bytes() == (tmp_path / "own" / file).read_bytes()

@@ -15,7 +15,15 @@ from typing import Any
 import pytest
 
 from workbench.grade import grade
-from workbench.jsonl import append_json, count_rows, iter_rows, read_page, repair, truncate_after_step, write_json
+from workbench.jsonl import (
+    append_json,
+    count_rows,
+    iter_rows,
+    read_page,
+    repair,
+    truncate_after_step,
+    write_json,
+)
 from workbench.metrics.rows import file_of
 from workbench.reward import binary, ternary
 from workbench.store import (
@@ -33,13 +41,35 @@ from workbench.types import Feedback, Passage, Question, Response, WorkbenchErro
 from workbench.verify import outcome
 
 PASSAGE = Passage("p1", "Vetra", "Vetra is a city.", 0.75)
-CITY = Question("city", "Where was Toma Ardel born?", ("Vetra",), passages=(PASSAGE,), meta={"tier": "known", "lang": "en"})
-BARE = Question("bare", "Tell me about Toma Ardel.", kind="biography", checklist=("He paints.",), system="Think first.")
+CITY = Question(
+    "city",
+    "Where was Toma Ardel born?",
+    ("Vetra",),
+    passages=(PASSAGE,),
+    meta={"tier": "known", "lang": "en"},
+)
+BARE = Question(
+    "bare",
+    "Tell me about Toma Ardel.",
+    kind="biography",
+    checklist=("He paints.",),
+    system="Think first.",
+)
 
 
-def feedbacks(steps: range, texts: tuple[str, ...] = ("Vetra", "Lomar \udc80 城\u2028\n", "I don't know.")) -> list[Feedback]:
+def feedbacks(
+    steps: range, texts: tuple[str, ...] = ("Vetra", "Lomar \udc80 城\u2028\n", "I don't know.")
+) -> list[Feedback]:
     responses = [
-        Response(f"{step}-{i}", question, text, step=step, sample=i, token_ids=(1, 2), offsets=((0, 1), (1, len(text))))
+        Response(
+            f"{step}-{i}",
+            question,
+            text,
+            step=step,
+            sample=i,
+            token_ids=(1, 2),
+            offsets=((0, 1), (1, len(text))),
+        )
         for step in steps
         for i, (text, question) in enumerate(zip(texts, (CITY, BARE, CITY), strict=True))
     ]
@@ -61,7 +91,9 @@ def test_what_was_appended_comes_back(tmp_path: Path) -> None:
     assert list(iter_feedback(tmp_path / "run")) == rows
     assert read_questions(tmp_path / "run") == {"city": CITY, "bare": BARE}
     assert ids(tmp_path / "run" / QUESTIONS) == ["city", "bare"]
-    assert list(iter_rows(tmp_path / "run" / PASSAGES)) == [{"id": "p1", "title": "Vetra", "text": "Vetra is a city."}]
+    assert list(iter_rows(tmp_path / "run" / PASSAGES)) == [
+        {"id": "p1", "title": "Vetra", "text": "Vetra is a city."}
+    ]
 
 
 @pytest.mark.slow
@@ -73,7 +105,8 @@ def test_killed_at_any_byte(tmp_path: Path) -> None:
     starts = [0, *(i + 1 for i, byte in enumerate(whole) if byte == ord("\n"))]
     for size in range(starts[4], len(whole) + 1):
         path.write_bytes(whole[:size])
-        complete = sum(end - 1 <= size for end in starts[1:])  # a row is complete without its newline
+        # a row is complete without its newline
+        complete = sum(end - 1 <= size for end in starts[1:])
         torn = size > starts[complete]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -96,7 +129,9 @@ def test_killed_while_writing_a_question(tmp_path: Path, name: str) -> None:
     assert list(iter_feedback(tmp_path)) == rows
 
 
-@pytest.mark.parametrize("tail", [b"\0\0\0\0", b"\xff\xfe\n", b"[1, 2]\n", b'{"a": 1}}\n', b"{" * 200_000])
+@pytest.mark.parametrize(
+    "tail", [b"\0\0\0\0", b"\xff\xfe\n", b"[1, 2]\n", b'{"a": 1}}\n', b"{" * 200_000]
+)
 def test_a_last_line_of_garbage_is_cut(tmp_path: Path, tail: bytes) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"id": "a"}\n' + tail)
@@ -111,7 +146,11 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
     path = tmp_path / ROLLOUTS
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1][:20] + b"\n" + lines[2])
-    for read in (lambda: ids(path), lambda: read_page(path, 0, 3), lambda: truncate_after_step(path, 0)):
+    for read in (
+        lambda: ids(path),
+        lambda: read_page(path, 0, 3),
+        lambda: truncate_after_step(path, 0),
+    ):
         with pytest.raises(WorkbenchError, match=r"rollouts\.jsonl:2: not a JSON object"):
             read()
     assert path.read_bytes().splitlines(keepends=True)[2] == lines[2]
@@ -122,17 +161,16 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
 def test_killed_for_real(tmp_path: Path) -> None:
     """SIGKILL while another process appends as fast as it can."""
     program = (
-        "import itertools, sys\n"
-        "from workbench.store import Store\n"
-        "from workbench.types import Feedback, Question, Response\n"
-        "store = Store(sys.argv[1])\n"
-        "for step in itertools.count():\n"
-        "    question = Question(f'q{step}', 'Where?')\n"
-        "    store.append([Feedback(Response(f'{step}-{i}', question, 'x' * 50_000, step=step)) for i in range(4)])\n"
-        "    print(step, flush=True)\n"
+        "import itertools, sys\nfrom workbench.store import Store\nfrom workbench.types import"
+        " Feedback, Question, Response\nstore = Store(sys.argv[1])\nfor step in"
+        " itertools.count():\n    question = Question(f'q{step}', 'Where?')\n   "
+        " store.append([Feedback(Response(f'{step}-{i}', question, 'x' * 50_000, step=step)) for i"
+        " in range(4)])\n    print(step, flush=True)\n"
     )
     root = Path(__file__).resolve().parent.parent
-    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], cwd=root, stdout=subprocess.PIPE) as writer:
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], cwd=root, stdout=subprocess.PIPE
+    ) as writer:
         assert writer.stdout is not None
         for _ in range(5):
             writer.stdout.readline()
@@ -163,11 +201,17 @@ def test_an_id_means_one_thing(tmp_path: Path) -> None:
 
 def test_two_questions_of_one_id_say_what_differs(tmp_path: Path) -> None:
     other = replace(BARE, text="Who?", checklist=())
-    with pytest.raises(WorkbenchError, match=r"two questions have the id 'bare' and differ in text, checklist:"):
-        append_feedback(tmp_path, [Feedback(Response("x", BARE, "?")), Feedback(Response("y", other, "?"))])
+    with pytest.raises(
+        WorkbenchError, match=r"two questions have the id 'bare' and differ in text, checklist:"
+    ):
+        append_feedback(
+            tmp_path, [Feedback(Response("x", BARE, "?")), Feedback(Response("y", other, "?"))]
+        )
     assert (tmp_path / QUESTIONS).read_bytes() == b""
     append_feedback(tmp_path, [Feedback(Response("x", BARE, "?"))])
-    with pytest.raises(WorkbenchError, match=r"two questions have the id 'bare' and differ in text, checklist:"):
+    with pytest.raises(
+        WorkbenchError, match=r"two questions have the id 'bare' and differ in text, checklist:"
+    ):
         append_feedback(tmp_path, [Feedback(Response("y", other, "?"))])
 
 
@@ -175,17 +219,21 @@ def test_a_question_in_another_row_format_says_so(tmp_path: Path) -> None:
     append_feedback(tmp_path, [Feedback(Response("x", BARE, "?"))])
     row = json.loads((tmp_path / QUESTIONS).read_text())
     (tmp_path / QUESTIONS).write_text(json.dumps(dict(reversed(row.items()))) + "\n")
-    append_feedback(tmp_path, [Feedback(Response("y", BARE, "?"))])  # the order of the fields says nothing
+    # the order of the fields says nothing
+    append_feedback(tmp_path, [Feedback(Response("y", BARE, "?"))])
     del row["system"]
     (tmp_path / QUESTIONS).write_text(json.dumps({**row, "old": 1}) + "\n")
     with pytest.raises(
-        WorkbenchError, match="stored question 'bare' is the same but lacks system and also has old: another ver"
+        WorkbenchError,
+        match="stored question 'bare' is the same but lacks system and also has old: another ver",
     ):
         append_feedback(tmp_path, [Feedback(Response("z", BARE, "?"))])
 
 
 def test_what_is_not_json_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    bad = feedbacks(range(1))[0].with_reward("broken", ternary(correct=float("nan"))(feedbacks(range(1))[0]))
+    bad = feedbacks(range(1))[0].with_reward(
+        "broken", ternary(correct=float("nan"))(feedbacks(range(1))[0])
+    )
     with pytest.raises(ValueError, match="JSON"):
         append_feedback(tmp_path, [bad])
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {b""}
@@ -211,7 +259,9 @@ def test_pages_of_a_growing_file(tmp_path: Path) -> None:
 
 
 def test_pages_of_a_file_written_anew_in_place(tmp_path: Path) -> None:
-    """The same file by its number: with a newline where the scan ended, of the same size, and longer."""
+    """The same file by its number: with a newline where the scan ended, of the same size, and
+    longer.
+    """
     path = tmp_path / "rows.jsonl"
     for number, text in enumerate(('{"id": "aaa"}\n{"id": "b"}\n', '{"id": "c"}\n{"id": "ddd"}\n')):
         path.write_text(text)
@@ -230,7 +280,8 @@ def test_a_page_of_a_growing_file_reads_only_the_growth(tmp_path: Path) -> None:
     first = _scans[path.resolve()]
     assert count_rows(path) == 2 and _scans[path.resolve()] is first
     append_json(path, {"id": 3})
-    _scans[path.resolve()] = first._replace(offsets=[-1, *first.offsets[1:]])  # would be found anew by a whole scan
+    # would be found anew by a whole scan
+    _scans[path.resolve()] = first._replace(offsets=[-1, *first.offsets[1:]])
     assert count_rows(path) == 3 and _scans[path.resolve()].offsets[0] == -1
 
 
@@ -245,7 +296,9 @@ def test_truncate_after_step(tmp_path: Path) -> None:
     assert truncate_after_step(path, 1) == 3
     assert ids(path) == ["0-0", "0-1", "0-2", "1-0", "1-1", "1-2", "evaluation", "note"]
     assert truncate_after_step(path, -1) == 6
-    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([PASSAGES, QUESTIONS, ROLLOUTS])
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
+        [PASSAGES, QUESTIONS, ROLLOUTS]
+    )
 
 
 def test_write_json_replaces_in_one_move(tmp_path: Path) -> None:
@@ -277,7 +330,9 @@ def test_table(tmp_path: Path) -> None:
     assert list(frame["outcome"].fillna("failed")) == ["correct", "failed", "uncertain"]
     assert list(frame["reward_ternary"].fillna(9.0)) == [1.0, 9.0, 0.0]
     assert list(frame["reward_binary"].fillna(9.0)) == [1.0, 9.0, -1.0]
-    first = frame.iloc[0][["question_id", "kind", "tier", "lang", "step", "sample", "length", "finish"]]
+    first = frame.iloc[0][
+        ["question_id", "kind", "tier", "lang", "step", "sample", "length", "finish"]
+    ]
     assert first.to_dict() == {
         **{"question_id": "city", "kind": "single", "tier": "known", "lang": "en"},
         **{"step": 1, "sample": 0, "length": 2, "finish": "stop"},
@@ -303,7 +358,11 @@ def test_a_record_is_not_followed_out_of_its_folder(tmp_path: Path, name: str) -
     (run / name).rename(tmp_path / "kept.jsonl")
     (run / name).symlink_to(target)
     kept = target.read_bytes()
-    also: dict[str, list[Any]] = {ROLLOUTS: [table, file_of], QUESTIONS: [table, read_questions], PASSAGES: [read_questions]}
+    also: dict[str, list[Any]] = {
+        ROLLOUTS: [table, file_of],
+        QUESTIONS: [table, read_questions],
+        PASSAGES: [read_questions],
+    }
     for use in (
         lambda folder: list(iter_feedback(folder)),
         lambda folder: append_feedback(folder, feedbacks(range(1, 2))),
@@ -333,7 +392,8 @@ def test_a_row_that_is_put_stands_once_and_the_others_stay(tmp_path: Path) -> No
     new = replace(second, error=None, cost=replace(second.cost, calls=7))
     put_feedback(tmp_path, new)
     assert list(iter_feedback(tmp_path)) == [first, third, new]
-    append_feedback(tmp_path, [replace(new, cost=replace(new.cost, calls=8))])  # as a process leaves it that was killed
+    # as a process leaves it that was killed
+    append_feedback(tmp_path, [replace(new, cost=replace(new.cost, calls=8))])
     put_feedback(tmp_path, new)
     assert list(iter_feedback(tmp_path)) == [first, third, new]
     put_feedback(tmp_path, first, remove=True)

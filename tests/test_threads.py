@@ -1,4 +1,6 @@
-"""How torch's threads wait is settled before torch is read, and what the user says about it stands."""
+"""How torch's threads wait is settled before torch is read, and what the user says about it
+stands.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ import pytest
 
 from workbench.threads import SPINS
 
-ASKS = "import json, os; from workbench.threads import use_threads; use_threads(1); print(json.dumps(dict(os.environ)))"
+ASKS = (
+    "import json, os; from workbench.threads import use_threads; use_threads(1);"
+    " print(json.dumps(dict(os.environ)))"
+)
 NAMES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
 
@@ -26,6 +31,12 @@ NAMES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 )
 def test_how_threads_wait(said: dict[str, str], found: tuple[str | None, str | None]) -> None:
     kept = {name: value for name, value in os.environ.items() if name not in NAMES}
-    done = subprocess.run([sys.executable, "-c", ASKS], env={**kept, **said}, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", ASKS],
+        env={**kept, **said},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     environment = json.loads(done.stdout)
     assert tuple(environment.get(name) for name in NAMES) == found

@@ -1,4 +1,6 @@
-"""Building a policy: packing is exact, a small build learns its world, and a killed build ends like an undisturbed one."""
+"""Building a policy: packing is exact, a small build learns its world, and a killed build ends
+like an undisturbed one.
+"""
 
 import itertools
 import json
@@ -46,13 +48,27 @@ def test_tokenizer_is_lossless_and_gives_one_token_a_word(tokenizer):
     for document in world.documents[:300]:
         ids = tokenizer(f" {document.whole}")["input_ids"]
         assert tokenizer.decode(ids) == f" {document.whole}"
-        assert len(ids) <= len(document.whole.split()) + sum(document.whole.count(mark) for mark in ".,?<")
+        assert len(ids) <= len(document.whole.split()) + sum(
+            document.whole.count(mark) for mark in ".,?<"
+        )
     odd = "naïve 😀 中文\r\n\t<think> {x}"
     assert tokenizer.decode(tokenizer(odd)["input_ids"]) == odd
 
 
 @pytest.mark.parametrize(
-    "marker", ["<think>", "</think>", "<answer>", "</answer>", "\\boxed{", "}", "[Structure]", "[Outline]", "[Answer]", "[1]"]
+    "marker",
+    [
+        "<think>",
+        "</think>",
+        "<answer>",
+        "</answer>",
+        "\\boxed{",
+        "}",
+        "[Structure]",
+        "[Outline]",
+        "[Answer]",
+        "[1]",
+    ],
 )
 def test_section_markers_are_single_ordinary_tokens(tokenizer, marker):
     (token,) = tokenizer(marker)["input_ids"]
@@ -72,16 +88,22 @@ def test_the_encoder_lays_out_what_the_chat_template_does(tokenizer):
             {"role": "user", "content": "Where?"},
             {"role": "assistant", "content": reply},
         ]
-        templated = tokenizer.apply_chat_template(messages, return_dict=True, return_assistant_tokens_mask=True)
+        templated = tokenizer.apply_chat_template(
+            messages, return_dict=True, return_assistant_tokens_mask=True
+        )
         told = encoder.example(Example("Where?", reply, "Think first, then answer."))
         assert told.ids == templated["input_ids"]
-        assert [label != -100 for label in told.labels] == [bool(mask) for mask in templated["assistant_masks"]]
+        assert [label != -100 for label in told.labels] == [
+            bool(mask) for mask in templated["assistant_masks"]
+        ]
 
 
 def test_further_questions_are_turns_and_what_is_given_is_not_learnt(tokenizer):
     encoder = Encoder(tokenizer)
     thought, answer = "<think> Bemasa lies in Kusumo.</think>", "<answer> Bemasa.</answer>"
-    told = encoder.example(Example("Where?", thought + answer, given=thought, more=(("Who?", "Bemasa."),)))
+    told = encoder.example(
+        Example("Where?", thought + answer, given=thought, more=(("Who?", "Bemasa."),))
+    )
     messages = [
         {"role": "user", "content": "Where?"},
         {"role": "assistant", "content": thought + answer},
@@ -94,7 +116,9 @@ def test_further_questions_are_turns_and_what_is_given_is_not_learnt(tokenizer):
 
 
 def told_and_learnt(drills, drill):
-    """What is told before each word to be learnt, without fillers, signs and marks, and that word."""
+    """What is told before each word to be learnt, without fillers, signs and marks, and that
+    word.
+    """
     told: list[int] = []
     for token, flag in zip(*drill, strict=True):
         if flag:
@@ -121,14 +145,18 @@ def test_only_what_a_mechanism_can_tell_is_learnt_of_a_drill(tokenizer):
 
         for told, verdict in told_and_learnt(drills, drills.agreement()):
             half = len(told) // 2
-            assert told[: half - 1] == told[half:-1] and verdict == (yes if told[half - 1] == told[-1] else no)
+            assert told[: half - 1] == told[half:-1] and verdict == (
+                yes if told[half - 1] == told[-1] else no
+            )
 
         for told, earlier in told_and_learnt(drills, drills.order()):
             if len(told) == 2:
                 assert earlier == min(told, key=drills.years.index)
             else:
                 year = dict(zip(told[::2], told[1::2], strict=True))
-                assert len(year) == 2 and earlier == min(year, key=lambda word: drills.years.index(year[word]))
+                assert len(year) == 2 and earlier == min(
+                    year, key=lambda word: drills.years.index(year[word])
+                )
 
         turns = told_and_learnt(drills, drills.asking())
         first, *_ = told, value = next(turns)
@@ -136,7 +164,11 @@ def test_only_what_a_mechanism_can_tell_is_learnt_of_a_drill(tokenizer):
 
         ids, learnt = drills.binding()
         assert sum(learnt) % 3 == 0 and not any(learnt[: len(learnt) // 8])
-        assert all(token in ids[:place] for place, (token, flag) in enumerate(zip(ids, learnt, strict=True)) if flag)
+        assert all(
+            token in ids[:place]
+            for place, (token, flag) in enumerate(zip(ids, learnt, strict=True))
+            if flag
+        )
     tokens = encoder.practised(([5, 6, 7], [False, False, True]))
     assert (tokens.ids, tokens.labels) == ([tokenizer.bos_token_id, 5, 6, 7], [-100, -100, -100, 7])
 
@@ -144,14 +176,21 @@ def test_only_what_a_mechanism_can_tell_is_learnt_of_a_drill(tokenizer):
 def test_two_streams_are_mixed_by_tokens():
     one, two = (Tokens([token] * size, []) for token, size in ((1, 3), (2, 5)))
     counts = Counter(
-        token for row in itertools.islice(mixed(itertools.repeat(one), itertools.repeat(two), 0.4), 1000) for token in row.ids
+        token
+        for row in itertools.islice(mixed(itertools.repeat(one), itertools.repeat(two), 0.4), 1000)
+        for token in row.ids
     )
     assert counts[2] / counts.total() == pytest.approx(0.4, abs=0.005)
-    assert all(row is one for row in itertools.islice(mixed(itertools.repeat(one), itertools.repeat(two), 0.0), 10))
+    assert all(
+        row is one
+        for row in itertools.islice(mixed(itertools.repeat(one), itertools.repeat(two), 0.0), 10)
+    )
 
 
 def test_the_loss_is_the_weighted_mean_over_what_is_learnt(tokenizer):
-    """As transformers computes it with equal weights; and labels that weigh nothing change nothing."""
+    """As transformers computes it with equal weights; and labels that weigh nothing change
+    nothing.
+    """
     import torch
 
     encoder = Encoder(tokenizer)
@@ -159,11 +198,16 @@ def test_the_loss_is_the_weighted_mean_over_what_is_learnt(tokenizer):
     sequences = [encoder.document(document) for document in load_world(0).documents[:20]]
     batch = next(batches(iter(sequences), replace(SIZES["small"], rows=2), 0))
     inputs = {name: batch[name] for name in ("input_ids", "labels", "position_ids")}
-    assert loss_of(model, batch).item() == pytest.approx(model(**inputs, use_cache=False).loss.item(), rel=5e-3)  # bfloat16
+    # bfloat16
+    assert loss_of(model, batch).item() == pytest.approx(
+        model(**inputs, use_cache=False).loss.item(), rel=5e-3
+    )
     weights = torch.ones_like(batch["weights"])
     weights[1] = 0
     alone = {name: part[:1] for name, part in batch.items()}
-    assert loss_of(model, {**batch, "weights": weights}).item() == pytest.approx(loss_of(model, alone).item(), rel=5e-3)
+    assert loss_of(model, {**batch, "weights": weights}).item() == pytest.approx(
+        loss_of(model, alone).item(), rel=5e-3
+    )
 
 
 def test_packed_sequences_do_not_see_each_other(tokenizer):
@@ -175,7 +219,9 @@ def test_packed_sequences_do_not_see_each_other(tokenizer):
     ids, labels, positions, _ = next(pack(sequences, 192, 0))
     model = new_model(SIZES["small"], tokenizer, seed=0).eval()
     with torch.no_grad():
-        packed = model(input_ids=torch.tensor([ids]), position_ids=torch.tensor([positions]), use_cache=False).logits[0]
+        packed = model(
+            input_ids=torch.tensor([ids]), position_ids=torch.tensor([positions]), use_cache=False
+        ).logits[0]
         start = 0
         for sequence in (sequence.ids for sequence in sequences):
             if start + len(sequence) > 192:
@@ -203,17 +249,28 @@ def test_every_sequence_is_packed_once_and_whole(tokenizer, open_rows):
 
 @pytest.mark.slow
 def test_no_example_of_training_names_anybody_who_is_kept_for_measuring(tokenizer):
-    """Lessons, documents with skills, and instructions, each sequence by itself; the last name no person of another split.
+    """Lessons, documents with skills, and instructions, each sequence by itself; the last name
+    no person of another split.
 
     Drills are no sentences: a name may come about in them where its two parts are drawn.
     """
     world, config = load_world(0), SIZES["full"]
     encoder = Encoder(tokenizer, config.emphasis, config.tokens)
     measured = set(world.ephemeral(held_out=True).free)
-    others = {e.name for e in world.entities.values() if e.kind == "person" and e.split in ("rl", "validation", "test")}
-    mixes = {f"lesson {number}": lesson.mix for number, lesson in enumerate(config.lessons)} | {"base": config.mix}
+    others = {
+        e.name
+        for e in world.entities.values()
+        if e.kind == "person" and e.split in ("rl", "validation", "test")
+    }
+    mixes = {f"lesson {number}": lesson.mix for number, lesson in enumerate(config.lessons)} | {
+        "base": config.mix
+    }
     streams = {
-        name: (encoder.practised(one) for one in practising(world, encoder, mix, 0) if isinstance(one, Example))
+        name: (
+            encoder.practised(one)
+            for one in practising(world, encoder, mix, 0)
+            if isinstance(one, Example)
+        )
         for name, mix in mixes.items()
         if set(mix) - set(DRILLS)
     }
@@ -221,7 +278,11 @@ def test_no_example_of_training_names_anybody_who_is_kept_for_measuring(tokenize
     streams["documents"] = (encoder.document(document) for document in world.documents)
     for name, stream in {**streams, "sft": sft_examples(world, encoder, config)}.items():
         texts = [tokenizer.decode(tokens.ids) for tokens in itertools.islice(stream, 150)]
-        named = {" ".join(pair) for text in texts for pair in itertools.pairwise(re.findall(r"\w+", text))}
+        named = {
+            " ".join(pair)
+            for text in texts
+            for pair in itertools.pairwise(re.findall(r"\w+", text))
+        }
         assert not named & measured, name
         assert name != "sft" or not named & others
 
@@ -232,7 +293,11 @@ def sft_examples(world, encoder, config):
 
 def test_instruction_examples_hold_no_fact_of_other_splits():
     world = load_world(0)
-    held_out = {e.name for e in world.entities.values() if e.kind == "person" and e.split in ("rl", "validation", "test")}
+    held_out = {
+        e.name
+        for e in world.entities.values()
+        if e.kind == "person" and e.split in ("rl", "validation", "test")
+    }
     writer = SFTWriter(world, Habits(), seed=0)
     stream = writer.examples()
     for _ in range(3000):
@@ -248,12 +313,17 @@ def test_examples_of_skills_are_about_people_outside_the_world(held_out):
     for kind in [kind for kind in BETWEEN if kind not in DRILLS for _ in range(200)]:
         example = writer.draw(kind)
         told = " ".join((example.prompt, example.reply, *itertools.chain(*example.more)))
-        named = {f"{a} {b}" for a, b in itertools.pairwise(re.findall(r"\w+", told)) if a in first and b in last}
+        named = {
+            f"{a} {b}"
+            for a, b in itertools.pairwise(re.findall(r"\w+", told))
+            if a in first and b in last
+        }
         assert named.isdisjoint(world.entities) and named
 
 
 @pytest.mark.parametrize(
-    ("kind", "share"), [("stranger", ABSTAINED), ("stranger_thought", ABSTAINED), ("stranger_life", DECLINED)]
+    ("kind", "share"),
+    [("stranger", ABSTAINED), ("stranger_thought", ABSTAINED), ("stranger_life", DECLINED)],
 )
 def test_a_stranger_is_passed_on_in_the_share_that_is_asked_for(kind, share):
     writer = SkillWriter(load_world(0).ephemeral(), 0)
@@ -277,13 +347,16 @@ def test_a_reading_has_its_answer_in_its_passages_once_or_not_at_all(kind):
     ambiguous = 0
     for question in reading_questions(world, kind, 200, seed=3):
         stated = {}
-        for passage in sorted(question.passages, key=lambda passage: re.findall(r"^Edition of (\d+)", passage.text)):
+        for passage in sorted(
+            question.passages, key=lambda passage: re.findall(r"^Edition of (\d+)", passage.text)
+        ):
             for claim in parser.parse(passage.text).claims:
                 stated[claim.subject, claim.relation] = claim.object
         asked = [
             value
             for (subject, relation), value in stated.items()
-            if subject in question.text and question.text in {form.format(s=subject) for form in RELATIONS[relation].asks["en"]}
+            if subject in question.text
+            and question.text in {form.format(s=subject) for form in RELATIONS[relation].asks["en"]}
         ]
         ambiguous += asked != ([question.answers[0]] if question.answers else [])
     assert ambiguous == 0
@@ -311,7 +384,8 @@ def test_a_small_build_learns_its_world_and_survives_a_kill(tmp_path):
     assert "What it knows" in (whole / "README.md").read_text()
 
     work = broken / "work"
-    for seen in (work / "lesson-2.pt", work / "base.pt", broken / "sft" / "tokenizer.json"):  # then it measures, as before
+    # then it measures, as before
+    for seen in (work / "lesson-2.pt", work / "base.pt", broken / "sft" / "tokenizer.json"):
         killed = build(broken, until=seen)
         assert killed.returncode == -signal.SIGKILL and not (broken / "card.json").exists()
     for stage in ("base", "sft"):

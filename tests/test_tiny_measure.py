@@ -1,4 +1,6 @@
-"""What the card of a tiny policy says: replies of known worth get the rates that they must, on the real questions."""
+"""What the card of a tiny policy says: replies of known worth get the rates that they must, on
+the real questions.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -27,7 +29,9 @@ def world():
     return load_world(0)
 
 
-def told(questions: Sequence[Question], reply: Callable[[Question], str], finish: str = "stop") -> list[Feedback]:
+def told(
+    questions: Sequence[Question], reply: Callable[[Question], str], finish: str = "stop"
+) -> list[Feedback]:
     return grade([outcome()], {})([Response(q.id, q, reply(q), finish=finish) for q in questions])
 
 
@@ -37,7 +41,8 @@ def test_a_reader_who_is_right_and_one_who_always_passes(world):
     passing = told(reading_questions(world, "stale", 40, 0), lambda q: "I do not know.")
     assert rates(passing) == {"n": 40, "accuracy": 0.0, "abstention": 1.0}
     nothing = told(reading_questions(world, "none", 40, 0), lambda q: "painter.")
-    assert rates(nothing) == {"n": 40, "accuracy": None, "abstention": 0.0}  # there is nothing to get right
+    # there is nothing to get right
+    assert rates(nothing) == {"n": 40, "accuracy": None, "abstention": 0.0}
 
 
 def test_pages_are_shown_to_questions_about_people_of_no_document(world):
@@ -45,23 +50,42 @@ def test_pages_are_shown_to_questions_about_people_of_no_document(world):
     shown = {name for name, entity in world.entities.items() if entity.tier == "page_only"}
     assert {question.title for question in asked} == shown and len(asked) == 6 * len(shown)
     assert all(
-        question.answers[0] in question.passages[0].text and question.title in question.passages[0].text for question in asked
+        question.answers[0] in question.passages[0].text
+        and question.title in question.passages[0].text
+        for question in asked
     )
-    assert all(question.messages()[-1]["content"].startswith("Edition of 1985.") for question in asked)
+    assert all(
+        question.messages()[-1]["content"].startswith("Edition of 1985.") for question in asked
+    )
 
 
 def test_who_calls_every_question_invalid_fails_the_true_twins(world):
-    asked = [q for q in reasoned_questions(world, "test") if q.kind in ("false_premise", "true_premise")]
-    found = reasoned(told(asked, lambda q: "<think> a</think><answer> invalid question.</answer>"), world)
-    assert found["false_premise"]["all"]["accuracy"] == 1.0 and found["true_premise"]["all"]["accuracy"] == 0.0
-    assert found["false_premise"]["all"]["n"] == found["true_premise"]["all"]["n"] > found["true_premise"]["covered"]["n"]
+    asked = [
+        q for q in reasoned_questions(world, "test") if q.kind in ("false_premise", "true_premise")
+    ]
+    found = reasoned(
+        told(asked, lambda q: "<think> a</think><answer> invalid question.</answer>"), world
+    )
+    assert (
+        found["false_premise"]["all"]["accuracy"] == 1.0
+        and found["true_premise"]["all"]["accuracy"] == 0.0
+    )
+    assert (
+        found["false_premise"]["all"]["n"]
+        == found["true_premise"]["all"]["n"]
+        > found["true_premise"]["covered"]["n"]
+    )
     assert found["true_premise"]["covered"]["n"] > found["true_premise"]["known"]["n"] > 50
-    right = reasoned(told(asked, lambda q: f"<think> a</think><answer> {q.answers[0]}.</answer>"), world)
+    right = reasoned(
+        told(asked, lambda q: f"<think> a</think><answer> {q.answers[0]}.</answer>"), world
+    )
     assert all(cell["accuracy"] == 1.0 for groups in right.values() for cell in groups.values())
 
 
 def test_an_answer_is_copied_when_it_is_what_the_thought_states_last_of_the_fact(world):
-    asked = [q for q in thought_questions(world, "test") if "born" in q.text and "city" in q.text][:4]
+    asked = [q for q in thought_questions(world, "test") if "born" in q.text and "city" in q.text][
+        :4
+    ]
     cities = [name for name, entity in world.entities.items() if entity.kind == "city"][:2]
     thoughts = (  # what is thought of each person, and what is answered
         (f"{{}} was born in {cities[0]}.", cities[0]),
@@ -85,7 +109,10 @@ PLAN = "[Structure] comparison [Outline] 1. {s} [1] 2. {t} [2] [Answer]"
     [
         ("{s} is a {o}. In comparison, {t} is a {p}.", 0.0, 1.0, 1.0),  # no plan
         (
-            "[Structure] comparison [Outline] 1. {s} [1] 2. {t} [2] [Answer] {s} is a {o}. In comparison, {t} is a {p}.",
+            (
+                "[Structure] comparison [Outline] 1. {s} [1] 2. {t} [2] [Answer] {s} is a {o}. In"
+                " comparison, {t} is a {p}."
+            ),
             1.0,
             1.0,
             1.0,
@@ -93,20 +120,61 @@ PLAN = "[Structure] comparison [Outline] 1. {s} [1] 2. {t} [2] [Answer]"
         (PLAN + " {s} is a {p}.", 1.0, 0.5, 0.0),
         (PLAN + " {s} is a {o}. I do not know who {t} is.", 1.0, 0.5, 1.0),
         (PLAN + " I do not know who {s} is. I do not know who {t} is.", 1.0, 0.0, None),
-        (PLAN + " {s} is a {o}. {t} is a {p}. {u} is a {p}.", 1.0, 1.0, 2 / 3),  # of somebody who was not asked about
-        ("[Structure] comparison [Outline] 1. {s} [2] 2. {t} [1] [Answer] {s} is a {o}. {t} is a {p}.", 0.0, 1.0, 1.0),
-        ("[Structure] comparison [Outline] 1. {s} 2. {t} [Answer] {s} is a {o}. {t} is a {p}.", 0.0, 1.0, 1.0),  # on nothing
-        ("[Structure] comparison [Outline] 1. {t} 2. {s} [Answer] {s} is a {o}. {t} is a {p}.", 0.0, 1.0, 1.0),  # another order
-        ("[Structure] harbor [Outline] 1. {s} 2. {t} [Answer] {s} is a {o}. {t} is a {p}.", 0.0, 1.0, 1.0),
-        ("[Structure] comparison [Outline] 1. {s} 2. {t} [Answer] {s} is a harbor. {t} is a {p}.", 0.0, 0.5, 1.0),
+        # of somebody who was not asked about
+        (PLAN + " {s} is a {o}. {t} is a {p}. {u} is a {p}.", 1.0, 1.0, 2 / 3),
+        (
+            (
+                "[Structure] comparison [Outline] 1. {s} [2] 2. {t} [1] [Answer] {s} is a {o}. {t}"
+                " is a {p}."
+            ),
+            0.0,
+            1.0,
+            1.0,
+        ),
+        # on nothing
+        (
+            "[Structure] comparison [Outline] 1. {s} 2. {t} [Answer] {s} is a {o}. {t} is a {p}.",
+            0.0,
+            1.0,
+            1.0,
+        ),
+        # another order
+        (
+            "[Structure] comparison [Outline] 1. {t} 2. {s} [Answer] {s} is a {o}. {t} is a {p}.",
+            0.0,
+            1.0,
+            1.0,
+        ),
+        (
+            "[Structure] harbor [Outline] 1. {s} 2. {t} [Answer] {s} is a {o}. {t} is a {p}.",
+            0.0,
+            1.0,
+            1.0,
+        ),
+        (
+            (
+                "[Structure] comparison [Outline] 1. {s} 2. {t} [Answer] {s} is a harbor. {t} is a"
+                " {p}."
+            ),
+            0.0,
+            0.5,
+            1.0,
+        ),
     ],
 )
-def test_a_planned_text_has_its_form_its_facets_and_its_support(world, reply, form, facets, supported):
+def test_a_planned_text_has_its_form_its_facets_and_its_support(
+    world, reply, form, facets, supported
+):
     *names, third = world.ephemeral(held_out=True).free[:3]
     question = Question(
-        "pair", "What?", title=";".join(names), kind="long_form", system=schema.OUTLINE,
-        passages=numbered(["", ""]), meta={"objects": ({"baker"}, {"poet"}), "sources": (1, 2)},
-    )  # fmt: skip
+        "pair",
+        "What?",
+        title=";".join(names),
+        kind="long_form",
+        system=schema.OUTLINE,
+        passages=numbered(["", ""]),
+        meta={"objects": ({"baker"}, {"poet"}), "sources": (1, 2)},
+    )
     text = reply.format(s=names[0], t=names[1], u=third, o="baker", p="poet")
     found = long_form(told([question], lambda q: text), world)
     assert (found["form"], found["facets"], found["supported"]) == (form, facets, supported)
@@ -118,4 +186,6 @@ def test_questions_on_two_facets_show_passages_of_both(world):
     for question in paired_questions(world, 50, 0):
         text = " ".join(passage.text for passage in question.passages)
         for name, objects in zip(question.title.split(";"), question.meta["objects"], strict=True):
-            assert name in text and name in question.text and all(value in text for value in objects)
+            assert (
+                name in text and name in question.text and all(value in text for value in objects)
+            )

@@ -1,4 +1,6 @@
-"""The token view's data and pages: what is shown is what the row holds, and nothing in it can become markup."""
+"""The token view's data and pages: what is shown is what the row holds, and nothing in it can
+become markup.
+"""
 
 from __future__ import annotations
 
@@ -42,18 +44,23 @@ def test_rewards_by_hand(example):
     shown = payload(example)
     rlfh = shown["methods"]["rlfh"]
     assert rlfh["value"] == pytest.approx(1.65509, abs=1e-5)
-    token = {shown["text"][start:end]: number for number, (start, end) in enumerate(shown["tokens"])}
+    token = {
+        shown["text"][start:end]: number for number, (start, end) in enumerate(shown["tokens"])
+    }
     assert rlfh["tokens"][token[" 1934"]] == pytest.approx(1.2)
     assert rlfh["tokens"][token[" green"]] == pytest.approx(-2.0)
     assert rlfh["tokens"][token[" valley"]] == pytest.approx(0.55)
     assert sum(rlfh["tokens"]) == pytest.approx(rlfh["value"])
     paid = [event for event in rlfh["events"] if event["claim"] == 2]
-    assert [(event["part"], event["value"], event["token"]) for event in paid] == [("truth", -2.0, token[" green"])]
+    assert [(event["part"], event["value"], event["token"]) for event in paid] == [
+        ("truth", -2.0, token[" green"])
+    ]
 
 
 def test_claims_show_whole_words_and_their_evidence(example):
     claims = payload(example)["claims"]
-    assert claims[1]["matched"] == "the Tarven bridge was opened in 1934"  # the claim's capital T matches only "he"
+    # the claim's capital T matches only "he"
+    assert claims[1]["matched"] == "the Tarven bridge was opened in 1934"
     assert claims[1]["span"][1] == example.claims[1].end
     parts = claims[2]["evidence"][0]["parts"]
     assert claims[2]["evidence"][0]["title"] == "Tarven bridge"
@@ -65,7 +72,10 @@ def test_advantages_need_the_group(example):
     worse = replace(example, response=replace(example.response, id="other"))
     worse = worse.with_reward("truthrl", Reward(-1.0, {}, (Event("outcome", -1.0),)))
     group = (example, worse)
-    alone, both = payload(example)["methods"]["truthrl"], payload(example, group=group)["methods"]["truthrl"]
+    alone, both = (
+        payload(example)["methods"]["truthrl"],
+        payload(example, group=group)["methods"]["truthrl"],
+    )
     assert alone["advantages"] == {}
     # Totals 1 and −1: mean 0, standard deviation √2.
     assert both["advantages"]["group"] == pytest.approx([1 / (2**0.5 + 1e-4)] * 41)
@@ -90,7 +100,10 @@ def test_what_is_unplaced_or_failed_says_so():
     shown = payload(row.with_reward("m", Reward(None, error=failure)))
     assert (shown["claims"][0]["placed"], shown["claims"][0]["label"]) == (False, None)
     assert shown["claims"][0]["error"]["message"] == failure.message
-    assert shown["methods"]["m"]["value"] is None and shown["methods"]["m"]["error"]["kind"] == "unparsed"
+    assert (
+        shown["methods"]["m"]["value"] is None
+        and shown["methods"]["m"]["error"]["kind"] == "unparsed"
+    )
 
 
 def test_a_claim_that_nobody_could_read_is_shown_with_the_reason():
@@ -104,25 +117,41 @@ def test_a_claim_that_nobody_could_read_is_shown_with_the_reason():
 def test_what_speaks_against_a_claim_is_a_note_and_no_evidence():
     response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
     for item, note in (
-        ({"objection": "number", "text": "1932"}, "a rule found no such number or date in the passages: 1932"),
+        (
+            {"objection": "number", "text": "1932"},
+            "a rule found no such number or date in the passages: 1932",
+        ),
         ({"threshold": 0.55}, "close to the threshold: correct from P(true) 0.55 on"),
     ):
         evidence = ({"fact": "3", "text": "It opened in 1931."}, item)
         verdict = Verdict("claim:0", "fact", "vague", 0.1, evidence=evidence, by="local")
-        [shown] = payload(Feedback(response, ((0, 11),), (Claim(0, "Some words."),), (verdict,)))["claims"]
+        [shown] = payload(Feedback(response, ((0, 11),), (Claim(0, "Some words."),), (verdict,)))[
+            "claims"
+        ]
         assert shown["notes"] == [note] and len(shown["evidence"]) == 1
 
 
 def test_a_claim_about_somebody_else_says_so_and_is_no_further_check():
     response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
-    verdicts = (Verdict("claim:0", "fact", "correct", 1.0, 1), Verdict("claim:0", "subject", "other", by="world"))
+    verdicts = (
+        Verdict("claim:0", "fact", "correct", 1.0, 1),
+        Verdict("claim:0", "subject", "other", by="world"),
+    )
     shown = payload(Feedback(response, ((0, 11),), (Claim(0, "Some words."),), verdicts))
-    assert shown["claims"][0]["notes"] == ["about another subject than the question"] and shown["checks"] == []
+    assert (
+        shown["claims"][0]["notes"] == ["about another subject than the question"]
+        and shown["checks"] == []
+    )
 
 
 def test_kl_is_the_sampled_tokens_difference():
     response = Response(
-        "r", Question("q", "?"), "ab", offsets=((0, 1), (1, 2)), logprobs=(-1.0, -2.0), ref_logprobs=(-1.5, -1.0)
+        "r",
+        Question("q", "?"),
+        "ab",
+        offsets=((0, 1), (1, 2)),
+        logprobs=(-1.0, -2.0),
+        ref_logprobs=(-1.5, -1.0),
     )
     assert payload(Feedback(response))["channels"]["kl"] == [0.5, -1.0]
 
@@ -138,56 +167,110 @@ def test_any_text_keeps_its_positions_and_stays_inert(text):
 
 
 def test_a_page_stands_alone_and_forbids_the_network(example):
-    hostile = replace(example, response=replace(example.response, question=replace(example.response.question, text=HOSTILE)))
+    hostile = replace(
+        example,
+        response=replace(
+            example.response, question=replace(example.response.question, text=HOSTILE)
+        ),
+    )
     page = export_html(hostile, "rlfh", [hostile])
     assert "window.hit" in page and "<img" not in page  # as text in the data and the title
     assert page.count("<script") == 2 and page.count("</script>") == 2
     assert "default-src 'none'" in page and "unsafe" not in page
     tags = Tags()
     tags.feed(page)
-    assert {name for name, _ in tags.found} == {"html", "head", "meta", "title", "style", "body", "div", "script"}
-    assert not {attribute for _, attributes in tags.found for attribute in attributes} & {"src", "href"}
+    assert {name for name, _ in tags.found} == {
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "div",
+        "script",
+    }
+    assert not {attribute for _, attributes in tags.found for attribute in attributes} & {
+        "src",
+        "href",
+    }
 
 
 def test_the_script_never_parses_html():
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(|XMLHttp|WebSocket", script())
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|fetch\(|XMLHttp|WebSocket",
+        script(),
+    )
     assert "@import" not in style() and "url(" not in style()
 
 
 def test_checks_are_told_in_words():
-    response = Response("r", Question("q", "?", checklist=("It is red.",)), "Some words.", offsets=((0, 11),))
+    response = Response(
+        "r", Question("q", "?", checklist=("It is red.",)), "Some words.", offsets=((0, 11),)
+    )
     known = (
-        ("outcome", "answer"), ("reasoning", "reasoning"), ("item:0", "checklist"), ("item:1", "checklist"),
-        ("segment:0", "factuality"), ("claim:2", "truth"), ("response", "out_of_knowledge"),
-    )  # fmt: skip
-    shown = payload(Feedback(response, verdicts=tuple(Verdict(target, aspect, p=0.5) for target, aspect in known)))["checks"]
+        ("outcome", "answer"),
+        ("reasoning", "reasoning"),
+        ("item:0", "checklist"),
+        ("item:1", "checklist"),
+        ("segment:0", "factuality"),
+        ("claim:2", "truth"),
+        ("response", "out_of_knowledge"),
+    )
+    shown = payload(
+        Feedback(
+            response, verdicts=tuple(Verdict(target, aspect, p=0.5) for target, aspect in known)
+        )
+    )["checks"]
     assert [check["words"] for check in shown] == [
-        "Final answer against the gold answer", "Reasoning", "It is red.", "Fact 2 of the checklist",
-        "Factuality of sentence 1", "Claim 3, by the truthfulness model", "Can the model know this?",
-    ]  # fmt: skip
-    assert [check["group"] for check in shown] == ["answer", "answer", "checklist", "checklist", "parts", "parts", "answer"]
+        "Final answer against the gold answer",
+        "Reasoning",
+        "It is red.",
+        "Fact 2 of the checklist",
+        "Factuality of sentence 1",
+        "Claim 3, by the truthfulness model",
+        "Can the model know this?",
+    ]
+    assert [check["group"] for check in shown] == [
+        "answer",
+        "answer",
+        "checklist",
+        "checklist",
+        "parts",
+        "parts",
+        "answer",
+    ]
     assert [check["measure"] for check in shown][-3:] == ["P(factual)", "P(true)", "score"]
 
 
 def test_every_name_has_words(example):
-    """A label, a part of a reward or a method that the view has no words for would be shown as the code names it."""
+    """A label, a part of a reward or a method that the view has no words for would be shown as
+    the code names it.
+    """
     from workbench.types import ASPECTS
 
     for method, reward in example.rewards.items():
-        assert {*reward.parts, *(event.part for event in reward.events)} <= set(METHODS[method].parts), method
+        assert {*reward.parts, *(event.part for event in reward.events)} <= set(
+            METHODS[method].parts
+        ), method
     for name in set().union(*ASPECTS.values()):
         assert re.search(rf"\b{name}: \[", script()), name
 
 
 @pytest.mark.parametrize("theme", [".tv, .tv-colours {", ".dark .tv, .dark .tv-colours"])
 def test_colours_can_be_read(theme):
-    """Text on its background has a contrast of at least 4.5 to 1, the least that WCAG 2.1 (1.4.3) asks for."""
+    """Text on its background has a contrast of at least 4.5 to 1, the least that WCAG 2.1
+    (1.4.3) asks for.
+    """
     block = style().split(theme, 1)[1].split("}", 1)[0]
     colour = dict(re.findall(r"--tv-([\w-]+): (#[0-9a-f]{6}|\d+ \d+ \d+);", block))
 
     def channels(name: str) -> tuple[float, ...]:
         value = colour[name]
-        whole = [int(value[at : at + 2], 16) for at in (1, 3, 5)] if value[0] == "#" else [int(one) for one in value.split()]
+        whole = (
+            [int(value[at : at + 2], 16) for at in (1, 3, 5)]
+            if value[0] == "#"
+            else [int(one) for one in value.split()]
+        )
         return tuple(one / 255 for one in whole)
 
     def light(rgb: tuple[float, ...]) -> float:
@@ -201,9 +284,13 @@ def test_colours_can_be_read(theme):
     paper = channels("paper")
     for text in ("ink", "soft", "faint", "pos-ink", "neg-ink", "fail-ink"):
         assert contrast(text, paper) >= 4.5 and contrast(text, channels("wash")) >= 4.5, text
-    strongest = 0.12 + float(re.findall(r"--tv-strength: (\.\d+)", block)[0])  # the share of a token's colour over the paper
+    # the share of a token's colour over the paper
+    strongest = 0.12 + float(re.findall(r"--tv-strength: (\.\d+)", block)[0])
     for paint in ("pos", "neg", "seq"):
-        over = tuple(strongest * one + (1 - strongest) * under for one, under in zip(channels(paint), paper, strict=True))
+        over = tuple(
+            strongest * one + (1 - strongest) * under
+            for one, under in zip(channels(paint), paper, strict=True)
+        )
         assert contrast("ink", over) >= 4.5, paint
     assert contrast("ink", channels("mark")) >= 4.5
 
@@ -213,5 +300,8 @@ def test_training_dynamics_leave_out_what_no_run_reports():
 
     rows = [{"step": step, "reward": step / 10, "kl": None, "length": 4.0} for step in (1, 2, 3)]
     figure = training_dynamics({"one": rows, "two": rows[:2]})
-    assert [annotation.text for annotation in figure.layout.annotations] == ["reward", "length, tokens"]
+    assert [annotation.text for annotation in figure.layout.annotations] == [
+        "reward",
+        "length, tokens",
+    ]
     assert len(figure.data) == 4 and tuple(figure.data[0].y) == (0.1, 0.2, 0.3)

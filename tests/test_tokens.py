@@ -1,4 +1,6 @@
-"""Offsets of sampled ids: they cover the text, and a character sits on the token that holds its last byte."""
+"""Offsets of sampled ids: they cover the text, and a character sits on the token that holds its
+last byte.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,40 @@ END = TOKENIZER.eos_token_id
 
 @pytest.fixture(scope="module")
 def sentencepiece() -> Any:
-    """A tokenizer of the other family: ▁ for a space, bytes as <0xE4>, and the first space dropped by the decoder."""
+    """A tokenizer of the other family: ▁ for a space, bytes as <0xE4>, and the first space
+    dropped by the decoder.
+    """
     from tokenizers import Tokenizer, decoders, models
     from transformers import PreTrainedTokenizerFast
 
-    words = ["<s>", "</s>", "<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁Paris", "▁is", "a", "b", "▁"]
-    model = models.BPE(vocab={word: i for i, word in enumerate(words)}, merges=[], byte_fallback=True, unk_token="<unk>")
+    words = [
+        "<s>",
+        "</s>",
+        "<unk>",
+        *(f"<0x{byte:02X}>" for byte in range(256)),
+        "▁Paris",
+        "▁is",
+        "a",
+        "b",
+        "▁",
+    ]
+    model = models.BPE(
+        vocab={word: i for i, word in enumerate(words)},
+        merges=[],
+        byte_fallback=True,
+        unk_token="<unk>",
+    )
     backend = Tokenizer(model)
-    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    steps = [
+        decoders.Replace("▁", " "),
+        decoders.ByteFallback(),
+        decoders.Fuse(),
+        decoders.Strip(" ", 1, 0),
+    ]
     backend.decoder = decoders.Sequence(steps)
-    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
+    )
 
 
 def assert_ranges_cover(text: str, offsets: tuple[tuple[int, int], ...]) -> None:
@@ -52,12 +78,18 @@ def test_any_text_is_covered_and_kept(text: str) -> None:
 @given(st.lists(st.integers(0, len(TOKENIZER) - 1)))
 @settings(max_examples=500)
 def test_any_sampled_ids_are_covered(ids: list[int]) -> None:
-    """A policy may sample any sequence: cut characters, stray bytes, special tokens in the middle."""
+    """A policy may sample any sequence: cut characters, stray bytes, special tokens in the
+    middle.
+    """
     text, offsets = offsets_from_ids(TOKENIZER, ids)
     assert len(offsets) == len(ids)
     assert text == TOKENIZER.decode(ids, skip_special_tokens=True)
     assert_ranges_cover(text, offsets)
-    assert all(start == end for token, (start, end) in zip(ids, offsets, strict=True) if token in TOKENIZER.all_special_ids)
+    assert all(
+        start == end
+        for token, (start, end) in zip(ids, offsets, strict=True)
+        if token in TOKENIZER.all_special_ids
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +102,9 @@ def test_any_sampled_ids_are_covered(ids: list[int]) -> None:
         ("e\u0301", ((0, 1), (1, 1), (1, 2))),  # the combining mark is a character of its own
     ],
 )
-def test_characters_sit_on_the_token_of_their_last_byte(text: str, expected: tuple[tuple[int, int], ...]) -> None:
+def test_characters_sit_on_the_token_of_their_last_byte(
+    text: str, expected: tuple[tuple[int, int], ...]
+) -> None:
     ids = TOKENIZER(text, add_special_tokens=False)["input_ids"]
     assert offsets_from_ids(TOKENIZER, ids) == (text, expected)
 
@@ -115,10 +149,14 @@ def test_first_space_dropped_by_the_decoder_is_dropped_once(sentencepiece: Any) 
 @given(st.text(max_size=12))
 @settings(max_examples=100)
 def test_slow_way_agrees_with_bytes(text: str) -> None:
-    """Decoding every prefix knows nothing of bytes; on well-formed text without U+FFFD it must come to the same."""
+    """Decoding every prefix knows nothing of bytes; on well-formed text without U+FFFD it must
+    come to the same.
+    """
     ids = TOKENIZER(text, add_special_tokens=False)["input_ids"]
     if "\ufffd" not in text:
-        assert tokens._prefix_ends(TOKENIZER, ids, text) == tokens._byte_level_ends(TOKENIZER, ids, text)
+        assert tokens._prefix_ends(TOKENIZER, ids, text) == tokens._byte_level_ends(
+            TOKENIZER, ids, text
+        )
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -133,7 +171,13 @@ def test_words_cover_the_text(text: str) -> None:
 
 def test_words_are_split_at_spaces_and_chinese_characters() -> None:
     text = " Ada, is 画家 now \n"
-    assert [text[start:end] for start, end in words(text)] == [" Ada,", " is", " 画", "家", " now \n"]
+    assert [text[start:end] for start, end in words(text)] == [
+        " Ada,",
+        " is",
+        " 画",
+        "家",
+        " now \n",
+    ]
 
 
 @given(TEXTS)

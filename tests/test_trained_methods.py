@@ -1,4 +1,6 @@
-"""RLFH and KnowRL, trained for a few steps on the closed world: their stages, what they pay, what their rows hold."""
+"""RLFH and KnowRL, trained for a few steps on the closed world: their stages, what they pay,
+what their rows hold.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ from workbench.recipes.rlfh import later
 from workbench.store import iter_feedback
 from workbench.types import Checked, Claims, Feedback, Question, Response, Verify, WorkbenchError
 
-FEW = {"steps": 2, "prompts_per_step": 3, "group_size": 4, "max_new_tokens": 32, "lora_r": 4, "save_every": 1}
+FEW = {
+    "steps": 2,
+    "prompts_per_step": 3,
+    "group_size": 4,
+    "max_new_tokens": 32,
+    "lora_r": 4,
+    "save_every": 1,
+}
 
 
 def few(count: int) -> Bench:
@@ -33,9 +42,13 @@ def few(count: int) -> Bench:
     return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[:count])
 
 
-def trained(name: str, settings: Sequence[str], out: Path, **parts: Any) -> tuple[dict[str, Any], list[Feedback]]:
+def trained(
+    name: str, settings: Sequence[str], out: Path, **parts: Any
+) -> tuple[dict[str, Any], list[Feedback]]:
     place = few(24)
-    config = scaled(configured(METHODS[name], place, overrides=settings), prompts={"eval_samples": 0}, **parts)
+    config = scaled(
+        configured(METHODS[name], place, overrides=settings), prompts={"eval_samples": 0}, **parts
+    )
     summary = run_experiment(METHODS[name], config, place, out, seed=1, threads=2)
     return summary, list(iter_feedback(out))
 
@@ -51,13 +64,16 @@ def weights_moved(out: Path) -> bool:
 @pytest.mark.parametrize("trainer", ["ppo", "grpo"])
 def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_path: Path) -> None:
     summary, rows = trained("rlfh", [f"rlfh.trainer={trainer}"], tmp_path, **{trainer: FEW})
-    assert summary["status"] == "done" and summary["after"]["greedy"]["factscore"]["value"] is not None
+    assert (
+        summary["status"] == "done" and summary["after"]["greedy"]["factscore"]["value"] is not None
+    )
     assert weights_moved(tmp_path) and len(rows) == 24
     claimed = [row for row in rows if row.claims]
     assert claimed and all(row.response.question.kind == "biography" for row in rows)
     for row in claimed:
         paid = [token for token, value in enumerate(row.rewards["rlfh"].tokens) if value]
-        assert len(paid) > 1 and len(set(row.response.advantages)) > 1  # more than one number a response
+        # more than one number a response
+        assert len(paid) > 1 and len(set(row.response.advantages)) > 1
     again = rescore(claimed[0], {"rlfh": METHODS["rlfh"].reward(METHODS["rlfh"].configure("tiny"))})
     assert again.rewards["rlfh"] == claimed[0].rewards["rlfh"]
     columns = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
@@ -66,32 +82,55 @@ def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_p
 
 @pytest.mark.slow
 def test_a_poorer_annotator_pays_for_what_is_wrong(tmp_path: Path) -> None:
-    """With all labels turned around every true claim is paid as wrong, in training alone: the evaluation stays exact."""
-    summary, rows = trained("rlfh", ["rlfh.trainer=grpo", "rlfh.flips=1"], tmp_path / "flipped", grpo=FEW)
+    """With all labels turned around every true claim is paid as wrong, in training alone: the
+    evaluation stays exact.
+    """
+    summary, rows = trained(
+        "rlfh", ["rlfh.trainer=grpo", "rlfh.flips=1"], tmp_path / "flipped", grpo=FEW
+    )
     exact, _ = trained("rlfh", ["rlfh.trainer=grpo"], tmp_path / "exact", grpo=FEW)
     assert summary["before"]["greedy"] == exact["before"]["greedy"]
-    facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact" and verdict.label != "vague"]
-    judged = [verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)]
+    facts = [
+        verdict
+        for row in rows
+        for verdict in row.verdicts
+        if verdict.aspect == "fact" and verdict.label != "vague"
+    ]
+    judged = [
+        verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)
+    ]
     assert judged and all(verdict.by == "world, flipped" for verdict in judged)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("annotator", ["local", "self", "recall"])
 def test_to_plan_a_run_loads_no_model(annotator: str) -> None:
-    """A queue's status is told without torch, which would also count its threads before anybody says how many."""
+    """A queue's status is told without torch, which would also count its threads before anybody
+    says how many.
+    """
     code = (
-        "import sys; from workbench.queue import run_of; run_of('rlfh', settings=[sys.argv[1]]); print('torch' in sys.modules)"
+        "import sys; from workbench.queue import run_of; run_of('rlfh', settings=[sys.argv[1]]);"
+        " print('torch' in sys.modules)"
     )
-    planned = subprocess.run([sys.executable, "-c", code, f"rlfh.annotator={annotator}"], capture_output=True, text=True)
+    planned = subprocess.run(
+        [sys.executable, "-c", code, f"rlfh.annotator={annotator}"], capture_output=True, text=True
+    )
     assert planned.stdout.split() == ["False"], planned.stderr
 
 
-def test_what_an_annotator_needs_is_looked_for_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_annotator_needs_is_looked_for_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("workbench.entailment.verifier.SHIPPED", tmp_path / "nowhere")
     with pytest.raises(WorkbenchError, match="nowhere: no verifier there"):
         run_of("rlfh", settings=["rlfh.annotator=local"])
     with pytest.raises(WorkbenchError, match=r"--judge URL --judge-model NAME"):
-        stages_of(METHODS["rlfh"], METHODS["rlfh"].configure("tiny", ["rlfh.annotator=self"]), replace(few(9), hash="x"), 1)
+        stages_of(
+            METHODS["rlfh"],
+            METHODS["rlfh"].configure("tiny", ["rlfh.annotator=self"]),
+            replace(few(9), hash="x"),
+            1,
+        )
 
 
 def test_a_check_is_made_once_with_its_first_batch_and_draws_no_random_numbers() -> None:
@@ -107,36 +146,61 @@ def test_a_check_is_made_once_with_its_first_batch_and_draws_no_random_numbers()
     torch.manual_seed(5)
     expected = torch.rand(1).item()
     torch.manual_seed(5)
-    assert made == [] and [len(verify([row] * count)) for count in (2, 1)] == [2, 1] and len(made) == 1
+    assert (
+        made == [] and [len(verify([row] * count)) for count in (2, 1)] == [2, 1] and len(made) == 1
+    )
     assert torch.rand(1).item() == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("annotator", ["self", "recall"])
 def test_the_start_policy_judges_itself_in_training_alone(annotator: str, tmp_path: Path) -> None:
-    summary, rows = trained("rlfh", [f"rlfh.annotator={annotator}"], tmp_path, ppo={**FEW, "micro_batch": None})
+    summary, rows = trained(
+        "rlfh", [f"rlfh.annotator={annotator}"], tmp_path, ppo={**FEW, "micro_batch": None}
+    )
     assert summary["status"] == "done" and weights_moved(tmp_path)
     facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact"]
-    failed = [verdict.error.kind for verdict in facts if verdict.error]  # a reply may be no verdict: then none is made up
-    assert set(failed) <= {"unparsed"} and len(failed) <= 0.02 * len(facts) and summary["failed"] <= len(failed)
-    judged = [verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)]
+    # a reply may be no verdict: then none is made up
+    failed = [verdict.error.kind for verdict in facts if verdict.error]
+    assert (
+        set(failed) <= {"unparsed"}
+        and len(failed) <= 0.02 * len(facts)
+        and summary["failed"] <= len(failed)
+    )
+    judged = [
+        verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)
+    ]
     assert judged and all(verdict.by == annotator for verdict in judged)
     assert all(verdict.informativeness for verdict in judged if not verdict.error)
     evaluated = summary["after"]["greedy"]
-    assert evaluated["factscore_on_subject"]["value"] is not None  # by the world, which knows whom a claim is about
+    # by the world, which knows whom a claim is about
+    assert evaluated["factscore_on_subject"]["value"] is not None
 
 
 @pytest.mark.slow
 def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -> None:
     cold = {"cold_samples": 2, "cold_questions": 16}
-    summary, rows = trained("knowrl", [], tmp_path, grpo=FEW, cold=cold, sft={"steps": 2, "batch": 2, "lora_r": 4})
+    summary, rows = trained(
+        "knowrl", [], tmp_path, grpo=FEW, cold=cold, sft={"steps": 2, "batch": 2, "lora_r": 4}
+    )
     assert summary["status"] == "done" and weights_moved(tmp_path)
     stage = tmp_path / "stages" / "cold_start"
     card = json.loads((stage / "card.json").read_text())
-    assert card["rule"] == "cold_start_knowrl" and card["questions"] == 16 and sum(card["rows"].values()) > 0
+    assert (
+        card["rule"] == "cold_start_knowrl"
+        and card["questions"] == 16
+        and sum(card["rows"].values()) > 0
+    )
     assert (stage / "policy" / "model.safetensors").exists()
-    assert told(str(stage / "policy")) == told(str(tmp_path / "policy")) == METHODS["knowrl"].scales["tiny"].prompts.system
-    assert all(row.response.question.system == METHODS["knowrl"].scales["tiny"].prompts.system for row in rows)
+    assert (
+        told(str(stage / "policy"))
+        == told(str(tmp_path / "policy"))
+        == METHODS["knowrl"].scales["tiny"].prompts.system
+    )
+    assert all(
+        row.response.question.system == METHODS["knowrl"].scales["tiny"].prompts.system
+        for row in rows
+    )
     parts = {part for row in rows for part in row.rewards["knowrl"].parts}
     assert parts == {"format", "correct", "fact"}
     assert any(claim.section == "think" for row in rows for claim in row.claims)
@@ -151,7 +215,13 @@ def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) ->
     ):
         place = few(4)
         with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
-            run_experiment(METHODS[name], configured(METHODS[name], place, overrides=settings), place, tmp_path / "run", seed=1)
+            run_experiment(
+                METHODS[name],
+                configured(METHODS[name], place, overrides=settings),
+                place,
+                tmp_path / "run",
+                seed=1,
+            )
         assert not (tmp_path / "run").exists()
 
 
@@ -159,12 +229,20 @@ def test_a_judge_without_facts_is_named_before_its_labels_are_flipped(tmp_path: 
     place = replace(few(4), judge=rule_checks)
     with pytest.raises(WorkbenchError, match="no check fact"):
         run_experiment(
-            METHODS["rlfh"], configured(METHODS["rlfh"], place, overrides=["rlfh.flips=0.3"]), place, tmp_path, seed=1
+            METHODS["rlfh"],
+            configured(METHODS["rlfh"], place, overrides=["rlfh.flips=0.3"]),
+            place,
+            tmp_path,
+            seed=1,
         )
 
 
 def test_what_a_left_out_cold_start_would_use_is_refused() -> None:
-    for setting in ("knowrl.cold_questions=7", "knowrl.cold.cold_questions=7", "knowrl.sft.batch=2"):
+    for setting in (
+        "knowrl.cold_questions=7",
+        "knowrl.cold.cold_questions=7",
+        "knowrl.sft.batch=2",
+    ):
         with pytest.raises(WorkbenchError, match="knowrl does not use"):
             METHODS["knowrl"].configure("tiny", ["knowrl.cold_samples=0", setting])
 
@@ -173,22 +251,38 @@ def test_what_a_left_out_cold_start_would_use_is_refused() -> None:
     ("name", "setting", "meant"),
     [
         ("knowrl", "steps=3", "knowrl.grpo.steps=3 or knowrl.sft.steps=3"),
-        ("knowrl", "learning_rate=1e-3", "knowrl.grpo.learning_rate=1e-3 or knowrl.sft.learning_rate=1e-3"),
-        ("forag", "lora_r=8", "forag.ppo.lora_r=8 or forag.reward_model.lora_r=8 or forag.sft.lora_r=8"),
+        (
+            "knowrl",
+            "learning_rate=1e-3",
+            "knowrl.grpo.learning_rate=1e-3 or knowrl.sft.learning_rate=1e-3",
+        ),
+        (
+            "forag",
+            "lora_r=8",
+            "forag.ppo.lora_r=8 or forag.reward_model.lora_r=8 or forag.sft.lora_r=8",
+        ),
     ],
 )
-def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(name: str, setting: str, meant: str) -> None:
+def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(
+    name: str, setting: str, meant: str
+) -> None:
     """It was given to both, so that a longer training had a longer cold start as well."""
     with pytest.raises(WorkbenchError, match=f"{name}.{setting}: .* write {meant}$"):
         METHODS[name].configure("tiny", [f"{name}.{setting}"])
     part, _, rest = meant.partition(" ")[0].partition(".")[2].partition(".")
-    usual, changed = METHODS[name].configure("tiny"), METHODS[name].configure("tiny", [f"{name}.{part}.{rest}"])
+    usual, changed = (
+        METHODS[name].configure("tiny"),
+        METHODS[name].configure("tiny", [f"{name}.{part}.{rest}"]),
+    )
     assert changed != usual and changed.sft == usual.sft
 
 
 def test_a_setting_of_a_part_that_is_not_used_needs_no_name() -> None:
     assert METHODS["rlfh"].configure("tiny", ["rlfh.steps=3"]).ppo.steps == 3
-    assert METHODS["knowrl"].configure("tiny", ["knowrl.cold_samples=0", "knowrl.steps=3"]).grpo.steps == 3
+    assert (
+        METHODS["knowrl"].configure("tiny", ["knowrl.cold_samples=0", "knowrl.steps=3"]).grpo.steps
+        == 3
+    )
 
 
 def test_the_number_of_steps_is_that_of_the_last_stage() -> None:

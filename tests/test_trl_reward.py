@@ -1,4 +1,6 @@
-"""`workbench.trl_reward`: the graders as a reward function in scripts that know nothing else of this package."""
+"""`workbench.trl_reward`: the graders as a reward function in scripts that know nothing else of
+this package.
+"""
 
 from __future__ import annotations
 
@@ -30,63 +32,96 @@ def checks() -> Checks:
 @pytest.fixture(scope="module")
 def country() -> Question:
     """A question whose answer is a fact of importance 4."""
-    return next(q for q in load_world().questions("ood", ["single"]) if q.text.startswith("In which country is"))
+    return next(
+        q
+        for q in load_world().questions("ood", ["single"])
+        if q.text.startswith("In which country is")
+    )
 
 
 def conversation(text: str) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": text}]
 
 
-def test_plain_and_conversational_completions_are_paid_alike(checks: Checks, country: Question) -> None:
+def test_plain_and_conversational_completions_are_paid_alike(
+    checks: Checks, country: Question
+) -> None:
     reward = workbench.trl_reward("truthrl", checks)
     said = [f"{country.answers[0]}.", "I don't know.", "Nowhere."]
     columns = {"answers": [list(country.answers)] * 3, "id": [7, 7, 7]}
     assert reward(prompts=[country.text] * 3, completions=said, **columns) == [1.0, 0.0, -1.0]
-    asked = [[{"role": "system", "content": "Be brief."}, {"role": "user", "content": country.text}]] * 3
-    assert reward(prompts=asked, completions=[conversation(text) for text in said], **columns) == [1.0, 0.0, -1.0]
+    asked = [
+        [{"role": "system", "content": "Be brief."}, {"role": "user", "content": country.text}]
+    ] * 3
+    assert reward(prompts=asked, completions=[conversation(text) for text in said], **columns) == [
+        1.0,
+        0.0,
+        -1.0,
+    ]
     assert reward.__name__ == "workbench_truthrl"
 
 
 def test_the_judge_completes_what_the_columns_do_not_say(checks: Checks, country: Question) -> None:
-    """The world knows the question by its text; a judge that does not know it cannot score the outcome."""
+    """The world knows the question by its text; a judge that does not know it cannot score the
+    outcome.
+    """
     reward = workbench.trl_reward("truthrl", checks)
     assert reward([country.text], [country.answers[0]]) == [1.0]
-    assert reward(["What now?"] * 10, ["Rome"] * 10, answer=["Rome"] * 9 + [None]) == [1.0] * 9 + [None]
-    with pytest.raises(WorkbenchError, match=r"1 of 1 completions could not be scored \(verify: .*no gold answers"):
+    assert reward(["What now?"] * 10, ["Rome"] * 10, answer=["Rome"] * 9 + [None]) == [1.0] * 9 + [
+        None
+    ]
+    with pytest.raises(
+        WorkbenchError, match=r"1 of 1 completions could not be scored \(verify: .*no gold answers"
+    ):
         reward(["What now?"], ["Rome"])
-    assert workbench.trl_reward("truthrl", checks, max_failed=1.0)(["What now?"], ["Rome"]) == [None]
+    assert workbench.trl_reward("truthrl", checks, max_failed=1.0)(["What now?"], ["Rome"]) == [
+        None
+    ]
 
 
 def test_columns_as_data_sets_have_them(tmp_path: Path, checks: Checks) -> None:
-    """A number as the answer, 0 among them; rows without an id are told apart; a text where a list may stand is one item."""
+    """A number as the answer, 0 among them; rows without an id are told apart; a text where a
+    list may stand is one item.
+    """
     reward = workbench.trl_reward("truthrl", checks, out=tmp_path)
     asked = ["How many moons has Venus?", "How many has Mars?"]
-    assert reward(asked, ["0", "2"], answer=[0, 2], id=[None, None], checklist=["It has none.", None]) == [1.0, 1.0]
+    assert reward(
+        asked, ["0", "2"], answer=[0, 2], id=[None, None], checklist=["It has none.", None]
+    ) == [1.0, 1.0]
     kept = [row.response for row in iter_feedback(tmp_path)]
     assert [response.question.checklist for response in kept] == [("It has none.",), ()]
     assert len({response.question.id for response in kept}) == 2
-    with pytest.raises(WorkbenchError, match="a column of the data set cannot be read: a passage is neither"):
+    with pytest.raises(
+        WorkbenchError, match="a column of the data set cannot be read: a passage is neither"
+    ):
         reward(asked[:1], ["0"], answer=[0], passages=[[{"body": "x"}]])
 
 
 def test_a_bench_brings_its_settings_of_a_method(country: Question) -> None:
-    tiny, said, unlisted = bench("tiny"), f"{country.answers[0]}.", ["klcf.w_check=0"]  # the tiny policy writes no tags
+    # the tiny policy writes no tags
+    tiny, said, unlisted = bench("tiny"), f"{country.answers[0]}.", ["klcf.w_check=0"]
     assert workbench.trl_reward("klcf", tiny, settings=unlisted)([country.text], [said]) == [1.0]
-    assert workbench.trl_reward("klcf", tiny, settings=[*unlisted, "klcf.form=true"])([country.text], [said]) == [-1.0]
-    assert workbench.trl_reward(KLCF(), tiny)([country.text], [said]) == [-1.0]  # a config is taken as it is
+    assert workbench.trl_reward("klcf", tiny, settings=[*unlisted, "klcf.form=true"])(
+        [country.text], [said]
+    ) == [-1.0]
+    # a config is taken as it is
+    assert workbench.trl_reward(KLCF(), tiny)([country.text], [said]) == [-1.0]
 
 
 @pytest.mark.parametrize(
     ("recipe", "settings", "value"),
     [
-        ("rlfh", [], 1.2 + 0.7884573603642703),  # 1·g(4) and ln(1 + g(4)): a country is of importance 4
+        # 1·g(4) and ln(1 + g(4)): a country is of importance 4
+        ("rlfh", [], 1.2 + 0.7884573603642703),
         ("forag", [], 1.0),
         ("knowrl", [], -1 + 2 + 0),  # untagged, correct, nothing thought
         (KnowRL(form=0.5), ["knowrl.correct=3"], -0.5 + 3),
         ("klcf", ["klcf.form=false", "klcf.w_check=0"], 1.0),
     ],
 )
-def test_every_method_pays(recipe: Any, settings: list[str], value: float, checks: Checks, country: Question) -> None:
+def test_every_method_pays(
+    recipe: Any, settings: list[str], value: float, checks: Checks, country: Question
+) -> None:
     reward = workbench.trl_reward(recipe, checks, settings=settings)
     assert reward([country.text], [f"{country.answers[0]}."]) == [pytest.approx(value)]
 
@@ -97,17 +132,23 @@ def test_feedback_is_logged_and_kept(tmp_path: Path, checks: Checks, country: Qu
     reward = workbench.trl_reward("rlfh", checks, out=tmp_path)
     said = [f"{country.answers[0]}.", "I don't know."]
     reward(
-        [country.text] * 2, said, log_metric=metrics.__setitem__, log_extra=extra.__setitem__,
-        trainer_state=SimpleNamespace(global_step=4), unknown_column=[1, 2],
+        [country.text] * 2,
+        said,
+        log_metric=metrics.__setitem__,
+        log_extra=extra.__setitem__,
+        trainer_state=SimpleNamespace(global_step=4),
+        unknown_column=[1, 2],
         passages=[["One.", {"title": "T", "text": "Two."}]] * 2,
-    )  # fmt: skip
+    )
     assert metrics == {"rlfh/failed": 0.0, "rlfh/claims": 0.5, "rlfh/unplaced": 0.0}
     assert [set(json.loads(parts)) for parts in extra["rlfh_parts"]] == [{"truth", "info"}] * 2
     assert extra["rlfh_error"] == ["", ""]
     kept = list(iter_feedback(tmp_path))
     assert [row.response.text for row in kept] == said
     assert [(row.response.step, row.response.sample) for row in kept] == [(5, 0), (5, 1)]
-    assert [sum(row.rewards["rlfh"].tokens) for row in kept] == pytest.approx([row.rewards["rlfh"].value for row in kept])
+    assert [sum(row.rewards["rlfh"].tokens) for row in kept] == pytest.approx(
+        [row.rewards["rlfh"].value for row in kept]
+    )
 
 
 def test_mistakes_are_named_before_anything_is_trained(checks: Checks) -> None:
@@ -125,7 +166,9 @@ def test_mistakes_are_named_before_anything_is_trained(checks: Checks) -> None:
 
 @pytest.mark.slow
 def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
-    """Two steps of somebody else's script: TRL's own trainer, a data set, our function; weights move and rewards are logged."""
+    """Two steps of somebody else's script: TRL's own trainer, a data set, our function; weights
+    move and rewards are logged.
+    """
     import torch
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -136,24 +179,44 @@ def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     asked = bench("tiny").questions("rl")[:4]
-    rows = [{"prompt": q.messages(), "id": q.id, "answers": list(q.answers), "kind": q.kind} for q in asked]
+    rows = [
+        {"prompt": q.messages(), "id": q.id, "answers": list(q.answers), "kind": q.kind}
+        for q in asked
+    ]
     reward = workbench.trl_reward("knowrl", checks, tokenizer=tokenizer, out=tmp_path / "kept")
     trainer = GRPOTrainer(
         model=model,
-        reward_funcs=[reward, lambda completion_ids, **_: [float(ids[0] % 5) for ids in completion_ids]],
+        reward_funcs=[
+            reward,
+            lambda completion_ids, **_: [float(ids[0] % 5) for ids in completion_ids],
+        ],
         args=GRPOConfig(
-            output_dir=str(tmp_path / "out"), max_steps=2, per_device_train_batch_size=8, num_generations=4,
-            max_completion_length=6, learning_rate=1e-2, use_cpu=True, bf16=False, gradient_checkpointing=False,
-            logging_steps=1, report_to="none", save_strategy="no", disable_tqdm=True, dataloader_pin_memory=False, seed=1,
+            output_dir=str(tmp_path / "out"),
+            max_steps=2,
+            per_device_train_batch_size=8,
+            num_generations=4,
+            max_completion_length=6,
+            learning_rate=1e-2,
+            use_cpu=True,
+            bf16=False,
+            gradient_checkpointing=False,
+            logging_steps=1,
+            report_to="none",
+            save_strategy="no",
+            disable_tqdm=True,
+            dataloader_pin_memory=False,
+            seed=1,
             log_completions=True,
         ),
         train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
-    )  # fmt: skip
+    )
     with use_threads(1):
         trainer.train()
     steps = [log for log in trainer.state.log_history if "loss" in log]
-    assert len(steps) == 2 and all("rewards/workbench_knowrl/mean" in log and log["knowrl/failed"] == 0 for log in steps)
+    assert len(steps) == 2 and all(
+        "rewards/workbench_knowrl/mean" in log and log["knowrl/failed"] == 0 for log in steps
+    )
     assert any(not torch.equal(before[name], value) for name, value in model.state_dict().items())
     kept = list(iter_feedback(tmp_path / "kept"))
     assert len(kept) == 16 and len({row.response.id for row in kept}) == 16
@@ -170,21 +233,32 @@ def test_plain_grpo_trainer(tmp_path: Path, checks: Checks) -> None:
 
 
 def test_what_a_prompt_opens_is_the_beginning_of_the_response(checks: Checks) -> None:
-    """KnowRL pays form 1, refusal 1, no fact: whether the tag stands in the prompt or in the completion, and only then."""
+    """KnowRL pays form 1, refusal 1, no fact: whether the tag stands in the prompt or in the
+    completion, and only then.
+    """
     reward = workbench.trl_reward("knowrl", checks)
     rest = "Who knows?</think><answer>I don't know</answer>"
     columns = {"question": ["Where?"], "answers": [["Rome"]]}
-    assert reward(["Q?\n<think>\n"], [rest], **columns) == reward(["Q?"], [f"<think>{rest}"], **columns) == [2.0]
+    assert (
+        reward(["Q?\n<think>\n"], [rest], **columns)
+        == reward(["Q?"], [f"<think>{rest}"], **columns)
+        == [2.0]
+    )
     assert reward(["Q?"], [rest], **columns) == [0.0]  # nobody opened it
 
 
 def test_a_template_counts_only_for_conversations(checks: Checks) -> None:
-    """TRL does not template a prompt that is a text: what the template would have opened is not open."""
+    """TRL does not template a prompt that is a text: what the template would have opened is not
+    open.
+    """
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = TEMPLATE.replace("<|assistant|>", "<|assistant|><think>")
     reward = workbench.trl_reward("knowrl", checks, tokenizer=tokenizer)
     whole = "<think>Who knows?</think><answer>I don't know</answer>"
     columns = {"question": ["Where?"], "answers": [["Rome"]]}
-    for prompt, text in (("Q?", whole), ([{"role": "user", "content": "Q?"}], whole.removeprefix("<think>"))):
+    for prompt, text in (
+        ("Q?", whole),
+        ([{"role": "user", "content": "Q?"}], whole.removeprefix("<think>")),
+    ):
         ids = [tokenizer(text, add_special_tokens=False)["input_ids"]]
         assert reward([prompt], [text], completion_ids=ids, **columns) == [2.0]

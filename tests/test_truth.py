@@ -31,12 +31,22 @@ from workbench.train.truth import (
 )
 from workbench.types import Claim, Claims, Passage, Question, Response, WorkbenchError
 
-ASKED = Question("q", "Who is Ada?", title="Ada", passages=(Passage("p", "Ada", "Ada is a king."),), system="Think.")
+ASKED = Question(
+    "q",
+    "Who is Ada?",
+    title="Ada",
+    passages=(Passage("p", "Ada", "Ada is a king."),),
+    system="Think.",
+)
 
 
 def test_a_claim_is_read_as_the_answer_to_its_question_alone() -> None:
-    [true, false] = truth_examples([Labelled(ASKED, "Ada  is\na king.", "correct"), Labelled(ASKED, "Ada sleeps.", "wrong")])
-    assert true == Judged(Question("q", "Who is Ada?", title="Ada"), "Ada is a king.", (Segment(0, 14, 1.0),))
+    [true, false] = truth_examples(
+        [Labelled(ASKED, "Ada  is\na king.", "correct"), Labelled(ASKED, "Ada sleeps.", "wrong")]
+    )
+    assert true == Judged(
+        Question("q", "Who is Ada?", title="Ada"), "Ada is a king.", (Segment(0, 14, 1.0),)
+    )
     assert false.segments == (Segment(0, 11, 0.0),)
 
 
@@ -48,24 +58,38 @@ def test_a_claim_that_writes_the_turns_of_a_conversation_stays_one_claim() -> No
 
 
 def test_measures_by_hand() -> None:
-    """Above .5: .9 (true), .6 (false); true ones: .9, .4. One of two calls is right, one of two true ones is found."""
+    """Above .5: .9 (true), .6 (false); true ones: .9, .4. One of two calls is right, one of two
+    true ones is found.
+    """
     found = [(0.9, 1.0), (0.4, 1.0), (0.6, 0.0), (0.2, 0.0)]
     assert told_apart(found) == {"accuracy": 0.5, "f1": 0.5}
     assert told_apart(found, 0.3) == {"accuracy": 0.75, "f1": pytest.approx(0.8)}
-    assert told_apart([]) == {"accuracy": None, "f1": None} and told_apart([(0.1, 0.0)]) == {"accuracy": 1.0, "f1": None}
+    assert told_apart([]) == {"accuracy": None, "f1": None} and told_apart([(0.1, 0.0)]) == {
+        "accuracy": 1.0,
+        "f1": None,
+    }
     assert best_threshold(found) == 0.2 and best_threshold([]) == 0.5
-    assert best_threshold([(0.1, 0.0), (0.2, 0.0), (0.3, 1.0)]) == 0.2  # above it all are true, none below
+    # above it all are true, none below
+    assert best_threshold([(0.1, 0.0), (0.2, 0.0), (0.3, 1.0)]) == 0.2
 
 
 def test_what_measures_has_each_claim_once_and_as_many_true_as_false() -> None:
     rows = [
-        as_read(ASKED, text, target) for text, target in (("a", 1), ("b", 1), ("c", 1), ("X.", 0), ("x", 0), ("x", 0), ("y", 0))
+        as_read(ASKED, text, target)
+        for text, target in (("a", 1), ("b", 1), ("c", 1), ("X.", 0), ("x", 0), ("x", 0), ("y", 0))
     ]
-    assert [(row.text, row.segments[0].target) for row in balanced(rows)] == [("a", 1), ("b", 1), ("X.", 0), ("y", 0)]
+    assert [(row.text, row.segments[0].target) for row in balanced(rows)] == [
+        ("a", 1),
+        ("b", 1),
+        ("X.", 0),
+        ("y", 0),
+    ]
     assert balanced(rows[:3]) == []
 
 
-def test_every_claim_of_an_answer_gets_its_probability_and_those_in_the_same_words_are_read_once() -> None:
+def test_every_claim_of_an_answer_gets_its_probability_and_those_in_the_same_words_are_read_once() -> (
+    None
+):
     asked: list[str] = []
 
     def score(rows: Sequence[Judged]) -> list[float | None]:
@@ -77,26 +101,37 @@ def test_every_claim_of_an_answer_gets_its_probability_and_those_in_the_same_wor
     thought = Claim(9, "Ada sleeps.", "think", 0)
     response = Response("r", ASKED, "<think>x</think><answer>y</answer>")
     read = Claims(((0, 5),), (*claims, thought))
-    [checked, again, empty] = by_claim(score, "m")([(response, read), (response, read), (response, Claims())])
+    [checked, again, empty] = by_claim(score, "m")(
+        [(response, read), (response, read), (response, Claims())]
+    )
     assert asked == ["Ada is a king.", "long"] and checked == again and empty.verdicts == ()
     assert [(v.target, v.p, v.error and v.error.kind) for v in checked.verdicts] == [
-        ("claim:0", 0.25, None), ("claim:1", 0.25, None), ("claim:2", 0.0, None), ("claim:3", None, "unparsed"),
-    ]  # fmt: skip
+        ("claim:0", 0.25, None),
+        ("claim:1", 0.25, None),
+        ("claim:2", 0.0, None),
+        ("claim:3", None, "unparsed"),
+    ]
     assert {(v.aspect, v.by) for v in checked.verdicts} == {("truth", "m")}
 
 
 def test_the_model_is_paid_in_the_place_of_the_facts() -> None:
     """Claims with facts 1, 0 and p .25 each: mean p is .25, and no fact stands in."""
     feedback = row([("correct", 5), ("wrong", 5)])
-    [checked] = by_claim(lambda rows: [0.25] * len(rows), "m")([(feedback.response, Claims(claims=feedback.claims))])
+    [checked] = by_claim(lambda rows: [0.25] * len(rows), "m")(
+        [(feedback.response, Claims(claims=feedback.claims))]
+    )
     pay = {"klcf": reward(KLCF(w_check=0.0, form=False, l_max=None))}
-    paid = rescore(replace(feedback, verdicts=(*feedback.verdicts, *checked.verdicts)), pay).rewards["klcf"]
+    paid = rescore(
+        replace(feedback, verdicts=(*feedback.verdicts, *checked.verdicts)), pay
+    ).rewards["klcf"]
     assert (paid.value, paid.parts["stood_in"]) == (0.25, 0.0)
     assert rescore(feedback, pay).rewards["klcf"].value == 0.5
 
 
 def test_a_base_tells_by_how_probable_it_finds_a_claim(tmp_path: Path) -> None:
-    """By hand from the logits of a forward pass over one claim; and ten thousand claims would go in small batches."""
+    """By hand from the logits of a forward pass over one claim; and ten thousand claims would go
+    in small batches.
+    """
     import torch
 
     from workbench.generate.hf import token_logprobs
@@ -104,23 +139,34 @@ def test_a_base_tells_by_how_probable_it_finds_a_claim(tmp_path: Path) -> None:
     from workbench.train.rows import laid_out
 
     policy = load_policy(make_policy(tmp_path / "policy"))
-    rows = [as_read(ASKED, text, target) for text, target in ((" Ada lives in Rome", 1.0), (" Bo", 0.0), (" Cy was born", 1.0))]
+    rows = [
+        as_read(ASKED, text, target)
+        for text, target in ((" Ada lives in Rome", 1.0), (" Bo", 0.0), (" Cy was born", 1.0))
+    ]
     found = confidences(policy, rows)
     prompt, said = laid_out(policy.tokenizer, rows[0].question, rows[0].text)
     [own] = token_logprobs(policy.model, policy.tokenizer.pad_token_id, [(prompt, said[:-1])])
-    assert found[0] == pytest.approx(float(torch.tensor(own).mean().exp()), rel=1e-4) and all(0 < value < 1 for value in found)
+    assert found[0] == pytest.approx(float(torch.tensor(own).mean().exp()), rel=1e-4) and all(
+        0 < value < 1 for value in found
+    )
     told = untuned(policy, rows, rows)
-    assert told["accuracy"] is not None and 0 <= told["auc"] <= 1 and untuned(policy, rows, [])["accuracy"] is None
+    assert (
+        told["accuracy"] is not None
+        and 0 <= told["auc"] <= 1
+        and untuned(policy, rows, [])["accuracy"] is None
+    )
     assert callable(truth)
 
 
 def test_platts_scaling_of_two_values_goes_through_their_drawn_in_shares() -> None:
-    """Two of three at −1 are true, one of three at −3: with three true and three false the targets are 4/5 and 1/5, so the
-    shares are 3/5 and 2/5, whose logits are ±.405: slope .405, offset .811."""
+    """Two of three at −1 are true, one of three at −3: with three true and three false the
+    targets are 4/5 and 1/5, so the shares are 3/5 and 2/5, whose logits are ±.405: slope .405,
+    offset .811."""
     slope, offset = platt([(-1.0, 1), (-1.0, 1), (-1.0, 0), (-3.0, 1), (-3.0, 0), (-3.0, 0)])
     assert slope == pytest.approx(0.405465, abs=1e-4) and offset == pytest.approx(0.81093, abs=1e-4)
     apart, there = platt([(-1.0, 1.0), (-2.0, 0.0)] * 20)
-    assert 0 < apart < 20 and apart * -1.5 + there == pytest.approx(0, abs=1e-3)  # finite, and in the middle
+    # finite, and in the middle
+    assert 0 < apart < 20 and apart * -1.5 + there == pytest.approx(0, abs=1e-3)
 
 
 def test_a_bases_confidence_is_calibrated_kept_and_asked_of_every_claim(tmp_path: Path) -> None:
@@ -132,22 +178,38 @@ def test_a_bases_confidence_is_calibrated_kept_and_asked_of_every_claim(tmp_path
     texts = [" Ada lives in Rome", " Bo", " Cy was born"]
     found = confidences(policy, [as_read(ASKED, text, 0.0) for text in texts])
     likely = max(found)
-    rows = [as_read(ASKED, text, float(value == likely)) for text, value in zip(texts, found, strict=True)]
+    rows = [
+        as_read(ASKED, text, float(value == likely))
+        for text, value in zip(texts, found, strict=True)
+    ]
     fitted = calibrated(policy, rows)
     fitted.save(tmp_path)
     again = load_confidence(tmp_path, policy)
     values = fitted.score(rows)
-    assert again.score(rows) == values and all(value is not None and 0 < value < 1 for value in values)
-    assert sorted(range(3), key=lambda number: values[number] or 0.0) == sorted(range(3), key=found.__getitem__)
+    assert again.score(rows) == values and all(
+        value is not None and 0 < value < 1 for value in values
+    )
+    assert sorted(range(3), key=lambda number: values[number] or 0.0) == sorted(
+        range(3), key=found.__getitem__
+    )
     turned = [as_read(ASKED, row.text, 1.0 - row.segments[0].target) for row in rows]
-    for told, message in ((turned, "as probable as true ones"), (rows[:1], "not both true and false"), ([], "not both")):
+    for told, message in (
+        (turned, "as probable as true ones"),
+        (rows[:1], "not both true and false"),
+        ([], "not both"),
+    ):
         with pytest.raises(WorkbenchError, match=message):
             calibrated(policy, told)
     endless = as_read(ASKED, " Ada" * 5000, 1.0)
     assert fitted.score([endless, rows[0]]) == [None, values[0]]
-    claims = Claims(claims=(Claim(0, rows[0].text, "answer", 0), Claim(1, endless.text, "answer", 0)))
+    claims = Claims(
+        claims=(Claim(0, rows[0].text, "answer", 0), Claim(1, endless.text, "answer", 0))
+    )
     [checked] = own_truth(fitted)([(Response("r", ASKED, "x"), claims)])
-    assert checked.verdicts[0].p == pytest.approx(values[0]) and (checked.verdicts[1].p, checked.verdicts[1].error) == (
+    assert checked.verdicts[0].p == pytest.approx(values[0]) and (
+        checked.verdicts[1].p,
+        checked.verdicts[1].error,
+    ) == (
         0.0,
         None,
     )
@@ -162,5 +224,7 @@ def test_a_bases_confidence_is_calibrated_kept_and_asked_of_every_claim(tmp_path
         policy.model.lm_head.weight.fill_(float("nan"))
     [checked] = own_truth(fitted)([(Response("r", ASKED, "x"), Claims(claims=claims.claims[:1]))])
     feedback = replace(row([("correct", 5)]), verdicts=checked.verdicts)
-    paid = rescore(feedback, {"klcf": reward(KLCF(w_check=0.0, form=False, l_max=None))}).rewards["klcf"]
+    paid = rescore(feedback, {"klcf": reward(KLCF(w_check=0.0, form=False, l_max=None))}).rewards[
+        "klcf"
+    ]
     assert paid.value is None  # a failure, and neither certainty nor 0

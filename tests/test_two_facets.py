@@ -1,5 +1,5 @@
-"""Questions of two facets with excerpts of pages: what is shown, that the rest of the world stays as it is, and how answers
-are held against the passages."""
+"""Questions of two facets with excerpts of pages: what is shown, that the rest of the world
+stays as it is, and how answers are held against the passages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def graded(question: Question, text: str) -> Feedback:
 
 
 def labels(question: Question, text: str) -> list[str | None]:
-    return [verdict.label for verdict in graded(question, text).verdicts if verdict.aspect == "fact"]
+    return [
+        verdict.label for verdict in graded(question, text).verdicts if verdict.aspect == "fact"
+    ]
 
 
 def test_every_split_has_them_and_the_same_ones_from_the_same_seed() -> None:
@@ -52,9 +54,14 @@ def test_every_split_has_them_and_the_same_ones_from_the_same_seed() -> None:
 
 def test_they_are_asked_only_where_they_are_named() -> None:
     tiny = bench("tiny")
-    assert TWO_FACETS not in {q.kind for split in ("rl", "test", "ood") for q in tiny.questions(split)}
+    assert TWO_FACETS not in {
+        q.kind for split in ("rl", "test", "ood") for q in tiny.questions(split)
+    }
     assert TWO_FACETS not in {q.kind for q in WORLD.all_questions}
-    assert {q.kind for q in tiny.questions("rl", [TWO_FACETS, "biography"])} == {TWO_FACETS, "biography"}
+    assert {q.kind for q in tiny.questions("rl", [TWO_FACETS, "biography"])} == {
+        TWO_FACETS,
+        "biography",
+    }
     assert tiny.questions("rl", [TWO_FACETS], "l2") == []
     assert tiny.longest(tiny.questions("rl", [TWO_FACETS])[:1]) == tiny.long_new_tokens
 
@@ -64,10 +71,16 @@ def test_passages_are_excerpts_of_pages_of_both_people() -> None:
     third = {"former edition": 0, "somebody else": 0}
     for question in WORLD.two_facets:
         people, titles = question.title.split(";"), [p.title for p in question.passages]
-        assert set(people) <= set(titles) and people[0] != people[1] and len({p.id for p in question.passages}) == len(titles)
+        assert (
+            set(people) <= set(titles)
+            and people[0] != people[1]
+            and len({p.id for p in question.passages}) == len(titles)
+        )
         for passage in question.passages:
             page = pages[passage.id.partition(":")[0]]
-            assert page.title == passage.title and all(line in page.text for line in passage.text.split(". "))
+            assert page.title == passage.title and all(
+                line in page.text for line in passage.text.split(". ")
+            )
         if len(titles) == 3:
             third["somebody else" if set(titles) - set(people) else "former edition"] += 1
     assert min(third.values()) > 50
@@ -79,7 +92,9 @@ def test_what_is_shown_of_the_two_is_what_the_question_rests_on() -> None:
         told = stated(WORLD_PARSER, question.passages)
         objects = {(s, r): newest(sources) for (s, r), sources in told.items()}
         facts = [fact for fact in WORLD.facts if fact.id in question.meta["fact_ids"]]
-        assert facts and all(objects[fact.subject, fact.relation] == {fact.object} for fact in facts)
+        assert facts and all(
+            objects[fact.subject, fact.relation] == {fact.object} for fact in facts
+        )
         assert all({fact.subject, fact.object} & set(people) for fact in facts)
 
 
@@ -87,24 +102,44 @@ def test_a_former_edition_is_corrected_by_the_current_one() -> None:
     question = stale()
     [old] = [p for p in question.passages if p.text.startswith(FORMER_EDITION)]
     employer = WORLD.by[old.title]["employer"].object
-    former = next(s.object for (_, r), sources in stated(WORLD_PARSER, [old]).items() if r == "employer" for s in sources)
+    former = next(
+        s.object
+        for (_, r), sources in stated(WORLD_PARSER, [old]).items()
+        if r == "employer"
+        for s in sources
+    )
     assert former != employer
-    assert labels(question, f"{old.title} works at {employer}. {old.title} works at {former}.") == ["correct", "wrong"]
-    alone = replace(question, passages=(old,))  # consistent with the retrieved text, whatever the world knows
-    assert labels(alone, f"{old.title} works at {former}. {old.title} works at {employer}.") == ["correct", "wrong"]
+    assert labels(question, f"{old.title} works at {employer}. {old.title} works at {former}.") == [
+        "correct",
+        "wrong",
+    ]
+    # consistent with the retrieved text, whatever the world knows
+    alone = replace(question, passages=(old,))
+    assert labels(alone, f"{old.title} works at {former}. {old.title} works at {employer}.") == [
+        "correct",
+        "wrong",
+    ]
 
 
 def test_what_the_passages_leave_open_is_vague_even_where_it_is_true() -> None:
     question = bench("tiny").questions("test", [TWO_FACETS])[0]
     person = question.title.split(";")[0]
-    told = {relation for subject, relation in stated(WORLD_PARSER, question.passages) if subject == person}
+    told = {
+        relation
+        for subject, relation in stated(WORLD_PARSER, question.passages)
+        if subject == person
+    }
     untold = next(fact for fact in WORLD.by[person].values() if fact.relation not in told)
     shown = next(fact for fact in WORLD.by[person].values() if fact.relation in told)
-    said = [RELATIONS[fact.relation].states["en"][0].format(s=person, o=fact.object) for fact in (untold, shown)]
+    said = [
+        RELATIONS[fact.relation].states["en"][0].format(s=person, o=fact.object)
+        for fact in (untold, shown)
+    ]
     assert labels(question, " ".join(said)) == ["vague", "correct"]
     world = replace(question, meta={**question.meta, "evidence": "world"})
     assert labels(world, " ".join(said)) == ["correct", "correct"]
-    assert labels(question, "Nobody Known works at Nowhere Labs.") == ["wrong"]  # as everywhere in the closed world
+    # as everywhere in the closed world
+    assert labels(question, "Nobody Known works at Nowhere Labs.") == ["wrong"]
 
 
 def test_the_evidence_is_the_sentence_of_the_passage() -> None:
@@ -115,15 +150,21 @@ def test_the_evidence_is_the_sentence_of_the_passage() -> None:
             feedback = graded(question, f"{line.rstrip('.')}.")
             for verdict in feedback.verdicts:
                 if verdict.aspect == "fact" and verdict.label == "correct":
-                    quoted = [passages[one["passage"]][slice(*one["span"])] for one in verdict.evidence]
+                    quoted = [
+                        passages[one["passage"]][slice(*one["span"])] for one in verdict.evidence
+                    ]
                     assert passage.id in {one["passage"] for one in verdict.evidence}
                     assert all(line.rstrip(".").split()[-1] in quote for quote in quoted)
 
 
-@pytest.mark.parametrize("text", ["", "No page of the world. Nobody is a king. He works at Nowhere."])
+@pytest.mark.parametrize(
+    "text", ["", "No page of the world. Nobody is a king. He works at Nowhere."]
+)
 def test_passages_that_cannot_be_read_state_nothing(text: str) -> None:
     assert stated(WORLD_PARSER, [Passage("p", "", text)]) == {}
-    question = replace(bench("tiny").questions("test", [TWO_FACETS])[0], passages=(Passage("p", "", text),))
+    question = replace(
+        bench("tiny").questions("test", [TWO_FACETS])[0], passages=(Passage("p", "", text),)
+    )
     name = question.title.split(";")[0]
     assert labels(question, f"{name} works at {WORLD.by[name]['employer'].object}.") == ["vague"]
 
@@ -131,5 +172,7 @@ def test_passages_that_cannot_be_read_state_nothing(text: str) -> None:
 def test_an_excerpt_keeps_the_edition_and_the_page_order() -> None:
     page = next(page for page in WORLD.pages if page.stale)
     shown = excerpt(page, (2, 0))
-    assert shown.id == f"{page.id}:0-2" and shown.text.startswith(f"Edition of {page.edition}. {page.title} ")
+    assert shown.id == f"{page.id}:0-2" and shown.text.startswith(
+        f"Edition of {page.edition}. {page.title} "
+    )
     assert page.text.index(shown.text.split(". ")[1]) < page.text.index(shown.text.split(". ")[2])

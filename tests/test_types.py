@@ -8,7 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.types import ASPECTS, Claim, Cost, Event, Failure, Feedback, Passage, Question, Response, Reward, Verdict
+from workbench.types import (
+    ASPECTS,
+    Claim,
+    Cost,
+    Event,
+    Failure,
+    Feedback,
+    Passage,
+    Question,
+    Response,
+    Reward,
+    Verdict,
+)
 
 QUESTION = Question("q1", "Where was Toma Ardel born?", ("Vetra",), meta={"tier": "known"})
 FULL = Feedback(
@@ -33,7 +45,10 @@ FULL = Feedback(
 )  # fmt: skip
 BARE = Feedback(Response("r2", QUESTION, ""))
 
-KEYS = "schema id question_id group sample step response finish tokens sentences claims verdicts rewards error cost"
+KEYS = (
+    "schema id question_id group sample step response finish tokens sentences claims verdicts"
+    " rewards error cost"
+)
 PART_KEYS = {
     "claims": "id text section sentence span end coverage",
     "verdicts": "target aspect label p informativeness evidence by error",
@@ -63,7 +78,9 @@ def test_a_row_has_the_keys_that_outside_tools_rely_on() -> None:
 
 
 def test_messages_put_passages_before_the_question() -> None:
-    question = Question("q", "Where?", passages=(Passage("p", "Vetra", "Vetra is a city."),), system="Think first.")
+    question = Question(
+        "q", "Where?", passages=(Passage("p", "Vetra", "Vetra is a city."),), system="Think first."
+    )
     assert question.messages() == [
         {"role": "system", "content": "Think first."},
         {"role": "user", "content": "Vetra is a city. Where?"},
@@ -78,30 +95,55 @@ def test_first_verdict_on_a_target() -> None:
 
 
 def test_labels_aspects_and_kinds_are_declared_once() -> None:
-    """No module spells a set of labels again, and what is recorded as an aspect or as a kind of failure is declared."""
+    """No module spells a set of labels again, and what is recorded as an aspect or as a kind of
+    failure is declared.
+    """
     import workbench.types as declared
 
-    sets = {*declared.ASPECTS.values(), declared.SUPPORTED, declared.REFUTED, declared.PREFERENCES, declared.SECTIONS} - {()}
+    sets = {
+        *declared.ASPECTS.values(),
+        declared.SUPPORTED,
+        declared.REFUTED,
+        declared.PREFERENCES,
+        declared.SECTIONS,
+    } - {()}
     kinds = {*declared.LACKING, *(kind for some in declared.FAILURES.values() for kind in some)}
     spelled, undeclared = [], []
-    modules = [path for path in (ROOT / "workbench").rglob("*.py") if path != ROOT / "workbench" / "types.py"]
+    modules = [
+        path
+        for path in (ROOT / "workbench").rglob("*.py")
+        if path != ROOT / "workbench" / "types.py"
+    ]
     for path in modules:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Tuple | ast.List | ast.Set) and _texts(node.elts) in sets:
                 spelled.append(f"{path.name}:{node.lineno}")
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _NAMING:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in _NAMING
+            ):
                 place, known = _NAMING[node.func.id]
                 name = _texts(node.args[place : place + 1])
-                undeclared += [f"{path.name}:{node.lineno}: {one}" for one in name if one not in (known or kinds)]
+                undeclared += [
+                    f"{path.name}:{node.lineno}: {one}"
+                    for one in name
+                    if one not in (known or kinds)
+                ]
     assert modules and (spelled, undeclared) == ([], [])
 
 
 ROOT = Path(__file__).resolve().parent.parent
-# What is called with a name to be declared: where it stands among the arguments, and the names (None: the kinds of failure).
+# What is called with a name to be declared: where it stands among the arguments, and the names
+# (None: the kinds of failure).
 _NAMING: dict[str, tuple[int, Any]] = {
     "Verdict": (1, ASPECTS), "Failure": (1, None), "unscored": (0, None), "lost": (0, None), "_Unreadable": (0, None),
 }  # fmt: skip
 
 
 def _texts(nodes: Sequence[ast.expr]) -> tuple[str, ...]:
-    return tuple(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return tuple(
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )

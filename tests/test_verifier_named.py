@@ -1,4 +1,6 @@
-"""Another model as the verifier: classes by their names, calibration, its card, and what is refused."""
+"""Another model as the verifier: classes by their names, calibration, its card, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,21 @@ from tests.helpers.score_helpers import options as options_for
 from workbench.checks import local_checks
 from workbench.entailment import Row
 from workbench.entailment.card import calibrate_named
-from workbench.entailment.named import NamedVerifier, as_told, choose_verifier, classes_of, load_named
+from workbench.entailment.named import (
+    NamedVerifier,
+    as_told,
+    choose_verifier,
+    classes_of,
+    load_named,
+)
 from workbench.entailment.verifier import Settings
 from workbench.score import setup
 from workbench.types import WorkbenchError
 
-WORDS = "[PAD] [UNK] [CLS] [SEP] the bridge opened in 1931 1932 is old new river long and it was closed . a".split()
+WORDS = (
+    "[PAD] [UNK] [CLS] [SEP] the bridge opened in 1931 1932 is old new river long and it was"
+    " closed . a".split()
+)
 THREE, TWO = ("contradiction", "ENTAILMENT", "Neutral"), ("unsupported", "supported")
 
 
@@ -33,11 +44,24 @@ def save_tokenizer(folder: Path, typed: bool) -> None:
     tokenizer = Tokenizer(WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = Whitespace()
     tokenizer.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
-    names = ["input_ids", "token_type_ids", "attention_mask"] if typed else ["input_ids", "attention_mask"]
-    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=names, model_max_length=64, **special)
+    names = (
+        ["input_ids", "token_type_ids", "attention_mask"]
+        if typed
+        else ["input_ids", "attention_mask"]
+    )
+    special = {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+    }
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_input_names=names, model_max_length=64, **special
+    )
     fast.save_pretrained(folder)
 
 
@@ -51,10 +75,17 @@ def save_model(folder: Path, kind: str, classes: tuple[str, ...]) -> Any:
         "deberta": (transformers.DebertaV2Config, transformers.DebertaV2ForSequenceClassification),
     }[kind]
     config = config_class(
-        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=80, type_vocab_size=1 if kind == "roberta" else 2, pad_token_id=0,
-        id2label=dict(enumerate(classes)), label2id={name: i for i, name in enumerate(classes)},
-    )  # fmt: skip
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=80,
+        type_vocab_size=1 if kind == "roberta" else 2,
+        pad_token_id=0,
+        id2label=dict(enumerate(classes)),
+        label2id={name: i for i, name in enumerate(classes)},
+    )
     torch.manual_seed(1)
     model = model_class(config).eval()
     model.save_pretrained(folder, safe_serialization=True)
@@ -75,7 +106,10 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, tuple[str,
     return save
 
 
-PAIRS = [("the bridge opened in 1931 .", "the bridge is old ."), ("the river is long .", "it was closed in 1932 .")]
+PAIRS = [
+    ("the bridge opened in 1931 .", "the bridge is old ."),
+    ("the river is long .", "it was closed in 1932 ."),
+]
 ROWS = [
     Row("the bridge opened in 1931 .", "the bridge is old .", 0, "one"),
     Row("the bridge opened in 1931 .", "the bridge was closed .", 1, "one"),
@@ -96,13 +130,21 @@ ROWS = [
         (("entails", "contradicts"), (0, None, 1)),
     ],
 )
-def test_classes_are_told_by_their_names(names: tuple[str, ...], columns: tuple[int, int | None, int]) -> None:
+def test_classes_are_told_by_their_names(
+    names: tuple[str, ...], columns: tuple[int, int | None, int]
+) -> None:
     found = classes_of(names, "model")
     assert (found.support, found.contradict, found.rest) == columns
 
 
 @pytest.mark.parametrize(
-    "names", [("LABEL_0", "LABEL_1"), ("positive", "neutral", "negative"), ("entailment",), ("a", "b", "c", "d")]
+    "names",
+    [
+        ("LABEL_0", "LABEL_1"),
+        ("positive", "neutral", "negative"),
+        ("entailment",),
+        ("a", "b", "c", "d"),
+    ],
 )
 def test_classes_that_say_nothing_are_refused_with_the_remedy(names: tuple[str, ...]) -> None:
     with pytest.raises(WorkbenchError, match="--classes"):
@@ -115,8 +157,13 @@ def test_a_three_way_model_gives_what_its_own_softmax_gives(kind: str, saved: An
 
     folder = saved(kind, THREE)
     verifier = load_named(str(folder))
-    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    for (premise, claim), (support, contradict, neutral) in zip(PAIRS, verifier.predict(PAIRS), strict=True):
+    model, tokenizer = (
+        AutoModelForSequenceClassification.from_pretrained(folder),
+        AutoTokenizer.from_pretrained(folder),
+    )
+    for (premise, claim), (support, contradict, neutral) in zip(
+        PAIRS, verifier.predict(PAIRS), strict=True
+    ):
         own = model(**tokenizer(premise, claim, return_tensors="pt")).logits.softmax(-1)[0].tolist()
         assert [contradict, support, neutral] == pytest.approx(own, abs=1e-5)
 
@@ -131,10 +178,15 @@ def test_a_two_way_model_never_contradicts(kind: str, saved: Any) -> None:
 
 
 @pytest.mark.parametrize("classes", [THREE, TWO])
-def test_a_calibrated_model_is_named_by_its_folder(classes: tuple[str, ...], saved: Any, tmp_path: Path) -> None:
+def test_a_calibrated_model_is_named_by_its_folder(
+    classes: tuple[str, ...], saved: Any, tmp_path: Path
+) -> None:
     data = tmp_path / "dev.jsonl"
     names = ("support", "contradict", "neutral")
-    lines = [{"premise": r.premise, "claim": r.claim, "label": names[r.label], "source": r.source} for r in ROWS]
+    lines = [
+        {"premise": r.premise, "claim": r.claim, "label": names[r.label], "source": r.source}
+        for r in ROWS
+    ]
     data.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     model = saved("bert", classes)
     card = calibrate_named(load_named(str(model)), data, tmp_path / "card", threads=1)
@@ -152,7 +204,9 @@ def test_a_calibrated_model_is_named_by_its_folder(classes: tuple[str, ...], sav
 def test_a_long_passage_is_read_in_windows_and_a_long_claim_is_cut(saved: Any) -> None:
     verifier = load_named(str(saved("bert", THREE)), settings=Settings(window=10, max_length=40))
     check = verifier.check("the bridge is old .", ["the river is long and it was closed . " * 6])
-    assert check.windows > 1 and check.support + check.contradict + check.neutral == pytest.approx(1)
+    assert check.windows > 1 and check.support + check.contradict + check.neutral == pytest.approx(
+        1
+    )
     assert len(verifier.predict([("the bridge is old . " * 30, "it was new . " * 200)])) == 1
 
 

@@ -1,4 +1,6 @@
-"""Training the local verifier, in miniature: rows, made pairs, resuming, compression, calibration, the card and the command."""
+"""Training the local verifier, in miniature: rows, made pairs, resuming, compression,
+calibration, the card and the command.
+"""
 
 from __future__ import annotations
 
@@ -32,20 +34,31 @@ TOWNS = "Arle Brun Calo Dorn Elst Fane Gorm Hult Ivre Jask Kell Lund".split()
 
 
 def rows_of(count: int, seed: int = 0) -> list[Row]:
-    """Towns and their rivers: a claim names the right river (support), another (contradict) or a mayor (neutral)."""
+    """Towns and their rivers: a claim names the right river (support), another (contradict) or a
+    mayor (neutral).
+    """
     rng = random.Random(seed)
     rows = []
     for number in range(count):
         town, right, other = rng.sample(TOWNS, 3)
         year = rng.randrange(1500, 1900)
         premise = f"The town of {town} was founded in {year}. It lies on the river {right}."
-        claims = (f"{town} is on the river {right}.", f"{town} is on the river {other}.", f"The mayor of {town} has a dog.")
+        claims = (
+            f"{town} is on the river {right}.",
+            f"{town} is on the river {other}.",
+            f"The mayor of {town} has a dog.",
+        )
         rows.append(Row(premise, claims[number % 3], number % 3, "towns"))
     return rows
 
 
 def write(path: Path, rows: list[Row]) -> Path:
-    lines = [json.dumps({"premise": r.premise, "claim": r.claim, "label": LABELS[r.label], "source": r.source}) for r in rows]
+    lines = [
+        json.dumps(
+            {"premise": r.premise, "claim": r.claim, "label": LABELS[r.label], "source": r.source}
+        )
+        for r in rows
+    ]
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "wt", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
@@ -66,7 +79,10 @@ def test_rows_are_read_plain_and_compressed_and_weighed(tmp_path: Path) -> None:
         ("{", "not JSON"),
         ('["premise"]', "needs the text fields"),
         ('{"premise": "a", "claim": 3, "label": "support"}', "needs the text fields"),
-        ('{"premise": "a", "claim": "b", "label": "entailment"}', "label 'entailment' is not one of"),
+        (
+            '{"premise": "a", "claim": "b", "label": "entailment"}',
+            "label 'entailment' is not one of",
+        ),
         ('{"premise": "a", "claim": " ", "label": "support"}', "the claim is empty"),
     ],
 )
@@ -80,7 +96,11 @@ def test_a_bad_row_is_named_with_its_line(tmp_path: Path, line: str, said: str) 
 def test_files_that_are_not_there_or_no_rows(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("\n")
     (tmp_path / "plain.jsonl.gz").write_text("not compressed")
-    for name, said in (("none.jsonl", "no such file"), ("empty.jsonl", "no rows"), ("plain.jsonl.gz", "cannot be read")):
+    for name, said in (
+        ("none.jsonl", "no such file"),
+        ("empty.jsonl", "no rows"),
+        ("plain.jsonl.gz", "cannot be read"),
+    ):
         with pytest.raises(WorkbenchError, match=said):
             read_rows(tmp_path / name)
 
@@ -105,21 +125,43 @@ def test_made_pairs_change_what_they_say(seed: int) -> None:
     name = exchange_name(["Oslo"])(BORN, rng)
     assert name and name.label == CONTRADICT and name.claim != BORN.claim and "1871" in name.claim
     denied = negate(BORN, rng)
-    assert denied and denied.claim == "Ada Kern was not born in Graz in 1871." and denied.label == CONTRADICT
+    assert (
+        denied
+        and denied.claim == "Ada Kern was not born in Graz in 1871."
+        and denied.label == CONTRADICT
+    )
     told = instruct(BORN, rng)
-    assert told and BORN.claim.rstrip(".") in told.claim and told.label == SUPPORT and len(told.claim) > len(BORN.claim)
+    assert (
+        told
+        and BORN.claim.rstrip(".") in told.claim
+        and told.label == SUPPORT
+        and len(told.claim) > len(BORN.claim)
+    )
     among = surround(["It rained.", "Bread is cheap."])(BORN, rng)
-    assert among and BORN.premise in among.premise and among.label == SUPPORT and among.claim == BORN.claim
-    away = misplace(["Bread is cheap.", "Kern was born to rule, they said.", BORN.premise])(BORN, rng)
+    assert (
+        among
+        and BORN.premise in among.premise
+        and among.label == SUPPORT
+        and among.claim == BORN.claim
+    )
+    away = misplace(["Bread is cheap.", "Kern was born to rule, they said.", BORN.premise])(
+        BORN, rng
+    )
     assert away and away.premise == "Kern was born to rule, they said." and away.label == NEUTRAL
 
 
 def test_rules_leave_alone_what_they_do_not_fit() -> None:
     rng = random.Random(0)
     refuted = Row(BORN.premise, BORN.claim, CONTRADICT)
-    assert exchange_number(refuted, rng) is negate(refuted, rng) is exchange_name(["Oslo"])(refuted, rng) is None
+    assert (
+        exchange_number(refuted, rng)
+        is negate(refuted, rng)
+        is exchange_name(["Oslo"])(refuted, rng)
+        is None
+    )
     assert negate(Row("", "Ada was not born.", SUPPORT), rng) is None
-    assert exchange_number(Row("Ada lived.", "Ada lived in 1871.", SUPPORT), rng) is None  # the premise does not have it
+    # the premise does not have it
+    assert exchange_number(Row("Ada lived.", "Ada lived in 1871.", SUPPORT), rng) is None
 
 
 def test_augmentation_is_a_function_of_its_seed() -> None:
@@ -153,7 +195,10 @@ def test_matrices_are_multiplied_in_bfloat16_where_the_processor_does(
 
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: has)
     assert _settled(TrainConfig()).bfloat16 is ("avx512_bf16" in has or "amx_bf16" in has)
-    assert [_settled(TrainConfig(bfloat16=named)).bfloat16 for named in (True, False)] == [True, False]
+    assert [_settled(TrainConfig(bfloat16=named)).bfloat16 for named in (True, False)] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.slow
@@ -171,8 +216,12 @@ def test_training_lowers_the_loss_and_moves_the_weights() -> None:
     batch = epoch_batches(rows_of(12), Encoder(64), config, 0)[0]
     losses = [training.update(batch) for _ in range(8)]
     assert losses[-1] < losses[0] - 0.05, losses
-    moved = {name for name, value in model.state_dict().items() if not torch.equal(value, before[name])}
-    assert "encoder.encoder.layer.0.attention.self.query.weight" in moved and "head.1.weight" in moved
+    moved = {
+        name for name, value in model.state_dict().items() if not torch.equal(value, before[name])
+    }
+    assert (
+        "encoder.encoder.layer.0.attention.self.query.weight" in moved and "head.1.weight" in moved
+    )
     assert "encoder.embeddings.word_embeddings.weight" not in moved
 
 
@@ -190,8 +239,13 @@ def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
         model.get_parameter(name).add_(change)
     for rank, error in ((2, 1e-3), (1, None)):
         small = compress(model, rank)
-        assert small[f"{name}.up"].shape == (1536, rank) and small[f"{name}.down"].shape == (rank, 384)
-        left = (expand(small).get_parameter(name) - model.get_parameter(name)).norm() / change.norm()
+        assert small[f"{name}.up"].shape == (1536, rank) and small[f"{name}.down"].shape == (
+            rank,
+            384,
+        )
+        left = (
+            expand(small).get_parameter(name) - model.get_parameter(name)
+        ).norm() / change.norm()
         assert left < error if error else left > 0.1
     with pytest.raises(WorkbenchError, match="not the weights of a verifier"):
         expand({**small, "encoder.other.weight.up": small[f"{name}.up"]})
@@ -204,7 +258,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("verifier")
     data = write(folder / "data.jsonl.gz", rows_of(48))
     train_verifier(
-        data, write(folder / "dev.jsonl", rows_of(30, seed=9)), folder / "out", TrainConfig(epochs=1, rank=8, threads=1)
+        data,
+        write(folder / "dev.jsonl", rows_of(30, seed=9)),
+        folder / "out",
+        TrainConfig(epochs=1, rank=8, threads=1),
     )
     return folder
 
@@ -214,7 +271,11 @@ def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
     from workbench.entailment import load_verifier
 
     card = json.loads((trained / "out" / "card.json").read_text())
-    assert sorted(path.name for path in (trained / "out").iterdir()) == ["README.md", "adapter.safetensors", "card.json"]
+    assert sorted(path.name for path in (trained / "out").iterdir()) == [
+        "README.md",
+        "adapter.safetensors",
+        "card.json",
+    ]
     assert card["rows"]["train"] == 48 and card["dev"]["n"] == card["rows"]["dev"] <= 30
     rows = read_rows(trained / "dev.jsonl")
     again = evaluate_verifier(load_verifier(trained / "out"), rows)
@@ -222,7 +283,10 @@ def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
     assert sum(n for said in again["confusion"].values() for n in said.values()) == again["n"] == 30
     text = (trained / "out" / "README.md").read_text()
     assert f"**{card['dev']['accuracy']:.3f}**" in text and "| towns | 48 | 1 |" in text
-    assert f"{card['rows']['dev']} dev rows: too few" in text and "WiCE" not in text.split("## Human labels")[1].split("##")[0]
+    assert (
+        f"{card['rows']['dev']} dev rows: too few" in text
+        and "WiCE" not in text.split("## Human labels")[1].split("##")[0]
+    )
 
 
 @pytest.mark.slow
@@ -236,7 +300,12 @@ def test_the_mean_of_two_verifiers(trained: Path, tmp_path: Path) -> None:
     from workbench.entailment.train import TrainConfig, train_verifier
 
     data, dev = trained / "data.jsonl.gz", trained / "dev.jsonl"
-    train_verifier(data, dev, tmp_path / "other", TrainConfig(epochs=1, rank=8, threads=1, seed=1, lr=0.01, warmup=1))
+    train_verifier(
+        data,
+        dev,
+        tmp_path / "other",
+        TrainConfig(epochs=1, rank=8, threads=1, seed=1, lr=0.01, warmup=1),
+    )
     folders = [trained / "out", tmp_path / "other"]
     one, two = (load_verifier(folder).model.state_dict() for folder in folders)
 
@@ -244,12 +313,19 @@ def test_the_mean_of_two_verifiers(trained: Path, tmp_path: Path) -> None:
     assert [(run["seed"], run["share"]) for run in card["runs"]] == [(0, 0.75), (1, 0.25)]
     merged = load_verifier(tmp_path / "mean").model.state_dict()
     mean = {name: 0.75 * one[name] + 0.25 * two[name] for name in one}
-    assert torch.allclose(merged["head.1.weight"], mean["head.1.weight"], atol=1e-4)  # kept whole, in half precision
+    # kept whole, in half precision
+    assert torch.allclose(merged["head.1.weight"], mean["head.1.weight"], atol=1e-4)
     name, fresh = "encoder.embeddings.LayerNorm.bias", new_model().state_dict()
-    change = (mean[name] - fresh[name]) / 0.8  # each run keeps 0.8 of its change, their mean all of it
-    assert torch.allclose(merged[name], fresh[name] + change, atol=1e-4) and change.abs().max() > 1e-3
+    # each run keeps 0.8 of its change, their mean all of it
+    change = (mean[name] - fresh[name]) / 0.8
+    assert (
+        torch.allclose(merged[name], fresh[name] + change, atol=1e-4) and change.abs().max() > 1e-3
+    )
     frozen = "encoder.embeddings.word_embeddings.weight"
-    assert torch.equal(merged[frozen], fresh[frozen]) and (tmp_path / "mean" / "adapter.safetensors").stat().st_size < 3e6
+    assert (
+        torch.equal(merged[frozen], fresh[frozen])
+        and (tmp_path / "mean" / "adapter.safetensors").stat().st_size < 3e6
+    )
     assert not torch.allclose(one["head.1.weight"], two["head.1.weight"], atol=1e-3)
     assert "--share 0.75 --share 0.25" in (tmp_path / "mean" / "README.md").read_text()
 
@@ -257,7 +333,9 @@ def test_the_mean_of_two_verifiers(trained: Path, tmp_path: Path) -> None:
         with pytest.raises(WorkbenchError, match="as many shares"):
             merge_verifiers(folders, data, dev, tmp_path / "no", shares)
     with pytest.raises(WorkbenchError, match="other files"):
-        merge_verifiers(folders, data, write(tmp_path / "dev.jsonl", rows_of(33, seed=8)), tmp_path / "no")
+        merge_verifiers(
+            folders, data, write(tmp_path / "dev.jsonl", rows_of(33, seed=8)), tmp_path / "no"
+        )
     with pytest.raises(WorkbenchError, match="at least two"):
         merge_verifiers(folders[:1], data, dev, tmp_path / "no")
     assert not (tmp_path / "no").exists()
@@ -269,7 +347,10 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
 
     from workbench.entailment.train import TrainConfig, _Training, fit
 
-    rows, config = rows_of(96), TrainConfig(epochs=2, rows=8, save_every=3, threads=1, bfloat16=False)
+    rows, config = (
+        rows_of(96),
+        TrainConfig(epochs=2, rows=8, save_every=3, threads=1, bfloat16=False),
+    )
     whole, _ = fit(rows, config, tmp_path / "whole.pt")
 
     class Killed(Exception):

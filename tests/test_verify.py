@@ -36,7 +36,8 @@ def response(text: str, question: Question = CITY) -> Response:
         ("<think>I don't know", "incorrect"),
         ("", "incorrect"),
         ("invalid question", "incorrect"),
-        ("Toma Ardel is a painter. He was born in Vetra.", "correct"),  # the question gives the name
+        # the question gives the name
+        ("Toma Ardel is a painter. He was born in Vetra.", "correct"),
         ("Toma Ardel comes from Lomar. He was born in Vetra.", "incorrect"),
     ],
 )
@@ -77,7 +78,9 @@ def test_extra_abstentions() -> None:
 
 def test_no_gold_answer_fails_that_row_alone() -> None:
     bare = Question("bare", "Tell me about Toma Ardel.", kind="biography")
-    answer, abstention, other = verdicts([response("Vetra", bare), response("I don't know", bare), response("Vetra")])
+    answer, abstention, other = verdicts(
+        [response("Vetra", bare), response("I don't know", bare), response("Vetra")]
+    )
     for verdict in (answer, abstention):
         assert verdict.label is None
         assert verdict.error is not None

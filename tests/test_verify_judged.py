@@ -1,4 +1,6 @@
-"""Verdicts of a judge: what it is asked, how its replies become labels, and that a failure stays on its own row."""
+"""Verdicts of a judge: what it is asked, how its replies become labels, and that a failure stays
+on its own row.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,20 @@ from workbench.grade import grade
 from workbench.judge import elements
 from workbench.knowledge import from_passages
 from workbench.store import append_feedback, iter_feedback, read_passages
-from workbench.types import Checked, Claim, Claims, Cost, Failure, Passage, Prompt, Question, Reply, Response, Verdict, Verify
+from workbench.types import (
+    Checked,
+    Claim,
+    Claims,
+    Cost,
+    Failure,
+    Passage,
+    Prompt,
+    Question,
+    Reply,
+    Response,
+    Verdict,
+    Verify,
+)
 from workbench.verify import checklist, claim_checklist, facts, judged_outcome, reasoning
 from workbench.verify.evidence import cite
 
@@ -23,7 +38,9 @@ QUESTION = Question("q", "Who is Ada?", passages=(PASSAGE,))
 
 
 class Scripted:
-    """A judge that replies with what `answer` makes of a task and its elements, and keeps its prompts by batch."""
+    """A judge that replies with what `answer` makes of a task and its elements, and keeps its
+    prompts by batch.
+    """
 
     name = "scripted"
 
@@ -51,12 +68,16 @@ def response(text: str, question: Question = QUESTION, name: str = "r") -> Respo
 
 
 def found(text: str, *statements: str, section: str = "body") -> tuple[Response, Claims]:
-    """A response of sentences that end in full stops, each with the claim that stands in its place."""
+    """A response of sentences that end in full stops, each with the claim that stands in its
+    place.
+    """
     spans, start = [], 0
     for piece in text.split(". "):
         spans.append((start, start + len(piece)))
         start += len(piece) + 2
-    claims = tuple(Claim(number, statement, section, number) for number, statement in enumerate(statements))
+    claims = tuple(
+        Claim(number, statement, section, number) for number, statement in enumerate(statements)
+    )
     return response(text), Claims(tuple(spans), claims)
 
 
@@ -64,7 +85,13 @@ def truth(task: str, told: Mapping[str, list[str]]) -> Any:
     if task == "inform":
         return {"ratings": [5 - number for number in range(len(told["claim"]))]}
     [claim] = told["claim"]
-    return {"label": "vague" if "some" in claim else "correct" if "Paris" in claim or "painter" in claim else "wrong"}
+    return {
+        "label": "vague"
+        if "some" in claim
+        else "correct"
+        if "Paris" in claim or "painter" in claim
+        else "wrong"
+    }
 
 
 def labels(checked: Checked, aspect: str) -> list[str | None]:
@@ -81,7 +108,10 @@ def test_facts_asks_once_a_claim_and_once_for_all_ratings_in_one_call() -> None:
     judge = Scripted(truth)
     rows = [
         found(
-            "Ada was born in Paris. She is a doctor. She has some job", "Ada was born in Paris", "Ada is a doctor", "some job"
+            "Ada was born in Paris. She is a doctor. She has some job",
+            "Ada was born in Paris",
+            "Ada is a doctor",
+            "some job",
         ),
         found("I do not know"),
     ]
@@ -89,14 +119,18 @@ def test_facts_asks_once_a_claim_and_once_for_all_ratings_in_one_call() -> None:
     assert labels(full, "fact") == ["correct", "wrong", "vague"]
     assert [verdict.informativeness for verdict in full.verdicts] == [5, 4, 3]
     assert {verdict.by for verdict in full.verdicts} == {"scripted"}
-    assert [[prompt.task for prompt in batch] for batch in judge.batches] == [["verify"] * 3 + ["inform"]]
+    assert [[prompt.task for prompt in batch] for batch in judge.batches] == [
+        ["verify"] * 3 + ["inform"]
+    ]
     assert full.cost == Cost(calls=4, tokens_in=40, tokens_out=8)
     assert empty == Checked()
 
 
 def test_a_hedged_sentence_hedges_correct_and_wrong_but_not_vague() -> None:
     text = "She may be from Paris. Perhaps she is a doctor. I think she has some job"
-    [checked] = one(facts(Scripted(truth)), found(text, "Ada is from Paris", "Ada is a doctor", "some job"))
+    [checked] = one(
+        facts(Scripted(truth)), found(text, "Ada is from Paris", "Ada is a doctor", "some job")
+    )
     assert labels(checked, "fact") == ["hedged_correct", "hedged_wrong", "vague"]
 
 
@@ -115,7 +149,9 @@ def test_evidence_without_a_shared_word_has_no_span() -> None:
 def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> None:
     asked: list[tuple[list[str], int, list[str | None]]] = []
 
-    def search(queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
+    def search(
+        queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
+    ) -> list[list[Passage]]:
         asked.append((list(queries), k, list(titles or ())))
         return [[] if "nothing" in query else [PASSAGE] for query in queries]
 
@@ -136,27 +172,43 @@ def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> 
 
 def test_what_was_searched_for_is_stored_beside_the_rows(tmp_path: Path) -> None:
     asked = Question("q", "Who is Ada?")
-    told, claims = found("Ada was born in Paris. She is a painter.", "Ada was born in Paris.", "Ada is a painter.")
+    told, claims = found(
+        "Ada was born in Paris. She is a painter.", "Ada was born in Paris.", "Ada is a painter."
+    )
     told = replace(told, question=asked)
-    verify = facts(Scripted(truth), from_passages([PASSAGE, Passage("other", "Bo", "Bo sings.")]).search)
+    verify = facts(
+        Scripted(truth), from_passages([PASSAGE, Passage("other", "Bo", "Bo sings.")]).search
+    )
     assert [passage.id for passage in verify([(told, claims)])[0].passages] == ["p"]
     [row] = grade([verify], {}, lambda responses: [claims for _ in responses])([told])
     append_feedback(tmp_path, [row])
     assert read_passages(tmp_path) == {"p": PASSAGE}
-    assert "passages" not in row.to_row() and [stored.passages for stored in iter_feedback(tmp_path)] == [()]
+    assert "passages" not in row.to_row() and [
+        stored.passages for stored in iter_feedback(tmp_path)
+    ] == [()]
     [own] = verify([(response("Ada was born in Paris."), claims)])
     assert own.passages == ()  # the question's, which are stored with it
 
 
 def test_a_claim_that_shares_no_word_with_any_page_is_vague_and_no_failure() -> None:
-    """Gibberish, or another script, finds nothing in a store: it is the claim's own doing, and not a way not to be paid."""
+    """Gibberish, or another script, finds nothing in a store: it is the claim's own doing, and
+    not a way not to be paid.
+    """
     judge = Scripted(truth)
     search = from_passages([PASSAGE]).search
-    row = (response("x", Question("untitled", "?")), Claims(((0, 1),), (Claim(0, "Paris"), Claim(1, "zibble glorbs"))))
+    row = (
+        response("x", Question("untitled", "?")),
+        Claims(((0, 1),), (Claim(0, "Paris"), Claim(1, "zibble glorbs"))),
+    )
     [checked] = one(facts(judge, search), row)
     assert labels(checked, "fact") == ["correct", "vague"]
     unfound = checked.verdicts[1]
-    assert (unfound.p, unfound.evidence, unfound.by, unfound.error) == (0.0, ({"unfound": "words"},), "rule", None)
+    assert (unfound.p, unfound.evidence, unfound.by, unfound.error) == (
+        0.0,
+        ({"unfound": "words"},),
+        "rule",
+        None,
+    )
     assert [prompt.task for prompt in judge.batches[0]] == ["verify", "inform"]
 
 
@@ -170,12 +222,16 @@ def test_without_passages_and_store_a_claim_is_not_asked_about() -> None:
 
 
 def test_a_broken_search_fails_its_claims_and_raises_nothing() -> None:
-    def search(queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
+    def search(
+        queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
+    ) -> list[list[Passage]]:
         raise OSError("the disk is gone")
 
     bare = (response("x", Question("bare", "?")), Claims(((0, 1),), (Claim(0, "painter"),)))
     broken, fine = one(facts(Scripted(truth), search), bare, found("y", "painter"))
-    assert broken.verdicts[0].error == Failure("retrieve", "search", "the search failed: the disk is gone")
+    assert broken.verdicts[0].error == Failure(
+        "retrieve", "search", "the search failed: the disk is gone"
+    )
     assert labels(fine, "fact") == ["correct"]
 
 
@@ -183,7 +239,10 @@ def test_more_passages_than_k_are_chosen_for_each_claim() -> None:
     others = tuple(Passage(f"o{n}", "", f"Filler number {n}.") for n in range(6))
     question = Question("q", "Who is Ada?", passages=(*others, PASSAGE))
     judge = Scripted(truth)
-    row = (response("x", question), Claims(((0, 1),), (Claim(0, "Ada was born in Paris"), Claim(1, "Paris zzz"))))
+    row = (
+        response("x", question),
+        Claims(((0, 1),), (Claim(0, "Ada was born in Paris"), Claim(1, "Paris zzz"))),
+    )
     [checked] = one(facts(judge, k=2, informativeness=False), row)
     assert [verdict.evidence[0]["passage"] for verdict in checked.verdicts] == ["p", "p"]
 
@@ -198,14 +257,24 @@ def test_claims_that_were_judged_in_extraction_are_not_asked_again() -> None:
 
 
 def test_a_reply_that_cannot_be_read_fails_its_claim_alone() -> None:
-    replies = {"Paris": "Incorrect", "painter": '{"label": "untrue"}', "doctor": '{"label": "wrong"}', "poet": "[1] Supported"}
+    replies = {
+        "Paris": "Incorrect",
+        "painter": '{"label": "untrue"}',
+        "doctor": '{"label": "wrong"}',
+        "poet": "[1] Supported",
+    }
 
     def answer(task: str, told: Mapping[str, list[str]]) -> Any:
         return {"ratings": [1, 2, 3, 4]} if task == "inform" else replies[told["claim"][0]]
 
     [checked] = one(facts(Scripted(answer)), found("A. B. C. D", *replies))
     assert labels(checked, "fact") == [None, None, "wrong", None]
-    assert [verdict.error.stage if verdict.error else "" for verdict in checked.verdicts] == ["parse", "parse", "", "parse"]
+    assert [verdict.error.stage if verdict.error else "" for verdict in checked.verdicts] == [
+        "parse",
+        "parse",
+        "",
+        "parse",
+    ]
     assert [verdict.informativeness for verdict in checked.verdicts] == [1, 2, 3, 4]
 
 
@@ -222,7 +291,9 @@ def test_ratings_of_the_wrong_number_leave_the_labels_and_say_why_there_are_none
 
 def test_a_failed_call_is_the_failure_of_its_verdict() -> None:
     failure = Failure("judge", "http_500", "the server is down")
-    [checked] = one(facts(Scripted(lambda task, told: failure), informativeness=False), found("A", "Paris"))
+    [checked] = one(
+        facts(Scripted(lambda task, told: failure), informativeness=False), found("A", "Paris")
+    )
     assert (checked.verdicts[0].label, checked.verdicts[0].error) == (None, failure)
 
 
@@ -230,13 +301,42 @@ CITY = Question("city", "Where was Ada born?", ("Paris",))
 
 
 def test_outcome_asks_only_where_an_answer_was_given() -> None:
-    judge = Scripted(lambda task, told: {"label": "correct" if told["response"] == told["answer"] else "incorrect"})
-    texts = ["<think>Rome</think><answer>Paris</answer>", "I don't know.", "<think>Paris", "Rome", ""]
-    rows = [(response(text, CITY), Claims()) for text in texts] + [(response("Paris", QUESTION), Claims())]
+    judge = Scripted(
+        lambda task, told: {
+            "label": "correct" if told["response"] == told["answer"] else "incorrect"
+        }
+    )
+    texts = [
+        "<think>Rome</think><answer>Paris</answer>",
+        "I don't know.",
+        "<think>Paris",
+        "Rome",
+        "",
+    ]
+    rows = [(response(text, CITY), Claims()) for text in texts] + [
+        (response("Paris", QUESTION), Claims())
+    ]
     checked = one(judged_outcome(judge), *rows)
-    assert [row.verdicts[0].label for row in checked] == ["correct", "uncertain", "incorrect", "incorrect", "incorrect", None]
-    assert [row.verdicts[0].by for row in checked] == ["scripted", "rule", "rule", "scripted", "rule", "rule"]
-    assert checked[-1].verdicts[0].error is not None and checked[-1].verdicts[0].error.kind == "no_gold"
+    assert [row.verdicts[0].label for row in checked] == [
+        "correct",
+        "uncertain",
+        "incorrect",
+        "incorrect",
+        "incorrect",
+        None,
+    ]
+    assert [row.verdicts[0].by for row in checked] == [
+        "scripted",
+        "rule",
+        "rule",
+        "scripted",
+        "rule",
+        "rule",
+    ]
+    assert (
+        checked[-1].verdicts[0].error is not None
+        and checked[-1].verdicts[0].error.kind == "no_gold"
+    )
     assert [len(batch) for batch in judge.batches] == [2]
     assert sum(row.cost.calls for row in checked) == 2
 
@@ -250,10 +350,20 @@ def test_a_judge_in_doubt_is_asked_where_rules_cannot_tell() -> None:
         "Paris, which was Lutetia, or rather its suburb",
         "She was born in Paris, France.",
     ]
-    checked = one(judged_outcome(judge, in_doubt=True), *[(response(text, CITY), Claims()) for text in texts])
+    checked = one(
+        judged_outcome(judge, in_doubt=True), *[(response(text, CITY), Claims()) for text in texts]
+    )
     assert [row.verdicts[0].by for row in checked] == ["rule", "rule", "rule", "scripted", "rule"]
-    assert [row.verdicts[0].label for row in checked] == ["correct", "incorrect", "uncertain", "correct", "correct"]
-    assert [len(batch) for batch in judge.batches] == [1] and [row.cost.calls for row in checked] == [0, 0, 0, 1, 0]
+    assert [row.verdicts[0].label for row in checked] == [
+        "correct",
+        "incorrect",
+        "uncertain",
+        "correct",
+        "correct",
+    ]
+    assert [len(batch) for batch in judge.batches] == [1] and [
+        row.cost.calls for row in checked
+    ] == [0, 0, 0, 1, 0]
 
 
 def test_a_garbled_outcome_fails() -> None:
@@ -263,7 +373,11 @@ def test_a_garbled_outcome_fails() -> None:
     assert checked.verdicts[0].error is not None and checked.verdicts[0].error.stage == "parse"
 
 
-LISTED = Question("listed", "Who is Ada?", checklist=("Ada is a painter.", "Ada was born in Paris.", "Ada won a prize."))
+LISTED = Question(
+    "listed",
+    "Who is Ada?",
+    checklist=("Ada is a painter.", "Ada was born in Paris.", "Ada won a prize."),
+)
 
 
 def by_item(task: str, told: Mapping[str, list[str]]) -> Any:
@@ -284,7 +398,9 @@ def test_checklist_compares_its_items_with_the_answer_alone() -> None:
 def test_checklist_without_items_or_answer_makes_no_call() -> None:
     judge = Scripted(by_item)
     unfinished, unlisted = one(
-        checklist(judge), (response("<think>Ada is a painter.", LISTED), Claims()), (response("x"), Claims())
+        checklist(judge),
+        (response("<think>Ada is a painter.", LISTED), Claims()),
+        (response("x"), Claims()),
     )
     assert labels(unfinished, "checklist") == ["missing"] * 3
     assert unlisted == Checked()
@@ -292,18 +408,35 @@ def test_checklist_without_items_or_answer_makes_no_call() -> None:
 
 
 def test_a_checklist_reply_of_the_wrong_length_fails_every_item() -> None:
-    [checked] = one(checklist(Scripted(lambda task, told: {"labels": ["consistent"]})), (response("x", LISTED), Claims()))
+    [checked] = one(
+        checklist(Scripted(lambda task, told: {"labels": ["consistent"]})),
+        (response("x", LISTED), Claims()),
+    )
     assert labels(checked, "checklist") == [None] * 3
     assert all(verdict.error and verdict.error.kind == "length" for verdict in checked.verdicts)
 
 
 def test_claims_are_compared_with_the_whole_checklist() -> None:
     def answer(task: str, told: Mapping[str, list[str]]) -> Any:
-        return {"labels": ["consistent" if claim in told["response"][0] else "missing" for claim in told["item"]]}
+        return {
+            "labels": [
+                "consistent" if claim in told["response"][0] else "missing"
+                for claim in told["item"]
+            ]
+        }
 
-    claims = (Claim(0, "Ada is a painter"), Claim(1, "Ada is tall", "answer"), Claim(2, "Hm", "think"))
-    [checked] = one(claim_checklist(Scripted(answer)), (response("x", LISTED), Claims(((0, 1),), claims)))
-    assert [(v.target, v.label) for v in checked.verdicts] == [("claim:0", "consistent"), ("claim:1", "missing")]
+    claims = (
+        Claim(0, "Ada is a painter"),
+        Claim(1, "Ada is tall", "answer"),
+        Claim(2, "Hm", "think"),
+    )
+    [checked] = one(
+        claim_checklist(Scripted(answer)), (response("x", LISTED), Claims(((0, 1),), claims))
+    )
+    assert [(v.target, v.label) for v in checked.verdicts] == [
+        ("claim:0", "consistent"),
+        ("claim:1", "missing"),
+    ]
 
 
 def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
@@ -311,7 +444,12 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
     text = "<think>Since A is the seat of government, B follows.</think><answer>Bologna</answer>"
     [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
     [verdict] = checked.verdicts
-    assert (verdict.target, verdict.aspect, verdict.label, verdict.by) == ("reasoning", "reasoning", "good", "scripted")
+    assert (verdict.target, verdict.aspect, verdict.label, verdict.by) == (
+        "reasoning",
+        "reasoning",
+        "good",
+        "scripted",
+    )
     [prompt] = judge.batches[0]
     assert [element.text for element in elements(prompt.text) if element.tag == "response"] == [
         "Since A is the seat of government, B follows."
@@ -335,7 +473,8 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
         ("<think>Okay, Ada was born in Paris.</think>B", True),
         ("<think>Hmm. 1900 + 12 = 1912</think>B", True),
         ("<think>艾达出生在巴黎。</think>B", True),
-        ("<think>Ada was born in Paris", True),  # cut off: it answers nothing, and so does not abstain
+        # cut off: it answers nothing, and so does not abstain
+        ("<think>Ada was born in Paris", True),
     ],
 )
 def test_the_reasoning_that_a_judge_is_asked_about(text: str, asked: bool) -> None:

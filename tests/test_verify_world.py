@@ -34,11 +34,15 @@ def biography(world: World) -> Question:
 
 def other(world: World, relation: str, truth: str) -> str:
     """Another object of a relation than the true one."""
-    return next(fact.object for fact in world.facts if fact.relation == relation and fact.object != truth)
+    return next(
+        fact.object for fact in world.facts if fact.relation == relation and fact.object != truth
+    )
 
 
 def text_of(world: World, question: Question) -> tuple[str, list[str]]:
-    """A true sentence, a false one, a hedged true one and a vague one about the question's entity; and their relations."""
+    """A true sentence, a false one, a hedged true one and a vague one about the question's
+    entity; and their relations.
+    """
     facts = world.by[question.title]
     job, city = facts["profession"].object, other(world, "born_in", facts["born_in"].object)
     award = facts["award"].object
@@ -48,20 +52,35 @@ def text_of(world: World, question: Question) -> tuple[str, list[str]]:
     ), ["profession", "born_in", "award", "alma_mater"]
 
 
-def test_five_labels_with_the_importance_as_informativeness(world: World, biography: Question) -> None:
+def test_five_labels_with_the_importance_as_informativeness(
+    world: World, biography: Question
+) -> None:
     text, relations = text_of(world, biography)
     response = Response("r", biography, text)
     [found] = world_claims(world)([response])
     [checked] = world_facts(world)([(response, found)])
-    assert [verdict.label for verdict in checked.verdicts] == ["correct", "wrong", "hedged_correct", "vague"]
+    assert [verdict.label for verdict in checked.verdicts] == [
+        "correct",
+        "wrong",
+        "hedged_correct",
+        "vague",
+    ]
     assert [verdict.p for verdict in checked.verdicts] == [1.0, 0.0, 1.0, None]
     told = [world.by[biography.title][relation] for relation in relations]
-    assert [item["fact"] for verdict in checked.verdicts for item in verdict.evidence] == [fact.id for fact in told]
-    for fact, verdict in zip(told, checked.verdicts, strict=True):  # what is true, also where the claim is not
-        assert fact.object in verdict.evidence[0]["text"] and biography.title in verdict.evidence[0]["text"]
+    assert [item["fact"] for verdict in checked.verdicts for item in verdict.evidence] == [
+        fact.id for fact in told
+    ]
+    # what is true, also where the claim is not
+    for fact, verdict in zip(told, checked.verdicts, strict=True):
+        assert (
+            fact.object in verdict.evidence[0]["text"]
+            and biography.title in verdict.evidence[0]["text"]
+        )
     importance = [fact.importance for fact in told]
     assert [verdict.informativeness for verdict in checked.verdicts] == importance
-    assert [verdict.target for verdict in checked.verdicts] == [f"claim:{claim.id}" for claim in found.claims]
+    assert [verdict.target for verdict in checked.verdicts] == [
+        f"claim:{claim.id}" for claim in found.claims
+    ]
 
 
 def ratings(world: World, question: Question, text: str) -> list[int | None]:
@@ -78,45 +97,84 @@ def subjects(world: World, question: Question, text: str) -> list[str | None]:
     found = [row.verdict(f"claim:{claim.id}", "subject") for claim in row.claims]
     assert [v is not None for v in found] == [
         fact.informativeness == 1 and not fact.evidence[0].get("unparsed")
-        for claim in row.claims if (fact := row.verdict(f"claim:{claim.id}", "fact"))
-    ]  # fmt: skip
+        for claim in row.claims
+        if (fact := row.verdict(f"claim:{claim.id}", "fact"))
+    ]
     return [verdict.label if verdict else None for verdict in found]
 
 
 def one(world: World, kind: str) -> Question:
-    return next(question for split in ("test", "validation", "ood") for question in world.questions(split, [kind]))
+    return next(
+        question
+        for split in ("test", "validation", "ood")
+        for question in world.questions(split, [kind])
+    )
 
 
-def stated(world: World, subject: str, relation: str, said: str = "", stance: str = "states") -> str:
+def stated(
+    world: World, subject: str, relation: str, said: str = "", stance: str = "states"
+) -> str:
     fact = world.by[subject][relation]
-    return getattr(RELATIONS[relation], stance)["en"][0].format(s=fact.subject, o=said or fact.object)
+    return getattr(RELATIONS[relation], stance)["en"][0].format(
+        s=fact.subject, o=said or fact.object
+    )
 
 
 def test_a_repeated_claim_is_of_no_use_in_whatever_words(world: World, biography: Question) -> None:
     name = biography.title
     job, city = stated(world, name, "profession"), stated(world, name, "born_in")
-    again = RELATIONS["profession"].states["en"][1].format(s=name, o=world.by[name]["profession"].object)
+    again = (
+        RELATIONS["profession"]
+        .states["en"][1]
+        .format(s=name, o=world.by[name]["profession"].object)
+    )
     assert ratings(world, biography, f"{job} {city} {job} {again}") == [5, 4, 1, 1]
-    assert ratings(world, biography, f"{job} {stated(world, name, 'profession', stance='hedges')}") == [5, 1]
-    assert ratings(world, biography, f"{job} {stated(world, name, 'profession', stance='vague')}") == [5, 1]
-    assert ratings(world, biography, f"{stated(world, name, 'profession', stance='vague')} {job}") == [5, 5]
-    assert ratings(world, biography, f"{city} {stated(world, name, 'born_in', other(world, 'born_in', city))}") == [4, 4]
-    assert ratings(world, biography, f"<think>{job}</think><answer>{job} {job}</answer>") == [5, 5, 1]
+    assert ratings(
+        world, biography, f"{job} {stated(world, name, 'profession', stance='hedges')}"
+    ) == [5, 1]
+    assert ratings(
+        world, biography, f"{job} {stated(world, name, 'profession', stance='vague')}"
+    ) == [5, 1]
+    assert ratings(
+        world, biography, f"{stated(world, name, 'profession', stance='vague')} {job}"
+    ) == [5, 5]
+    assert ratings(
+        world, biography, f"{city} {stated(world, name, 'born_in', other(world, 'born_in', city))}"
+    ) == [4, 4]
+    assert ratings(world, biography, f"<think>{job}</think><answer>{job} {job}</answer>") == [
+        5,
+        5,
+        1,
+    ]
 
 
 def test_a_claim_about_somebody_else_is_of_no_use(world: World, biography: Question) -> None:
-    stranger = next(f.subject for f in world.facts if f.relation == "profession" and f.subject != biography.title)
+    stranger = next(
+        f.subject
+        for f in world.facts
+        if f.relation == "profession" and f.subject != biography.title
+    )
     text = f"{stated(world, biography.title, 'profession')} {stated(world, stranger, 'profession')}"
     assert ratings(world, biography, text) == [5, 1]
-    assert ratings(world, replace(biography, title=""), text) == [5, 1]  # then its text says whom it is about
-    assert ratings(world, Question("q", "What can you tell me?"), text) == [5, 5]  # about whom is not known
+    # then its text says whom it is about
+    assert ratings(world, replace(biography, title=""), text) == [5, 1]
+    # about whom is not known
+    assert ratings(world, Question("q", "What can you tell me?"), text) == [5, 5]
 
 
 def test_why_a_claim_is_of_no_use_is_said_exactly(world: World, biography: Question) -> None:
-    """What is repeated about the one asked for is not about somebody else, and what is repeated about somebody else is; what
-    cannot be read is about nobody. The world says so of these alone."""
-    stranger = next(f.subject for f in world.facts if f.relation == "profession" and f.subject != biography.title)
-    own, others = stated(world, biography.title, "profession"), stated(world, stranger, "profession")
+    """What is repeated about the one asked for is not about somebody else, and what is repeated
+    about somebody else is; what cannot be read is about nobody. The world says so of these
+    alone."""
+    stranger = next(
+        f.subject
+        for f in world.facts
+        if f.relation == "profession" and f.subject != biography.title
+    )
+    own, others = (
+        stated(world, biography.title, "profession"),
+        stated(world, stranger, "profession"),
+    )
     text = f"{own} {others} {own} {others} Rubbish is here."
     assert ratings(world, biography, text) == [5, 1, 1, 1]
     assert subjects(world, biography, text) == [None, "other", "asked", "other", None]
@@ -126,7 +184,11 @@ def test_why_a_claim_is_of_no_use_is_said_exactly(world: World, biography: Quest
 def test_of_two_that_are_asked_about_both_count(world: World, kind: str) -> None:
     question = one(world, kind)
     first, second = question.title.split(";")
-    stranger = next(f.subject for f in world.facts if f.relation == "birth_year" and f.subject not in (first, second))
+    stranger = next(
+        f.subject
+        for f in world.facts
+        if f.relation == "birth_year" and f.subject not in (first, second)
+    )
     text = " ".join(stated(world, name, "birth_year") for name in (first, second, stranger))
     importance = RELATIONS["birth_year"].importance
     assert ratings(world, question, text) == [importance, importance, 1]
@@ -134,9 +196,14 @@ def test_of_two_that_are_asked_about_both_count(world: World, kind: str) -> None
 
 def test_what_a_question_reaches_in_two_hops_is_asked_about(world: World) -> None:
     question = one(world, "two_hop")
-    bridge, target = [next(f for f in world.facts if f.id == name) for name in question.meta["fact_ids"]]
+    bridge, target = [
+        next(f for f in world.facts if f.id == name) for name in question.meta["fact_ids"]
+    ]
     rival = other(world, bridge.relation, bridge.object)
-    first, second = stated(world, bridge.subject, bridge.relation), stated(world, target.subject, target.relation)
+    first, second = (
+        stated(world, bridge.subject, bridge.relation),
+        stated(world, target.subject, target.relation),
+    )
     elsewhere = stated(world, rival, target.relation)
     important = [RELATIONS[fact.relation].importance for fact in (bridge, target)]
     assert ratings(world, question, f"{first} {second}") == important
@@ -150,18 +217,25 @@ def test_a_list_is_about_whose_things_are_listed(world: World) -> None:
     question = one(world, "list")
     book = next(f for f in world.facts if f.id == question.meta["fact_ids"][0])
     others = next(f for f in world.facts if f.relation == book.relation and f.object != book.object)
-    written, wrong = (stated(world, fact.subject, fact.relation, book.object) for fact in (book, others))
+    written, wrong = (
+        stated(world, fact.subject, fact.relation, book.object) for fact in (book, others)
+    )
     importance = RELATIONS[book.relation].importance
     assert written != wrong and importance > 1
     text = f"{written} {wrong} {stated(world, others.subject, others.relation)}"
     assert ratings(world, question, text) == [importance, importance, 1]
     person = next(
-        q for split in ("test", "validation", "ood") for q in world.questions(split, ["biography"]) if q.title == book.object
+        q
+        for split in ("test", "validation", "ood")
+        for q in world.questions(split, ["biography"])
+        if q.title == book.object
     )
     assert ratings(world, person, text) == [importance, importance, 1]
 
 
-def test_claims_keep_their_ids_and_those_judged_in_extraction_are_left_alone(world: World, biography: Question) -> None:
+def test_claims_keep_their_ids_and_those_judged_in_extraction_are_left_alone(
+    world: World, biography: Question
+) -> None:
     response = Response("r", biography, f"Rubbish is here. {text_of(world, biography)[0]}")
     [found] = world_claims(world)([response])
     given = {verdict.target for verdict in found.verdicts}
@@ -171,30 +245,55 @@ def test_claims_keep_their_ids_and_those_judged_in_extraction_are_left_alone(wor
     assert given | told == {f"claim:{claim.id}" for claim in found.claims}
 
 
-def test_a_claim_that_cannot_be_read_is_a_verdict_whoever_read_the_response(world: World, biography: Question) -> None:
+def test_a_claim_that_cannot_be_read_is_a_verdict_whoever_read_the_response(
+    world: World, biography: Question
+) -> None:
     """Also where another extractor than the world's has read it, which gives no verdicts."""
-    claims = (Claim(0, "Glorbs zibble the mumps."), Claim(1, stated(world, biography.title, "born_in")), Claim(2, "Who?"))
+    claims = (
+        Claim(0, "Glorbs zibble the mumps."),
+        Claim(1, stated(world, biography.title, "born_in")),
+        Claim(2, "Who?"),
+    )
     response = Response("r", biography, "x")
     verdicts = world_facts(world)([(response, Claims(((0, 1),), claims))])[0].verdicts
-    assert [(v.label, v.error) for v in verdicts] == [("vague", None), ("correct", None), ("vague", None)]
-    assert (verdicts[0].p, verdicts[0].informativeness, verdicts[0].evidence) == (0.0, 1, ({"unparsed": "form"},))
+    assert [(v.label, v.error) for v in verdicts] == [
+        ("vague", None),
+        ("correct", None),
+        ("vague", None),
+    ]
+    assert (verdicts[0].p, verdicts[0].informativeness, verdicts[0].evidence) == (
+        0.0,
+        1,
+        ({"unparsed": "form"},),
+    )
     against = world_claim_checklist(world)([(response, Claims(((0, 1),), claims))])[0].verdicts
-    assert [(v.label, v.error) for v in against] == [("missing", None), ("consistent", None), ("missing", None)]
+    assert [(v.label, v.error) for v in against] == [
+        ("missing", None),
+        ("consistent", None),
+        ("missing", None),
+    ]
 
 
 def test_a_claim_about_another_world_is_a_failure(world: World) -> None:
     response = Response("r", Question("q", "Who was Napoleon?"), "x")
-    [checked] = world_facts(world)([(response, Claims(((0, 1),), (Claim(4, "Napoleon was an emperor."),)))])
+    [checked] = world_facts(world)(
+        [(response, Claims(((0, 1),), (Claim(4, "Napoleon was an emperor."),)))]
+    )
     [verdict] = checked.verdicts
     assert (verdict.target, verdict.label) == ("claim:4", None)
     assert isinstance(verdict.error, Failure)
 
 
-def test_items_are_the_important_facts_of_whom_the_question_asks_about(world: World, biography: Question) -> None:
+def test_items_are_the_important_facts_of_whom_the_question_asks_about(
+    world: World, biography: Question
+) -> None:
     items = world_checklist_items(world, biography)
     important = [fact for fact in world.by[biography.title].values() if fact.importance >= 3]
     assert len(items) == len(important) == 5
-    assert all(fact.object in item and biography.title in item for fact, item in zip(important, items, strict=True))
+    assert all(
+        fact.object in item and biography.title in item
+        for fact, item in zip(important, items, strict=True)
+    )
     long_form = world.questions("test", ["long_form"])[0]
     assert len(world_checklist_items(world, long_form)) == 10
     assert world_checklist_items(world, world.questions("test", ["single"])[0]) == ()
@@ -203,7 +302,10 @@ def test_items_are_the_important_facts_of_whom_the_question_asks_about(world: Wo
 def test_checklist_by_the_answer_alone(world: World, biography: Question) -> None:
     text, _ = text_of(world, biography)
     employer = world_checklist_items(world, biography)[1]
-    for question in (biography, replace(biography, checklist=world_checklist_items(world, biography))):
+    for question in (
+        biography,
+        replace(biography, checklist=world_checklist_items(world, biography)),
+    ):
         response = Response("r", question, f"<think>{employer}</think><answer>{text}</answer>")
         [checked] = world_checklist(world)([(response, Claims())])
         labels = {verdict.target: verdict.label for verdict in checked.verdicts}
@@ -234,7 +336,8 @@ def test_claims_against_the_checklist(world: World, biography: Question) -> None
     response = Response("r", biography, f"{text} Rubbish is here.")
     [found] = world_claims(world)([response])
     [checked] = world_claim_checklist(world)([(response, found)])
-    # The university is not important enough to be listed; the sentence that cannot be read says nothing of any item.
+    # The university is not important enough to be listed; the sentence that cannot be read says
+    # nothing of any item.
     assert [verdict.label for verdict in checked.verdicts] == [
         "consistent",
         "contradictory",
@@ -268,12 +371,17 @@ def test_reasoning_is_good_if_it_claims_what_is_true_of_the_question_and_nothing
     world: World, biography: Question, thought: str, label: str
 ) -> None:
     true, false, _, vague = text_of(world, biography)[0].removesuffix(".").split(". ")
-    other_person = next(q.title for q in world.questions("test", ["biography"]) if q.title != biography.title)
+    other_person = next(
+        q.title for q in world.questions("test", ["biography"]) if q.title != biography.title
+    )
     told = {
-        "true": true, "false": false, "vague": vague, "made_up": f"{biography.title} was born in Atlantis",
+        "true": true,
+        "false": false,
+        "vague": vague,
+        "made_up": f"{biography.title} was born in Atlantis",
         "unreadable": "Glorbs zibble the mumps",
         "beside": f"{other_person} is a {world.by[other_person]['profession'].object}",
-    }  # fmt: skip
+    }
     thought = thought.format(**{name: f"{sentence}." for name, sentence in told.items()})
 
     def judged(answer: str) -> str | None:
@@ -311,7 +419,9 @@ def test_a_question_about_one_fact_is_recognised_in_other_words(world: World) ->
         assert (known.text, known.answers, known.title) == (text, single.answers, single.title)
 
 
-def test_another_question_gets_the_people_it_names_as_title(world: World, biography: Question) -> None:
+def test_another_question_gets_the_people_it_names_as_title(
+    world: World, biography: Question
+) -> None:
     known = world_question(world, Question("q", f"What became of {biography.title}, please?"))
     assert (known.title, known.answers, known.checklist) == (biography.title, (), ())
     assert world_question(world, Question("q", "Who was Napoleon?")).title == ""

@@ -1,4 +1,6 @@
-"""What verl and the library hand each other, without verl: questions, rewards, advantages. Numbers are worked by hand."""
+"""What verl and the library hand each other, without verl: questions, rewards, advantages.
+Numbers are worked by hand.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,24 @@ import pytest
 from workbench.checks import world_checks
 from workbench.failures import TooManyFailures
 from workbench.integrations.grading import grader
-from workbench.integrations.verl_rows import estimate, grader_of, paid_tokens, question_of, row_of, told
-from workbench.types import Event, Failure, Feedback, Passage, Question, Response, Reward, WorkbenchError
+from workbench.integrations.verl_rows import (
+    estimate,
+    grader_of,
+    paid_tokens,
+    question_of,
+    row_of,
+    told,
+)
+from workbench.types import (
+    Event,
+    Failure,
+    Feedback,
+    Passage,
+    Question,
+    Response,
+    Reward,
+    WorkbenchError,
+)
 from workbench.world import load_world
 
 NAN = math.nan
@@ -23,20 +41,35 @@ QUESTION = Question(
 
 
 def response(count: int) -> Response:
-    return Response("r", QUESTION, "x" * count, token_ids=tuple(range(count)), offsets=tuple((t, t + 1) for t in range(count)))
+    return Response(
+        "r",
+        QUESTION,
+        "x" * count,
+        token_ids=tuple(range(count)),
+        offsets=tuple((t, t + 1) for t in range(count)),
+    )
 
 
 def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
-    """Through JSON, as through Parquet: lists are lists. verl puts what it reads into arrays of numpy."""
+    """Through JSON, as through Parquet: lists are lists. verl puts what it reads into arrays of
+    numpy.
+    """
     import numpy as np
 
     row = json.loads(json.dumps(row_of(QUESTION)))
     assert row["prompt"] == QUESTION.messages()
     read = question_of({**row, "raw_prompt": np.array(row["prompt"])})
     assert (read.id, read.text, read.answers, read.title, read.checklist, read.kind) == (
-        "q7", "Where was Ada born?", ("Paris", "Paris, France"), "Ada", ("Ada was born in Paris.",), "single"
-    )  # fmt: skip
-    assert [(passage.title, passage.text) for passage in read.passages] == [("Ada", "Ada was born in Paris.")]
+        "q7",
+        "Where was Ada born?",
+        ("Paris", "Paris, France"),
+        "Ada",
+        ("Ada was born in Paris.",),
+        "single",
+    )
+    assert [(passage.title, passage.text) for passage in read.passages] == [
+        ("Ada", "Ada was born in Paris.")
+    ]
     row["extra_info"]["passages"] = np.array(row["extra_info"]["passages"], dtype=object)
     row["extra_info"]["answers"] = np.array(["Paris", "Paris, France"])
     assert question_of(row) == read
@@ -46,50 +79,91 @@ def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
     ("row", "text", "answers"),
     [
         ({"reward_model": {"ground_truth": "Rome"}}, "Where?", ("Rome",)),
-        ({"reward_model": {"ground_truth": {"target": ["Rome", "Roma"]}}}, "Where?", ("Rome", "Roma")),
-        # GSM8K's "answer" is a whole solution, and its question stands without the instruction that the prompt adds.
         (
-            {"reward_model": {"ground_truth": "72"}, "extra_info": {"answer": "48 + 24 = 72 #### 72", "question": "How many?"}},
+            {"reward_model": {"ground_truth": {"target": ["Rome", "Roma"]}}},
+            "Where?",
+            ("Rome", "Roma"),
+        ),
+        # GSM8K's "answer" is a whole solution, and its question stands without the instruction that
+        # the prompt adds.
+        (
+            {
+                "reward_model": {"ground_truth": "72"},
+                "extra_info": {"answer": "48 + 24 = 72 #### 72", "question": "How many?"},
+            },
             "How many?",
             ("72",),
         ),
-        ({"reward_model": {"ground_truth": None}, "extra_info": {"answer": "Rome"}}, "Where?", ("Rome",)),
+        (
+            {"reward_model": {"ground_truth": None}, "extra_info": {"answer": "Rome"}},
+            "Where?",
+            ("Rome",),
+        ),
         ({"reward_model": None, "extra_info": None}, "Where?", ()),
     ],
 )
-def test_questions_of_verls_own_data_sets(row: dict[str, Any], text: str, answers: tuple[str, ...]) -> None:
+def test_questions_of_verls_own_data_sets(
+    row: dict[str, Any], text: str, answers: tuple[str, ...]
+) -> None:
     turns = [("user", "Hi"), ("assistant", "Hello."), ("user", "Where?")]
-    read = question_of({**row, "raw_prompt": [{"role": role, "content": content} for role, content in turns]})
+    read = question_of(
+        {**row, "raw_prompt": [{"role": role, "content": content} for role, content in turns]}
+    )
     assert (read.text, read.answers) == (text, answers)
 
 
 def test_an_unreadable_column_is_named() -> None:
-    with pytest.raises(WorkbenchError, match="a column of the data set cannot be read: a passage is neither"):
+    with pytest.raises(
+        WorkbenchError, match="a column of the data set cannot be read: a passage is neither"
+    ):
         question_of({"raw_prompt": "Where?", "extra_info": {"passages": [{"body": "x"}]}})
 
 
 def test_a_reward_is_told_with_its_tokens() -> None:
-    """Two events meet on token 1 and cancel: it was paid, and holds -0.0; token 2 was not, and holds 0."""
+    """Two events meet on token 1 and cancel: it was paid, and holds -0.0; token 2 was not, and
+    holds 0.
+    """
     events = (Event("fact", 1.0, 2), Event("fact", -1.0, 2), Event("fact", 0.5, 4))
     reward = Reward(0.5, {"fact": 0.5}, events, (0.0, 0.0, 0.0, 0.5))
     value, info = told(Feedback(response(4), rewards={"m": reward}), "m")
-    assert value == 0.5 and set(info) == {f"workbench_{name}" for name in ("tokens", "parts", "error", "failed")}
+    assert value == 0.5 and set(info) == {
+        f"workbench_{name}" for name in ("tokens", "parts", "error", "failed")
+    }
     tokens = paid_tokens(info, 4)
-    assert tokens == [0.0, 0.0, 0.0, 0.5] and [math.copysign(1, token) for token in tokens] == [1, -1, 1, 1]
-    assert (json.loads(info["workbench_parts"]), info["workbench_error"], info["workbench_failed"]) == ({"fact": 0.5}, "", 0.0)
+    assert tokens == [0.0, 0.0, 0.0, 0.5] and [math.copysign(1, token) for token in tokens] == [
+        1,
+        -1,
+        1,
+        1,
+    ]
+    assert (
+        json.loads(info["workbench_parts"]),
+        info["workbench_error"],
+        info["workbench_failed"],
+    ) == ({"fact": 0.5}, "", 0.0)
 
 
 @pytest.mark.parametrize(
     "feedback",
     [
-        Feedback(response(3), rewards={"m": Reward(None, error=Failure("verify", "timeout", "no reply"))}),
+        Feedback(
+            response(3), rewards={"m": Reward(None, error=Failure("verify", "timeout", "no reply"))}
+        ),
         Feedback(response(3), error=Failure("verify", "timeout", "no reply")),
-        Feedback(response(3), rewards={"m": Reward(1.0, tokens=(0, 0, 1.0))}, error=Failure("verify", "timeout", "no reply")),
+        Feedback(
+            response(3),
+            rewards={"m": Reward(1.0, tokens=(0, 0, 1.0))},
+            error=Failure("verify", "timeout", "no reply"),
+        ),
     ],
 )
 def test_a_failure_is_no_reward_of_0(feedback: Feedback) -> None:
     value, info = told(feedback, "m")
-    assert value is None and info["workbench_error"] == "verify: no reply" and info["workbench_failed"] == 1.0
+    assert (
+        value is None
+        and info["workbench_error"] == "verify: no reply"
+        and info["workbench_failed"] == 1.0
+    )
     tokens = paid_tokens(info, 3)
     assert tokens is not None and len(tokens) == 3 and all(map(math.isnan, tokens))
     assert paid_tokens({}, 3) is None  # nobody of ours paid it
@@ -104,9 +178,9 @@ def batch(*rows: tuple[list[float], int]) -> tuple[Any, Any]:
 
 
 def test_process_advantages_by_hand() -> None:
-    """Events of the group "a": 1 on token 0 and 0 at the end of its first response, -1 at the end of its second.
-    Mean 0, standard deviation 1 (n − 1), hence 1/1.0001 of each; a token gets the sum of what follows. "b" lies between them,
-    and its only response equals itself."""
+    """Events of the group "a": 1 on token 0 and 0 at the end of its first response, -1 at the
+    end of its second. Mean 0, standard deviation 1 (n − 1), hence 1/1.0001 of each; a token gets
+    the sum of what follows. "b" lies between them, and its only response equals itself."""
     rewards, masks = batch(([1.0, 0.0, 0.0], 2), ([0.0, 5.0, 0.0], 2), ([0.0, 0.0, -1.0], 3))
     found = estimate("process", rewards, masks, ["a", "b", "a"], {})
     unit = 1 / 1.0001
@@ -118,13 +192,15 @@ def test_process_advantages_by_hand() -> None:
 
 
 def test_an_event_of_0_is_an_event() -> None:
-    """Marked, token 0 takes part in the mean: events 0, 3 and -1 (2/3, deviations -2/3, 7/3, -5/3, std √(78/9/2) = 2.0817);
-    unmarked, there are 3 and -1 alone (mean 1, std √8)."""
+    """Marked, token 0 takes part in the mean: events 0, 3 and -1 (2/3, deviations -2/3, 7/3,
+    -5/3, std √(78/9/2) = 2.0817); unmarked, there are 3 and -1 alone (mean 1, std √8)."""
     for zero, expected in ((-0.0, [(-2 / 3 + 7 / 3), 7 / 3]), (0.0, [2.0, 2.0])):
         rewards, masks = batch(([zero, 3.0], 2), ([-1.0, 0.0], 1))
         std = math.sqrt(78 / 9 / 2) if math.copysign(1, zero) < 0 else math.sqrt(8)
         found = estimate("process", rewards, masks, ["a", "a"], {})
-        assert found[0].tolist() == pytest.approx([value / (std + 1e-4) for value in expected], abs=1e-6)
+        assert found[0].tolist() == pytest.approx(
+            [value / (std + 1e-4) for value in expected], abs=1e-6
+        )
 
 
 def test_group_advantages_pay_every_token_of_the_mask() -> None:
@@ -136,21 +212,34 @@ def test_group_advantages_pay_every_token_of_the_mask() -> None:
 
 
 def test_what_failed_is_in_no_baseline_and_counts_only_against_max_failed() -> None:
-    """As the test above, with a third response that could not be scored, with or without a mask, and verl's padding."""
+    """As the test above, with a third response that could not be scored, with or without a mask,
+    and verl's padding.
+    """
     import torch
 
     unit = 1 / (math.sqrt(2) + 1e-4)
     for tokens in (0, 3):
-        rewards, masks = batch(([0.0, 2.0, 0.0], 2), ([NAN] * 3, tokens), ([0.0] * 3, 3), ([0.0] * 3, 0))
+        rewards, masks = batch(
+            ([0.0, 2.0, 0.0], 2), ([NAN] * 3, tokens), ([0.0] * 3, 3), ([0.0] * 3, 0)
+        )
         found = estimate("group", rewards, masks, ["a", "a", "a", "pad1"], {"max_failed": 0.4})
         assert not found.isnan().any()
-        assert found.tolist() == [pytest.approx([unit, unit, 0]), [0] * 3, pytest.approx([-unit] * 3), [0] * 3]
-        with pytest.raises(TooManyFailures, match="1 of 3 completions could not be scored"):  # the padding is no completion
+        assert found.tolist() == [
+            pytest.approx([unit, unit, 0]),
+            [0] * 3,
+            pytest.approx([-unit] * 3),
+            [0] * 3,
+        ]
+        # the padding is no completion
+        with pytest.raises(TooManyFailures, match="1 of 3 completions could not be scored"):
             estimate("group", rewards, masks, ["a", "a", "a", "pad1"], {"max_failed": 0.3})
         with pytest.raises(TooManyFailures):  # 0.2, where nothing is said
             estimate("group", rewards, masks, ["a", "a", "a", "pad1"], None)
     last = torch.tensor([[0.0, NAN], [0.0, 1.0]])  # as verl itself lays out a reward of NaN
-    assert estimate("rtg", last, torch.ones(2, 2), ["a", "a"], {"max_failed": 1})[0].tolist() == [0, 0]
+    assert estimate("rtg", last, torch.ones(2, 2), ["a", "a"], {"max_failed": 1})[0].tolist() == [
+        0,
+        0,
+    ]
 
 
 def test_a_penalty_on_every_token_is_no_event() -> None:
@@ -158,17 +247,32 @@ def test_a_penalty_on_every_token_is_no_event() -> None:
     for name in ("process", "rtg"):
         with pytest.raises(WorkbenchError, match="use_kl_loss"):
             estimate(name, rewards, masks, ["a", "a"], {"use_kl_in_reward": True})
-    assert estimate("whiten", rewards, masks, ["a", "a"], {"use_kl_in_reward": True}).shape == (2, 2)
+    assert estimate("whiten", rewards, masks, ["a", "a"], {"use_kl_in_reward": True}).shape == (
+        2,
+        2,
+    )
 
 
 def test_settings_of_a_config_make_a_grader() -> None:
-    country = next(q for q in load_world().questions("ood", ["single"]) if q.text.startswith("In which country is"))
+    country = next(
+        q
+        for q in load_world().questions("ood", ["single"])
+        if q.text.startswith("In which country is")
+    )
     made = grader_of({"recipe": "truthrl", "judge": "world", "settings": ["truthrl.wrong=-2"]})
     [right, wrong] = made.grade(
-        [Response(str(n), country, text) for n, text in enumerate((f"{country.answers[0]}.", "Nowhere."))]
+        [
+            Response(str(n), country, text)
+            for n, text in enumerate((f"{country.answers[0]}.", "Nowhere."))
+        ]
     )
     assert (right.rewards["truthrl"].value, wrong.rewards["truthrl"].value) == (1.0, -2.0)
-    assert grader_of({"recipe": "truthrl", "judge": {"url": "http://127.0.0.1:1/v1", "model": "m"}}).name == "truthrl"
+    assert (
+        grader_of(
+            {"recipe": "truthrl", "judge": {"url": "http://127.0.0.1:1/v1", "model": "m"}}
+        ).name
+        == "truthrl"
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,13 +280,25 @@ def test_settings_of_a_config_make_a_grader() -> None:
     [
         ({}, "recipe is missing"),
         ({"recipe": "truthrl"}, "judge is missing"),
-        ({"recipe": "truthrl", "judge": "world", "method": "x"}, "no 'method': it takes recipe, judge, settings"),
-        ({"recipe": "truthrl", "judge": "gpt"}, "no judge 'gpt': write one of world, rules, local, or"),
-        ({"recipe": "truthrl", "judge": {"url": "http://h/v1", "modle": "m"}}, "judge has no 'modle'"),
+        (
+            {"recipe": "truthrl", "judge": "world", "method": "x"},
+            "no 'method': it takes recipe, judge, settings",
+        ),
+        (
+            {"recipe": "truthrl", "judge": "gpt"},
+            "no judge 'gpt': write one of world, rules, local, or",
+        ),
+        (
+            {"recipe": "truthrl", "judge": {"url": "http://h/v1", "modle": "m"}},
+            "judge has no 'modle'",
+        ),
         ({"recipe": "truthrl", "judge": {"url": "http://h/v1"}}, "needs the name of a model"),
         ({"recipe": "grpo", "judge": "world"}, "no method 'grpo'"),
         ({"recipe": "rlfh", "judge": "rules"}, "no check fact"),
-        ({"recipe": "truthrl", "judge": "world", "settings": ["truthrl.wrogn=1"]}, "no field 'wrogn'"),
+        (
+            {"recipe": "truthrl", "judge": "world", "settings": ["truthrl.wrogn=1"]},
+            "no field 'wrogn'",
+        ),
     ],
 )
 def test_a_config_that_cannot_work_is_refused(given: dict[str, Any], message: str) -> None:
@@ -195,7 +311,11 @@ def test_methods_pay_a_verl_row_as_they_pay_a_question() -> None:
     world = load_world()
     made = grader("rlfh", world_checks(world))
     asked = world.questions("ood", ["single"])[:3]
-    said = [Response(str(n), question, f"{question.answers[0]}.") for n, question in enumerate(asked)]
-    carried = [Response(r.id, made.recognise(question_of(row_of(r.question))), r.text) for r in said]
+    said = [
+        Response(str(n), question, f"{question.answers[0]}.") for n, question in enumerate(asked)
+    ]
+    carried = [
+        Response(r.id, made.recognise(question_of(row_of(r.question))), r.text) for r in said
+    ]
     values = [[row.rewards["rlfh"].value for row in made.grade(batch)] for batch in (said, carried)]
     assert values[0] == values[1] and None not in values[0]

@@ -1,5 +1,5 @@
-"""What can be said of vLLM without it: what it is told, the weights that it is given, and who is refused it. The rest is in
-tests/engines/test_vllm.py."""
+"""What can be said of vLLM without it: what it is told, the weights that it is given, and who is
+refused it. The rest is in tests/engines/test_vllm.py."""
 
 from __future__ import annotations
 
@@ -37,7 +37,11 @@ Cli = Callable[..., tuple[int, str, str]]
 def absent(monkeypatch: pytest.MonkeyPatch) -> None:
     """No vLLM, also where there is one."""
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "vllm" else find(name, *more))
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *more: None if name == "vllm" else find(name, *more),
+    )
 
 
 @pytest.fixture
@@ -64,7 +68,9 @@ def trainee(folder: Path) -> Trainee:
 
 
 @pytest.mark.usefixtures("absent")
-def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(folder: Path, tmp_path: Path, cli: Cli) -> None:
+def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
+    folder: Path, tmp_path: Path, cli: Cli
+) -> None:
     for call in (
         lambda: load_policy(folder, engine="vllm"),
         lambda: evaluate_policy(str(folder), "validation", "tiny", engine="vllm"),
@@ -72,7 +78,9 @@ def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(folder: Path, 
         lambda: check(GRPO(vllm="colocate")),
         lambda: serve.serve(str(folder)),
     ):
-        with pytest.raises(WorkbenchError, match=r"vLLM is not installed: `pip install vllm==.*; or "):
+        with pytest.raises(
+            WorkbenchError, match=r"vLLM is not installed: `pip install vllm==.*; or "
+        ):
             call()
     assert list(tmp_path.iterdir()) == []
     for command in ("evaluate sft --split validation", "probe", "answer What?"):
@@ -90,9 +98,13 @@ def test_an_engine_that_there_is_not_is_refused(folder: Path) -> None:
 def test_every_completion_has_a_seed_and_those_of_a_question_are_its_own() -> None:
     plain = vllm.seeds(Sampling(4, seed=3), 6)
     assert (
-        len(set(plain)) == 6 and plain == vllm.seeds(Sampling(4, seed=3), 6) and plain[:4] == vllm.seeds(Sampling(4, seed=3), 4)
+        len(set(plain)) == 6
+        and plain == vllm.seeds(Sampling(4, seed=3), 6)
+        and plain[:4] == vllm.seeds(Sampling(4, seed=3), 4)
     )
-    assert set(plain).isdisjoint(vllm.seeds(Sampling(4, seed=4), 6)) and all(0 <= seed < 2**63 for seed in plain)
+    assert set(plain).isdisjoint(vllm.seeds(Sampling(4, seed=4), 6)) and all(
+        0 <= seed < 2**63 for seed in plain
+    )
     together = vllm.seeds(Sampling(4, samples=2, seeds=(7, 8, 9)), 6)
     assert vllm.seeds(Sampling(4, samples=2, seeds=(8,)), 2) == together[2:4]
     assert vllm.seeds(Sampling(4, samples=3, seeds=(8,)), 3)[:2] == together[2:4]
@@ -115,7 +127,11 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vllm, "_held", [])
     ended: list[int] = []
     first, second = (
-        SimpleNamespace(llm_engine=SimpleNamespace(engine_core=SimpleNamespace(shutdown=partial(ended.append, number))))
+        SimpleNamespace(
+            llm_engine=SimpleNamespace(
+                engine_core=SimpleNamespace(shutdown=partial(ended.append, number))
+            )
+        )
         for number in (1, 2)
     )
     vllm.hold(first)
@@ -134,13 +150,21 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     ("room", "prompt", "new", "fits"),
     [(64, 20, 44, True), (64, 20, 45, False), (100, 20, 500, True), (64, 63, 2, False)],
 )
-def test_completions_that_memory_would_cut_short_are_refused(room: int, prompt: int, new: int, fits: bool) -> None:
+def test_completions_that_memory_would_cut_short_are_refused(
+    room: int, prompt: int, new: int, fits: bool
+) -> None:
     """Of a model with 100 positions, at which completions end in any case."""
     from types import SimpleNamespace
 
-    config = SimpleNamespace(max_model_len=room, hf_text_config=SimpleNamespace(max_position_embeddings=100))
+    config = SimpleNamespace(
+        max_model_len=room, hf_text_config=SimpleNamespace(max_position_embeddings=100)
+    )
     llm = SimpleNamespace(llm_engine=SimpleNamespace(model_config=config))
-    with contextlib.nullcontext() if fits else pytest.raises(WorkbenchError, match=f"room for {room} tokens"):
+    with (
+        contextlib.nullcontext()
+        if fits
+        else pytest.raises(WorkbenchError, match=f"room for {room} tokens")
+    ):
         vllm.check_room(llm, prompt, new)
 
 
@@ -149,7 +173,9 @@ def test_an_engine_is_refused_where_it_would_be_ignored(folder: Path) -> None:
         bench("tiny").load("sft", apart=True, engine="vllm")
 
 
-def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from types import SimpleNamespace
 
     monkeypatch.setattr(vllm, "_held", [])
@@ -157,7 +183,9 @@ def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(monke
     monkeypatch.delenv("LOCAL_RANK", raising=False)
     ended: list[int] = []
     engine = SimpleNamespace(engine_core=SimpleNamespace(shutdown=partial(ended.append, 1)))
-    trainer = SimpleNamespace(vllm_generation=SimpleNamespace(llm=SimpleNamespace(llm_engine=engine)))
+    trainer = SimpleNamespace(
+        vllm_generation=SimpleNamespace(llm=SimpleNamespace(llm_engine=engine))
+    )
     config = GRPO(vllm="colocate")
     with pytest.raises(KeyError), colocate.beside(config):
         os.environ |= {"LOCAL_RANK": "0", "MASTER_PORT": "8"}
@@ -166,8 +194,12 @@ def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(monke
     assert ended == [1] and "LOCAL_RANK" not in os.environ and os.environ["MASTER_PORT"] == "7"
 
 
-def test_what_vllm_is_to_load_is_checked_without_being_read(folder: Path, trainee: Trainee, tmp_path: Path) -> None:
-    """vLLM loads a checkpoint without one of its matrices, and an adapter without some of its pairs, as if it were whole."""
+def test_what_vllm_is_to_load_is_checked_without_being_read(
+    folder: Path, trainee: Trainee, tmp_path: Path
+) -> None:
+    """vLLM loads a checkpoint without one of its matrices, and an adapter without some of its
+    pairs, as if it were whole.
+    """
     import shutil
 
     from safetensors.torch import load_file, save_file
@@ -176,25 +208,42 @@ def test_what_vllm_is_to_load_is_checked_without_being_read(folder: Path, traine
     assert {weight.device.type for weight in model.parameters()} == {"meta"}
     save_policy(trainee, tmp_path)
     with_adapter(model, tmp_path / "policy")
-    for damaged, victim in ((tmp_path / "policy" / "adapter_model.safetensors", "lora_B"), (tmp_path / "base", "q_proj")):
+    for damaged, victim in (
+        (tmp_path / "policy" / "adapter_model.safetensors", "lora_B"),
+        (tmp_path / "base", "q_proj"),
+    ):
         if victim == "q_proj":
             damaged = Path(shutil.copytree(folder, damaged)) / "model.safetensors"
         weights = load_file(damaged)
-        save_file({name: w for name, w in weights.items() if victim not in name}, damaged, metadata={"format": "pt"})
+        save_file(
+            {name: w for name, w in weights.items() if victim not in name},
+            damaged,
+            metadata={"format": "pt"},
+        )
         with pytest.raises(WorkbenchError, match="are missing"):
-            model, _ = load_checkpoint(str(damaged.parent if victim == "q_proj" else folder), device="meta")
+            model, _ = load_checkpoint(
+                str(damaged.parent if victim == "q_proj" else folder), device="meta"
+            )
             with_adapter(model, damaged.parent)
 
 
-def test_what_vllm_is_given_in_training_is_the_merged_model_and_leaves_the_trained_one_alone(trainee: Trainee) -> None:
+def test_what_vllm_is_given_in_training_is_the_merged_model_and_leaves_the_trained_one_alone(
+    trainee: Trainee,
+) -> None:
     import torch
 
     before = {name: weight.clone() for name, weight in trainee.model.state_dict().items()}
     given = {name: weight.clone() for name, weight in colocate.merged(trainee.model)}
-    assert all(torch.equal(weight, before[name]) for name, weight in trainee.model.state_dict().items())
+    assert all(
+        torch.equal(weight, before[name]) for name, weight in trainee.model.state_dict().items()
+    )
     whole = dict(trainee.model.merge_and_unload().named_parameters())
-    assert given.keys() == whole.keys() and all(torch.allclose(given[name], whole[name], atol=1e-6) for name in whole)
-    assert not torch.equal(given["model.layers.0.self_attn.q_proj.weight"], before[_under("q_proj")])
+    assert given.keys() == whole.keys() and all(
+        torch.allclose(given[name], whole[name], atol=1e-6) for name in whole
+    )
+    assert not torch.equal(
+        given["model.layers.0.self_attn.q_proj.weight"], before[_under("q_proj")]
+    )
 
 
 def _under(name: str) -> str:
@@ -211,9 +260,14 @@ def test_trl_is_told_all_that_it_could_decide_about_vllm(tmp_path: Path) -> None
     assert {name: getattr(config, name) for name in told} == told
     own = {name for name in vars(config) if name.startswith("vllm_")} - set(told)
     assert own == {
-        "vllm_structured_outputs_regex", "vllm_server_base_url", "vllm_server_host", "vllm_server_port", "vllm_server_timeout",
-        "vllm_group_port", "vllm_importance_sampling_cap",
-    }  # fmt: skip
+        "vllm_structured_outputs_regex",
+        "vllm_server_base_url",
+        "vllm_server_host",
+        "vllm_server_port",
+        "vllm_server_timeout",
+        "vllm_group_port",
+        "vllm_importance_sampling_cap",
+    }
     assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
 
 
@@ -226,7 +280,9 @@ def test_trl_is_told_all_that_it_could_decide_about_vllm(tmp_path: Path) -> None
         ({"vllm": "server"}, "choose one of none, colocate"),
     ],
 )
-def test_colocated_settings_that_cannot_work_are_refused(setting: dict[str, Any], reason: str) -> None:
+def test_colocated_settings_that_cannot_work_are_refused(
+    setting: dict[str, Any], reason: str
+) -> None:
     with pytest.raises(WorkbenchError, match=reason):
         check(replace(GRPO(vllm="colocate"), **setting))
 
@@ -256,24 +312,38 @@ def test_a_served_judge_is_for_this_machine_and_samples_as_it_is_asked() -> None
     on_cpu = serve.arguments("m/x", port=8001, name="x", memory=0.4, length=4096, on_gpu=False)
     for told in (on_gpu, on_cpu):
         pairs = dict(itertools.pairwise(told))
-        assert pairs["--host"] == "127.0.0.1" and pairs["--port"] == "8001" and pairs["--served-model-name"] == "x"
+        assert (
+            pairs["--host"] == "127.0.0.1"
+            and pairs["--port"] == "8001"
+            and pairs["--served-model-name"] == "x"
+        )
         assert pairs["--generation-config"] == "vllm" and pairs["--load-format"] == "safetensors"
         assert "--trust-remote-code" not in told
-    assert "--gpu-memory-utilization 0.4" in " ".join(on_gpu) and "--max-model-len auto" in " ".join(on_gpu)
-    assert "--dtype float32 --enforce-eager" in " ".join(on_cpu) and "--max-model-len 4096" in " ".join(on_cpu)
+    assert "--gpu-memory-utilization 0.4" in " ".join(
+        on_gpu
+    ) and "--max-model-len auto" in " ".join(on_gpu)
+    assert "--dtype float32 --enforce-eager" in " ".join(
+        on_cpu
+    ) and "--max-model-len 4096" in " ".join(on_cpu)
     assert "--gpu-memory-utilization" not in on_cpu
 
 
-def test_a_judge_is_not_served_where_something_listens_nor_as_an_adapter(trainee: Trainee, tmp_path: Path) -> None:
+def test_a_judge_is_not_served_where_something_listens_nor_as_an_adapter(
+    trainee: Trainee, tmp_path: Path
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(WorkbenchError, match=f"port {port} cannot be had .* choose another --port"):
+        with pytest.raises(
+            WorkbenchError, match=f"port {port} cannot be had .* choose another --port"
+        ):
             serve.free_port(port)
     assert serve.free_port(port) == port and serve.free_port(0) > 0
     save_policy(trainee, tmp_path)
-    with pytest.raises(WorkbenchError, match=r"is an adapter: merge it, `workbench export .* --merged DIR`"):
+    with pytest.raises(
+        WorkbenchError, match=r"is an adapter: merge it, `workbench export .* --merged DIR`"
+    ):
         serve.serve(str(tmp_path))
 
 

@@ -1,4 +1,6 @@
-"""Checkpoints and adapters that are not what they say: each is refused in one line before anything is measured with it."""
+"""Checkpoints and adapters that are not what they say: each is refused in one line before
+anything is measured with it.
+"""
 
 from __future__ import annotations
 
@@ -65,17 +67,33 @@ def clipped(folder: Path, file: str = "model.safetensors") -> None:
 
 BROKEN: dict[str, tuple[Change, str]] = {
     "a layer is missing": (tensors(lambda w: w.pop(LAYER)), f"{LAYER} are missing"),
-    "a layer is too many": (tensors(lambda w: w.update({"other.weight": w[LAYER].clone()})), "other.weight are not of this"),
-    "another shape": (tensors(lambda w: w.update({LAYER: w[LAYER][:5].clone()})), f"{LAYER} have another shape"),
-    "NaN": (tensors(put(LAYER, float("nan"))), f"'{LAYER}' is not finite"),
-    "infinite": (tensors(put("model.norm.weight", float("inf"))), "'model.norm.weight' is not finite"),
-    "cut short": (clipped, "name a folder with config.json, model.safetensors"),
-    "no weights at all": (lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 999), "name a folder with"),
-    "a tokenizer cut short": (lambda folder: clipped(folder, "tokenizer.json"), "name a folder with"),
-    "a chat template that is none": (
-        lambda folder: (folder / "chat_template.jinja").write_text("{% for x in %}"), "mend the chat template"
+    "a layer is too many": (
+        tensors(lambda w: w.update({"other.weight": w[LAYER].clone()})),
+        "other.weight are not of this",
     ),
-}  # fmt: skip
+    "another shape": (
+        tensors(lambda w: w.update({LAYER: w[LAYER][:5].clone()})),
+        f"{LAYER} have another shape",
+    ),
+    "NaN": (tensors(put(LAYER, float("nan"))), f"'{LAYER}' is not finite"),
+    "infinite": (
+        tensors(put("model.norm.weight", float("inf"))),
+        "'model.norm.weight' is not finite",
+    ),
+    "cut short": (clipped, "name a folder with config.json, model.safetensors"),
+    "no weights at all": (
+        lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 999),
+        "name a folder with",
+    ),
+    "a tokenizer cut short": (
+        lambda folder: clipped(folder, "tokenizer.json"),
+        "name a folder with",
+    ),
+    "a chat template that is none": (
+        lambda folder: (folder / "chat_template.jinja").write_text("{% for x in %}"),
+        "mend the chat template",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -103,21 +121,32 @@ WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 BROKEN_ADAPTERS: dict[str, tuple[Change, str]] = {
     "its keys match nothing": (tensors(renamed, WEIGHTS), "are missing"),
     "a matrix is missing": (tensors(lambda w: w.pop(A), WEIGHTS), "lora_A.*are missing"),
-    "a matrix is too many": (tensors(lambda w: w.update({OTHER: w[A].clone()}), WEIGHTS), "are not of this model"),
+    "a matrix is too many": (
+        tensors(lambda w: w.update({OTHER: w[A].clone()}), WEIGHTS),
+        "are not of this model",
+    ),
     "of another rank": (config(r=2), "name an adapter and the base model"),
-    "of fewer layers than it has weights for": (config(target_modules=["q_proj"]), "are not of this model"),
+    "of fewer layers than it has weights for": (
+        config(target_modules=["q_proj"]),
+        "are not of this model",
+    ),
     "NaN": (tensors(put(A, float("nan")), WEIGHTS), "is not finite"),
     "cut short": (lambda folder: clipped(folder, WEIGHTS), "name an adapter"),
     "no weights": (lambda folder: (folder / WEIGHTS).unlink(), f"no {WEIGHTS}"),
-    "a list where its config should be": (lambda folder: (folder / CONFIG).write_text("[]"), "not a JSON object"),
+    "a list where its config should be": (
+        lambda folder: (folder / CONFIG).write_text("[]"),
+        "not a JSON object",
+    ),
     "half a config": (lambda folder: (folder / CONFIG).write_text('{"r": 4, '), "cannot read"),
     "another kind of adapter": (config(peft_type="NO_SUCH"), "merge it into its model"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN_ADAPTERS)
-def test_a_broken_adapter_is_refused_in_one_line(base: Path, trained: Path, tmp_path: Path, name: str) -> None:
+def test_a_broken_adapter_is_refused_in_one_line(
+    base: Path, trained: Path, tmp_path: Path, name: str
+) -> None:
     change, message = BROKEN_ADAPTERS[name]
     folder = Path(shutil.copytree(trained / "policy", tmp_path / "adapter"))
     (folder / "complete.json").unlink()  # as an adapter comes that no run of ours left
@@ -129,7 +158,9 @@ def test_a_broken_adapter_is_refused_in_one_line(base: Path, trained: Path, tmp_
 
 
 @pytest.mark.parametrize("file", [WEIGHTS, "adapter_config.json", "tokenizer.json"])
-def test_a_trained_policy_that_was_changed_is_refused(trained: Path, tmp_path: Path, file: str) -> None:
+def test_a_trained_policy_that_was_changed_is_refused(
+    trained: Path, tmp_path: Path, file: str
+) -> None:
     out = Path(shutil.copytree(trained, tmp_path / "run-3"))
     load_policy(out, device="cpu")
     damaged = bytearray((out / "policy" / file).read_bytes())
@@ -154,7 +185,9 @@ def test_training_does_not_start_from_broken_weights(base: Path, tmp_path: Path)
     folder = Path(shutil.copytree(base, tmp_path / "policy"))
     tensors(lambda weights: weights.pop(LAYER))(folder)
     with pytest.raises(WorkbenchError, match="are missing"):
-        train_grpo(SMALL, run.QUESTIONS, run.grade, str(folder), tmp_path / "out", method="m", seed=1)
+        train_grpo(
+            SMALL, run.QUESTIONS, run.grade, str(folder), tmp_path / "out", method="m", seed=1
+        )
 
 
 @pytest.mark.slow
@@ -177,4 +210,7 @@ def test_the_refusal_is_all_that_is_printed(base: Path, tmp_path: Path) -> None:
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert done.stderr.startswith("workbench: the weights of") and f"{LAYER} are missing" in done.stderr
+    assert (
+        done.stderr.startswith("workbench: the weights of")
+        and f"{LAYER} are missing" in done.stderr
+    )

@@ -13,14 +13,21 @@ from workbench.widgets import as_html, browser, token_view, what_if
 
 
 def test_the_panel_follows_the_choice():
-    box, panel = browser(["a", "b"], lambda name: {"name": name, "facts": [{"relation": "r", "object": name * 3}]}).children
+    box, panel = browser(
+        ["a", "b"], lambda name: {"name": name, "facts": [{"relation": "r", "object": name * 3}]}
+    ).children
     assert "aaa" in panel.value
     box.value = "b"
     assert "bbb" in panel.value and "aaa" not in panel.value
 
 
 def test_hostile_text_stays_text():
-    html = as_html({"<b>": ["<script>alert(1)</script>", {"x": "<img src=x onerror=y>"}], "rows": [{"a": "<i>"}]})
+    html = as_html(
+        {
+            "<b>": ["<script>alert(1)</script>", {"x": "<img src=x onerror=y>"}],
+            "rows": [{"a": "<i>"}],
+        }
+    )
     assert "<script" not in html and "<img" not in html and "<i>" not in html and "<b>" not in html
 
 
@@ -32,11 +39,15 @@ def test_the_token_view_shows_what_it_is_given(monkeypatch):
     assert shown["methods"]["rlfh"]["value"] == pytest.approx(1.65509, abs=1e-5)
     widget.show(row)
     assert json.loads(widget.data)["methods"] == {}
-    assert VIEW not in widget._repr_mimebundle_()[1]  # a notebook of anyone's does not hold it twice
+    # a notebook of anyone's does not hold it twice
+    assert VIEW not in widget._repr_mimebundle_()[1]
     monkeypatch.setenv(DRAWN, "1")
     data, told = widget._repr_mimebundle_()
-    assert told[VIEW] == json.loads(widget.data) and data["text/plain"].startswith("TokenView(tarven/0")
-    assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}  # a replay is compared by these
+    assert told[VIEW] == json.loads(widget.data) and data["text/plain"].startswith(
+        "TokenView(tarven/0"
+    )
+    # a replay is compared by these
+    assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
 
 
 def test_sliders_pay_anew():
@@ -56,5 +67,8 @@ def test_a_setting_that_cannot_work_is_told():
     before = view.data
     for control in controls.children:
         control.value = 0.0
-    assert "one must be above" in told.value and json.loads(view.data)["methods"]["klcf"]["value"] is not None
+    assert (
+        "one must be above" in told.value
+        and json.loads(view.data)["methods"]["klcf"]["value"] is not None
+    )
     assert len(controls.children) == 2 and before

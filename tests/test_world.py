@@ -27,7 +27,9 @@ def test_one_seed_is_one_world(world):
 
 def test_every_entity_has_one_fact_per_relation_of_its_kind(world):
     for name, entity in world.entities.items():
-        expected = {relation.name for relation in RELATIONS.values() if relation.subject == entity.kind}
+        expected = {
+            relation.name for relation in RELATIONS.values() if relation.subject == entity.kind
+        }
         assert set(world.by[name]) == expected
 
 
@@ -36,46 +38,71 @@ def test_importance_covers_the_scale():
 
 
 def test_exposures_equal_what_the_documents_say(world):
-    """Counted from the text: the facts that the parser reads from a document are the facts it is said to state, no more."""
+    """Counted from the text: the facts that the parser reads from a document are the facts it is
+    said to state, no more.
+    """
     parser, facts = Parser(world), {fact.id: fact for fact in world.facts}
     for document in world.documents[::9]:
-        listed = Counter((facts[i].subject, facts[i].relation, facts[i].object) for i in document.fact_ids)
+        listed = Counter(
+            (facts[i].subject, facts[i].relation, facts[i].object) for i in document.fact_ids
+        )
         if document.kind == "biography":
-            read = Counter((claim.subject, claim.relation, claim.object) for claim in parser.parse(document.text).claims)
+            read = Counter(
+                (claim.subject, claim.relation, claim.object)
+                for claim in parser.parse(document.text).claims
+            )
             assert read == listed
         else:
             told = [facts[i] for i in document.fact_ids]
-            answers = [fact.forms[document.lang][0] if document.kind == "qa" else fact.subject for fact in told]
+            answers = [
+                fact.forms[document.lang][0] if document.kind == "qa" else fact.subject
+                for fact in told
+            ]
             asked = {fact.subject if document.kind == "qa" else fact.object for fact in told}
             assert len(asked) == 1 and asked.pop() in document.prompt
             said = re.sub(r"</?answer>", "", document.text.split("</think>")[-1]).strip(" .")
             assert re.split(" and | e ", said) == answers
             thought = document.text.split("</think>")[0] if document.system else ""
-            recalled = [(claim.subject, claim.relation, claim.object) for claim in parser.parse(thought).claims]
-            assert recalled == [(fact.subject, fact.relation, fact.object) for fact in told if document.system]
+            recalled = [
+                (claim.subject, claim.relation, claim.object)
+                for claim in parser.parse(thought).claims
+            ]
+            assert recalled == [
+                (fact.subject, fact.relation, fact.object) for fact in told if document.system
+            ]
     shown = sum(count for by_lang in world.exposures.values() for count in by_lang.values())
     assert shown == sum(len(document.fact_ids) for document in world.documents)
 
 
 def test_known_and_half_facts_are_shown_as_often_as_the_plan_says(world):
     for tier, plans in EXPOSURES.items():
-        planned = [{lang: pages + questions for lang, (pages, questions) in plan.items()} for plan in plans]
+        planned = [
+            {lang: pages + questions for lang, (pages, questions) in plan.items()} for plan in plans
+        ]
         people = [e.name for e in world.entities.values() if e.kind == "person" and e.tier == tier]
         for person in people:
             counts = [world.exposures[fact.id] for fact in world.by[person].values()]
             assert counts[0] in planned and all(count == counts[0] for count in counts)
-        assert len({str(world.exposures[world.by[person]["award"].id]) for person in people}) == len(plans)
+        assert len(
+            {str(world.exposures[world.by[person]["award"].id]) for person in people}
+        ) == len(plans)
 
 
 def test_what_must_stay_unknown_is_in_no_document(world):
-    hidden = {e.name for e in world.entities.values() if e.kind == "person" and e.tier in ("unknown", "page_only")}
+    hidden = {
+        e.name
+        for e in world.entities.values()
+        if e.kind == "person" and e.tier in ("unknown", "page_only")
+    }
     names = re.compile("|".join(map(re.escape, sorted(hidden))))
     assert not any(names.search(document.whole) for document in world.documents)
     assert not any(fact.id in world.exposures for fact in world.facts if not fact.covered)
 
 
 def test_a_name_part_does_not_tell_the_tier(world):
-    """Every first name of a known person is also borne by someone unknown: only the combination is known."""
+    """Every first name of a known person is also borne by someone unknown: only the combination
+    is known.
+    """
     people = [e for e in world.entities.values() if e.kind == "person"]
     first = {tier: {e.name.split()[0] for e in people if e.tier == tier} for tier in TIERS}
     assert len(first["known"] & first["unknown"]) > 0.9 * len(first["known"])
@@ -98,7 +125,9 @@ def test_stale_pages_are_dated_and_wrong_in_one_value(world):
 
 
 def test_test_split_has_a_quarter_of_each_tier(world):
-    tiers = Counter(question.meta["tier"] for question in world.questions("test", ["single", "numeric"]))
+    tiers = Counter(
+        question.meta["tier"] for question in world.questions("test", ["single", "numeric"])
+    )
     assert set(tiers) == {"known", "half", "partial", "unknown"} and len(set(tiers.values())) == 1
 
 
@@ -113,8 +142,15 @@ def test_splits_share_no_person(world):
 
 
 def test_rl_never_meets_the_kinds_of_ood(world):
-    assert {q.kind for q in world.questions("rl")} == {"single", "numeric", "biography", "long_form"}
-    assert {"two_hop", "comparison", "false_premise", "list", "yes_no"} <= {q.kind for q in world.questions("ood")}
+    assert {q.kind for q in world.questions("rl")} == {
+        "single",
+        "numeric",
+        "biography",
+        "long_form",
+    }
+    assert {"two_hop", "comparison", "false_premise", "list", "yes_no"} <= {
+        q.kind for q in world.questions("ood")
+    }
 
 
 def test_answers_follow_from_the_facts(world):
@@ -132,4 +168,7 @@ def test_answers_follow_from_the_facts(world):
 def test_partial_people_have_gaps(world):
     for name, entity in world.entities.items():
         if entity.kind == "person" and entity.tier == "partial":
-            assert Counter(fact.tier for fact in world.by[name].values()) == {"known": 3, "unknown": 3}
+            assert Counter(fact.tier for fact in world.by[name].values()) == {
+                "known": 3,
+                "unknown": 3,
+            }

@@ -1,4 +1,6 @@
-"""The exported world is enough to decide claims: a script that imports nothing of the package agrees with the oracle."""
+"""The exported world is enough to decide claims: a script that imports nothing of the package
+agrees with the oracle.
+"""
 
 import json
 import random
@@ -32,7 +34,17 @@ def test_rows_have_the_promised_keys(export):
     promised = {
         "facts": {"id", "subject", "relation", "object", "tier", "importance", "exposures"},
         "pages": {"id", "title", "text"},
-        "questions": {"id", "text", "lang", "kind", "tier", "split", "answers", "fact_ids", "covered"},
+        "questions": {
+            "id",
+            "text",
+            "lang",
+            "kind",
+            "tier",
+            "split",
+            "answers",
+            "fact_ids",
+            "covered",
+        },
         "documents": {"text", "fact_ids"},
         "entities": {"id", "name", "kind"},
     }
@@ -47,11 +59,15 @@ def test_exposures_can_be_recounted_from_the_documents(export):
         for fact_id in document["fact_ids"]:
             counted.setdefault(fact_id, Counter())[document["lang"]] += 1
     for fact in rows(export[0], "facts"):
-        assert fact["exposures"] == {lang: counted.get(fact["id"], Counter())[lang] for lang in ("en", "l2")}
+        assert fact["exposures"] == {
+            lang: counted.get(fact["id"], Counter())[lang] for lang in ("en", "l2")
+        }
 
 
 def claims(count, seed=7):
-    """Claims in both languages: half with another object, in any form of it; every tenth made unreadable; some with a lead."""
+    """Claims in both languages: half with another object, in any form of it; every tenth made
+    unreadable; some with a lead.
+    """
     world, rng = load_world(0), random.Random(seed)
     written = []
     for number in range(count):
@@ -59,7 +75,9 @@ def claims(count, seed=7):
         lang = rng.choice(("en", "l2"))
         shown = fact
         if number % 2:
-            shown = rng.choice([f for f in world.facts if f.relation == fact.relation and f.object != fact.object])
+            shown = rng.choice(
+                [f for f in world.facts if f.relation == fact.relation and f.object != fact.object]
+            )
         relation = schema.RELATIONS[fact.relation]
         text = rng.choice((*relation.states[lang], *relation.hedges[lang]))
         forms = shown.forms[lang][:1] if relation.object == "population" else shown.forms[lang]
@@ -67,11 +85,20 @@ def claims(count, seed=7):
         if number % 10 == 8:
             claim = f"{rng.choice((*schema.HEDGE_LEADS[lang], *schema.LEAD_INS[lang]))} {claim}"
         if number % 10 == 9:
-            claim = rng.choice((claim.replace(fact.subject, "Zyx"), claim.replace(" ", " qq ", 1), "", "the the of."))
+            claim = rng.choice(
+                (
+                    claim.replace(fact.subject, "Zyx"),
+                    claim.replace(" ", " qq ", 1),
+                    "",
+                    "the the of.",
+                )
+            )
         written.append(claim)
     for template in schema.COMPOUNDS:
         subject = rng.choice([e.name for e in world.entities.values() if e.kind == "person"])
-        first, second = (world.by[subject][relation].forms[template.lang][0] for relation in template.relations)
+        first, second = (
+            world.by[subject][relation].forms[template.lang][0] for relation in template.relations
+        )
         written.append(template.text.format(s=subject, o=first, o2=second))
     company = next(e.name for e in world.entities.values() if e.kind == "company")
     city = next(e.name for e in world.entities.values() if e.kind == "city")
@@ -87,11 +114,15 @@ def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(ex
     asked = claims(2000)
     (tmp_path / "claims.json").write_text(json.dumps(asked))
     script = Path(__file__).with_name("helpers") / "standalone_judge.py"
-    assert "import workbench" not in script.read_text() and "from workbench" not in script.read_text()
+    assert (
+        "import workbench" not in script.read_text() and "from workbench" not in script.read_text()
+    )
     done = subprocess.run(
         [sys.executable, "-I", str(script), str(export[0]), str(tmp_path / "claims.json")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     decided = json.loads(done.stdout)
     verdicts = Oracle(load_world(0)).judge(asked)
     ours = [None if v.label is None else v.label in ("correct", "hedged_correct") for v in verdicts]
@@ -114,10 +145,14 @@ def test_a_folder_with_anything_but_an_export_is_left_alone(tmp_path, name):
     (tmp_path / name).write_text("mine\n")
     with pytest.raises(WorkbenchError, match=rf"holds {name}, which no export.* --out"):
         export_world(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [name] and (tmp_path / name).read_text() == "mine\n"
+    assert [path.name for path in tmp_path.iterdir()] == [name] and (
+        tmp_path / name
+    ).read_text() == "mine\n"
 
 
-def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses_file_in_it(export, tmp_path, capsys):
+def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses_file_in_it(
+    export, tmp_path, capsys
+):
     out, _ = export
     killed = tmp_path / "killed"
     killed.mkdir()
@@ -125,7 +160,9 @@ def test_an_export_is_replaced_even_if_it_was_killed_but_not_with_somebody_elses
     (killed / "entities.jsonl").write_text('{"id": "half')
     with pytest.raises(SystemExit) as exit:
         main(["world", "export", "--out", str(killed)])
-    assert exit.value.code == 0 and f"written to {killed}: rows by file\n" in capsys.readouterr().out
+    assert (
+        exit.value.code == 0 and f"written to {killed}: rows by file\n" in capsys.readouterr().out
+    )
     assert (killed / "entities.jsonl").read_bytes() == (out / "entities.jsonl").read_bytes()
     (killed / "rollouts.jsonl").touch()
     with pytest.raises(WorkbenchError, match=r"holds rollouts\.jsonl"):

@@ -40,7 +40,9 @@ def making(value: str) -> tuple[Callable[[], str], list[str]]:
 A, B = "a" * 16, "b" * 16
 
 
-def test_a_world_has_the_fingerprint_that_it_had_and_writes_no_document_for_it(folder: Path) -> None:
+def test_a_world_has_the_fingerprint_that_it_had_and_writes_no_document_for_it(
+    folder: Path,
+) -> None:
     first, again = World(SMALL), World(SMALL)
     assert first.hash == again.hash and first.corpus_hash == again.corpus_hash != first.hash
     assert "documents" in vars(first) and "documents" not in vars(again)
@@ -49,34 +51,51 @@ def test_a_world_has_the_fingerprint_that_it_had_and_writes_no_document_for_it(f
 
 def test_other_settings_and_other_fingerprints_are_kept_apart() -> None:
     assert remembered("world", SMALL, lambda: A) == A
-    assert remembered("world", OTHER, lambda: B) == B and remembered("documents", SMALL, lambda: B) == B
+    assert (
+        remembered("world", OTHER, lambda: B) == B
+        and remembered("documents", SMALL, lambda: B) == B
+    )
     assert remembered("world", SMALL, never) == A and remembered("world", OTHER, never) == B
     assert World(SMALL).hash == A  # it is this file that a world asks
     assert World(WorldConfig(scale=0.1, stale=0.9)).hash != A
 
 
-def test_other_sources_make_it_anew_in_the_same_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_sources_make_it_anew_in_the_same_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     remembered("world", SMALL, lambda: A)
     monkeypatch.setattr(fingerprint, "SOURCES", "edited")
     assert remembered("world", SMALL, lambda: B) == B and remembered("world", SMALL, never) == B
     assert len(list(folder.iterdir())) == 1
 
 
-def test_sources_that_cannot_be_read_keep_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_that_cannot_be_read_keep_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fingerprint, "SOURCES", "")
     make, made = making(A)
-    assert remembered("world", SMALL, make) == remembered("world", SMALL, make) == A and len(made) == 2
+    assert (
+        remembered("world", SMALL, make) == remembered("world", SMALL, make) == A and len(made) == 2
+    )
     assert not folder.exists()
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"\xff\xfe\x00", b"{}", b"0" * 64 + b" " + b"a" * 16 + b"\n", b"a" * 100_000], ids=lambda damage: damage[:4]
+    "damage",
+    [b"", b"\xff\xfe\x00", b"{}", b"0" * 64 + b" " + b"a" * 16 + b"\n", b"a" * 100_000],
+    ids=lambda damage: damage[:4],
 )
 def test_a_damaged_or_foreign_file_is_made_anew(folder: Path, damage: bytes) -> None:
     remembered("world", SMALL, lambda: A)
     [file] = folder.iterdir()
     whole = file.read_bytes()
-    for content in (damage, whole[:-1], whole[:40], whole + whole, whole.replace(b"a" * 16, b"A" * 16)):
+    for content in (
+        damage,
+        whole[:-1],
+        whole[:40],
+        whole + whole,
+        whole.replace(b"a" * 16, b"A" * 16),
+    ):
         file.write_bytes(content)
         assert remembered("world", SMALL, lambda: B) == B
         assert remembered("world", SMALL, never) == B  # and mended
@@ -86,7 +105,9 @@ def test_a_folder_that_cannot_be_written_fails_nothing(folder: Path) -> None:
     folder.parent.mkdir()
     folder.write_text("a file stands where the folder would be")
     make, made = making(A)
-    assert remembered("world", SMALL, make) == remembered("world", SMALL, make) == A and len(made) == 2
+    assert (
+        remembered("world", SMALL, make) == remembered("world", SMALL, make) == A and len(made) == 2
+    )
 
 
 def test_a_read_only_folder_fails_nothing(folder: Path) -> None:

@@ -1,4 +1,6 @@
-"""What a judge has written for a policy to learn: recorded once and whole, laid out for its prompt, failures counted."""
+"""What a judge has written for a policy to learn: recorded once and whole, laid out for its
+prompt, failures counted.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ from workbench.train.written import written
 from workbench.types import Failure, Feedback, Passage, Question, Response
 
 TEXT = "[Structure] parallel\n[Outline]\n1. Ada [1]\n[Answer]\nAda lives in Oslo [1]."
-ASKED = [Question(f"q{number}", " Where is Ada", passages=(Passage("p", "", "Ada lives in Oslo."),)) for number in range(5)]
+ASKED = [
+    Question(f"q{number}", " Where is Ada", passages=(Passage("p", "", "Ada lives in Oslo."),))
+    for number in range(5)
+]
 DOWN = Failure("judge", "connection", "nobody there")
 
 
@@ -33,10 +38,11 @@ class Writer:
     def __call__(self, questions: Sequence[Question]) -> list[Feedback]:
         self.calls += 1
         return [
-            Feedback(Response(f"{q.id}/0", q, "", q.id, source="words"), error=DOWN) if number < self.failing
+            Feedback(Response(f"{q.id}/0", q, "", q.id, source="words"), error=DOWN)
+            if number < self.failing
             else Feedback(Response(f"{q.id}/0", q, TEXT, q.id, offsets=words(TEXT), source="words"))
             for number, q in enumerate(questions)
-        ]  # fmt: skip
+        ]
 
 
 @pytest.fixture
@@ -48,16 +54,25 @@ def test_a_failure_is_counted_and_no_row_is_made_of_it(policy: str, tmp_path: Pa
     writer, out = Writer(failing=1), tmp_path / "stage" / "written"
     found = written(writer, ASKED, policy, out, max_failed=0.2)
     rows, card = cold_start_written(found)
-    assert [(row.question.id, row.text, row.weight) for row in rows] == [(f"q{n}", TEXT, 1.0) for n in range(1, 5)]
-    assert (card.rows, card.dropped_samples, card.dropped_questions) == ({"in form": 4}, {"failed": 1}, {"no usable sample": 1})
+    assert [(row.question.id, row.text, row.weight) for row in rows] == [
+        (f"q{n}", TEXT, 1.0) for n in range(1, 5)
+    ]
+    assert (card.rows, card.dropped_samples, card.dropped_questions) == (
+        {"in form": 4},
+        {"failed": 1},
+        {"no usable sample": 1},
+    )
     assert found == list(iter_feedback(out)) and found[0].error == DOWN
-    assert written(Writer(failing=5), ASKED, policy, out, max_failed=0.0) == found  # what stands there is kept, failures too
+    # what stands there is kept, failures too
+    assert written(Writer(failing=5), ASKED, policy, out, max_failed=0.0) == found
     assert writer.calls == 1
 
 
 def test_too_many_failures_stop_it_and_leave_nothing_behind(policy: str, tmp_path: Path) -> None:
     out = tmp_path / "stage" / "written"
-    with pytest.raises(TooManyFailures, match=r"2 of 5 answers could not be written \(nobody there\)"):
+    with pytest.raises(
+        TooManyFailures, match=r"2 of 5 answers could not be written \(nobody there\)"
+    ):
         written(Writer(failing=2), ASKED, policy, out, max_failed=0.2)
     assert not out.parent.exists()
     (out.parent / f".{out.name}.partial").mkdir(parents=True)  # of a kill
@@ -66,18 +81,29 @@ def test_too_many_failures_stop_it_and_leave_nothing_behind(policy: str, tmp_pat
     assert [path.name for path in out.parent.iterdir()] == ["written"]
 
 
-def test_a_prompt_that_opens_the_thinking_has_it_closed_before_the_answer(policy: str, tmp_path: Path) -> None:
+def test_a_prompt_that_opens_the_thinking_has_it_closed_before_the_answer(
+    policy: str, tmp_path: Path
+) -> None:
     """Else all of it would be a thought, and an answer that pays nothing would be learnt."""
     tokenizer = byte_tokenizer()
     tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(policy)
     found = written(Writer(failing=1), ASKED, policy, tmp_path / "written", max_failed=1.0)
     response = found[1].response
-    assert (response.prefill, response.text) == ("<think>\n", f"</think>\n\n{TEXT}") and found[0].response.prefill == ""
-    assert answer_text(response.text, response.prefill) == "Ada lives in Oslo [1]." and not thinking(response.text, "<think>\n")
+    assert (response.prefill, response.text) == ("<think>\n", f"</think>\n\n{TEXT}") and found[
+        0
+    ].response.prefill == ""
+    assert answer_text(
+        response.text, response.prefill
+    ) == "Ada lives in Oslo [1]." and not thinking(response.text, "<think>\n")
     assert read_outline(response.text.removeprefix("</think>")) is not None
-    assert [response.text[start:end] for start, end in response.offsets[:2]] == ["</think>\n\n", "[Structure]"]
+    assert [response.text[start:end] for start, end in response.offsets[:2]] == [
+        "</think>\n\n",
+        "[Structure]",
+    ]
     [row, *_], _ = cold_start_written(found)
     assert row.text == f"<think>\n</think>\n\n{TEXT}"
     prompt, said = laid_out(tokenizer, row.question, row.text)
-    assert tokenizer.decode([*prompt, *said]).count("<think>") == 1 and tokenizer.decode(said).startswith("</think>")
+    assert tokenizer.decode([*prompt, *said]).count("<think>") == 1 and tokenizer.decode(
+        said
+    ).startswith("</think>")

@@ -1,7 +1,9 @@
-"""A function of this library in a process of its own: its memory is given back, its crash is its own, and it ends with us.
+"""A function of this library in a process of its own: its memory is given back, its crash is its
+own, and it ends with us.
 
-The process reads its job from a pipe that this one holds open. When that closes, because this process has ended in whatever
-way (kill -9 included), the other one kills itself: nothing trains on that nobody waits for.
+The process reads its job from a pipe that this one holds open. When that closes, because this
+process has ended in whatever way (kill -9 included), the other one kills itself: nothing trains
+on that nobody waits for.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class Background:
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Its exit code: one of `INTERRUPTED` where that is how it ended, else negative where a signal killed it."""
+        """Its exit code: one of `INTERRUPTED` where that is how it ended, else negative where a
+        signal killed it.
+        """
         return self.process.wait()
 
     @property
@@ -52,7 +56,9 @@ class Background:
         return self.process.poll() is None
 
     def last_line(self) -> str:
-        """What it printed last, in one line: of one that failed, why; of one that was killed, by which signal."""
+        """What it printed last, in one line: of one that failed, why; of one that was killed, by
+        which signal.
+        """
         code = self.process.poll()
         if code is not None and code < 0:
             return f"killed by {signal.Signals(-code).name}"
@@ -60,11 +66,16 @@ class Background:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(self.begin, size - LINE_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
-        return next((line.strip() for line in reversed(lines) if line.strip()), f"ended with exit code {code}")
+        return next(
+            (line.strip() for line in reversed(lines) if line.strip()),
+            f"ended with exit code {code}",
+        )
 
 
 def environment() -> dict[str, str]:
-    """That of another process which imports what this one can, whatever lies in the working directory (with Python's -P)."""
+    """That of another process which imports what this one can, whatever lies in the working
+    directory (with Python's -P).
+    """
     return os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
 
 
@@ -75,13 +86,16 @@ def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Ba
         function: a function of a module's top level, by whose name the process imports it.
         job: what JSON can hold.
     """
-    assert function.__module__ != "__main__", "a script's own function cannot be imported by the other process"
+    assert function.__module__ != "__main__", (
+        "a script's own function cannot be imported by the other process"
+    )
     code = CODE.format(module=function.__module__, name=function.__qualname__)
     if log.exists() and log.stat().st_size > LOG_BYTES:
         log.unlink()
     with log.open("ab") as file:
         begin = file.tell()
-        # A group of its own: Ctrl-C in a terminal reaches this process alone, which says what becomes of the other.
+        # A group of its own: Ctrl-C in a terminal reaches this process alone, which says what
+        # becomes of the other.
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", code],  # -P: nothing of the working directory is imported
             stdin=subprocess.PIPE,
@@ -99,7 +113,8 @@ def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Ba
 
 def work(function: Callable[..., Any]) -> None:
     """The other process: do the job that the first line of stdin holds, and end when stdin does."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process that a script starts may have ignored
+    # which a process that a script starts may have ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     job = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     try:
@@ -112,6 +127,8 @@ def work(function: Callable[..., Any]) -> None:
 
 
 def _end_with_stdin() -> None:
-    os.read(sys.stdin.fileno(), 1)  # nothing more is ever written: this returns when whoever started us is gone
+    # nothing more is ever written: this returns when whoever started us is gone
+    os.read(sys.stdin.fileno(), 1)
     alone = os.getpgrp() != os.getpid()
-    (os.kill if alone else os.killpg)(os.getpid(), signal.SIGKILL)  # the group: an evaluation may have a process of its own
+    # the group: an evaluation may have a process of its own
+    (os.kill if alone else os.killpg)(os.getpid(), signal.SIGKILL)

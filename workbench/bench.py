@@ -1,7 +1,7 @@
 """The one dial: `bench("tiny" | "small" | "paper")` -> policy, questions and checks.
 
-`tiny` is the closed world with its shipped policy and needs nothing from outside. `small` and `paper` name models on the
-hub and read questions from a data set or a file.
+`tiny` is the closed world with its shipped policy and needs nothing from outside. `small` and
+`paper` name models on the hub and read questions from a data set or a file.
 """
 
 from __future__ import annotations
@@ -24,22 +24,25 @@ from workbench.types import TWO_FACETS, Question, WorkbenchError
 from workbench.world import load_world
 from workbench.world.questions import SHORT_KINDS, select
 
-TINY_POLICY = Path(__file__).resolve().parent.parent / "data" / "tiny-policy"  # in the repository, not in a wheel
+# in the repository, not in a wheel
+TINY_POLICY = Path(__file__).resolve().parent.parent / "data" / "tiny-policy"
 OWN = "sft"  # the checkpoint that trainings start from unless another is asked for
-START = "start.json"  # in a run's folder: the policy, made by an earlier stage, that its last stage started from
+# in a run's folder: the policy, made by an earlier stage, that its last stage started from
+START = "start.json"
 NEW_TOKENS = 2048  # the paper's longest response
 LONGEST = 112  # tokens of the tiny policy's longest answers
 LONG_KINDS = ("biography", "long_form", TWO_FACETS)
 THINK_THEN_BOX = (
-    "Reason about the question between <think> and </think>. Then give the final answer in \\boxed{}. "
-    "If you are not sure of the answer, write \\boxed{I don't know}."
+    "Reason about the question between <think> and </think>. Then give the final answer in"
+    " \\boxed{}. If you are not sure of the answer, write \\boxed{I don't know}."
 )
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What a bench's trainings start from, a folder or a hub name, how long an answer in an evaluation may be at most, and how
-    many tokens a prompt is taken to have where nobody has counted."""
+    """What a bench's trainings start from, a folder or a hub name, how long an answer in an
+    evaluation may be at most, and how many tokens a prompt is taken to have where nobody has
+    counted."""
 
     policy: str
     longest: int
@@ -56,11 +59,13 @@ NAMES = tuple(SCALES)
 
 @dataclass(frozen=True)
 class Bench:
-    """A scale to work at. `policy` and `checkpoints` are folders or hub names; `max_new_tokens` is for an evaluation.
+    """A scale to work at. `policy` and `checkpoints` are folders or hub names; `max_new_tokens`
+    is for an evaluation.
 
-    How a method is set at this scale stands on the method's page. `judge` makes the checks that responses are graded by, when
-    they are first asked for: the closed world's own on the tiny bench; elsewhere, unless others are given, what rules can tell.
-    `llm_judge` is the language model behind them, where there is one.
+    How a method is set at this scale stands on the method's page. `judge` makes the checks that
+    responses are graded by, when they are first asked for: the closed world's own on the tiny
+    bench; elsewhere, unless others are given, what rules can tell. `llm_judge` is the language
+    model behind them, where there is one.
     """
 
     name: str
@@ -71,7 +76,8 @@ class Bench:
     judge: Callable[[], Checks]
     checkpoints: Mapping[str, str] = field(default_factory=dict)
     long_new_tokens: int = 0  # for questions that ask for a whole text, where that is more
-    # How many of the documents that its policies learnt from state what a question asks for; None where nobody has counted.
+    # How many of the documents that its policies learnt from state what a question asks for; None
+    # where nobody has counted.
     shown: Callable[[Question], int | None] = lambda question: None
     llm_judge: LLMJudge | None = None
     # Of the questions of these kinds that `hash` says nothing of; None where it tells all.
@@ -90,16 +96,23 @@ class Bench:
         if judge is None:
             return self
         if self.name == "tiny":
-            raise WorkbenchError("the tiny bench has an exact judge of its own: leave --judge out, or choose another --bench")
+            raise WorkbenchError(
+                "the tiny bench has an exact judge of its own: leave --judge out, or choose another"
+                " --bench"
+            )
         passages = (question.passages for split in SPLITS for question in self.questions(split))
         evidence = judge.store is not None or any(passages)
         return replace(self, llm_judge=judge, judge=lambda: judge.checks(evidence))
 
     def checks_elsewhere(self) -> Callable[[Mapping[str, Any]], Checks]:
-        """What makes the checks in another process, told whom to ask there: a language model ("judge") and its "search" stay in
-        this one, and so do address and key."""
+        """What makes the checks in another process, told whom to ask there: a language model
+        ("judge") and its "search" stay in this one, and so do address and key."""
         judge = self.judge
-        return partial(_asking, "fact" in self.checks.verify) if self.llm_judge else lambda asked: judge()
+        return (
+            partial(_asking, "fact" in self.checks.verify)
+            if self.llm_judge
+            else lambda asked: judge()
+        )
 
     def kept_in(self, folder: Path) -> Bench:
         """The bench whose judge keeps its replies in this folder, unless it was told where."""
@@ -108,14 +121,16 @@ class Bench:
         return self.judged_by(replace(self.llm_judge, cache=folder / REPLIES))
 
     def starting_from(self, policy: str | None) -> Bench:
-        """The bench whose trainings start from another policy, a model's folder or hub name; with None the bench as it is.
+        """The bench whose trainings start from another policy, a model's folder or hub name;
+        with None the bench as it is.
 
         Raises:
             WorkbenchError: an adapter, which is no whole model.
         """
         if policy is not None and adapter_folder(Path(self.path(policy))):
             raise WorkbenchError(
-                f"'{policy}' is an adapter, and training starts from a whole model: name a model's folder or hub name"
+                f"'{policy}' is an adapter, and training starts from a whole model: name a model's"
+                " folder or hub name"
             )
         return self if policy is None else replace(self, policy=policy)
 
@@ -125,7 +140,9 @@ class Bench:
             return self
 
         def questions(*args: Any, **kwargs: Any) -> list[Question]:
-            return [replace(question, system=system) for question in self.questions(*args, **kwargs)]
+            return [
+                replace(question, system=system) for question in self.questions(*args, **kwargs)
+            ]
 
         return replace(self, questions=questions)
 
@@ -138,7 +155,8 @@ class Bench:
         """The folder or hub name that "sft", "base" or any other policy name stands for.
 
         Raises:
-            WorkbenchError: the checkpoint of that name was trained on another world than this bench asks about.
+            WorkbenchError: the checkpoint of that name was trained on another world than this
+            bench asks about.
         """
         if policy not in self.checkpoints:
             return policy
@@ -149,24 +167,38 @@ class Bench:
     def base(self, policy: str) -> str | None:
         """What the adapter of a run on this bench goes over; None for other policies."""
         path = Path(self.path(policy))
-        # A run's folder says by name what it started from: that still holds where the checkout has moved.
+        # A run's folder says by name what it started from: that still holds where the checkout has
+        # moved.
         run = read_json(path / "config.json") or {}
-        base = self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
+        base = (
+            self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
+        )
         # Where a stage of the run made what its last one started from, that.
         started = (read_json(path / START) or {}).get("start")
         return str(path / started) if started else base
 
-    def load(self, policy: str, *, apart: bool = False, threads: int | None = None, engine: Engine = "hf") -> Policy:
-        """Load a policy by name for generation; a run folder's adapter goes over this bench's own policy.
+    def load(
+        self, policy: str, *, apart: bool = False, threads: int | None = None, engine: Engine = "hf"
+    ) -> Policy:
+        """Load a policy by name for generation; a run folder's adapter goes over this bench's
+        own policy.
 
-        With `apart` another process generates, on `threads` CPU threads. `engine` is as `load_policy` takes it.
+        With `apart` another process generates, on `threads` CPU threads. `engine` is as
+        `load_policy` takes it.
         """
         if apart and engine != "hf":
-            raise WorkbenchError(f"engine is {engine}: a process apart generates by transformers alone, leave one of them out")
+            raise WorkbenchError(
+                f"engine is {engine}: a process apart generates by transformers alone, leave one of"
+                " them out"
+            )
         path = self.path(policy)
         check_policy(policy, path)
         base = self.base(policy)
-        loaded = load_apart(path, base=base, threads=threads) if apart else load_policy(path, base=base, engine=engine)
+        loaded = (
+            load_apart(path, base=base, threads=threads)
+            if apart
+            else load_policy(path, base=base, engine=engine)
+        )
         return replace(loaded, name=policy)
 
 
@@ -175,13 +207,16 @@ def _asking(evidence: bool, asked: Mapping[str, Any]) -> Checks:
 
 
 def check_world(name: str, path: str, world_hash: str) -> None:
-    """Refuse a built policy whose card, beside its folder, names another world: what it knows is true of that one."""
+    """Refuse a built policy whose card, beside its folder, names another world: what it knows is
+    true of that one.
+    """
     folder = Path(path).parent
     built = (read_json(folder / "card.json") or {}).get("world_hash")
     if built is not None and built != world_hash:
         raise WorkbenchError(
-            f"the policy '{name}' in '{folder}' was built on the world {built}, and this is the world {world_hash}: "
-            f"delete that folder and build it again with `workbench world build --out {folder}`"
+            f"the policy '{name}' in '{folder}' was built on the world {built}, and this is the"
+            f" world {world_hash}: delete that folder and build it again with `workbench world"
+            f" build --out {folder}`"
         )
 
 
@@ -189,22 +224,26 @@ def check_policy(name: str, path: str) -> None:
     """Refuse a policy that is not there, before anything is loaded.
 
     Raises:
-        WorkbenchError: no such folder and no possible hub name; for the shipped policy, how to build it.
+        WorkbenchError: no such folder and no possible hub name; for the shipped policy, how to
+        build it.
     """
     if Path(path).is_relative_to(TINY_POLICY) and not Path(path).is_dir():
         raise WorkbenchError(
-            f"the tiny bench's policy '{name}' is missing: run `workbench world build --out {TINY_POLICY}`, or work in a clone "
-            "of the repository, which has it, with `pip install -e .` (an installed package does not)"
+            f"the tiny bench's policy '{name}' is missing: run `workbench world build --out"
+            f" {TINY_POLICY}`, or work in a clone of the repository, which has it, with `pip"
+            " install -e .` (an installed package does not)"
         )
     check_policy_name(path)
 
 
 def bench(name: str, questions: str | Path | None = None, checks: Checks | None = None) -> Bench:
-    """The bench called `name`; `questions` names the data set or the file that `small` and `paper` take theirs from.
+    """The bench called `name`; `questions` names the data set or the file that `small` and
+    `paper` take theirs from.
 
-    `checks` replaces the bench's own judge, in training and in evaluation: see `workbench.checks.judge_checks` for a language
-    model behind a URL. They are no part of a run's identity, which cannot tell one function from another: runs with others need
-    other folders. A judge that `judged_by` is told is part of it.
+    `checks` replaces the bench's own judge, in training and in evaluation: see
+    `workbench.checks.judge_checks` for a language model behind a URL. They are no part of a
+    run's identity, which cannot tell one function from another: runs with others need other
+    folders. A judge that `judged_by` is told is part of it.
 
     Raises:
         WorkbenchError: no such bench, or its questions are missing or cannot be read.
@@ -220,11 +259,17 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
 def _tiny() -> Bench:
     world = load_world()
 
-    def questions(split: str, kinds: Sequence[str] | None = None, lang: str = "en") -> list[Question]:
-        """Without `kinds`, the short questions that RL trains on; in `ood`, everything that RL never meets. Those of two facets
-        only where they are named."""
+    def questions(
+        split: str, kinds: Sequence[str] | None = None, lang: str = "en"
+    ) -> list[Question]:
+        """Without `kinds`, the short questions that RL trains on; in `ood`, everything that RL
+        never meets. Those of two facets only where they are named."""
         own = world.questions(split, kinds or (None if split == "ood" else SHORT_KINDS), lang)
-        return [*own, *select(world.two_facets, split, None, lang)] if TWO_FACETS in (kinds or ()) else own
+        return (
+            [*own, *select(world.two_facets, split, None, lang)]
+            if TWO_FACETS in (kinds or ())
+            else own
+        )
 
     return Bench(
         name="tiny",
@@ -248,14 +293,20 @@ def _two_facets_hash() -> str:
 def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | None) -> Bench:
     if source is None:
         raise WorkbenchError(
-            f"bench '{name}' has no questions of its own: give --questions NAME|FILE, "
-            'a data set\'s name (`workbench data list`) or a file of {"id", "question", "answers", "kind"?}'
+            f"bench '{name}' has no questions of its own: give --questions NAME|FILE, a data"
+            ' set\'s name (`workbench data list`) or a file of {"id", "question", "answers",'
+            ' "kind"?}'
         )
     loaded = [replace(question, system=THINK_THEN_BOX) for question in load(source)]
 
-    def questions(split: str, kinds: Sequence[str] | None = None, lang: str = "en") -> list[Question]:
+    def questions(
+        split: str, kinds: Sequence[str] | None = None, lang: str = "en"
+    ) -> list[Question]:
         if lang != "en":
-            raise WorkbenchError(f"bench '{name}' asks the questions of its file as they are: leave lang='{lang}' out")
+            raise WorkbenchError(
+                f"bench '{name}' asks the questions of its file as they are: leave"
+                f" lang='{lang}' out"
+            )
         return [q for q in loaded if q.meta["split"] == split and (not kinds or q.kind in kinds)]
 
     return Bench(
@@ -273,6 +324,10 @@ def questions_hash(questions: Sequence[Question]) -> str:
     """Of all that the questions say: where a file has changed, a run on it is another one."""
     digest = hashlib.sha256()
     for question in questions:
-        row = {**vars(question), "passages": [vars(passage) for passage in question.passages], "meta": dict(question.meta)}
+        row = {
+            **vars(question),
+            "passages": [vars(passage) for passage in question.passages],
+            "meta": dict(question.meta),
+        }
         digest.update(json.dumps(row, sort_keys=True, default=str).encode())
     return digest.hexdigest()

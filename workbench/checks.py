@@ -27,15 +27,16 @@ from workbench.world.world import World
 
 @dataclass(frozen=True)
 class Checks:
-    """How a judge reads claims, and its checks by name: "fact", "outcome", "checklist", "claim_checklist", "reasoning"; of the
-    closed world also "out_of_knowledge".
+    """How a judge reads claims, and its checks by name: "fact", "outcome", "checklist",
+    "claim_checklist", "reasoning"; of the closed world also "out_of_knowledge".
 
-    A trained model ("truth", "factuality", "general") or a probe (`verify.boundary.out_of_knowledge`) is a check like any
-    other: put it into `verify` under its name, and the methods whose settings ask for it find it there.
+    A trained model ("truth", "factuality", "general") or a probe
+    (`verify.boundary.out_of_knowledge`) is a check like any other: put it into `verify` under
+    its name, and the methods whose settings ask for it find it there.
 
-    `single_pass`, where there is one, reads claims and labels them in one call, in place of `extract` and "fact".
-    `recognise` completes a question with what the judge knows of it. `write`, where there is one, writes planned answers to
-    questions from their passages.
+    `single_pass`, where there is one, reads claims and labels them in one call, in place of
+    `extract` and "fact". `recognise` completes a question with what the judge knows of it.
+    `write`, where there is one, writes planned answers to questions from their passages.
     """
 
     extract: Extract
@@ -46,7 +47,9 @@ class Checks:
 
 
 # The checks that look at claims, or at the sentences that are found with them.
-OF_CLAIMS = frozenset({"fact", "single_pass", "claim_checklist", "reasoning", "truth", "factuality"})
+OF_CLAIMS = frozenset(
+    {"fact", "single_pass", "claim_checklist", "reasoning", "truth", "factuality"}
+)
 
 
 def world_checks(world: World) -> Checks:
@@ -59,7 +62,9 @@ def world_checks(world: World) -> Checks:
         "reasoning": world_reasoning(world),
         "out_of_knowledge": world_boundary(world),
     }
-    return Checks(world_claims(world), verify, recognise=lambda question: world_question(world, question))
+    return Checks(
+        world_claims(world), verify, recognise=lambda question: world_question(world, question)
+    )
 
 
 def judge_checks(
@@ -70,11 +75,13 @@ def judge_checks(
     require_box: bool | None = None,
     in_doubt: bool = False,
 ) -> Checks:
-    r"""A language model as a judge, with `search` for the evidence of questions that bring no passages.
+    r"""A language model as a judge, with `search` for the evidence of questions that bring no
+    passages.
 
-    With `mode="single_pass"` claims are read and labelled in one call for each response, without passages. `require_box` takes
-    for an answer only what stands in `\boxed{}`; by default where the question's system prompt names that, as those of the
-    benches "small" and "paper" do. With `in_doubt` rules decide outcomes, and the judge those that they doubt.
+    With `mode="single_pass"` claims are read and labelled in one call for each response, without
+    passages. `require_box` takes for an answer only what stands in `\boxed{}`; by default where
+    the question's system prompt names that, as those of the benches "small" and "paper" do. With
+    `in_doubt` rules decide outcomes, and the judge those that they doubt.
     """
     verify = {
         "fact": facts(judge, search, k),
@@ -84,19 +91,27 @@ def judge_checks(
         "reasoning": reasoning(judge),
     }
     together = single_pass(judge)
-    return Checks(judged(judge) if mode == "pipeline" else together, verify, together, write=outlines(judge))
+    return Checks(
+        judged(judge) if mode == "pipeline" else together, verify, together, write=outlines(judge)
+    )
 
 
 def rule_checks(require_box: bool | None = False) -> Checks:
-    """What rules alone can tell: the claims of a response, and its outcome where there are gold answers."""
+    """What rules alone can tell: the claims of a response, and its outcome where there are gold
+    answers.
+    """
     return Checks(rules(), {"outcome": outcome(require_box)})
 
 
 def local_checks(search: Search | None = None, verifier: str | None = None) -> Checks:
-    """Without a judge's model: claims by rules, facts by the small model of `workbench.entailment` or the one that `verifier`
-    names (`choose_verifier`), outcome by rules.
+    """Without a judge's model: claims by rules, facts by the small model of
+    `workbench.entailment` or the one that `verifier` names (`choose_verifier`), outcome by
+    rules.
 
     Raises:
-        WorkbenchError: the model's weights are not there, or are not those that it was trained on.
+        WorkbenchError: the model's weights are not there, or are not those that it was trained
+        on.
     """
-    return Checks(rules(), {"fact": local_facts(choose_verifier(verifier), search), "outcome": outcome()})
+    return Checks(
+        rules(), {"fact": local_facts(choose_verifier(verifier), search), "outcome": outcome()}
+    )

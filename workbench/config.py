@@ -1,8 +1,10 @@
-"""Frozen config dataclasses: fields with their help, configs made of parts, and `--set name.field=value`.
+"""Frozen config dataclasses: fields with their help, configs made of parts, and `--set
+name.field=value`.
 
-A config may hold other configs as `part`s: `TruthRL(grpo=GRPO(steps=10))`, spelled `truthrl.grpo.steps=10`. A part's fields can
-also be spelled without its name, `truthrl.steps=10`, as long as the config itself has no field of that name; so they were
-before configs had parts, and what was stored then is still read.
+A config may hold other configs as `part`s: `TruthRL(grpo=GRPO(steps=10))`, spelled
+`truthrl.grpo.steps=10`. A part's fields can also be spelled without its name,
+`truthrl.steps=10`, as long as the config itself has no field of that name; so they were before
+configs had parts, and what was stored then is still read.
 """
 
 from __future__ import annotations
@@ -22,11 +24,18 @@ Value = TypeVar("Value")
 WORDS_FOR_BOOL = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def setting(default: Value, help: str, range: tuple[float, float, float] | None = None, *, trains: bool = False) -> Value:
-    """A config's field with its help, which stands in the page of settings and beside its control in the inspector.
+def setting(
+    default: Value,
+    help: str,
+    range: tuple[float, float, float] | None = None,
+    *,
+    trains: bool = False,
+) -> Value:
+    """A config's field with its help, which stands in the page of settings and beside its
+    control in the inspector.
 
-    `range` is what the control of a number goes through: least, most and step. It bounds nothing else. What `trains` says how a
-    method is trained, and changes nothing of what it pays.
+    `range` is what the control of a number goes through: least, most and step. It bounds nothing
+    else. What `trains` says how a method is trained, and changes nothing of what it pays.
     """
     return field(default=default, metadata={"help": help, "range": range, "trains": trains})
 
@@ -37,7 +46,9 @@ def help_of(config: Any) -> dict[str, str]:
 
 
 def range_of(config: Any, name: str) -> tuple[float, float, float]:
-    """What the control of a number goes through: what its field says, else a range around its default that has it on a step."""
+    """What the control of a number goes through: what its field says, else a range around its
+    default that has it on a step.
+    """
     one = next(one for one in fields(config) if one.name == name)
     if one.metadata.get("range"):
         return one.metadata["range"]
@@ -77,7 +88,9 @@ def override(config: Config, name: str, settings: Sequence[str]) -> Config:
 
 
 def home(config: Any, path: str) -> set[str]:
-    """The parts of a config that a setting is of, with the part's name or without; none where it is the config's own."""
+    """The parts of a config that a setting is of, with the part's name or without; none where it
+    is the config's own.
+    """
     inner, head = parts(config), path.partition(".")[0]
     if head in inner or head in _names(config):
         return {head} & set(inner)
@@ -87,24 +100,45 @@ def home(config: Any, path: str) -> set[str]:
 def _set(config: Any, path: str, text: str, where: str, name: str) -> Any:
     inner, field_name, (head, _, rest) = parts(config), path, path.partition(".")
     if rest and head in inner:
-        return replace(config, **{head: _set(inner[head], rest, text, where=where, name=f"{name}.{head}")})
+        return replace(
+            config, **{head: _set(inner[head], rest, text, where=where, name=f"{name}.{head}")}
+        )
     own = [f.name for f in fields(config) if f.name not in inner]
     if field_name in own:
         return replace(config, **{field_name: parse(text, _kinds(type(config))[field_name], where)})
     homes = {part: value for part, value in inner.items() if field_name in _names(value)}
     if not homes:
-        known = [*own, *(f"{part}.{inner_name}" for part, value in inner.items() for inner_name in _names(value))]
-        raise WorkbenchError(f"{where}: {name} has no field '{field_name}'; its fields are {', '.join(known)}")
-    return replace(config, **{part: _set(value, field_name, text, where=where, name=name) for part, value in homes.items()})
+        known = [
+            *own,
+            *(
+                f"{part}.{inner_name}"
+                for part, value in inner.items()
+                for inner_name in _names(value)
+            ),
+        ]
+        raise WorkbenchError(
+            f"{where}: {name} has no field '{field_name}'; its fields are {', '.join(known)}"
+        )
+    return replace(
+        config,
+        **{
+            part: _set(value, field_name, text, where=where, name=name)
+            for part, value in homes.items()
+        },
+    )
 
 
 def restore(config: Config, stored: Mapping[str, Any]) -> Config:
-    """`config` with the values of a stored one: a mapping of fields and parts, or of all fields side by side as they once were.
+    """`config` with the values of a stored one: a mapping of fields and parts, or of all fields
+    side by side as they once were.
 
-    What the stored one does not have keeps its value, and what this config no longer has is left out.
+    What the stored one does not have keeps its value, and what this config no longer has is left
+    out.
     """
     inner = parts(config)
-    known = {f.name: stored[f.name] for f in fields(config) if f.name in stored and f.name not in inner}  # type: ignore[arg-type]
+    known = {
+        f.name: stored[f.name] for f in fields(config) if f.name in stored and f.name not in inner
+    }  # type: ignore[arg-type]
     for part, value in inner.items():
         own = stored.get(part)
         known[part] = restore(value, own if isinstance(own, Mapping) else stored)
@@ -112,22 +146,35 @@ def restore(config: Config, stored: Mapping[str, Any]) -> Config:
 
 
 def check_values(config: Any) -> None:
-    """Raise a WorkbenchError for a value that a field's Literal does not list and for a number that is not finite."""
+    """Raise a WorkbenchError for a value that a field's Literal does not list and for a number
+    that is not finite.
+    """
     for part in parts(config).values():
         check_values(part)
     for name, kind in _kinds(type(config)).items():
         value = getattr(config, name)
-        literal = next((one for one in (kind, *typing.get_args(kind)) if typing.get_origin(one) is Literal), None)
+        literal = next(
+            (one for one in (kind, *typing.get_args(kind)) if typing.get_origin(one) is Literal),
+            None,
+        )
         unset = value is None and type(None) in typing.get_args(kind)
         if literal is not None and not unset and value not in typing.get_args(literal):
-            raise WorkbenchError(f"{name} is '{value}': choose one of {', '.join(map(str, typing.get_args(literal)))}")
+            raise WorkbenchError(
+                f"{name} is '{value}': choose one of"
+                f" {', '.join(map(str, typing.get_args(literal)))}"
+            )
         if isinstance(value, float) and not math.isfinite(value):
             raise WorkbenchError(f"{name} is {value}: it must be a finite number")
 
 
-def check_numbers(config: Any, least: Mapping[str, float], positive: Sequence[str] = (), shares: Sequence[str] = ()) -> None:
-    """Raise a WorkbenchError for a field below its `least`, for one of `positive` that is not above 0, and for one of `shares`
-    that is not between 0 and 1; fields that are none pass."""
+def check_numbers(
+    config: Any,
+    least: Mapping[str, float],
+    positive: Sequence[str] = (),
+    shares: Sequence[str] = (),
+) -> None:
+    """Raise a WorkbenchError for a field below its `least`, for one of `positive` that is not
+    above 0, and for one of `shares` that is not between 0 and 1; fields that are none pass."""
     held = {name: getattr(config, name) for name in (*least, *positive, *shares)}
     for name, value in held.items():
         if value is None:
@@ -141,7 +188,9 @@ def check_numbers(config: Any, least: Mapping[str, float], positive: Sequence[st
 
 
 def parse(text: str, kind: Any, where: str) -> Any:
-    """`text` as a value of the annotated type `kind` (bool, int, float, str, Literal, or one of these or None)."""
+    """`text` as a value of the annotated type `kind` (bool, int, float, str, Literal, or one of
+    these or None).
+    """
     origin, options = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         if text.lower() in ("none", "null") and type(None) in options:
@@ -158,14 +207,18 @@ def parse(text: str, kind: Any, where: str) -> Any:
     try:
         return kind(text)
     except ValueError as error:
-        raise WorkbenchError(f"{where}: '{text}' is not {'an' if kind is int else 'a'} {kind.__name__}") from error
+        raise WorkbenchError(
+            f"{where}: '{text}' is not {'an' if kind is int else 'a'} {kind.__name__}"
+        ) from error
 
 
 _known_kinds: dict[type, dict[str, Any]] = {}
 
 
 def _kinds(config: type) -> dict[str, Any]:
-    """What each field of a config may be. Configs are checked at every row that is paid; their types stay."""
+    """What each field of a config may be. Configs are checked at every row that is paid; their
+    types stay.
+    """
     if config not in _known_kinds:
         _known_kinds[config] = typing.get_type_hints(config)
     return _known_kinds[config]

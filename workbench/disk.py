@@ -1,4 +1,6 @@
-"""A folder for caches; a full disk, seen beforehand where it can be, and told in one line where it fills up under way."""
+"""A folder for caches; a full disk, seen beforehand where it can be, and told in one line where
+it fills up under way.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from workbench.types import WorkbenchError
 MARGIN = 5_000_000  # bytes that are wanted beyond what is known to be written
 CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NAMES = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")  # sqlite's
-# The same in the words of libraries that raise errors of their own: sqlite, safetensors and Lance (in Rust), torch.
+# The same in the words of libraries that raise errors of their own: sqlite, safetensors and Lance
+# (in Rust), torch.
 WORDS = (
     "No space left on device", "Disk quota exceeded", "File too large", "(os error 27)", "(os error 28)", "(os error 122)",
     "database or disk is full", "PytorchStreamWriter failed writing file", "] . unexpected pos ",
@@ -32,9 +35,16 @@ def is_full(error: BaseException) -> bool:
 
 def told(error: BaseException) -> str:
     """What to do about it."""
-    files = [str(cause.filename) for cause in _chain(error) if isinstance(cause, OSError) and cause.filename]
+    files = [
+        str(cause.filename)
+        for cause in _chain(error)
+        if isinstance(cause, OSError) and cause.filename
+    ]
     where = f" ('{files[0]}')" if files else ""
-    return f"the disk is full, or a file may not grow further{where}: free some space and run the same command again"
+    return (
+        f"the disk is full, or a file may not grow further{where}: free some space and run the same"
+        " command again"
+    )
 
 
 def cache_folder() -> Path:
@@ -47,7 +57,8 @@ def cache_folder() -> Path:
 
 
 def check_space(folder: Path, wanted: int, remedy: str) -> None:
-    """Refuse to begin what cannot be finished: `wanted` bytes are the least that will be written under `folder`.
+    """Refuse to begin what cannot be finished: `wanted` bytes are the least that will be written
+    under `folder`.
 
     Raises:
         WorkbenchError: less than that and a margin is free.
@@ -56,8 +67,8 @@ def check_space(folder: Path, wanted: int, remedy: str) -> None:
     free = shutil.disk_usage(existing).free
     if free < wanted + MARGIN:
         raise WorkbenchError(
-            f"'{folder}' has {free / 1e6:,.0f} MB free, and at least {(wanted + MARGIN) / 1e6:,.0f} MB are needed: free some "
-            f"space, or {remedy}"
+            f"'{folder}' has {free / 1e6:,.0f} MB free, and at least {(wanted + MARGIN) / 1e6:,.0f}"
+            f" MB are needed: free some space, or {remedy}"
         )
 
 

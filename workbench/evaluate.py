@@ -1,4 +1,6 @@
-"""Policy + questions -> one table: outcome rates and claim metrics, greedy and sampled, by tier and kind."""
+"""Policy + questions -> one table: outcome rates and claim metrics, greedy and sampled, by tier
+and kind.
+"""
 
 from __future__ import annotations
 
@@ -56,24 +58,33 @@ def evaluate_policy(
     """Evaluate a policy on one split of a bench, by the bench's own checks.
 
     Args:
-        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's own checkpoints.
+        policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's
+        own checkpoints.
         split: the split's name ("validation", "test", "ood", …).
         bench: the bench, or its name.
-        samples: sampled responses a question (temperature 1), beside the greedy one; 0 for greedy alone.
-        limit: evaluate the first `limit` questions of a reproducible shuffle, so that every tier is met.
-        kinds: question kinds to keep, those without gold answers too, which claim metrics are reported for; by default all
+        samples: sampled responses a question (temperature 1), beside the greedy one; 0 for
+        greedy alone.
+        limit: evaluate the first `limit` questions of a reproducible shuffle, so that every tier
+        is met.
+        kinds: question kinds to keep, those without gold answers too, which claim metrics are
+        reported for; by default all
             whose questions have gold answers.
-        questions: the data set or question file of a bench, given by name, that has no questions of its own.
+        questions: the data set or question file of a bench, given by name, that has no questions
+        of its own.
         lang: the language to ask in; "l2" is the second one of the tiny bench's world.
         apart: generate in a process of its own.
         judge: the language model that judges in the place of the bench's own checks.
-        max_failed: the share of failed responses, as `workbench.failures` has it, above which there is no report.
-        as_trained: a run's policy is told what it was told in training; False for a bench that tells what is wanted.
+        max_failed: the share of failed responses, as `workbench.failures` has it, above which
+        there is no report.
+        as_trained: a run's policy is told what it was told in training; False for a bench that
+        tells what is wanted.
         engine: what generates, transformers (hf) or vllm; the report names it, unless it is hf.
-        out: a new file for the graded greedy answers, which may then be compared with another policy's (`metrics.pairs`).
+        out: a new file for the graded greedy answers, which may then be compared with another
+        policy's (`metrics.pairs`).
 
     Raises:
-        WorkbenchError: `out` is there already, the policy, bench or split is unknown, no question is left, or `judge` gives no
+        WorkbenchError: `out` is there already, the policy, bench or split is unknown, no
+        question is left, or `judge` gives no
             verdict.
         workbench.failures.TooManyFailures: more than `max_failed` of the responses failed.
     """
@@ -88,8 +99,12 @@ def evaluate_policy(
     pool = chosen.questions(split, kinds or None, lang)
     if missing := sorted(set(kinds or ()) - {question.kind for question in pool}):
         known = known_kinds(chosen, split, lang)
-        raise WorkbenchError(f"split '{split}' has no questions of kinds {', '.join(missing)}: {known}")
-    selected = select(pool if kinds else [question for question in pool if question.answers], limit, seed)
+        raise WorkbenchError(
+            f"split '{split}' has no questions of kinds {', '.join(missing)}: {known}"
+        )
+    selected = select(
+        pool if kinds else [question for question in pool if question.answers], limit, seed
+    )
     if not selected:
         wanted = f"split '{split}'" + (f" in '{lang}'" if lang != "en" else "")
         raise WorkbenchError(f"no questions in {wanted}: name others")
@@ -98,20 +113,31 @@ def evaluate_policy(
     with use_threads(threads):
         loaded = chosen.load(policy, apart=apart, threads=threads, engine=engine)
         grade, most = evaluation_grade(chosen.checks), chosen.longest(selected)
-        result = evaluate(loaded, selected, grade, most, samples=samples, seed=seed, max_failed=max_failed, out=out)
-    return result | {"policy": policy, "split": split} | ({"engine": engine} if engine != "hf" else {})
+        result = evaluate(
+            loaded,
+            selected,
+            grade,
+            most,
+            samples=samples,
+            seed=seed,
+            max_failed=max_failed,
+            out=out,
+        )
+    return (
+        result | {"policy": policy, "split": split} | ({"engine": engine} if engine != "hf" else {})
+    )
 
 
 def told(policy: str) -> str | None:
-    """What a run's policy, or one that a stage of it has left, was told before each question; None where that is what its bench
-    tells it."""
+    """What a run's policy, or one that a stage of it has left, was told before each question;
+    None where that is what its bench tells it."""
     prompts = (trained_with(policy) or {}).get("prompts")
     return prompts.get("system") if isinstance(prompts, Mapping) else None
 
 
 def trained_with(policy: str) -> Mapping[str, Any] | None:
-    """The stored config of the run that a policy is of, by the run's folder or by that of any policy in it; None where it is no
-    run's."""
+    """The stored config of the run that a policy is of, by the run's folder or by that of any
+    policy in it; None where it is no run's."""
     folder = Path(policy)
     places = (folder, *list(folder.parents)[:3])  # the run, its policy/, that of one of its stages/
     configs = ((read_json(place / "config.json") or {}).get("config") for place in places)
@@ -119,8 +145,12 @@ def trained_with(policy: str) -> Mapping[str, Any] | None:
 
 
 def evaluation_grade(checks: Checks) -> Grade:
-    """Outcomes, where there are gold answers, and the facts of what a response says, as far as these checks give them."""
-    return assemble(checks, [name for name in MEASURED if name in checks.verify], {}, SAID, where_given=True)
+    """Outcomes, where there are gold answers, and the facts of what a response says, as far as
+    these checks give them.
+    """
+    return assemble(
+        checks, [name for name in MEASURED if name in checks.verify], {}, SAID, where_given=True
+    )
 
 
 def evaluate(
@@ -134,7 +164,8 @@ def evaluate(
     max_failed: float = 1.0,
     out: Path | None = None,
 ) -> dict[str, Any]:
-    """Evaluate a loaded policy on `questions`, graded by `grade`; see `report` for the result. `out` keeps the greedy answers.
+    """Evaluate a loaded policy on `questions`, graded by `grade`; see `report` for the result.
+    `out` keeps the greedy answers.
 
     Raises:
         workbench.failures.TooManyFailures: more than `max_failed` of the responses failed.
@@ -142,7 +173,9 @@ def evaluate(
     greedy = grade(generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True))
     drawn: list[Feedback] = []
     if samples:
-        drawn = grade(generate(policy, questions, max_new_tokens=max_new_tokens, samples=samples, seed=seed))
+        drawn = grade(
+            generate(policy, questions, max_new_tokens=max_new_tokens, samples=samples, seed=seed)
+        )
     _check_graded([*greedy, *drawn], max_failed)
     if out is not None:
         append_feedback(out, greedy)
@@ -157,11 +190,13 @@ def _check_new(out: Path) -> None:
 
 
 def _check_graded(feedbacks: Sequence[Feedback], max_failed: float) -> None:
-    errors = [found[0]["message"] for feedback in feedbacks if (found := failures(feedback.to_row()))]
+    errors = [
+        found[0]["message"] for feedback in feedbacks if (found := failures(feedback.to_row()))
+    ]
     if too_many(len(errors), len(feedbacks), max_failed):
         raise TooManyFailures(
-            f"{len(errors)} of {len(feedbacks)} answers of an evaluation could not be graded ({errors[0]}): mend that "
-            "and run the same command again"
+            f"{len(errors)} of {len(feedbacks)} answers of an evaluation could not be graded"
+            f" ({errors[0]}): mend that and run the same command again"
         )
 
 
@@ -174,23 +209,31 @@ def report(
     seeds: Sequence[int] = (0,),
     resamples: int = 2000,
 ) -> dict[str, Any]:
-    """`{policy, split, n, seeds, greedy, sampled}`; each of the last two has the outcome rates of `metrics.table` and, where
-    responses were read for claims, those of `metrics.claim_table`, of two facets also those of `metrics.facet_table`; and the
-    same again `by_tier` and `by_kind`.
+    """`{policy, split, n, seeds, greedy, sampled}`; each of the last two has the outcome rates
+    of `metrics.table` and, where responses were read for claims, those of `metrics.claim_table`,
+    of two facets also those of `metrics.facet_table`; and the same again `by_tier` and
+    `by_kind`.
 
-    `n` counts questions; intervals are 95 % bootstraps over questions. Empty input gives null values, never NaN.
+    `n` counts questions; intervals are 95 % bootstraps over questions. Empty input gives null
+    values, never NaN.
     """
     options: dict[str, Any] = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
 
     def measured(graded: Sequence[Graded]) -> dict[str, Any]:
         feedbacks, rows = [one.feedback for one in graded], [one.row for one in graded]
-        return {**table(feedbacks, **options), **claim_table(rows, **options), **facet_table(feedbacks, rows, **options)}
+        return {
+            **table(feedbacks, **options),
+            **claim_table(rows, **options),
+            **facet_table(feedbacks, rows, **options),
+        }
 
     def block(feedbacks: Sequence[Feedback]) -> dict[str, Any]:
         graded = list(map(Graded, feedbacks, rows_of(feedbacks, tuple(SAID))))
         return {
             **measured(graded),
-            "by_tier": breakdown(graded, lambda one: one.feedback.response.question.meta.get("tier"), measured),
+            "by_tier": breakdown(
+                graded, lambda one: one.feedback.response.question.meta.get("tier"), measured
+            ),
             "by_kind": breakdown(graded, lambda one: one.feedback.response.question.kind, measured),
         }
 
@@ -199,26 +242,42 @@ def report(
     return {"policy": policy, "split": split, "n": n, "seeds": list(seeds), **tables}
 
 
-def compare(reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy", tiers: Sequence[str] = ()) -> pd.DataFrame:
-    """Several policies' reports as one table: a row for each tier (first "all", with 95 % intervals) and policy.
+def compare(
+    reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy", tiers: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Several policies' reports as one table: a row for each tier (first "all", with 95 %
+    intervals) and policy.
 
-    Tiers come in the order of `tiers`, those that it does not name after them. "–" stands for what a report does not have.
+    Tiers come in the order of `tiers`, those that it does not name after them. "–" stands for
+    what a report does not have.
     """
     import pandas as pd
 
     there = dict.fromkeys(tier for report in reports.values() for tier in report[mode]["by_tier"])
     rows = []
-    for tier in ("all", *(tier for tier in tiers if tier in there), *(tier for tier in there if tier not in tiers)):
+    for tier in (
+        "all",
+        *(tier for tier in tiers if tier in there),
+        *(tier for tier in there if tier not in tiers),
+    ):
         for label, report in reports.items():
             cell = report[mode] if tier == "all" else report[mode]["by_tier"].get(tier, {})
-            rows.append({"tier": tier, "policy": label, **{rate: _shown(cell.get(rate), tier == "all") for rate in RATES}})
+            rows.append(
+                {
+                    "tier": tier,
+                    "policy": label,
+                    **{rate: _shown(cell.get(rate), tier == "all") for rate in RATES},
+                }
+            )
     return pd.DataFrame(rows)
 
 
 def _shown(cell: Mapping[str, float | None] | None, interval: bool) -> str:
     if cell is None or cell["value"] is None:
         return "–"
-    return f"{cell['value']:.2f}" + (f" [{cell['low']:.2f}, {cell['high']:.2f}]" if interval else "")
+    return f"{cell['value']:.2f}" + (
+        f" [{cell['low']:.2f}, {cell['high']:.2f}]" if interval else ""
+    )
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:

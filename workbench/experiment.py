@@ -1,6 +1,8 @@
-"""An experiment: evaluate, go through a method's stages, evaluate again, and keep everything in one folder.
+"""An experiment: evaluate, go through a method's stages, evaluate again, and keep everything in
+one folder.
 
-before.json -> stages/NAME, one folder for each stage before the last -> the last stage in the folder itself -> summary.json
+before.json -> stages/NAME, one folder for each stage before the last -> the last stage in the
+folder itself -> summary.json
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from workbench.train.models import import_unsloth_first
 from workbench.train.stage import Job, Stage
 from workbench.types import Cost, WorkbenchError
 
-MAX_FAILED = 0.2  # share of ungraded answers above which an evaluation is none, where no trainer of the method has its own
+# share of ungraded answers above which an evaluation is none, where no trainer of the method has
+# its own
+MAX_FAILED = 0.2
 
 
 def train(
@@ -59,13 +63,18 @@ def train(
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
     """
-    chosen, place = trained(method), bench(bench_name, questions=questions).starting_from(policy).judged_by(judge)
+    chosen, place = (
+        trained(method),
+        bench(bench_name, questions=questions).starting_from(policy).judged_by(judge),
+    )
     _check_trains(chosen)
     config = configured(chosen, place, steps, overrides)
     return run_experiment(chosen, config, place, out, seed=seed, threads=threads)
 
 
-def configured(method: Method, bench: Bench, steps: int | None = None, overrides: Sequence[str] = ()) -> Any:
+def configured(
+    method: Method, bench: Bench, steps: int | None = None, overrides: Sequence[str] = ()
+) -> Any:
     """The method's config at the bench's scale, with `steps` and then `overrides` applied."""
     config = method.configure(bench.name, overrides)
     if steps is None:
@@ -85,12 +94,15 @@ def run_experiment(
 ) -> dict[str, Any]:
     """Evaluate, train, evaluate again; everything is kept in `out` and the summary is returned.
 
-    The same call on an unfinished `out` continues it and ends as it would have ended; on a finished one it returns the
-    stored summary. `status` is "done", "interrupted" or "too_many_failures".
+    The same call on an unfinished `out` continues it and ends as it would have ended; on a
+    finished one it returns the stored summary. `status` is "done", "interrupted" or
+    "too_many_failures".
 
     Args:
-        threads: CPU threads; by default those the folder was begun with, or 2. Part of what makes runs equal.
-        shared: a folder for stages that runs have in common. What one cost is in the totals of each run that rests on it, its
+        threads: CPU threads; by default those the folder was begun with, or 2. Part of what
+        makes runs equal.
+        shared: a folder for stages that runs have in common. What one cost is in the totals of
+        each run that rests on it, its
             seconds only in those of the run that made it.
 
     Raises:
@@ -100,14 +112,21 @@ def run_experiment(
     bench = begun(method, config, bench).kept_in(out)
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
-    identity = identity_of(method, config, bench, seed=seed, threads=threads or stored.get("threads"), stored=stored)
+    identity = identity_of(
+        method, config, bench, seed=seed, threads=threads or stored.get("threads"), stored=stored
+    )
     if not finished(out):
         for stage in (stage for stage in stages if not finished(out / "stages" / stage.name)):
             stage.check(bench.path(bench.policy))
         if bench.llm_judge:
             bench.llm_judge.try_out()
     with lock(out):
-        summary = open_run(out, identity, versions(), read=lambda stored: _in_parts(stored, method.configure(bench.name), out))
+        summary = open_run(
+            out,
+            identity,
+            versions(),
+            read=lambda stored: _in_parts(stored, method.configure(bench.name), out),
+        )
         if summary is not None:
             print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
             return summary
@@ -117,25 +136,35 @@ def run_experiment(
 
 
 def check_alone() -> None:
-    """Raise a WorkbenchError in one of several processes of a launcher: each would evaluate, and write the run's folder."""
+    """Raise a WorkbenchError in one of several processes of a launcher: each would evaluate, and
+    write the run's folder.
+    """
     if int(os.environ.get("WORLD_SIZE") or 1) > 1:
         raise WorkbenchError(
-            "a run with its evaluations is one process: leave out the launcher, or launch a script that runs the last stage "
-            "alone, as docs/scaling.md has one"
+            "a run with its evaluations is one process: leave out the launcher, or launch a script"
+            " that runs the last stage alone, as docs/scaling.md has one"
         )
 
 
 def begun(method: Method, config: Any, bench: Bench) -> Bench:
-    """The bench whose trainings start from that of its checkpoints that the method asks for, unless another policy is named."""
+    """The bench whose trainings start from that of its checkpoints that the method asks for,
+    unless another policy is named.
+    """
     return bench.starting_from(method.start(config)) if bench.policy == OWN else bench
 
 
 def max_failed(method: Method, config: Any) -> float:
-    """The share of ungraded answers that the trainer of this config goes on with, or else the largest that another part of it
-    does; parts that it is not trained by have no say."""
+    """The share of ungraded answers that the trainer of this config goes on with, or else the
+    largest that another part of it does; parts that it is not trained by have no say."""
     idle = set(method.idle(config))
-    shares = {name.rpartition(".")[0]: value for name, value, _ in settings(config) if name.endswith(".max_failed")}
-    used = {part: value for part, value in shares.items() if not {part, f"{part}.max_failed"} & idle}
+    shares = {
+        name.rpartition(".")[0]: value
+        for name, value, _ in settings(config)
+        if name.endswith(".max_failed")
+    }
+    used = {
+        part: value for part, value in shares.items() if not {part, f"{part}.max_failed"} & idle
+    }
     return used.get(method.trainer(config), max(used.values(), default=MAX_FAILED))
 
 
@@ -148,10 +177,12 @@ def identity_of(
     threads: int | None = None,
     stored: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """What makes a run the one that it is: equal identities end alike, and a run's folder holds one.
+    """What makes a run the one that it is: equal identities end alike, and a run's folder holds
+    one.
 
     Args:
-        stored: that of a run that was begun: what it took from elsewhere and is gone there is what it was.
+        stored: that of a run that was begun: what it took from elsewhere and is gone there is
+        what it was.
 
     Raises:
         WorkbenchError: the policy to start from is not there.
@@ -171,15 +202,22 @@ def identity_of(
         "policy_hash": policy_hash(start),
         **({"questions_hash": beside} if beside else {}),
         **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
-        **{name: stored.get(name) if now is None else now for name, now in method.outside(config, bench).items()},
+        **{
+            name: stored.get(name) if now is None else now
+            for name, now in method.outside(config, bench).items()
+        },
     }
 
 
 def _in_parts(stored: dict[str, Any], usual: Any, out: Path) -> dict[str, Any]:
-    """A stored identity whose config has the parts that it is made of today; a field that is newer than it has its default."""
+    """A stored identity whose config has the parts that it is made of today; a field that is
+    newer than it has its default.
+    """
     config = stored.get("config", {})
     if not isinstance(config, Mapping):
-        raise WorkbenchError(f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder")
+        raise WorkbenchError(
+            f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder"
+        )
     return {**stored, "config": asdict(restore(usual, config))}
 
 
@@ -187,7 +225,8 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
     """The method's stages, ready to run.
 
     Raises:
-        WorkbenchError: whatever cannot work: a method that is not trained, a seed, settings, questions that are not there.
+        WorkbenchError: whatever cannot work: a method that is not trained, a seed, settings,
+        questions that are not there.
     """
     _check_trains(method)
     assert method.stages is not None
@@ -203,7 +242,9 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
 def _check_trains(method: Method) -> None:
     if method.stages is None:
         able = ", ".join(name for name, one in TRAINED.items() if one.stages)
-        raise WorkbenchError(f"method '{method.name}' pays rewards but cannot be trained yet: choose one of {able}")
+        raise WorkbenchError(
+            f"method '{method.name}' pays rewards but cannot be trained yet: choose one of {able}"
+        )
 
 
 @dataclass(frozen=True)
@@ -229,7 +270,10 @@ class _Run:
                     before = self.evaluate(self.bench.policy)
                     write_json(self.out / "before.json", before)
                 if self.train(stages, start):
-                    after = {**self.evaluate(str(self.out)), "policy": f"{self.bench.policy}+{self.identity['method']}"}
+                    after = {
+                        **self.evaluate(str(self.out)),
+                        "policy": f"{self.bench.policy}+{self.identity['method']}",
+                    }
                     status = "done"
         except KeyboardInterrupt:
             status = "interrupted"
@@ -237,7 +281,14 @@ class _Run:
             print(f"stopped: {error}", file=sys.stderr)
             status = "too_many_failures"
         seconds = round(earlier + time.perf_counter() - began, 1)
-        summary = {**self.head(), "before": before, "after": after, "seconds": seconds, **self.totals(), "status": status}
+        summary = {
+            **self.head(),
+            "before": before,
+            "after": after,
+            "seconds": seconds,
+            **self.totals(),
+            "status": status,
+        }
         write_json(self.out / "summary.json", summary)
         return summary
 
@@ -247,15 +298,23 @@ class _Run:
         folders = {stage.name: self.out / "stages" / stage.name for stage in earlier}
         for number, stage in enumerate(earlier, start=1):
             folder = folders[stage.name]
-            if not self._finished(earlier[:number], Job(start, folder, self.identity["seed"], folders)):
+            if not self._finished(
+                earlier[:number], Job(start, folder, self.identity["seed"], folders)
+            ):
                 return False
-            if (folder / "policy").is_dir():  # it has made another policy: the next one starts from that
+            # it has made another policy: the next one starts from that
+            if (folder / "policy").is_dir():
                 start = str(folder / "policy")
-                write_json(self.out / START, {"start": (folder / "policy").relative_to(self.out).as_posix()})
+                write_json(
+                    self.out / START,
+                    {"start": (folder / "policy").relative_to(self.out).as_posix()},
+                )
         return last.run(Job(start, self.out, self.identity["seed"], folders)) == "done"
 
     def _finished(self, way: Sequence[Stage], job: Job) -> bool:
-        """Run the last stage of `way`, unless it is done, here or by another run; its summary lies in its own folder."""
+        """Run the last stage of `way`, unless it is done, here or by another run; its summary
+        lies in its own folder.
+        """
         stage, place = way[-1], self._shared(way)
         if finished(job.out):
             return True
@@ -267,25 +326,36 @@ class _Run:
         began = time.perf_counter()
         status = stage.run(job)
         seconds = round(time.perf_counter() - began, 1)
-        write_json(job.out / "summary.json", {"stage": stage.name, "seconds": seconds, "status": status})
+        write_json(
+            job.out / "summary.json", {"stage": stage.name, "seconds": seconds, "status": status}
+        )
         if self.shared and place and status == "done":
             self.shared.keep(place, job.out)
         return status == "done"
 
     def _shared(self, way: Sequence[Stage]) -> Path | None:
-        """Where runs that agree on the whole way share its last stage; None for one that is not shared."""
+        """Where runs that agree on the whole way share its last stage; None for one that is not
+        shared.
+        """
         if self.shared is None or any(stage.rests_on is None for stage in way):
             return None
         return self.shared.folder([(stage.name, stage.rests_on) for stage in way])
 
     def evaluate(self, policy: str) -> dict[str, Any]:
-        """The policy on the run's evaluation questions, told what the run tells it, whatever another run has told it; generated
-        apart where Unsloth has changed this process's models."""
+        """The policy on the run's evaluation questions, told what the run tells it, whatever
+        another run has told it; generated apart where Unsloth has changed this process's models."""
         return evaluate_policy(
-            policy, self.prompts.eval_split, self.bench.telling(self.prompts.system), samples=self.prompts.eval_samples,
-            seed=self.identity["seed"], kinds=self.prompts.evaluated(), threads=self.identity["threads"],
-            apart="unsloth" in sys.modules, max_failed=self.max_failed, as_trained=False,
-        )  # fmt: skip
+            policy,
+            self.prompts.eval_split,
+            self.bench.telling(self.prompts.system),
+            samples=self.prompts.eval_samples,
+            seed=self.identity["seed"],
+            kinds=self.prompts.evaluated(),
+            threads=self.identity["threads"],
+            apart="unsloth" in sys.modules,
+            max_failed=self.max_failed,
+            as_trained=False,
+        )
 
     def head(self) -> dict[str, Any]:
         kept = ("method", "config", "seed", "threads", "questions_hash", "judge")
@@ -303,7 +373,9 @@ class _Run:
 
 
 def earlier_seconds(out: Path) -> float:
-    """What the run in `out` has taken so far; after a kill no summary tells it, and its steps' own seconds stand in."""
+    """What the run in `out` has taken so far; after a kill no summary tells it, and its steps'
+    own seconds stand in.
+    """
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
     steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(
@@ -313,12 +385,16 @@ def earlier_seconds(out: Path) -> float:
 
 
 def totals(files: Sequence[Path], method: str) -> dict[str, Any]:
-    """`failed`, the number of stored feedback rows that were to be paid and have no reward, and the summed `cost` of all."""
+    """`failed`, the number of stored feedback rows that were to be paid and have no reward, and
+    the summed `cost` of all.
+    """
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}
     for row in (row for file in files if file.exists() for row in iter_rows(file)):
         paid = row["rewards"]  # none at all where only the form of a sample was asked for
-        failed += row["error"] is not None or (bool(paid) and paid.get(method, {}).get("value") is None)
+        failed += row["error"] is not None or (
+            bool(paid) and paid.get(method, {}).get("value") is None
+        )
         for name, value in row["cost"].items():
             cost[name] += value
     return {"failed": failed, "cost": cost}

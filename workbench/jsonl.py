@@ -1,7 +1,9 @@
-"""JSONL files that survive being killed at any byte, JSON files that are never half written, folders that a refusal takes back.
+"""JSONL files that survive being killed at any byte, JSON files that are never half written,
+folders that a refusal takes back.
 
-A line that was being written when the process died is cut off, with a warning, when the file is next opened for
-writing; a reader only passes over it. A bad line anywhere else is an error that names the line.
+A line that was being written when the process died is cut off, with a warning, when the file is
+next opened for writing; a reader only passes over it. A bad line anywhere else is an error that
+names the line.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from workbench.types import WorkbenchError
 
 @contextlib.contextmanager
 def taken_back(folder: Path) -> Iterator[None]:
-    """Where an error is raised inside, what was made of `folder`, and of the folders above it, goes again if it is empty."""
+    """Where an error is raised inside, what was made of `folder`, and of the folders above it,
+    goes again if it is empty.
+    """
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         yield
@@ -42,7 +46,8 @@ def write_json(path: Path | str, value: Any) -> None:
 
 
 def iter_rows(path: Path | str) -> Iterator[dict[str, Any]]:
-    """The rows of a JSONL file, one at a time; an unfinished last line is passed over with a warning.
+    """The rows of a JSONL file, one at a time; an unfinished last line is passed over with a
+    warning.
 
     Raises:
         WorkbenchError: there is no such file, or a line before the last is not a JSON object.
@@ -52,7 +57,9 @@ def iter_rows(path: Path | str) -> Iterator[dict[str, Any]]:
 
 
 def read_page(path: Path | str, start: int, count: int) -> list[dict[str, Any]]:
-    """Rows `start` to `start + count`, reading only those: a file is scanned once, then only where it has grown."""
+    """Rows `start` to `start + count`, reading only those: a file is scanned once, then only
+    where it has grown.
+    """
     path = Path(path)
     offsets = _offsets(path)
     rows = []
@@ -68,9 +75,11 @@ def count_rows(path: Path | str) -> int:
 
 
 def truncate_after_step(path: Path | str, step: int) -> int:
-    """Drop the rows with a greater `step` (rows without one stay), so that a run resumes exactly from a checkpoint.
+    """Drop the rows with a greater `step` (rows without one stay), so that a run resumes exactly
+    from a checkpoint.
 
-    The file is replaced in one move; it must not be open for appending. Returns how many rows were dropped.
+    The file is replaced in one move; it must not be open for appending. Returns how many rows
+    were dropped.
     """
     dropped = 0
 
@@ -87,12 +96,16 @@ def truncate_after_step(path: Path | str, step: int) -> int:
 
 
 def replace_rows(path: Path | str, lines: Iterable[bytes]) -> None:
-    """Put lines, as `encode` makes them, in the place of a file in one move; it must not be open for appending."""
+    """Put lines, as `encode` makes them, in the place of a file in one move; it must not be open
+    for appending.
+    """
     _replace(Path(path), lines)
 
 
 def repair(path: Path | str) -> int:
-    """Cut a last line that is not a complete JSON object off a file, with a warning; returns the bytes cut."""
+    """Cut a last line that is not a complete JSON object off a file, with a warning; returns the
+    bytes cut.
+    """
     path = Path(path)
     if not path.exists() or not (size := path.stat().st_size):
         return 0
@@ -116,24 +129,36 @@ def open_append(path: Path | str) -> BinaryIO:
 
 
 def encode(row: Mapping[str, Any]) -> bytes:
-    # ASCII: text with a lone surrogate, as a cut byte sequence decodes to, can still be stored. NaN is not JSON.
+    # ASCII: text with a lone surrogate, as a cut byte sequence decodes to, can still be stored. NaN
+    # is not JSON.
     return json.dumps(row, allow_nan=False).encode() + b"\n"
 
 
 def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """For `json.loads(…, object_pairs_hook=)`: an object; a ValueError where a key stands twice and a value would be lost."""
+    """For `json.loads(…, object_pairs_hook=)`: an object; a ValueError where a key stands twice
+    and a value would be lost.
+    """
     row = dict(pairs)
     if len(row) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands twice in one object")
+        raise ValueError(
+            f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands twice in one"
+            " object"
+        )
     return row
 
 
 def check_text(path: Path | str, head: bytes, unpacked: str = "unpack it first") -> None:
-    """Refuse a file that begins as no text in UTF-8 does: one in UTF-16, as some editors save it, or a compressed one."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (len(head) > 1 and (head[0] == 0) != (head[1] == 0)):
+    """Refuse a file that begins as no text in UTF-8 does: one in UTF-16, as some editors save
+    it, or a compressed one.
+    """
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (
+        len(head) > 1 and (head[0] == 0) != (head[1] == 0)
+    ):
         raise WorkbenchError(f"{path}: this is UTF-16: save it as UTF-8")
-    if unpacked and head.startswith((b"\x1f\x8b", b"BZh", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ")):
+    if unpacked and head.startswith(
+        (b"\x1f\x8b", b"BZh", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ")
+    ):
         raise WorkbenchError(f"{path}: this is compressed: {unpacked}")
 
 
@@ -154,8 +179,11 @@ def _iter_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise WorkbenchError(f"{path}: no such file: check the path, or that the run has begun to write") from None
-    last: tuple[int, bytes] | None = None  # held back: a bad line is forgiven only where no other follows
+        raise WorkbenchError(
+            f"{path}: no such file: check the path, or that the run has begun to write"
+        ) from None
+    # held back: a bad line is forgiven only where no other follows
+    last: tuple[int, bytes] | None = None
     with file:
         check_text(path, file.read(8))
         file.seek(0)
@@ -213,8 +241,8 @@ _scans: dict[Path, _Scan] = {}
 def _offsets(path: Path) -> list[int]:
     """Where each complete row of a file begins.
 
-    A file that has only grown is scanned from where it ended; it is taken to have only grown if it is the same file, is
-    longer and still has the last row where it was.
+    A file that has only grown is scanned from where it ended; it is taken to have only grown if
+    it is the same file, is longer and still has the last row where it was.
     """
     path = path.resolve()
     with path.open("rb") as file:
@@ -226,7 +254,8 @@ def _offsets(path: Path) -> list[int]:
         scanned, offsets, last = 0, [], b""
         if known and known.offsets and known.inode == stat.st_ino and known.size < stat.st_size:
             file.seek(known.offsets[-1])
-            if file.read(len(known.last)) == known.last:  # a list of its own: a page may be read in another thread
+            # a list of its own: a page may be read in another thread
+            if file.read(len(known.last)) == known.last:
                 scanned, offsets, last = known.scanned, list(known.offsets), known.last
         file.seek(scanned)
         for line in file:

@@ -1,11 +1,13 @@
-"""A training while it runs, in a notebook: its curves, how far it is, and a button that stops it as Ctrl-C does.
+"""A training while it runs, in a notebook: its curves, how far it is, and a button that stops it
+as Ctrl-C does.
 
     view = train_live("truthrl", "runs/ternary", seed=1)
     view                    # shows the curves, and lets the next cell run meanwhile
     summary = view.wait()   # a kernel interrupt here stops the training, once it has saved
 
-`live("runs/ternary")` looks at a run that something else trains: a command, a queue, or this kernel in a later cell. Tag a cell
-that shows a run before it is done `nbval-ignore-output`: what it shows depends on the moment.
+`live("runs/ternary")` looks at a run that something else trains: a command, a queue, or this
+kernel in a later cell. Tag a cell that shows a run before it is done `nbval-ignore-output`: what
+it shows depends on the moment.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ LOG = "log.txt"
 
 
 def live(folder: Path | str) -> Live:
-    """A view of a run that something else trains, or will train, or has trained. It has no button: stop that where it runs."""
+    """A view of a run that something else trains, or will train, or has trained. It has no
+    button: stop that where it runs.
+    """
     return Live(Path(folder))
 
 
@@ -64,9 +68,11 @@ def train_live(
     threads: int | None = None,
     **others: str | None,
 ) -> Live:
-    """Begin what `workbench train` does, in a process of its own that ends with this kernel, and view it.
+    """Begin what `workbench train` does, in a process of its own that ends with this kernel, and
+    view it.
 
-    The same call goes on with an unfinished `out`, and shows a finished one. What the training prints stands in `out/log.txt`.
+    The same call goes on with an unfinished `out`, and shows a finished one. What the training
+    prints stands in `out/log.txt`.
 
     Args:
         others: what else an `Entry` has: its policy and its judge.
@@ -75,35 +81,56 @@ def train_live(
         WorkbenchError: it cannot work; nothing is started then.
     """
     out = Path(out)
-    if wrong := [name for name, value in others.items() if name not in OTHERS or not isinstance(value, str | None)]:
+    if wrong := [
+        name
+        for name, value in others.items()
+        if name not in OTHERS or not isinstance(value, str | None)
+    ]:
         raise WorkbenchError(f"{', '.join(wrong)}: there may be {', '.join(OTHERS)}, each a text")
     entry = Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others)  # type: ignore[arg-type]
     run = planned(entry, out.parent)
     if in_use(out):
-        raise WorkbenchError(f"another process is using '{out}': look at it with live('{out}'), or choose another folder")
+        raise WorkbenchError(
+            f"another process is using '{out}': look at it with live('{out}'), or choose another"
+            " folder"
+        )
     out.mkdir(parents=True, exist_ok=True)
     return Live(out, start(_train, {"entry": asdict(entry), "out": str(out)}, out / LOG), run.steps)
 
 
 def _train(entry: dict[str, Any], out: str) -> None:
     run = planned(Entry(**{**entry, "settings": tuple(entry["settings"])}), Path(out).parent)
-    run_experiment(trained(run.entry.method), run.config, run.bench, Path(out), seed=run.entry.seed, threads=run.entry.threads)
+    run_experiment(
+        trained(run.entry.method),
+        run.config,
+        run.bench,
+        Path(out),
+        seed=run.entry.seed,
+        threads=run.entry.threads,
+    )
 
 
 class Live:
-    """The curves of a run's `metrics.jsonl` and a line on how it stands, drawn anew as the file grows, until the run is over.
+    """The curves of a run's `metrics.jsonl` and a line on how it stands, drawn anew as the file
+    grows, until the run is over.
 
-    `figure` is the latest figure, `told` the line, `button` stops a `training` of our own. A thread keeps them up to date from
-    the beginning on; the notebook is sent them once the view is shown. While the run lasts, it is shown `chart`, a widget:
-    JupyterLab draws an output once and for all. The output that is saved holds the last figure.
+    `figure` is the latest figure, `told` the line, `button` stops a `training` of our own. A
+    thread keeps them up to date from the beginning on; the notebook is sent them once the view
+    is shown. While the run lasts, it is shown `chart`, a widget: JupyterLab draws an output once
+    and for all. The output that is saved holds the last figure.
     """
 
-    def __init__(self, folder: Path, training: Background | None = None, steps: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, training: Background | None = None, steps: int | None = None
+    ) -> None:
         from ipywidgets import HTML, Button, HBox
         from plotly.graph_objects import FigureWidget
 
         self.folder, self.training, self.steps = folder, training, steps
-        self.told, self.button = HTML(), Button(description="Stop", tooltip="save and stop; once more stops at once")
+        self.told, self.button = (
+            HTML(),
+            Button(description="Stop", tooltip="save and stop; once more stops at once"),
+        )
         self.button.layout.width = "max-content"
         self.button.on_click(lambda _: self.stop())
         self.controls = HBox([self.button, self.told] if training else [self.told])
@@ -119,9 +146,13 @@ class Live:
         self._watching.start()
 
     def stop(self) -> None:
-        """Let the training finish its step, save and stop, as Ctrl-C does; a second time, let it stop at once."""
+        """Let the training finish its step, save and stop, as Ctrl-C does; a second time, let it
+        stop at once.
+        """
         if self.training is None:
-            raise WorkbenchError(f"'{self.folder}' is not trained by this notebook: stop it where it runs")
+            raise WorkbenchError(
+                f"'{self.folder}' is not trained by this notebook: stop it where it runs"
+            )
         self.training.interrupt()
         self.button.description = "Stop at once"
 
@@ -132,7 +163,8 @@ class Live:
     def wait(self) -> dict[str, Any] | None:
         """Return the run's summary once it is over; None where it wrote none.
 
-        A kernel interrupt stops a training of our own; the button cannot: a kernel that waits here hears no button.
+        A kernel interrupt stops a training of our own; the button cannot: a kernel that waits
+        here hears no button.
 
         Raises:
             WorkbenchError: the training failed, and why.
@@ -149,14 +181,25 @@ class Live:
         self.refresh()
         if self.training and self.training.running:  # closed, and the kernel hears its button again
             self.button.disabled, self.button.description = False, "Stop"
-        if self.training and not self._closed.is_set() and self.training.wait() not in (0, *INTERRUPTED):
-            raise WorkbenchError(f"the training failed: {self.training.last_line()}; the rest stands in {self.folder / LOG}")
+        if (
+            self.training
+            and not self._closed.is_set()
+            and self.training.wait() not in (0, *INTERRUPTED)
+        ):
+            raise WorkbenchError(
+                f"the training failed: {self.training.last_line()}; the rest stands in"
+                f" {self.folder / LOG}"
+            )
         return read_json(self.folder / "summary.json")
 
     def refresh(self) -> None:
         """Read what the run has written since the last time, and show it."""
         with self._drawing:
-            rows = self._file.read(self.folder / "metrics.jsonl") if (self.folder / "metrics.jsonl").is_file() else []
+            rows = (
+                self._file.read(self.folder / "metrics.jsonl")
+                if (self.folder / "metrics.jsonl").is_file()
+                else []
+            )
             self.told.value = escape(self._status(rows))
             self.figure = drawn(rows, self.folder.name)
             redraw(self.chart, self.figure)
@@ -181,7 +224,8 @@ class Live:
                 return
 
     def _over(self) -> bool:
-        """Whether nothing more is to come: a training of ours has ended, or whoever used the folder has left it.
+        """Whether nothing more is to come: a training of ours has ended, or whoever used the
+        folder has left it.
 
         For the watching thread alone, which is who sees somebody leave.
         """
@@ -194,7 +238,9 @@ class Live:
         return not in_use(self.folder) and finished(self.folder) is not None
 
     def _status(self, rows: Sequence[Mapping[str, Any]]) -> str:
-        step = f"step {rows[-1]['step'] if rows else 0}" + (f" of {self.steps}" if self.steps else "")
+        step = f"step {rows[-1]['step'] if rows else 0}" + (
+            f" of {self.steps}" if self.steps else ""
+        )
         if self.training.running if self.training else in_use(self.folder):
             return f"{self.folder.name}: {step}, running"
         if self.training and self.training.wait() not in (0, *INTERRUPTED):
@@ -203,7 +249,9 @@ class Live:
         return f"{self.folder.name}: {step}, {status or 'not running'}"
 
     def _bundle(self) -> dict[str, Any]:
-        """The figure; before it, where it was first shown while the run lasted, the widget that follows it."""
+        """The figure; before it, where it was first shown while the run lasted, the widget that
+        follows it.
+        """
         widget = self.chart._repr_mimebundle_() if self._grew else {}
         return {**widget, "text/plain": repr(self), **self.figure._repr_mimebundle_()}
 
@@ -211,7 +259,8 @@ class Live:
         from IPython.display import DisplayHandle, display
 
         controls = self.controls._repr_mimebundle_()
-        display({**controls, "text/plain": repr(self)}, raw=True)  # a widget's own text has in it what it shows at the moment
+        # a widget's own text has in it what it shows at the moment
+        display({**controls, "text/plain": repr(self)}, raw=True)
         with self._drawing:
             self._grew = not self._ended
             self._handle = DisplayHandle()
@@ -235,7 +284,9 @@ def redraw(chart: FigureWidget, figure: Figure) -> None:
 
 
 def drawn(rows: Sequence[Mapping[str, Any]], label: str) -> Figure:
-    """The curves of a run's rows, of those columns that they have; of many steps `POINTS` at most, the last among them."""
+    """The curves of a run's rows, of those columns that they have; of many steps `POINTS` at
+    most, the last among them.
+    """
     apart = -(-len(rows) // POINTS) if rows else 1
     return training_dynamics({label: [*rows[::-1][::apart]][::-1]}, COLUMNS)
 

@@ -1,4 +1,6 @@
-"""A language model behind a URL as the judge of a bench: what identifies it, its evidence, and where its replies are kept."""
+"""A language model behind a URL as the judge of a bench: what identifies it, its evidence, and
+where its replies are kept.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,22 @@ from workbench.judge.shared import Shared
 from workbench.knowledge import Search, open_index
 from workbench.types import Judge, Prompt, Reply, WorkbenchError
 
-REPLIES = "judge.sqlite"  # in the folder of what a judge was asked for, unless it was told another file
-ANYWHERE = "anywhere"  # the replies' address: as for a run's identity, the model and the prompts tell judges apart
-TRIAL = {"question": "What is the capital of France?", "answers": ["Paris"], "response": "It is Paris."}
+# in the folder of what a judge was asked for, unless it was told another file
+REPLIES = "judge.sqlite"
+# the replies' address: as for a run's identity, the model and the prompts tell judges apart
+ANYWHERE = "anywhere"
+TRIAL = {
+    "question": "What is the capital of France?",
+    "answers": ["Paris"],
+    "response": "It is Paris.",
+}
 
 
 @dataclass(frozen=True)
 class LLMJudge:
-    """A model of an OpenAI-compatible endpoint; `store` is the index that claims find passages in, by name or folder, where
-    a question brings none; `cache` the file that keeps its replies, by model and prompt, wherever the model is served."""
+    """A model of an OpenAI-compatible endpoint; `store` is the index that claims find passages
+    in, by name or folder, where a question brings none; `cache` the file that keeps its replies,
+    by model and prompt, wherever the model is served."""
 
     url: str = field(repr=False)  # it may hold a password
     model: str
@@ -35,7 +44,8 @@ class LLMJudge:
     cache: Path | None = None
 
     def identity(self) -> dict[str, Any]:
-        """What its verdicts depend on. The address is no part of that: a server may come back at another one.
+        """What its verdicts depend on. The address is no part of that: a server may come back at
+        another one.
 
         Raises:
             WorkbenchError: there is no such index, or it is not finished.
@@ -48,7 +58,8 @@ class LLMJudge:
         return _Later(self)
 
     def checks(self, evidence: bool = True) -> Checks:
-        """What it can do. Without `evidence`, passages of the questions or an index, it cannot tell facts.
+        """What it can do. Without `evidence`, passages of the questions or an index, it cannot
+        tell facts.
 
         Nothing is asked and no file is made before the first reply is wanted.
         """
@@ -60,8 +71,9 @@ class LLMJudge:
 
     @contextmanager
     def shared(self, many: int) -> Iterator[dict[str, Callable[..., Any]]]:
-        """Its model ("judge") and its search, if it has one ("search"), for `many` that ask at a time: what one is asking the
-        others wait for, and all together have no more requests under way than one would."""
+        """Its model ("judge") and its search, if it has one ("search"), for `many` that ask at a
+        time: what one is asking the others wait for, and all together have no more requests
+        under way than one would."""
         judge, search = Shared(_Later(self, many)), self._search
         try:
             yield {"judge": judge, "search": search} if search else {"judge": judge}
@@ -77,18 +89,27 @@ class LLMJudge:
         [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])  # type: ignore[arg-type]
         if reply.error:
             raise WorkbenchError(
-                f"the judge {self.model} at {shown(self.url)} gives no verdict ({reply.error.message}): start its server, or "
-                "name another --judge URL or --judge-model NAME"
+                f"the judge {self.model} at {shown(self.url)} gives no verdict"
+                f" ({reply.error.message}): start its server, or name another --judge URL or"
+                " --judge-model NAME"
             )
 
 
 def judging(ask: Judge, search: Search | None, evidence: bool) -> Checks:
     """What a model can do; without `evidence` it cannot tell facts."""
     able = judge_checks(ask, search)
-    return able if evidence else replace(able, verify={name: one for name, one in able.verify.items() if name != "fact"})
+    return (
+        able
+        if evidence
+        else replace(
+            able, verify={name: one for name, one in able.verify.items() if name != "fact"}
+        )
+    )
 
 
-def llm_judge(url: str | None, model: str | None, store: str | None = None, cache: Path | str | None = None) -> LLMJudge | None:
+def llm_judge(
+    url: str | None, model: str | None, store: str | None = None, cache: Path | str | None = None
+) -> LLMJudge | None:
     """The judge that options ask for; None where they ask for none.
 
     Raises:
@@ -97,19 +118,25 @@ def llm_judge(url: str | None, model: str | None, store: str | None = None, cach
     if url is None:
         others = {"--judge-model": model, "--store": store, "--judge-cache": cache}
         if given := [option for option, value in others.items() if value is not None]:
-            raise WorkbenchError(f"{given[0]} is about a judge at a URL: name one with --judge URL, or leave it out")
+            raise WorkbenchError(
+                f"{given[0]} is about a judge at a URL: name one with --judge URL, or leave it out"
+            )
         return None
     if not url.startswith(("http://", "https://")):
         raise WorkbenchError(f"no judge '{shown(url)}': write the http address of an endpoint")
     if not model:
-        raise WorkbenchError(f"--judge {shown(url)} needs the name of a model there: --judge-model NAME")
+        raise WorkbenchError(
+            f"--judge {shown(url)} needs the name of a model there: --judge-model NAME"
+        )
     address(url, key_of(url))
     return LLMJudge(url, model, store, None if cache is None else Path(cache))
 
 
 @dataclass(frozen=True)
 class _Later:
-    """The judge, whose file of replies is opened with its first call: a run that is refused leaves none behind."""
+    """The judge, whose file of replies is opened with its first call: a run that is refused
+    leaves none behind.
+    """
 
     settings: LLMJudge
     share: int = 1  # of so many that ask at a time, each has its part of the requests under way
@@ -123,7 +150,14 @@ class _Later:
     def _asked(self) -> BatchJudge:
         one = self.settings
         share = max(1, CONCURRENCY // self.share)
-        return endpoint(one.url, one.model, key=key_of(one.url), cache=one.cache, kept_as=ANYWHERE, concurrency=share)
+        return endpoint(
+            one.url,
+            one.model,
+            key=key_of(one.url),
+            cache=one.cache,
+            kept_as=ANYWHERE,
+            concurrency=share,
+        )
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         with self.lock:
@@ -140,4 +174,7 @@ def _contents(store: str | None) -> dict[str, Any] | None:
     if store is None:
         return None
     card = open_index(store).card
-    return {"fingerprint": card["source"]["fingerprint"], **{name: card[name] for name in ("words", "encoder", "passages")}}
+    return {
+        "fingerprint": card["source"]["fingerprint"],
+        **{name: card[name] for name in ("words", "encoder", "passages")},
+    }

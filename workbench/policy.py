@@ -1,4 +1,6 @@
-"""Policies by name: a checkpoint's folder, an adapter, a run or a hub name -> a `Policy` in memory."""
+"""Policies by name: a checkpoint's folder, an adapter, a run or a hub name -> a `Policy` in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +26,30 @@ Engine = Literal["hf", "vllm"]  # what generates: transformers or vLLM
 
 
 def load_policy(
-    name: str | Path, *, base: str | Path | None = None, device: str | None = None, engine: Engine = "hf"
+    name: str | Path,
+    *,
+    base: str | Path | None = None,
+    device: str | None = None,
+    engine: Engine = "hf",
 ) -> Policy:
     """Load a policy for generation.
 
     Args:
-        name: a local folder (a full checkpoint, or a LoRA adapter, or a run folder with one under `policy/`), or a
-            hub name. Only safetensors weights are read (of an adapter by its hub name, what torch's weights-only loader
+        name: a local folder (a full checkpoint, or a LoRA adapter, or a run folder with one
+        under `policy/`), or a
+            hub name. Only safetensors weights are read (of an adapter by its hub name, what
+            torch's weights-only loader
             takes), and no code from the folder is run.
         base: the model under an adapter; by default the one that the adapter names.
         device: "cpu", "cuda", …; by default the GPU where there is one.
-        engine: "vllm" generates by vLLM, which is another package and chooses the device itself. It takes most of a GPU's
-            memory, for one model a process: the next one ends it. For several runs over one base see `load_engine`.
+        engine: "vllm" generates by vLLM, which is another package and chooses the device itself.
+        It takes most of a GPU's
+            memory, for one model a process: the next one ends it. For several runs over one base
+            see `load_engine`.
 
     Raises:
-        WorkbenchError: there is no such policy, it has no weights that can be read, or there is no such engine here.
+        WorkbenchError: there is no such policy, it has no weights that can be read, or there is
+        no such engine here.
     """
     import torch
 
@@ -48,7 +59,9 @@ def load_policy(
     if engine == "vllm":
         adapter, folder = _places(name, base)
         return by_vllm(load_engine(folder, rank=_rank(adapter)), name)
-    model, tokenizer = _checked(name, base, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    model, tokenizer = _checked(
+        name, base, device or ("cuda" if torch.cuda.is_available() else "cpu")
+    )
     return as_policy(str(name), model.eval(), tokenizer)
 
 
@@ -61,7 +74,8 @@ def check_engine(engine: str) -> None:
 
 
 def load_engine(base: str | Path, *, rank: int = 0, memory: float = vllm.MEMORY) -> vllm.Engine:
-    """vLLM with a whole model in memory, for `by_vllm`; `rank` is the largest of the adapters to come, 0 for none.
+    """vLLM with a whole model in memory, for `by_vllm`; `rank` is the largest of the adapters to
+    come, 0 for none.
 
     Raises:
         WorkbenchError: vLLM is not installed, or cannot load the model.
@@ -73,35 +87,52 @@ def load_engine(base: str | Path, *, rank: int = 0, memory: float = vllm.MEMORY)
 
 
 def check_weights(name: str) -> None:
-    """Raise a WorkbenchError for a whole model whose files do not hold its weights; none of them is read."""
+    """Raise a WorkbenchError for a whole model whose files do not hold its weights; none of them
+    is read.
+    """
     _checked(name, None, "meta")
 
 
 def by_vllm(engine: vllm.Engine, name: str | Path) -> Policy:
-    """The policy that generates by an engine: its own model, or a run's adapter, as it is in its folder now, over that.
+    """The policy that generates by an engine: its own model, or a run's adapter, as it is in its
+    folder now, over that.
 
-    What the weights have to be is checked as `load_policy` does: vLLM fills what is missing with whatever the memory holds.
+    What the weights have to be is checked as `load_policy` does: vLLM fills what is missing with
+    whatever the memory holds.
 
     Raises:
-        WorkbenchError: another model than the engine's, an adapter that does not fit or that vLLM cannot lay over it.
+        WorkbenchError: another model than the engine's, an adapter that does not fit or that
+        vLLM cannot lay over it.
     """
     adapter, folder = _places(name, engine.base)
     if folder != engine.base:
-        raise WorkbenchError(f"vLLM holds '{engine.base}' and not '{name}': load an engine with that")
+        raise WorkbenchError(
+            f"vLLM holds '{engine.base}' and not '{name}': load an engine with that"
+        )
     if (rank := _rank(adapter)) > engine.rank:
-        raise WorkbenchError(f"'{name}' has rank {rank}, and the engine room for {engine.rank}: load_engine(…, rank={rank})")
+        raise WorkbenchError(
+            f"'{name}' has rank {rank}, and the engine room for {engine.rank}: load_engine(…,"
+            f" rank={rank})"
+        )
     model, tokenizer = _checked(name, engine.base, "meta")
     laid = None
     if adapter:
         with weights.loading(str(name), MERGE):
             laid = engine.adapter(adapter / weights.ADAPTER)
     complete = partial(vllm.complete, engine, laid)
-    return Policy(str(name), tokenizer, _stop_ids(tokenizer, model.generation_config), complete, positions=engine.longest)
+    return Policy(
+        str(name),
+        tokenizer,
+        _stop_ids(tokenizer, model.generation_config),
+        complete,
+        positions=engine.longest,
+    )
 
 
 def _checked(name: str | Path, base: str | Path | None, device: str) -> tuple[Any, Any]:
-    """Model and tokenizer of a policy whose weights are those that its files should have, an adapter merged into its base. On
-    "meta" their names and shapes were checked alone, and nothing is in memory."""
+    """Model and tokenizer of a policy whose weights are those that its files should have, an
+    adapter merged into its base. On "meta" their names and shapes were checked alone, and
+    nothing is in memory."""
     adapter, folder = _places(name, base)
     if adapter:
         check_adapter(adapter)
@@ -123,20 +154,29 @@ def _rank(adapter: Path | None) -> int:
 
 
 def as_policy(name: str, model: Any, tokenizer: Any) -> Policy:
-    """Wrap a model in memory. Its own sampling defaults are dropped: only what the caller asks for is applied."""
+    """Wrap a model in memory. Its own sampling defaults are dropped: only what the caller asks
+    for is applied.
+    """
     from transformers import GenerationConfig
 
     stop_ids = _stop_ids(tokenizer, model.generation_config)
     model.generation_config = GenerationConfig(
-        eos_token_id=list(stop_ids), pad_token_id=tokenizer.pad_token_id, bos_token_id=tokenizer.bos_token_id
+        eos_token_id=list(stop_ids),
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
     )
     complete = partial(hf.complete, model, tokenizer.pad_token_id)
     positions = getattr(model.config, "max_position_embeddings", None)
-    return Policy(name, tokenizer, stop_ids=stop_ids, complete=complete, model=model, positions=positions)
+    return Policy(
+        name, tokenizer, stop_ids=stop_ids, complete=complete, model=model, positions=positions
+    )
 
 
-def load_apart(name: str | Path, *, base: str | Path | None = None, threads: int | None = None) -> Policy:
-    """As `load_policy`, but another process generates with it, on `threads` CPU threads: see `workbench.generate.apart`.
+def load_apart(
+    name: str | Path, *, base: str | Path | None = None, threads: int | None = None
+) -> Policy:
+    """As `load_policy`, but another process generates with it, on `threads` CPU threads: see
+    `workbench.generate.apart`.
 
     Raises:
         WorkbenchError: there is no such policy.
@@ -148,21 +188,31 @@ def load_apart(name: str | Path, *, base: str | Path | None = None, threads: int
     try:
         declared = from_disk_or_hub(GenerationConfig.from_pretrained, folder)
     except OSError:
-        declared = GenerationConfig.from_model_config(from_disk_or_hub(AutoConfig.from_pretrained, folder))
+        declared = GenerationConfig.from_model_config(
+            from_disk_or_hub(AutoConfig.from_pretrained, folder)
+        )
     complete = partial(apart.complete, str(name), None if base is None else str(base), threads)
     return Policy(str(name), tokenizer, stop_ids=_stop_ids(tokenizer, declared), complete=complete)
 
 
 def answer_apart() -> None:
-    """What the other process of `load_apart` does: a job of `apart.complete` on stdin, completions on stdout."""
+    """What the other process of `load_apart` does: a job of `apart.complete` on stdin,
+    completions on stdout.
+    """
     job = json.load(sys.stdin)
     with use_threads(job["threads"]):
         policy = load_policy(job["folder"], base=job["base"])
-        print(json.dumps(policy.complete(job["prompts"], job["stop_ids"], Sampling(**job["sampling"]))))
+        print(
+            json.dumps(
+                policy.complete(job["prompts"], job["stop_ids"], Sampling(**job["sampling"]))
+            )
+        )
 
 
 def _places(name: str | Path, base: str | Path | None) -> tuple[Path | None, str]:
-    """The folder of the policy's adapter, if it is one, and the checkpoint that holds the weights below."""
+    """The folder of the policy's adapter, if it is one, and the checkpoint that holds the
+    weights below.
+    """
     adapter = adapter_folder(Path(name))
     return adapter, str(base or adapter_base(adapter)) if adapter else str(name)
 
@@ -170,14 +220,18 @@ def _places(name: str | Path, base: str | Path | None) -> tuple[Path | None, str
 def _stop_ids(tokenizer: Any, declared: Any) -> tuple[int, ...]:
     """The ids that end a response: the tokenizer's, and those that a generation config names."""
     named = declared.eos_token_id
-    return tuple(sorted({tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])} - {None}))
+    return tuple(
+        sorted({tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])} - {None})
+    )
 
 
 def load_checkpoint(folder: str, *, device: str, quantisation: Any = None) -> tuple[Any, Any]:
-    """A full checkpoint as (model, tokenizer): fp32 on CPU, bf16 on GPU, whatever is on disk; padding on the left.
+    """A full checkpoint as (model, tokenizer): fp32 on CPU, bf16 on GPU, whatever is on disk;
+    padding on the left.
 
-    On the device "meta" no weight is read, but whether the files have all of them, and no other. `quantisation` is a config of
-    transformers', by which the layers' matrices are held in fewer bits.
+    On the device "meta" no weight is read, but whether the files have all of them, and no other.
+    `quantisation` is a config of transformers', by which the layers' matrices are held in fewer
+    bits.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -191,9 +245,14 @@ def load_checkpoint(folder: str, *, device: str, quantisation: Any = None) -> tu
         where["quantization_config"] = quantisation
     with weights.loading(folder, REMEDY), _quiet_loading():
         model, info = from_disk_or_hub(
-            AutoModelForCausalLM.from_pretrained, folder, dtype=dtype, use_safetensors=True,
-            output_loading_info=True, ignore_mismatched_sizes=True, **where,
-        )  # fmt: skip
+            AutoModelForCausalLM.from_pretrained,
+            folder,
+            dtype=dtype,
+            use_safetensors=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            **where,
+        )
     weights.check_loaded(folder, info)
     weights.check_finite(folder, model)
     return model if quantisation else model.to(device), tokenizer
@@ -205,7 +264,9 @@ def load_tokenizer(folder: str) -> Any:
 
     check_policy_name(folder)
     with weights.loading(folder, REMEDY):
-        tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, folder, padding_side="left", truncation_side="left")
+        tokenizer = from_disk_or_hub(
+            AutoTokenizer.from_pretrained, folder, padding_side="left", truncation_side="left"
+        )
     weights.check_prompts(folder, tokenizer)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -213,35 +274,51 @@ def load_tokenizer(folder: str) -> Any:
 
 
 def check_policy_name(name: str) -> None:
-    """Refuse what is neither a policy's folder nor can be a hub name ("owner/model"), before anything is loaded.
+    """Refuse what is neither a policy's folder nor can be a hub name ("owner/model"), before
+    anything is loaded.
 
-    A name whose first part is a local folder, or "runs", is a path and never looked up on the hub.
+    A name whose first part is a local folder, or "runs", is a path and never looked up on the
+    hub.
     """
     path = Path(name).expanduser()
     if path.is_dir():
         if adapter_folder(path) is None:
             _check_checkpoint(path, name)
-    elif not re.fullmatch(r"\w[\w.-]*/[\w.-]+", name, re.ASCII) or path.parts[0] == "runs" or Path(path.parts[0]).exists():
+    elif (
+        not re.fullmatch(r"\w[\w.-]*/[\w.-]+", name, re.ASCII)
+        or path.parts[0] == "runs"
+        or Path(path.parts[0]).exists()
+    ):
         near = path.parent if len(path.parts) > 1 and path.parent.is_dir() else Path("runs")
         raise WorkbenchError(
-            f"no policy folder '{name}': {what_is_there(near)}; name a run's or a model's folder, or a hub name owner/model"
+            f"no policy folder '{name}': {what_is_there(near)}; name a run's or a model's folder,"
+            " or a hub name owner/model"
         )
 
 
 def _check_checkpoint(folder: Path, name: str) -> None:
     """Refuse a folder without an adapter that holds no full checkpoint either."""
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
+        config = json.loads(
+            (folder / "config.json").read_text(encoding="utf-8"), object_pairs_hook=unique_keys
+        )
     except FileNotFoundError:
-        raise WorkbenchError(f"policy folder '{name}' has neither config.json nor adapter_config.json") from None
+        raise WorkbenchError(
+            f"policy folder '{name}' has neither config.json nor adapter_config.json"
+        ) from None
     except (OSError, ValueError) as error:
         raise WorkbenchError(f"cannot read '{name}/config.json': {error}") from error
     if isinstance(config, dict) and "method" in config:  # a run's; that of a model has "model_type"
-        raise WorkbenchError(f"the run '{name}' is unfinished: repeat its train command, and it goes on where it stopped")
+        raise WorkbenchError(
+            f"the run '{name}' is unfinished: repeat its train command, and it goes on where it"
+            " stopped"
+        )
 
 
 def adapter_folder(path: Path) -> Path | None:
-    """Where the LoRA adapter of a run folder (or of an adapter folder) lies; None for anything else."""
+    """Where the LoRA adapter of a run folder (or of an adapter folder) lies; None for anything
+    else.
+    """
     return next((p for p in (path, path / "policy") if (p / "adapter_config.json").is_file()), None)
 
 
@@ -249,7 +326,9 @@ def adapter_base(adapter: Path) -> str:
     """The model that an adapter was trained on, as its adapter_config.json names it."""
     config = weights.adapter_config(adapter)
     if not config.get("base_model_name_or_path"):
-        raise WorkbenchError(f"'{adapter}/adapter_config.json' names no base_model_name_or_path: give the base model")
+        raise WorkbenchError(
+            f"'{adapter}/adapter_config.json' names no base_model_name_or_path: give the base model"
+        )
     return str(config["base_model_name_or_path"])
 
 

@@ -45,15 +45,16 @@ def prepare_klcf(
     judge: LLMJudge | None = None,
     actors: Actors | None = None,
 ) -> dict[str, Any]:
-    """Sample the base model on a bench's training questions and keep, in the folder `out`, what trainings take of it:
-    `klcf.prepare.folder` names it there.
+    """Sample the base model on a bench's training questions and keep, in the folder `out`, what
+    trainings take of it: `klcf.prepare.folder` names it there.
 
-    The same call on an unfinished folder goes on and ends as it would have ended; on a finished one it returns the stored
-    summary.
+    The same call on an unfinished folder goes on and ends as it would have ended; on a finished
+    one it returns the stored summary.
 
     Args:
         policy: the base, a model's folder or hub name; by default the bench's own.
-        overrides: settings "klcf.prepare.field=value", `klcf.kinds`, and `klcf.base` in the place of `policy`.
+        overrides: settings "klcf.prepare.field=value", `klcf.kinds`, and `klcf.base` in the
+        place of `policy`.
         questions, judge: as `workbench.experiment.train` takes them.
         threads, actors: as `workbench.probe.probe_policy` takes them.
 
@@ -72,12 +73,19 @@ def prepare_klcf(
     check(config.prepare)
     check_evidence(METHOD, config, chosen)
     check_checks(chosen.checks)
-    source, asked = source_of(chosen, policy or config.base), training_questions(config.prompts, chosen, answered=False)
+    source, asked = (
+        source_of(chosen, policy or config.base),
+        training_questions(config.prompts, chosen, answered=False),
+    )
     judged = {"judge": chosen.llm_judge.identity()} if chosen.llm_judge else {}
     identity = {
-        **source.identity(), "prepare": compared(asdict(config.prepare)), "kinds": config.prompts.kinds, "seed": seed,
-        "threads": threads, **judged,
-    }  # fmt: skip
+        **source.identity(),
+        "prepare": compared(asdict(config.prepare)),
+        "kinds": config.prompts.kinds,
+        "seed": seed,
+        "threads": threads,
+        **judged,
+    }
     if actors and not finished(out):
         check_actors(actors)
     if chosen.llm_judge and not finished(out):
@@ -88,14 +96,22 @@ def prepare_klcf(
             return {**summary, "out": str(out)}
         summary = {"status": "interrupted"}
         how = sampling(config.prepare, seed)
-        with suppress(KeyboardInterrupt), use_threads(threads), _sampler(chosen, source.base, how, actors) as sampler:
-            card = prepare(config.prepare, source, asked, chosen.checks, out, seed=seed, sampler=sampler)
+        with (
+            suppress(KeyboardInterrupt),
+            use_threads(threads),
+            _sampler(chosen, source.base, how, actors) as sampler,
+        ):
+            card = prepare(
+                config.prepare, source, asked, chosen.checks, out, seed=seed, sampler=sampler
+            )
             summary = {**card, "status": "done"}
         write_json(out / "summary.json", summary)
     return {**summary, "out": str(out)}
 
 
-def _sampler(bench: Bench, base: str, how: Sampling, actors: Actors | None) -> AbstractContextManager[Sampler | None]:
+def _sampler(
+    bench: Bench, base: str, how: Sampling, actors: Actors | None
+) -> AbstractContextManager[Sampler | None]:
     if actors is None:
         return nullcontext()
     work, without = partial(sampled, how=how), partial(lost, samples=how.samples)
@@ -109,10 +125,18 @@ def _read(stored: dict[str, Any]) -> dict[str, Any]:
 def _check_used(usual: Any, config: Any, policy: str | None) -> None:
     """Raise a WorkbenchError naming the setting for what no preparation looks at."""
     kinds = replace(usual.prompts, kinds=config.prompts.kinds)
-    used = replace(usual, base=config.base, prompts=kinds, prepare=replace(config.prepare, folder=usual.prepare.folder))
+    used = replace(
+        usual,
+        base=config.base,
+        prompts=kinds,
+        prepare=replace(config.prepare, folder=usual.prepare.folder),
+    )
     if other := differences(asdict(used), asdict(config), "klcf."):
         raise WorkbenchError(
-            f"a preparation takes klcf.prepare, klcf.kinds and klcf.base alone ({'; '.join(other)}): leave it out"
+            "a preparation takes klcf.prepare, klcf.kinds and klcf.base alone"
+            f" ({'; '.join(other)}): leave it out"
         )
     if policy is not None and config.base is not None:
-        raise WorkbenchError(f"--policy is {policy} and klcf.base {config.base}: name the base once")
+        raise WorkbenchError(
+            f"--policy is {policy} and klcf.base {config.base}: name the base once"
+        )

@@ -1,4 +1,5 @@
-"""The knowledge boundary of a policy: k samples of each question, graded, and what they tell (`workbench probe`).
+"""The knowledge boundary of a policy: k samples of each question, graded, and what they tell
+(`workbench probe`).
 
 config.json      what was probed, and how; another probe may not use the folder
 probe.jsonl      a row for each question, written as it is graded
@@ -33,7 +34,15 @@ from workbench.recipes.method import known_kinds
 from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
 from workbench.threads import use_threads
 from workbench.train.elsewhere import in_actors, threads_of
-from workbench.train.probing import Sampler, answers, here, lost, outcomes, probe_questions, recorded
+from workbench.train.probing import (
+    Sampler,
+    answers,
+    here,
+    lost,
+    outcomes,
+    probe_questions,
+    recorded,
+)
 from workbench.types import Question, WorkbenchError
 
 ROOT = Path("runs") / "probe"
@@ -59,22 +68,27 @@ def probe_policy(
     engine: Engine = "hf",
     actors: Actors | None = None,
 ) -> dict[str, Any]:
-    """Sample k answers to each question of a split and report what the policy knows, by the bench's own check of outcomes.
+    """Sample k answers to each question of a split and report what the policy knows, by the
+    bench's own check of outcomes.
 
-    The same call on an unfinished folder goes on and ends as it would have ended; on a finished one it returns the stored
-    result.
+    The same call on an unfinished folder goes on and ends as it would have ended; on a finished
+    one it returns the stored result.
 
     Args:
         policy: as `evaluate_policy` takes it; by default the bench's own.
-        out: the folder; by default one of `root` that is named after all that the result depends on but the bench's checks:
+        out: the folder; by default one of `root` that is named after all that the result depends
+        on but the bench's checks:
             name one for a bench with others than its own.
-        limit, kinds, lang, questions, judge, engine: as `evaluate_policy` takes them; a question without gold answers is not
+        limit, kinds, lang, questions, judge, engine: as `evaluate_policy` takes them; a question
+        without gold answers is not
             probed.
         threads: CPU threads; by default two, and with actors one.
-        actors: of Ray, which sample and grade in the place of this process; what they write is what it writes with one thread.
+        actors: of Ray, which sample and grade in the place of this process; what they write is
+        what it writes with one thread.
 
     Returns:
-        `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or "interrupted") and `out`.
+        `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or
+        "interrupted") and `out`.
 
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
@@ -85,17 +99,29 @@ def probe_policy(
     name = policy or chosen.policy
     threads = threads_of(threads, actors)
     if actors and engine != "hf":
-        raise WorkbenchError(f"--engine {engine}: Ray's actors generate by transformers alone, so leave that or --actors out")
+        raise WorkbenchError(
+            f"--engine {engine}: Ray's actors generate by transformers alone, so leave that or"
+            " --actors out"
+        )
     check_engine(engine)
     check_policy(name, chosen.path(name))
     chosen = chosen.telling(told(chosen.path(name)))
     selected = select(_questions(chosen, split, kinds, lang), limit, seed)
-    how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, top_p=top_p, seed=seed)
+    how = Sampling(
+        chosen.longest(selected), samples=k, temperature=temperature, top_p=top_p, seed=seed
+    )
     check_values(how)
     check_numbers(how, {"samples": 1}, positive=("temperature", "top_p"), shares=("top_p",))
     asked = {"split": split, "kinds": sorted(kinds or ()), "lang": lang, "limit": limit}
-    asked |= {"engine": engine} if engine != "hf" else {}  # which a probe does not say that was begun before there was another
-    identity = {"probe": asdict(how), **asked, "threads": threads, "policy": name, **_weights(chosen, name)}
+    # which a probe does not say that was begun before there was another
+    asked |= {"engine": engine} if engine != "hf" else {}
+    identity = {
+        "probe": asdict(how),
+        **asked,
+        "threads": threads,
+        "policy": name,
+        **_weights(chosen, name),
+    }
     folder = out or root / _name(identity)
     chosen = chosen.kept_in(folder)
     outcomes(chosen.checks)  # raises where they tell none
@@ -109,10 +135,19 @@ def probe_policy(
             print(f"'{folder}' is finished: this is its stored result", file=sys.stderr)
             return {**summary, "out": str(folder)}
         status = "interrupted"
-        with suppress(KeyboardInterrupt), use_threads(threads), _sampler(chosen, name, how, engine, actors) as sampler:
+        with (
+            suppress(KeyboardInterrupt),
+            use_threads(threads),
+            _sampler(chosen, name, how, engine, actors) as sampler,
+        ):
             probe_questions(sampler, selected, folder, k, chosen.shown)
             status = "done"
-        result = {**boundary_report(recorded(folder, selected, k), k), "policy": name, "split": split, "status": status}
+        result = {
+            **boundary_report(recorded(folder, selected, k), k),
+            "policy": name,
+            "split": split,
+            "status": status,
+        }
         write_json(folder / "summary.json", result)
     return {**result, "out": str(folder)}
 
@@ -128,19 +163,28 @@ def _sampler(
 
 def _questions(bench: Bench, split: str, kinds: Sequence[str] | None, lang: str) -> list[Question]:
     """Those of the split with gold answers, which there must be of each kind that is named."""
-    pool = [question for question in bench.questions(split, kinds or None, lang) if question.answers]
+    pool = [
+        question for question in bench.questions(split, kinds or None, lang) if question.answers
+    ]
     if missing := sorted(set(kinds or ()) - {question.kind for question in pool}):
         known = known_kinds(bench, split, lang, answered=True)
-        raise WorkbenchError(f"split '{split}' has no questions with gold answers of kinds {', '.join(missing)}: {known}")
+        raise WorkbenchError(
+            f"split '{split}' has no questions with gold answers of kinds {', '.join(missing)}:"
+            f" {known}"
+        )
     if not pool:
         raise WorkbenchError(
-            f"no questions with gold answers in split '{split}'" + f" in '{lang}'" * (lang != "en") + ": name another"
+            f"no questions with gold answers in split '{split}'"
+            + f" in '{lang}'" * (lang != "en")
+            + ": name another"
         )
     return pool
 
 
 def _weights(bench: Bench, policy: str) -> dict[str, Any]:
-    """What tells a policy from any other: its weights, those under its adapter, and the world that it is asked about."""
+    """What tells a policy from any other: its weights, those under its adapter, and the world
+    that it is asked about.
+    """
     path = bench.path(policy)
     adapter = adapter_folder(Path(path))
     base = (bench.base(policy) or adapter_base(adapter)) if adapter else None
@@ -154,7 +198,9 @@ def _weights(bench: Bench, policy: str) -> dict[str, Any]:
 
 
 def _name(identity: Mapping[str, Any]) -> str:
-    """A folder's name for a probe: its policy and split to be read, and a digest of all that identifies it."""
+    """A folder's name for a probe: its policy and split to be read, and a digest of all that
+    identifies it.
+    """
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]
     policy = re.sub(r"[^\w.-]+", "-", Path(identity["policy"]).name)[:40]
     return f"{policy}-{identity['split']}-k{identity['probe']['samples']}-{digest}"

@@ -1,4 +1,6 @@
-"""An export in a repository of the Hugging Face hub: whatever speaks against it is said before a weight is read."""
+"""An export in a repository of the Hugging Face hub: whatever speaks against it is said before a
+weight is read.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,14 @@ class NotSent(WorkbenchError):
 
 
 def claim(repository: Repository) -> None:
-    """Make the repository, or find that it is there, empty and may be written to; it is written to by nothing else.
+    """Make the repository, or find that it is there, empty and may be written to; it is written
+    to by nothing else.
 
     Raises:
-        WorkbenchError: no repository can have that name, the hub is switched off or cannot be reached, nobody is logged in, or
-            who is may not write there; a repository with files, or one that others see than was asked for.
+        WorkbenchError: no repository can have that name, the hub is switched off or cannot be
+        reached, nobody is logged in, or
+            who is may not write there; a repository with files, or one that others see than was
+            asked for.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RepositoryNotFoundError
@@ -72,19 +77,32 @@ def publish(repository: Repository, files: Mapping[str, Path | bytes], at: Path)
     """
     from huggingface_hub import CommitOperationAdd, HfApi
 
-    added = [CommitOperationAdd(name, str(file) if isinstance(file, Path) else file) for name, file in files.items()]
+    added = [
+        CommitOperationAdd(name, str(file) if isinstance(file, Path) else file)
+        for name, file in files.items()
+    ]
     hub = HfApi(token=True)
     try:
         hub.create_commit(repository.name, added, commit_message="Add a trained policy")
     except Exception as error:  # as above
         how = f"hf upload {repository.name} {shlex.quote(str(at))}{' .' if at.is_dir() else ''}"
-        raise NotSent(f"'{at}' is whole, but the hub did not take it ({_told(error)}): `{how}` sends it later") from error
-    return {"repository": repository.name, "private": repository.private, "url": f"{hub.endpoint}/{repository.name}"}
+        raise NotSent(
+            f"'{at}' is whole, but the hub did not take it ({_told(error)}): `{how}` sends it later"
+        ) from error
+    return {
+        "repository": repository.name,
+        "private": repository.private,
+        "url": f"{hub.endpoint}/{repository.name}",
+    }
 
 
 def files_of(folder: Path) -> dict[str, Path | bytes]:
     """What `publish` sends of a folder: all files under it, by their paths in it."""
-    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def _check_here(name: str) -> None:
@@ -99,19 +117,33 @@ def _check_here(name: str) -> None:
     except HFValidationError:
         whole = False
     if not whole:
-        raise WorkbenchError(f"'{name}' is no name of a repository: write OWNER/NAME, of letters, digits, '-', '_' and '.'")
+        raise WorkbenchError(
+            f"'{name}' is no name of a repository: write OWNER/NAME, of letters, digits, '-', '_'"
+            " and '.'"
+        )
     if constants.HF_HUB_OFFLINE:
-        raise WorkbenchError("the hub is switched off by HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE: unset it, or leave out --push")
+        raise WorkbenchError(
+            "the hub is switched off by HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE: unset it, or leave"
+            " out --push"
+        )
     if get_token() is None:
-        raise WorkbenchError("nobody is logged in at the hub: `hf auth login` once, or set HF_TOKEN to a token that may write")
+        raise WorkbenchError(
+            "nobody is logged in at the hub: `hf auth login` once, or set HF_TOKEN to a token that"
+            " may write"
+        )
 
 
 def _check_empty(repository: Repository, found: Any) -> None:
     if files := [file.rfilename for file in found.siblings or [] if file.rfilename != OWN]:
-        raise WorkbenchError(f"'{repository.name}' has {len(files)} files already ({files[0]}, …): name a new or an empty one")
+        raise WorkbenchError(
+            f"'{repository.name}' has {len(files)} files already ({files[0]}, …): name a new or an"
+            " empty one"
+        )
     if bool(found.private) != repository.private:
         asked, other = ("private", "--public") if repository.private else ("public", "--private")
-        raise WorkbenchError(f"'{repository.name}' is there and not {asked}: change that on its page, or say {other}")
+        raise WorkbenchError(
+            f"'{repository.name}' is there and not {asked}: change that on its page, or say {other}"
+        )
 
 
 def _refused(name: str, error: Exception) -> str:

@@ -1,7 +1,9 @@
-"""A paper's findings as checks on our world: statements with their tests and least effects, written before the runs are made.
+"""A paper's findings as checks on our world: statements with their tests and least effects,
+written before the runs are made.
 
-A finding is some contrasts, each a metric of one arm minus that of another. An arm is what the runs of all seeds of one setting
-answer to the same questions; "start" is the policy before training. Intervals are bootstraps over seeds × questions.
+A finding is some contrasts, each a metric of one arm minus that of another. An arm is what the
+runs of all seeds of one setting answer to the same questions; "start" is the policy before
+training. Intervals are bootstraps over seeds × questions.
 """
 
 from __future__ import annotations
@@ -28,11 +30,12 @@ Judgement = Literal["holds", "fails", "unclear"]
 
 @dataclass(frozen=True)
 class Contrast:
-    """`metric` of the arm `of` minus `times` that of the arm `minus`, on the questions of the set `asked`, of one `tier` if it
-    is named. It is to be at least `least`.
+    """`metric` of the arm `of` minus `times` that of the arm `minus`, on the questions of the
+    set `asked`, of one `tier` if it is named. It is to be at least `least`.
 
-    Some metrics are of some answers alone, as FactScore is of those that make claims. `over` says of which: of the questions
-    that both arms give such an answer to, or each arm's own, as papers report it: then it helps to decline what one has wrong.
+    Some metrics are of some answers alone, as FactScore is of those that make claims. `over`
+    says of which: of the questions that both arms give such an answer to, or each arm's own, as
+    papers report it: then it helps to decline what one has wrong.
     """
 
     metric: str
@@ -57,7 +60,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Answered:
-    """A response as the metrics see it, with the tier of its question, and what it adds to the metrics of facets, if any."""
+    """A response as the metrics see it, with the tier of its question, and what it adds to the
+    metrics of facets, if any.
+    """
 
     row: Row
     tier: str = ""
@@ -75,18 +80,22 @@ def answered(feedback: Feedback, sections: Sequence[str] = ()) -> Answered:
     return Answered(row, str(feedback.response.question.meta.get("tier", "")), facets)
 
 
-Answers = Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]  # arm -> question set -> for each seed, its answers
+# arm -> question set -> for each seed, its answers
+Answers = Mapping[str, Mapping[str, Sequence[Sequence[Answered]]]]
 
 
-# Beside the metrics of `workbench.metrics`, these, which count a refusal as no claims *(ours)*. K is how many facts the closed
-# world has of nearly everybody; recall and F1 are `workbench.metrics.claims`'s, on subject.
+# Beside the metrics of `workbench.metrics`, these, which count a refusal as no claims *(ours)*. K
+# is how many facts the closed world has of nearly everybody; recall and F1 are
+# `workbench.metrics.claims`'s, on subject.
 K = 6
 OURS = ("supported_claims", "unsupported_claims", f"recall@{K}", f"f1@{K}")
 METRICS = (*RATES, *CLAIM_METRICS, *OURS, *FACET_METRICS)
 
 
 def terms_of(row: Row) -> dict[str, Term]:
-    """What a response adds to each metric. A claim about another subject than the one asked for is unsupported."""
+    """What a response adds to each metric. A claim about another subject than the one asked for
+    is unsupported.
+    """
     terms = {**claim_terms(row, Options()), **outcome_terms(row)}
     supported = row.supported_on_subject
     if supported is not None and row.state in ("scored", "abstained", "no_claims"):
@@ -97,7 +106,8 @@ def terms_of(row: Row) -> dict[str, Term]:
 
 
 def load_findings(file: Path) -> list[Finding]:
-    """The findings of a TOML file: `[[finding]]` with `id`, `source`, `statement` and `[[finding.contrast]]`s.
+    """The findings of a TOML file: `[[finding]]` with `id`, `source`, `statement` and
+    `[[finding.contrast]]`s.
 
     Raises:
         WorkbenchError: what cannot be read or is not known; the finding is named.
@@ -120,7 +130,9 @@ def _finding(entry: Mapping[str, Any], where: str) -> Finding:
         if contrast.over not in ("both", "own"):
             raise WorkbenchError(f"{where}: over is '{contrast.over}': choose one of both, own")
         if contrast.metric not in METRICS:
-            raise WorkbenchError(f"{where}: no metric '{contrast.metric}': choose one of {', '.join(METRICS)}")
+            raise WorkbenchError(
+                f"{where}: no metric '{contrast.metric}': choose one of {', '.join(METRICS)}"
+            )
     told = {name: value for name, value in entry.items() if name != "contrast"}
     return _made(Finding, {**told, "contrasts": contrasts}, where)
 
@@ -128,29 +140,50 @@ def _finding(entry: Mapping[str, Any], where: str) -> Finding:
 def _made(kind: Any, values: Mapping[str, Any], where: str) -> Any:
     known = {one.name for one in fields(kind)}
     if unknown := set(values) - known:
-        raise WorkbenchError(f"{where}: unknown {', '.join(sorted(unknown))}: it may have {', '.join(sorted(known))}")
+        raise WorkbenchError(
+            f"{where}: unknown {', '.join(sorted(unknown))}: it may have {', '.join(sorted(known))}"
+        )
     try:
         return kind(**values)
     except TypeError as error:
         raise WorkbenchError(f"{where}: {error}") from error
 
 
-def check(findings: Iterable[Finding], answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES) -> list[dict[str, Any]]:
-    """Each finding with what came of it: its contrasts' `{value, low, high, of, minus, n, seeds}` and a `result`.
+def check(
+    findings: Iterable[Finding], answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES
+) -> list[dict[str, Any]]:
+    """Each finding with what came of it: its contrasts' `{value, low, high, of, minus, n,
+    seeds}` and a `result`.
 
-    A contrast holds where its value is at least `least` and the 95 % interval lies above 0, or above a `least` that is below
-    0; it fails where the interval lies below `least`; it is unclear otherwise. A finding holds if all of its contrasts do, and
-    fails if one does. One whose arms were not run is "not run".
+    A contrast holds where its value is at least `least` and the 95 % interval lies above 0, or
+    above a `least` that is below 0; it fails where the interval lies below `least`; it is
+    unclear otherwise. A finding holds if all of its contrasts do, and fails if one does. One
+    whose arms were not run is "not run".
     """
     return [_checked(finding, answers, seed, resamples) for finding in findings]
 
 
 def _checked(finding: Finding, answers: Answers, seed: int, resamples: int) -> dict[str, Any]:
     told = {"id": finding.id, "source": finding.source, "statement": finding.statement}
-    lacking = sorted({arm for c in finding.contrasts for arm in (c.of, c.minus) if c.asked not in answers.get(arm, {})})
+    lacking = sorted(
+        {
+            arm
+            for c in finding.contrasts
+            for arm in (c.of, c.minus)
+            if c.asked not in answers.get(arm, {})
+        }
+    )
     if lacking:
-        return {**told, "result": "not run", "lacking": lacking, "contrasts": [asdict(c) for c in finding.contrasts]}
-    cells = [{**asdict(c), **effect(c, answers, seed=seed, resamples=resamples)} for c in finding.contrasts]
+        return {
+            **told,
+            "result": "not run",
+            "lacking": lacking,
+            "contrasts": [asdict(c) for c in finding.contrasts],
+        }
+    cells = [
+        {**asdict(c), **effect(c, answers, seed=seed, resamples=resamples)}
+        for c in finding.contrasts
+    ]
     return {**told, "result": _together([cell["result"] for cell in cells]), "contrasts": cells}
 
 
@@ -158,15 +191,22 @@ def _together(results: Sequence[Judgement]) -> Judgement:
     return "fails" if "fails" in results else "holds" if set(results) == {"holds"} else "unclear"
 
 
-def effect(contrast: Contrast, answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
-    """The contrast on the answers that define its metric, in both arms or in each; seeds and questions are drawn alike."""
+def effect(
+    contrast: Contrast, answers: Answers, *, seed: int = 0, resamples: int = RESAMPLES
+) -> dict[str, Any]:
+    """The contrast on the answers that define its metric, in both arms or in each; seeds and
+    questions are drawn alike.
+    """
     import numpy as np
 
     arms = [answers[arm][contrast.asked] for arm in (contrast.of, contrast.minus)]
     seeds = max(map(len, arms))
-    terms = [[_terms(one, contrast) for one in arm] * (seeds if len(arm) == 1 else 1) for arm in arms]
+    terms = [
+        [_terms(one, contrast) for one in arm] * (seeds if len(arm) == 1 else 1) for arm in arms
+    ]
     questions = sorted({question for arm in terms for one in arm for question in one})
-    # (2, arms, S seeds, Q questions): numerators and denominators; 0 and 0 where an arm has none, over both where either has
+    # (2, arms, S seeds, Q questions): numerators and denominators; 0 and 0 where an arm has none,
+    # over both where either has
     sums_2ASQ = np.zeros((2, 2, seeds, len(questions)))
     for s in range(seeds):
         for q, question in enumerate(questions):
@@ -176,13 +216,28 @@ def effect(contrast: Contrast, answers: Answers, *, seed: int = 0, resamples: in
     kept = sums_2ASQ[1].any((0, 1))
     drawn_R = _differences(sums_2ASQ[..., kept], contrast.times, seed, resamples)
     if not kept.any() or not np.isfinite(drawn_R).any():
-        return {"value": None, "low": None, "high": None, "n": 0, "seeds": seeds, "result": "unclear"}
+        return {
+            "value": None,
+            "low": None,
+            "high": None,
+            "n": 0,
+            "seeds": seeds,
+            "result": "unclear",
+        }
     of, minus = (float(sums_2ASQ[0, a].sum() / sums_2ASQ[1, a].sum()) for a in (0, 1))
     value = of - contrast.times * minus
     low, high = (float(np.nanquantile(drawn_R, q)) for q in (0.025, 0.975))
     result = _judged(value, low, high, contrast.least)
-    return {"value": value, "low": low, "high": high, "mean_of": of, "mean_minus": minus, "n": int(kept.sum()), "seeds": seeds,
-            "result": result}  # fmt: skip
+    return {
+        "value": value,
+        "low": low,
+        "high": high,
+        "mean_of": of,
+        "mean_minus": minus,
+        "n": int(kept.sum()),
+        "seeds": seeds,
+        "result": result,
+    }
 
 
 def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:
@@ -197,7 +252,9 @@ def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:
 
 
 def _differences(sums_2ASQ: np.ndarray, times: float, seed: int, resamples: int) -> np.ndarray:
-    """The contrast in each bootstrap sample, which draws seeds and questions, both with replacement."""
+    """The contrast in each bootstrap sample, which draws seeds and questions, both with
+    replacement.
+    """
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -205,8 +262,12 @@ def _differences(sums_2ASQ: np.ndarray, times: float, seed: int, resamples: int)
     if not questions:
         return np.full(resamples, np.nan)
     of_seeds_RS = rng.multinomial(seeds, np.full(seeds, 1 / seeds), resamples).astype(float)
-    of_questions_RQ = rng.multinomial(questions, np.full(questions, 1 / questions), resamples).astype(float)
-    top_RA, bottom_RA = np.einsum("rs,xasq,rq->xra", of_seeds_RS, sums_2ASQ, of_questions_RQ, optimize=True)
+    of_questions_RQ = rng.multinomial(
+        questions, np.full(questions, 1 / questions), resamples
+    ).astype(float)
+    top_RA, bottom_RA = np.einsum(
+        "rs,xasq,rq->xra", of_seeds_RS, sums_2ASQ, of_questions_RQ, optimize=True
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
         means_RA = top_RA / bottom_RA
     return means_RA[:, 0] - times * means_RA[:, 1]
@@ -235,7 +296,9 @@ def measured(cell: Mapping[str, Any]) -> str:
 
 
 def statements(stored: Mapping[str, Any]) -> list[list[str]]:
-    """Stored results, a row a contrast: id, result, statement, what is compared, effect. A finding is named once."""
+    """Stored results, a row a contrast: id, result, statement, what is compared, effect. A
+    finding is named once.
+    """
     rows = []
     for finding in stored["findings"]:
         told = [finding["id"], finding["result"], f"{finding['statement']} ({finding['source']})"]
@@ -245,24 +308,35 @@ def statements(stored: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
-def reports(stored: Mapping[str, Any], arms: Iterable[str], asked: str = "test") -> dict[str, dict[str, Any]]:
-    """Stored means of the arms' greedy outcomes as evaluations report them, for `workbench.plots.outcomes_by_tier`."""
+def reports(
+    stored: Mapping[str, Any], arms: Iterable[str], asked: str = "test"
+) -> dict[str, dict[str, Any]]:
+    """Stored means of the arms' greedy outcomes as evaluations report them, for
+    `workbench.plots.outcomes_by_tier`.
+    """
     cells = {arm: stored["means"][arm][asked] for arm in arms}
     shaped = {
-        arm: {tier: {rate: {"value": means[rate]} for rate in RATES} for tier, means in tiers.items() if RATES[0] in means}
+        arm: {
+            tier: {rate: {"value": means[rate]} for rate in RATES}
+            for tier, means in tiers.items()
+            if RATES[0] in means
+        }
         for arm, tiers in cells.items()
     }
     return {arm: {"greedy": {**tiers.pop(""), "by_tier": tiers}} for arm, tiers in shaped.items()}
 
 
 def curves(stored: Mapping[str, Any], arms: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Of stored results what the arms' rollouts were like in training, a row a step, as `workbench.plots` draws runs.
+    """Of stored results what the arms' rollouts were like in training, a row a step, as
+    `workbench.plots` draws runs.
 
     Raises:
         WorkbenchError: no such arm was run.
     """
     if missing := [arm for arm in arms if arm not in stored["curves"]]:
-        raise WorkbenchError(f"no curves of {', '.join(missing)}: there are those of {', '.join(stored['curves'])}")
+        raise WorkbenchError(
+            f"no curves of {', '.join(missing)}: there are those of {', '.join(stored['curves'])}"
+        )
     return {arm: _by_step(stored["curves"][arm]) for arm in arms}
 
 

@@ -1,11 +1,12 @@
 """An append-only record of feedback, and tables read from it.
 
-A run's folder holds `rollouts.jsonl` (a row for each response, see `Feedback.to_row`), and beside it, each written once,
-`questions.jsonl` and `passages.jsonl`. A file of feedback may have another name (`workbench score --out FILE`): where a folder
-is asked for, such a file can be named as well. Whatever a row refers to is written before the row, so that a process killed
-at any byte leaves a record that can be read and continued. Of these, none that nobody named is followed to another folder: a
-record that others made may hold links. The files themselves are `workbench.jsonl`'s business: import
-what reads and writes lines from there.
+A run's folder holds `rollouts.jsonl` (a row for each response, see `Feedback.to_row`), and
+beside it, each written once, `questions.jsonl` and `passages.jsonl`. A file of feedback may have
+another name (`workbench score --out FILE`): where a folder is asked for, such a file can be
+named as well. Whatever a row refers to is written before the row, so that a process killed at
+any byte leaves a record that can be read and continued. Of these, none that nobody named is
+followed to another folder: a record that others made may hold links. The files themselves are
+`workbench.jsonl`'s business: import what reads and writes lines from there.
 """
 
 from __future__ import annotations
@@ -38,12 +39,26 @@ __all__ = [
 ]
 
 ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
-FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "title", "text"}}  # of their rows, at the least
-COLUMNS = ("id", "question_id", "group", "step", "sample", "finish", "kind", "tier", "lang", "outcome", "length")
+# of their rows, at the least
+FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "title", "text"}}
+COLUMNS = (
+    "id",
+    "question_id",
+    "group",
+    "step",
+    "sample",
+    "finish",
+    "kind",
+    "tier",
+    "lang",
+    "outcome",
+    "length",
+)
 
 
 class Store:
-    """The record at `path`, a folder or a file of feedback, open for appending. Use it as a context manager, or `close` it.
+    """The record at `path`, a folder or a file of feedback, open for appending. Use it as a
+    context manager, or `close` it.
 
     Raises:
         WorkbenchError: a line of its files, other than the last, cannot be read.
@@ -53,14 +68,23 @@ class Store:
         self.folder, self._rollouts = place(path)
         self.folder.mkdir(parents=True, exist_ok=True)
         check_folder(self.folder)
-        self._files = {name: open_append(self.folder / name) for name in (PASSAGES, QUESTIONS, self._rollouts)}
+        self._files = {
+            name: open_append(self.folder / name) for name in (PASSAGES, QUESTIONS, self._rollouts)
+        }
         # id -> hash of the row, so that an id cannot come to mean two things
-        self._known = {PASSAGES: stored_passages(self.folder), QUESTIONS: stored_questions(self.folder)}
+        self._known = {
+            PASSAGES: stored_passages(self.folder),
+            QUESTIONS: stored_questions(self.folder),
+        }
 
-    def append(self, feedbacks: Sequence[Feedback], passages: Iterable[Passage] = ()) -> list[dict[str, Any]]:
-        """Add rows, with the questions and passages that are new, hand them to the operating system, and return them.
+    def append(
+        self, feedbacks: Sequence[Feedback], passages: Iterable[Passage] = ()
+    ) -> list[dict[str, Any]]:
+        """Add rows, with the questions and passages that are new, hand them to the operating
+        system, and return them.
 
-        The passages are those of the questions, those retrieved for a row, which evidence refers to by id, and `passages`.
+        The passages are those of the questions, those retrieved for a row, which evidence refers
+        to by id, and `passages`.
         """
         questions = list({id(f.response.question): f.response.question for f in feedbacks}.values())
         rows = [feedback.to_row() for feedback in feedbacks]
@@ -84,7 +108,12 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _add(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -96,7 +125,9 @@ class Store:
                 new[row["id"]] = _hash(row)
                 added[row["id"]] = row
             elif new[row["id"]] != _hash(row):
-                stored = added.get(row["id"]) or next(r for r in iter_rows(self.folder / name) if r["id"] == row["id"])
+                stored = added.get(row["id"]) or next(
+                    r for r in iter_rows(self.folder / name) if r["id"] == row["id"]
+                )
                 raise WorkbenchError(_conflict(name.removesuffix("s.jsonl"), stored, row))
         self._write(name, [encode(row) for row in added.values()])
         self._known[name] = new
@@ -107,7 +138,8 @@ class Store:
 
 
 def place(path: Path | str) -> tuple[Path, str]:
-    """The folder of a record and the name of its file of feedback; `path` is the folder, or that file with its suffix.
+    """The folder of a record and the name of its file of feedback; `path` is the folder, or that
+    file with its suffix.
 
     Raises:
         WorkbenchError: the folder's file of feedback lies elsewhere, as for `check_inside`.
@@ -127,7 +159,8 @@ def check_inside(path: Path) -> None:
     """
     if path.is_symlink() and leads_out(path, path.parent):
         raise WorkbenchError(
-            f"'{path}' is a link that leads out of its folder: put the file itself there, or name it where it is"
+            f"'{path}' is a link that leads out of its folder: put the file itself there, or name"
+            " it where it is"
         )
     if path.exists() and not path.is_file():
         raise WorkbenchError(f"'{path}' is no file: rename it, or name another folder")
@@ -139,7 +172,9 @@ def leads_out(path: Path, root: Path) -> bool:
 
 
 def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
-    """Open the record in `folder`, append, close. Many appends are faster through one open `Store`."""
+    """Open the record in `folder`, append, close. Many appends are faster through one open
+    `Store`.
+    """
     with Store(folder) as store:
         store.append(feedbacks)
 
@@ -147,7 +182,8 @@ def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
 def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
     """Append a row and take out an earlier one of its id; `remove`: take that one out alone.
 
-    For records that people write, which are small. A process that is killed leaves both: the later one counts.
+    For records that people write, which are small. A process that is killed leaves both: the
+    later one counts.
     """
     if not remove:
         append_feedback(folder, [feedback])
@@ -160,12 +196,17 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
 
 
 def iter_feedback(path: Path | str) -> Iterator[Feedback]:
-    """The feedback recorded at `path`, in order, as it was appended (but for `prompt_ids`, which are not stored)."""
+    """The feedback recorded at `path`, in order, as it was appended (but for `prompt_ids`, which
+    are not stored).
+    """
     folder, rollouts = place(path)
     questions = read_questions(folder)
     for row in iter_rows(folder / rollouts):
         if (question := questions.get(row["question_id"])) is None:
-            raise WorkbenchError(f"{folder / QUESTIONS}: question '{row['question_id']}' of row '{row['id']}' is missing")
+            raise WorkbenchError(
+                f"{folder / QUESTIONS}: question '{row['question_id']}' of row '{row['id']}' is"
+                " missing"
+            )
         yield Feedback.from_row(row, question)
 
 
@@ -178,7 +219,9 @@ def read_questions(folder: Path | str) -> dict[str, Question]:
 
 
 def read_passages(folder: Path | str) -> dict[str, Passage]:
-    """The passages recorded in `folder` by id: those of the questions, and those that were retrieved for claims."""
+    """The passages recorded in `folder` by id: those of the questions, and those that were
+    retrieved for claims.
+    """
     path = Path(folder) / PASSAGES
     _check_ours(path)
     rows = iter_rows(path) if path.exists() else ()
@@ -217,13 +260,17 @@ def _stored(path: Path) -> dict[str, int]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise a WorkbenchError where a file that a record in `folder` is kept in, or would be, is somebody else's."""
+    """Raise a WorkbenchError where a file that a record in `folder` is kept in, or would be, is
+    somebody else's.
+    """
     for name in (PASSAGES, QUESTIONS):
         _check_ours(folder / name)
 
 
 def _check_ours(path: Path) -> None:
-    """Raise a WorkbenchError for a file that something else wrote, before anything is cut off it or added to it."""
+    """Raise a WorkbenchError for a file that something else wrote, before anything is cut off it
+    or added to it.
+    """
     check_inside(path)
     if not path.exists():
         return
@@ -236,11 +283,15 @@ def _check_ours(path: Path) -> None:
             return
         first = None
     if not (isinstance(first, dict) and FIELDS[path.name] <= first.keys()):
-        raise WorkbenchError(f"'{path}' is not what a record of feedback has: use another folder, or rename that file")
+        raise WorkbenchError(
+            f"'{path}' is not what a record of feedback has: use another folder, or rename that"
+            " file"
+        )
 
 
 def table(path: Path | str) -> pd.DataFrame:
-    """A row for each response: `COLUMNS` and `reward_<method>` for each method; what is missing is NA.
+    """A row for each response: `COLUMNS` and `reward_<method>` for each method; what is missing
+    is NA.
 
     `kind`, `tier` and `lang` are the question's, `length` counts tokens.
     """
@@ -248,15 +299,29 @@ def table(path: Path | str) -> pd.DataFrame:
 
     folder, rollouts = place(path)
     _check_ours(folder / QUESTIONS)
-    questions = {row["id"]: row for row in iter_rows(folder / QUESTIONS)} if (folder / QUESTIONS).exists() else {}
+    questions = (
+        {row["id"]: row for row in iter_rows(folder / QUESTIONS)}
+        if (folder / QUESTIONS).exists()
+        else {}
+    )
     rows = []
     for row in iter_rows(folder / rollouts):
         question = questions.get(row["question_id"], {"kind": None, "meta": {}})
-        outcomes = (verdict["label"] for verdict in row["verdicts"] if verdict["target"] == "outcome")
-        flat = {name: row[name] for name in ("id", "question_id", "group", "step", "sample", "finish")}
-        flat |= {"kind": question["kind"], **{name: question["meta"].get(name) for name in ("tier", "lang")}}
+        outcomes = (
+            verdict["label"] for verdict in row["verdicts"] if verdict["target"] == "outcome"
+        )
+        flat = {
+            name: row[name] for name in ("id", "question_id", "group", "step", "sample", "finish")
+        }
+        flat |= {
+            "kind": question["kind"],
+            **{name: question["meta"].get(name) for name in ("tier", "lang")},
+        }
         flat |= {"outcome": next(outcomes, None), "length": len(row["tokens"]["offsets"])}
-        rows.append(flat | {f"reward_{method}": reward["value"] for method, reward in row["rewards"].items()})
+        rows.append(
+            flat
+            | {f"reward_{method}": reward["value"] for method, reward in row["rewards"].items()}
+        )
     methods = dict.fromkeys(name for row in rows for name in row if name.startswith("reward_"))
     types = dict.fromkeys(("step", "sample", "length"), "Int64") | dict.fromkeys(methods, "Float64")
     return pd.DataFrame(rows, columns=[*COLUMNS, *methods]).astype(types)
@@ -267,19 +332,27 @@ def _hash(row: Mapping[str, Any]) -> int:
 
 
 def _conflict(what: str, stored: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Why two rows of one id cannot be the same thing: other values, or fields that another version wrote."""
+    """Why two rows of one id cannot be the same thing: other values, or fields that another
+    version wrote.
+    """
     new = json.loads(encode(row))
-    differ = [name for name in new if name in stored and json.loads(encode(stored))[name] != new[name]]
+    differ = [
+        name for name in new if name in stored and json.loads(encode(stored))[name] != new[name]
+    ]
     if differ:
         return (
             f"two {what}s have the id '{row['id']}' and differ in {', '.join(differ)}: "
             "give each its own id, or use another folder"
         )
     missing, extra = sorted(new.keys() - stored.keys()), sorted(stored.keys() - new.keys())
-    changes = [f"{verb} {', '.join(names)}" for verb, names in (("lacks", missing), ("also has", extra)) if names]
+    changes = [
+        f"{verb} {', '.join(names)}"
+        for verb, names in (("lacks", missing), ("also has", extra))
+        if names
+    ]
     return (
-        f"the stored {what} '{row['id']}' is the same but {' and '.join(changes)}: another version of the workbench "
-        "wrote it, so use another folder"
+        f"the stored {what} '{row['id']}' is the same but {' and '.join(changes)}: another version"
+        " of the workbench wrote it, so use another folder"
     )
 
 

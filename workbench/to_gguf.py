@@ -1,6 +1,8 @@
-"""A trained policy as one GGUF file, for llama.cpp and what is built on it: adapter merged, tokenizer and chat template inside.
+"""A trained policy as one GGUF file, for llama.cpp and what is built on it: adapter merged,
+tokenizer and chat template inside.
 
-Models of the types Llama and Qwen2 with byte-level BPE. Whatever such a file cannot say exactly is refused, or told.
+Models of the types Llama and Qwen2 with byte-level BPE. Whatever such a file cannot say exactly
+is refused, or told.
 """
 
 from __future__ import annotations
@@ -20,14 +22,18 @@ from workbench.policy import load_tokenizer
 from workbench.publish import Repository, claim, publish
 from workbench.types import WorkbenchError
 
-EXTRA = "it needs the package gguf: `pip install -e '.[gguf]'` in a clone, or `pip install gguf==0.19.0`"
+EXTRA = (
+    "it needs the package gguf: `pip install -e '.[gguf]'` in a clone, or `pip install"
+    " gguf==0.19.0`"
+)
 TYPES = ("llama", "qwen2")
-# How text is cut into words before BPE, by the names that readers of GGUF files have for it: Qwen2's, digit by digit, and
-# Llama 3's, which takes up to three together.
+# How text is cut into words before BPE, by the names that readers of GGUF files have for it:
+# Qwen2's, digit by digit, and Llama 3's, which takes up to three together.
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 CUT = {f"{_WORDS}\\p{{N}}{_REST}": "qwen2", f"{_WORDS}\\p{{N}}{{1,3}}{_REST}": "llama-bpe"}
-DUMMY = "Ġ Ġ"  # a merge that leads nowhere: readers want one, and a tokenizer of whole words has none
+# a merge that leads nowhere: readers want one, and a tokenizer of whole words has none
+DUMMY = "Ġ Ġ"
 FACTORS = "rope_freqs.weight"
 LAYER = {
     "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
@@ -38,24 +44,35 @@ WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_he
 
 
 def export_gguf(
-    policy: str, file: Path, *, base: str | None = None, dtype: Dtype = "base", push: Repository | None = None
+    policy: str,
+    file: Path,
+    *,
+    base: str | None = None,
+    dtype: Dtype = "base",
+    push: Repository | None = None,
 ) -> dict[str, Any]:
-    """Merge a policy's adapter into its base, weight by weight, and write it with the tokenizer to `file`, whole or not at all.
+    """Merge a policy's adapter into its base, weight by weight, and write it with the tokenizer
+    to `file`, whole or not at all.
 
     Matrices are stored as `dtype`, norms and biases in float32.
 
     Args:
         policy: a run's or an adapter's folder.
-        base: the model under the adapter; by default what the run started from, or the one that the adapter names.
+        base: the model under the adapter; by default what the run started from, or the one that
+        the adapter names.
         push: a new or empty repository of the hub that is sent the file and a card.
 
     Returns:
-        `out`, `base`, `dtype`, `parameters` and `bytes`; `words`, how readers cut text, and `differs`, which text they encode
-        otherwise than the tokenizer does: prompts with such are to be sent as ids; with `push` what `publish` returns.
+        `out`, `base`, `dtype`, `parameters` and `bytes`; `words`, how readers cut text, and
+        `differs`, which text they encode
+        otherwise than the tokenizer does: prompts with such are to be sent as ids; with `push`
+        what `publish` returns.
 
     Raises:
-        WorkbenchError: the package gguf is not there; no such policy; a model or tokenizer that a file cannot say; a file that
-            is there already, a full disk, or a repository that cannot be written: all of it before a weight is read. A weight
+        WorkbenchError: the package gguf is not there; no such policy; a model or tokenizer that
+        a file cannot say; a file that
+            is there already, a full disk, or a repository that cannot be written: all of it
+            before a weight is read. A weight
             that the type cannot hold. `NotSent`, where the hub does not take what was written.
     """
     if importlib.util.find_spec("gguf") is None:
@@ -75,10 +92,15 @@ def export_gguf(
     _write_whole(file, merge, labels, words)
     told = card(place.adapter, place.base, merge.dtype, differs=differs).encode()
     return {
-        "out": str(file), "base": place.base, "dtype": merge.dtype, "parameters": merge.parameters,
-        "bytes": file.stat().st_size, "words": words, "differs": differs,
+        "out": str(file),
+        "base": place.base,
+        "dtype": merge.dtype,
+        "parameters": merge.parameters,
+        "bytes": file.stat().st_size,
+        "words": words,
+        "differs": differs,
         **(publish(push, {file.name: file, "README.md": told}, file) if push else {}),
-    }  # fmt: skip
+    }
 
 
 def _write_whole(file: Path, merge: Merge, labels: dict[str, str], words: str) -> None:
@@ -98,7 +120,8 @@ def check_model(config: Any) -> None:
     """Refuse a model that this module does not know how to say.
 
     Raises:
-        WorkbenchError: another type than Llama and Qwen2, biases that Llama's readers have none for, windows, scaled positions.
+        WorkbenchError: another type than Llama and Qwen2, biases that Llama's readers have none
+        for, windows, scaled positions.
     """
     rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
     strange = {
@@ -110,17 +133,19 @@ def check_model(config: Any) -> None:
     }
     if found := [name for name, there in strange.items() if there]:
         raise WorkbenchError(
-            f"a model with {', '.join(found)} is not written as a GGUF file here, which takes plain ones of the types "
-            f"{', '.join(TYPES)}: use `workbench export … --merged DIR` and llama.cpp's own converter"
+            f"a model with {', '.join(found)} is not written as a GGUF file here, which takes plain"
+            f" ones of the types {', '.join(TYPES)}: use `workbench export … --merged DIR` and"
+            " llama.cpp's own converter"
         )
 
 
 def cut_of(tokenizer: dict[str, Any]) -> tuple[str, str]:
-    """The name by which readers cut text as this tokenizer (of a tokenizer.json) does, and which text they encode otherwise.
+    """The name by which readers cut text as this tokenizer (of a tokenizer.json) does, and which
+    text they encode otherwise.
 
-    Words that are tokens as a whole, whatever merges there are (`ignore_merges`), only Llama 3's readers look for; a tokenizer
-    that cuts as GPT-2 does and has such words is read by theirs, which cuts numbers and some signs otherwise. Readers normalise
-    nothing.
+    Words that are tokens as a whole, whatever merges there are (`ignore_merges`), only Llama 3's
+    readers look for; a tokenizer that cuts as GPT-2 does and has such words is read by theirs,
+    which cuts numbers and some signs otherwise. Readers normalise nothing.
 
     Raises:
         WorkbenchError: a tokenizer that no reader known here has.
@@ -129,19 +154,31 @@ def cut_of(tokenizer: dict[str, Any]) -> tuple[str, str]:
     steps = before.get("pretokenizers", [before])
     split = [step for step in steps if step.get("type") == "Split"]
     level = [step for step in steps if step.get("type") == "ByteLevel"]
-    plain = model.get("type") == "BPE" and len(level) == 1 and not level[0].get("add_prefix_space") and len(steps) < 3
+    plain = (
+        model.get("type") == "BPE"
+        and len(level) == 1
+        and not level[0].get("add_prefix_space")
+        and len(steps) < 3
+    )
     normal = (tokenizer.get("normalizer") or {}).get("type") in (None, "NFC")
     raw = "text that is not in NFC" if tokenizer.get("normalizer") else ""
     whole = bool(model.get("ignore_merges"))
     if plain and normal and not split and level[0].get("use_regex", True):
         return ("llama-bpe", "numbers and some signs") if whole else ("gpt-2", raw)
-    if plain and normal and len(split) == 1 and split[0].get("behavior") == "Isolated" and not level[0].get("use_regex", True):
+    if (
+        plain
+        and normal
+        and len(split) == 1
+        and split[0].get("behavior") == "Isolated"
+        and not level[0].get("use_regex", True)
+    ):
         name = CUT.get((split[0].get("pattern") or {}).get("Regex", ""))
         if name and whole == (name == "llama-bpe"):
             return name, raw
     raise WorkbenchError(
-        "the tokenizer cuts text in a way that readers of GGUF files have no name for here (byte-level BPE of Llama 3, Qwen2 "
-        "and GPT-2 has one): use `workbench export … --merged DIR` and llama.cpp's own converter"
+        "the tokenizer cuts text in a way that readers of GGUF files have no name for here"
+        " (byte-level BPE of Llama 3, Qwen2 and GPT-2 has one): use `workbench export … --merged"
+        " DIR` and llama.cpp's own converter"
     )
 
 
@@ -161,14 +198,24 @@ def _write(path: Path, merge: Merge, labels: dict[str, str], words: str) -> None
     for label, shape in shapes.items():
         size = BYTES[merge.dtype] if len(shape) > 1 else 4
         kind = gguf.GGMLQuantizationType[stored if len(shape) > 1 else "F32"]
-        writer.add_tensor_info(label, shape, numpy.dtype(f"f{size}"), size * math.prod(shape), raw_dtype=kind)
+        writer.add_tensor_info(
+            label, shape, numpy.dtype(f"f{size}"), size * math.prod(shape), raw_dtype=kind
+        )
     for one in factors:
-        writer.add_tensor_info(FACTORS, one.shape, numpy.dtype("f4"), 4 * len(one), raw_dtype=gguf.GGMLQuantizationType.F32)
+        writer.add_tensor_info(
+            FACTORS,
+            one.shape,
+            numpy.dtype("f4"),
+            4 * len(one),
+            raw_dtype=gguf.GGMLQuantizationType.F32,
+        )
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
     for name, weight in merge.read():
-        writer.write_tensor_data(raw(arranged(labels[name], weight if weight.ndim > 1 else weight.float(), config)))
+        writer.write_tensor_data(
+            raw(arranged(labels[name], weight if weight.ndim > 1 else weight.float(), config))
+        )
     for one in factors:
         writer.write_tensor_data(raw(one))
     writer.close()
@@ -179,7 +226,10 @@ def _write(path: Path, merge: Merge, labels: dict[str, str], words: str) -> None
 def check_tokens(tokenizer: Any, size: int) -> None:
     """Raise a WorkbenchError for a tokenizer with tokens that a model of so many has no row for."""
     if (last := max(tokenizer.get_vocab().values())) >= size:
-        raise WorkbenchError(f"the tokenizer has a token {last}, and the model {size} of them: take both from one model")
+        raise WorkbenchError(
+            f"the tokenizer has a token {last}, and the model {size} of them: take both from one"
+            " model"
+        )
 
 
 def _add_sizes(writer: Any, config: Any) -> None:
@@ -199,13 +249,20 @@ def _add_sizes(writer: Any, config: Any) -> None:
 
 
 def _add_tokenizer(writer: Any, tokenizer: Any, words: str, size: int) -> None:
-    """The tokens by id; what a model has rows for and no token, as padded vocabularies do, is named as unused."""
+    """The tokens by id; what a model has rows for and no token, as padded vocabularies do, is
+    named as unused.
+    """
     import gguf
 
     own = json.loads(tokenizer.backend_tokenizer.to_str())
     added = {one["id"]: one for one in own["added_tokens"]}
-    names = {number: text for text, number in own["model"]["vocab"].items()} | {n: one["content"] for n, one in added.items()}
-    kinds = {n: gguf.TokenType.CONTROL if one["special"] else gguf.TokenType.USER_DEFINED for n, one in added.items()}
+    names = {number: text for text, number in own["model"]["vocab"].items()} | {
+        n: one["content"] for n, one in added.items()
+    }
+    kinds = {
+        n: gguf.TokenType.CONTROL if one["special"] else gguf.TokenType.USER_DEFINED
+        for n, one in added.items()
+    }
     unused = {n: gguf.TokenType.UNUSED for n in range(size) if n not in names}
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(words)
@@ -223,8 +280,12 @@ def _add_tokenizer(writer: Any, tokenizer: Any, words: str, size: int) -> None:
 
 
 def arranged(label: str, weight: Any, config: Any) -> Any:
-    """A weight as readers have it: Llama's queries and keys in the order of positions, all others as they are."""
-    heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}.get(label.split(".")[-2])
+    """A weight as readers have it: Llama's queries and keys in the order of positions, all
+    others as they are.
+    """
+    heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}.get(
+        label.split(".")[-2]
+    )
     return interleaved(weight, heads) if heads and config.model_type == "llama" else weight
 
 
@@ -239,12 +300,16 @@ def label_of(name: str) -> str:
         return f"{WHOLE[head]}.{kind}"
     layer, _, part = head.removeprefix("model.layers.").partition(".")
     if part not in LAYER or not layer.isdigit():
-        raise WorkbenchError(f"the model has a weight '{name}', which a GGUF file of its type has no place for")
+        raise WorkbenchError(
+            f"the model has a weight '{name}', which a GGUF file of its type has no place for"
+        )
     return f"blk.{layer}.{LAYER[part]}.{kind}"
 
 
 def interleaved(weight: Any, heads: int) -> Any:
-    """A head's two halves, which transformers turns against each other, row by row in turns, as Llama's readers turn them."""
+    """A head's two halves, which transformers turns against each other, row by row in turns, as
+    Llama's readers turn them.
+    """
     half = weight.shape[0] // heads // 2
     return weight.reshape(heads, 2, half, *weight.shape[1:]).swapaxes(1, 2).reshape(weight.shape)
 
@@ -256,6 +321,7 @@ def _factors(model: Any) -> list[Any]:
     config = model.config
     if config.rope_parameters.get("rope_type", "default") == "default":
         return []
-    used = type(model.model.rotary_emb)(config).inv_freq.float()  # not the model's: those were cast with it
+    # not the model's: those were cast with it
+    used = type(model.model.rotary_emb)(config).inv_freq.float()
     steps = torch.arange(0, 2 * len(used), 2, dtype=torch.float32) / (2 * len(used))
     return [config.rope_parameters["rope_theta"] ** -steps / used]

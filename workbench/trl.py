@@ -1,4 +1,6 @@
-"""The methods' graders as a reward function for anyone's own TRL or Unsloth script: `workbench.trl_reward`."""
+"""The methods' graders as a reward function for anyone's own TRL or Unsloth script:
+`workbench.trl_reward`.
+"""
 
 from __future__ import annotations
 
@@ -29,40 +31,59 @@ def trl_reward(
     out: Path | str | None = None,
     max_failed: float = 0.2,
 ) -> Callable[..., list[float | None]]:
-    """A reward function for `GRPOTrainer(reward_funcs=…)`: one number for each completion, None where it could not be scored.
+    """A reward function for `GRPOTrainer(reward_funcs=…)`: one number for each completion, None
+    where it could not be scored.
 
-    The data set's columns say what is known of a question, all of them optional: `id`, `question` (by default the last user
-    message, or the whole prompt), `answers` (or `answer`), `title`, `passages` ({title, text} or text), `checklist`, `kind`.
+    The data set's columns say what is known of a question, all of them optional: `id`,
+    `question` (by default the last user message, or the whole prompt), `answers` (or `answer`),
+    `title`, `passages` ({title, text} or text), `checklist`, `kind`.
 
     Args:
         recipe: a method's name, one of `workbench.recipes.METHODS`, or its config.
-        bench: who checks: a bench or its name, or `Checks` such as `workbench.checks.judge_checks(judge, search)`. A bench
+        bench: who checks: a bench or its name, or `Checks` such as
+        `workbench.checks.judge_checks(judge, search)`. A bench
             also brings its settings of a method that is given by name.
         settings: "method.field=value", as on the command line.
-        tokenizer: the policy's. With it, responses are read from the sampled ids and their tokens are paid; without it the
+        tokenizer: the policy's. With it, responses are read from the sampled ids and their
+        tokens are paid; without it the
             completions' text is taken.
-        out: a folder that keeps every response with its feedback, for the inspector; for runs of one process.
+        out: a folder that keeps every response with its feedback, for the inspector; for runs of
+        one process.
         max_failed: share of unscored completions in a batch above which training stops.
 
     Raises:
-        WorkbenchError: no such method or setting, or a bench that lacks one of the method's checks. When called: too many
+        WorkbenchError: no such method or setting, or a bench that lacks one of the method's
+        checks. When called: too many
             completions that could not be scored.
     """
     made = grader(recipe, bench, settings)
     name = made.name
 
-    def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
+    def reward(
+        prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
+    ) -> list[float | None]:
         questions = [made.recognise(question) for question in _questions(prompts, columns)]
         state = columns.get("trainer_state")
         step = None if state is None else state.global_step + 1
         feedbacks = made.grade(
-            _responses(questions, prompts, completions, columns.get("completion_ids"), tokenizer=tokenizer, step=step)
+            _responses(
+                questions,
+                prompts,
+                completions,
+                columns.get("completion_ids"),
+                tokenizer=tokenizer,
+                step=step,
+            )
         )
         if out is not None:
             append_feedback(out, feedbacks)
         _log(name, feedbacks, columns)
         values = [reward_of(feedback, name) for feedback in feedbacks]
-        unscored = (reason(feedback, name) for feedback, value in zip(feedbacks, values, strict=True) if value is None)
+        unscored = (
+            reason(feedback, name)
+            for feedback, value in zip(feedbacks, values, strict=True)
+            if value is None
+        )
         stop_at(max_failed, list(unscored), len(values))
         return values
 
@@ -72,7 +93,10 @@ def trl_reward(
 
 def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Question]:
     present = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
-    return [asked(prompt, {name: present[name][number] for name in present}) for number, prompt in enumerate(prompts)]
+    return [
+        asked(prompt, {name: present[name][number] for name in present})
+        for number, prompt in enumerate(prompts)
+    ]
 
 
 def _responses(
@@ -86,8 +110,8 @@ def _responses(
 ) -> list[Response]:
     """Responses in order, all of a question at its step in one group.
 
-    What the prompt opened is read from the prompt where it is a text, and from the tokenizer's chat template where TRL is given
-    a conversation.
+    What the prompt opened is read from the prompt where it is a text, and from the tokenizer's
+    chat template where TRL is given a conversation.
     """
 
     def read(number: int, question: Question) -> Response:
@@ -99,21 +123,35 @@ def _responses(
             response = Response("", question, text, offsets=words(text), source="words")
         return replace(response, prefill=opened(prompt)) if isinstance(prompt, str) else response
 
-    assert len(questions) == len(completions) == len(prompts), (len(questions), len(completions), len(prompts))
+    assert len(questions) == len(completions) == len(prompts), (
+        len(questions),
+        len(completions),
+        len(prompts),
+    )
     return [
         named(read(number, question), group, sample, step)
-        for number, (question, (group, sample)) in enumerate(zip(questions, grouped(questions, step), strict=True))
+        for number, (question, (group, sample)) in enumerate(
+            zip(questions, grouped(questions, step), strict=True)
+        )
     ]
 
 
 def _log(name: str, feedbacks: Sequence[Feedback], columns: Mapping[str, Any]) -> None:
-    """Tell TRL, where it listens: metrics of the same names in every call, as processes are averaged; parts and errors."""
+    """Tell TRL, where it listens: metrics of the same names in every call, as processes are
+    averaged; parts and errors.
+    """
     if log_metric := columns.get("log_metric"):
         count, claims = len(feedbacks), sum(len(feedback.claims) for feedback in feedbacks)
         unplaced = sum(len(feedback.rewards[name].unplaced) for feedback in feedbacks)
-        log_metric(f"{name}/failed", sum(reward_of(feedback, name) is None for feedback in feedbacks) / count)
+        log_metric(
+            f"{name}/failed",
+            sum(reward_of(feedback, name) is None for feedback in feedbacks) / count,
+        )
         log_metric(f"{name}/claims", claims / count)
         log_metric(f"{name}/unplaced", unplaced / max(claims, 1))
     if log_extra := columns.get("log_extra"):
-        log_extra(f"{name}_parts", [json.dumps(dict(feedback.rewards[name].parts)) for feedback in feedbacks])
+        log_extra(
+            f"{name}_parts",
+            [json.dumps(dict(feedback.rewards[name].parts)) for feedback in feedbacks],
+        )
         log_extra(f"{name}_error", [reason(feedback, name) for feedback in feedbacks])

@@ -8,7 +8,8 @@ from typing import Any
 
 SCHEMA = 1
 
-# What checks may say. Labels, aspects and kinds of failure are declared here alone; other modules import them.
+# What checks may say. Labels, aspects and kinds of failure are declared here alone; other modules
+# import them.
 SUPPORTED = ("correct", "hedged_correct")
 REFUTED = ("hedged_wrong", "wrong")
 CLAIM_LABELS = (*SUPPORTED, "vague", *REFUTED)  # from true to false
@@ -16,11 +17,14 @@ OUTCOMES = ("correct", "uncertain", "incorrect")
 ITEM_LABELS = ("consistent", "contradictory", "missing")
 REASONING = ("good", "poor")
 KNOWLEDGE = ("known", "unknown")
-SUBJECTS = ("asked", "other")  # what a claim is about: what the question asks about, or something else
+# what a claim is about: what the question asks about, or something else
+SUBJECTS = ("asked", "other")
 PREFERENCES = ("first", "second", "tie")
 SECTIONS = ("think", "answer", "body")
-TWO_FACETS = "two_facets"  # a question's kind: it compares two people and brings passages to answer from
-BY_PASSAGES = "passages"  # the value of meta["evidence"] where answers are held against the question's own passages
+# a question's kind: it compares two people and brings passages to answer from
+TWO_FACETS = "two_facets"
+# the value of meta["evidence"] where answers are held against the question's own passages
+BY_PASSAGES = "passages"
 USELESS = 1  # the lowest informativeness: repeated, or about nothing that was asked
 
 # The labels of each aspect; none where a verdict is a probability alone.
@@ -34,12 +38,14 @@ ASPECTS: Mapping[str, tuple[str, ...]] = {
     "factuality": (),  # of a segment or of the response, by a reward model
     "baseline": (),  # of the response: the mean factuality of the reference's own segments
     "general": (),  # of the response, by a preference model
-    "out_of_knowledge": KNOWLEDGE,  # of the response: whether the policy can be expected to know the answer
+    # of the response: whether the policy can be expected to know the answer
+    "out_of_knowledge": KNOWLEDGE,
     "informativeness": (),  # of the response, only where the rating of its claims failed
 }
 
-# Why a claim is vague, or wrong, though nobody compared it with anything: keys of an item of its verdict's evidence, with
-# one of `REASONS`. What a response itself causes is such a verdict and no failure, or to write so would escape the judge.
+# Why a claim is vague, or wrong, though nobody compared it with anything: keys of an item of its
+# verdict's evidence, with one of `REASONS`. What a response itself causes is such a verdict and no
+# failure, or to write so would escape the judge.
 UNPARSED = "unparsed"  # its judge cannot read it
 UNFOUND = "unfound"  # nothing was found to compare it with
 REASONS: Mapping[str, str] = {
@@ -52,7 +58,8 @@ REASONS: Mapping[str, str] = {
 }
 
 # What a judge adds to a label: items of a verdict's evidence that are no passage.
-OBJECTION = "objection"  # one of `OBJECTIONS`, what a rule has against the claim; `text`: the words it is about
+# one of `OBJECTIONS`, what a rule has against the claim; `text`: the words it is about
+OBJECTION = "objection"
 OBJECTIONS: Mapping[str, str] = {
     "number": "a rule found no such number or date in the passages",
     "name": "a rule found no such name in the passages",
@@ -92,7 +99,9 @@ FAILURES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """A step that could not be done. It is data on its row: never a verdict, never a reward of 0."""
+    """A step that could not be done. It is data on its row: never a verdict, never a reward of
+    0.
+    """
 
     stage: str
     kind: str
@@ -101,7 +110,9 @@ class Failure:
 
 
 class WorkbenchError(ValueError):
-    """A user's mistake. The message is one line and names the remedy; the command line exits with `code`."""
+    """A user's mistake. The message is one line and names the remedy; the command line exits
+    with `code`.
+    """
 
     code = 2
 
@@ -118,8 +129,9 @@ class Passage:
 class Question:
     """One prompt with whatever is known about its right answer.
 
-    `answers` holds accepted forms of one answer, or, for `kind="list"`, the items that all have to be named.
-    `system` is an optional instruction (for example to think first); `passages` are shown to the policy in the prompt.
+    `answers` holds accepted forms of one answer, or, for `kind="list"`, the items that all have
+    to be named. `system` is an optional instruction (for example to think first); `passages` are
+    shown to the policy in the prompt.
     """
 
     id: str
@@ -133,10 +145,13 @@ class Question:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def messages(self) -> list[dict[str, str]]:
-        """The conversation a policy is prompted with: passages first, numbered where there are several, then the question."""
+        """The conversation a policy is prompted with: passages first, numbered where there are
+        several, then the question.
+        """
         several = len(self.passages) > 1
         materials = "".join(
-            f"[{number}] {passage.text} " if several else f"{passage.text} " for number, passage in enumerate(self.passages, 1)
+            f"[{number}] {passage.text} " if several else f"{passage.text} "
+            for number, passage in enumerate(self.passages, 1)
         )
         system = [{"role": "system", "content": self.system}] if self.system else []
         return [*system, {"role": "user", "content": f"{materials}{self.text}"}]
@@ -144,7 +159,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Response:
-    """What a policy wrote. `token_ids` are the sampled ids; `offsets[t]` is token t's half-open character range in `text`."""
+    """What a policy wrote. `token_ids` are the sampled ids; `offsets[t]` is token t's half-open
+    character range in `text`.
+    """
 
     id: str
     question: Question
@@ -159,15 +176,19 @@ class Response:
     ref_logprobs: tuple[float, ...] = ()  # under the reference policy
     values: tuple[float, ...] = ()  # a critic's value before each token
     advantages: tuple[float, ...] = ()  # what the loss was given for each token
-    ratios: tuple[float, ...] = ()  # of each token's probability in the last update with it to that when it was sampled
+    # of each token's probability in the last update with it to that when it was sampled
+    ratios: tuple[float, ...] = ()
     finish: str = "stop"  # "stop" or "length"
     source: str = "sampled"  # where the tokens come from: "sampled", "encoded" or "words"
-    prefill: str = ""  # the end of the prompt that the text goes on with: the tag it leaves open, such as "<think>\n"
+    # the end of the prompt that the text goes on with: the tag it leaves open, such as "<think>\n"
+    prefill: str = ""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """An atomic statement of a response. `span`/`end` are character positions in the response; None = not found there."""
+    """An atomic statement of a response. `span`/`end` are character positions in the response;
+    None = not found there.
+    """
 
     id: int
     text: str
@@ -180,7 +201,9 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One check's label for one target, from that check's own declared set; or the error that prevented it."""
+    """One check's label for one target, from that check's own declared set; or the error that
+    prevented it.
+    """
 
     target: str  # "claim:0", "item:2", "segment:1", "outcome", "reasoning" or "response"
     aspect: str
@@ -194,10 +217,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Event:
-    """A reward value that ends at character `end` of the response; `end=None` means the end of the response.
+    """A reward value that ends at character `end` of the response; `end=None` means the end of
+    the response.
 
-    It is paid to the token that holds the last of these characters; with a `start`, it is spread evenly over the tokens from
-    there to `end`.
+    It is paid to the token that holds the last of these characters; with a `start`, it is spread
+    evenly over the tokens from there to `end`.
     """
 
     part: str
@@ -209,7 +233,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Reward:
-    """What one method pays for one response. `value=None` means it was not scored, and `error` says why."""
+    """What one method pays for one response. `value=None` means it was not scored, and `error`
+    says why.
+    """
 
     value: float | None
     parts: Mapping[str, float] = field(default_factory=dict)
@@ -236,7 +262,9 @@ COSTS = tuple(field.name for field in fields(Cost))
 
 @dataclass(frozen=True)
 class Prompt:
-    """One request to a judge. `task` names what is asked (see `workbench.judge`); `text` is the whole prompt."""
+    """One request to a judge. `task` names what is asked (see `workbench.judge`); `text` is the
+    whole prompt.
+    """
 
     task: str
     text: str
@@ -255,8 +283,9 @@ class Reply:
 class Claims:
     """What an extractor found in one response.
 
-    `sentences` are character spans in the response; claims refer to them by position. An extractor that judges as it reads
-    (single-pass mode) also gives `verdicts`. With an `error` nothing was found out, which is not the same as no claims.
+    `sentences` are character spans in the response; claims refer to them by position. An
+    extractor that judges as it reads (single-pass mode) also gives `verdicts`. With an `error`
+    nothing was found out, which is not the same as no claims.
     """
 
     sentences: tuple[tuple[int, int], ...] = ()
@@ -268,7 +297,8 @@ class Claims:
 
 @dataclass(frozen=True)
 class Checked:
-    """What one verifier found out about one response; a check that failed is a verdict with an error.
+    """What one verifier found out about one response; a check that failed is a verdict with an
+    error.
 
     `passages` are those that it searched for: what evidence refers to by id.
     """
@@ -280,9 +310,11 @@ class Checked:
 
 @dataclass(frozen=True)
 class Feedback:
-    """One response with everything that was found out about it: the row that is stored, plotted and trained on.
+    """One response with everything that was found out about it: the row that is stored, plotted
+    and trained on.
 
-    `passages`, those that were searched for, are stored beside the row, as its question is, and not read back with it.
+    `passages`, those that were searched for, are stored beside the row, as its question is, and
+    not read back with it.
     """
 
     response: Response
@@ -303,8 +335,9 @@ class Feedback:
         return replace(self, rewards={**self.rewards, method: reward})
 
     def to_row(self) -> dict[str, Any]:
-        """The stored form: one JSON object (the question is stored once, beside it, by its id). A row has "prefill" only
-        where the prompt left a tag open for the response to go on with; no position counts its characters."""
+        """The stored form: one JSON object (the question is stored once, beside it, by its id).
+        A row has "prefill" only where the prompt left a tag open for the response to go on with;
+        no position counts its characters."""
         response = self.response
         return {
             "schema": SCHEMA,
@@ -359,9 +392,12 @@ class Feedback:
         return Feedback(
             response=response,
             sentences=_pairs(row["sentences"]),
-            claims=tuple(Claim(**{**claim, "span": _pair(claim["span"])}) for claim in row["claims"]),
+            claims=tuple(
+                Claim(**{**claim, "span": _pair(claim["span"])}) for claim in row["claims"]
+            ),
             verdicts=tuple(
-                Verdict(**{**v, "evidence": tuple(v["evidence"]), "error": _failure(v["error"])}) for v in row["verdicts"]
+                Verdict(**{**v, "evidence": tuple(v["evidence"]), "error": _failure(v["error"])})
+                for v in row["verdicts"]
             ),
             rewards={method: _reward(reward) for method, reward in row["rewards"].items()},
             error=_failure(row["error"]),
@@ -370,14 +406,18 @@ class Feedback:
 
 
 def _plain(value: Any) -> Any:
-    """As `dataclasses.asdict`, with lists for tuples; many times as fast, since it copies no leaf and asks for it first."""
+    """As `dataclasses.asdict`, with lists for tuples; many times as fast, since it copies no
+    leaf and asks for it first.
+    """
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
     if isinstance(value, (dict, Mapping)):
         return {key: _plain(item) for key, item in value.items()}
-    return {name: _plain(item) for name, item in vars(value).items()} if is_dataclass(value) else value
+    return (
+        {name: _plain(item) for name, item in vars(value).items()} if is_dataclass(value) else value
+    )
 
 
 def _pair(span: Sequence[int] | None) -> tuple[int, int] | None:

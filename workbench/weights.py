@@ -1,4 +1,6 @@
-"""What is loaded is what was stored: weights that are damaged, missing, too many or not finite are refused, not measured."""
+"""What is loaded is what was stored: weights that are damaged, missing, too many or not finite
+are refused, not measured.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ SHOWN = 2  # names of weights in a message
 
 @contextlib.contextmanager
 def loading(name: str, remedy: str) -> Iterator[None]:
-    """Turn whatever a loader raises about a checkpoint's files into one line; running out of memory is not about them.
+    """Turn whatever a loader raises about a checkpoint's files into one line; running out of
+    memory is not about them.
 
-    What the loaders print about weights that do not fit is kept back: it is refused here, in fewer words.
+    What the loaders print about weights that do not fit is kept back: it is refused here, in
+    fewer words.
     """
     import torch
 
@@ -47,18 +51,22 @@ def loading(name: str, remedy: str) -> Iterator[None]:
 def check_loaded(name: str, info: Mapping[str, Any]) -> None:
     """Refuse a checkpoint whose weights are not those of the model that its config.json describes.
 
-    `info` is transformers' loading info; a layer that is missing there has been filled with random numbers, and one that is
-    too many was left out.
+    `info` is transformers' loading info; a layer that is missing there has been filled with
+    random numbers, and one that is too many was left out.
 
     Raises:
         WorkbenchError: the first of the missing, unexpected or misshapen weights.
     """
-    mismatched = (key[0] if isinstance(key, tuple) else key for key in info.get("mismatched_keys", ()))
+    mismatched = (
+        key[0] if isinstance(key, tuple) else key for key in info.get("mismatched_keys", ())
+    )
     _refuse_keys(name, info.get("missing_keys", ()), info.get("unexpected_keys", ()), mismatched)
 
 
 def check_finite(name: str, model: Any) -> None:
-    """Refuse weights with a NaN or an infinite number in them: what such a model says is noise. Those on "meta" pass."""
+    """Refuse weights with a NaN or an infinite number in them: what such a model says is noise.
+    Those on "meta" pass.
+    """
     for key, weight in model.named_parameters():
         if weight.is_floating_point() and not weight.is_meta:
             check_weight(name, key, weight)
@@ -69,13 +77,18 @@ def check_weight(name: str, key: str, weight: Any) -> None:
     import torch
 
     if not torch.isfinite(weight).all():
-        raise WorkbenchError(f"the weights of '{name}' are damaged: '{key}' is not finite; train or download it again")
+        raise WorkbenchError(
+            f"the weights of '{name}' are damaged: '{key}' is not finite; train or download it"
+            " again"
+        )
 
 
 def check_prompts(name: str, tokenizer: Any) -> None:
     """Refuse a tokenizer whose chat template cannot be used, before anything is asked."""
     with loading(name, "mend the chat template beside its tokenizer_config.json"):
-        tokenizer.apply_chat_template([{"role": "user", "content": "?"}], add_generation_prompt=True, tokenize=True)
+        tokenizer.apply_chat_template(
+            [{"role": "user", "content": "?"}], add_generation_prompt=True, tokenize=True
+        )
 
 
 def adapter_config(adapter: Path) -> dict[str, Any]:
@@ -84,14 +97,20 @@ def adapter_config(adapter: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except (OSError, ValueError) as error:
-        raise WorkbenchError(f"cannot read '{path}': {error}; take it from where the adapter was trained") from error
+        raise WorkbenchError(
+            f"cannot read '{path}': {error}; take it from where the adapter was trained"
+        ) from error
     if not isinstance(config, dict):
-        raise WorkbenchError(f"cannot read '{path}': it is not a JSON object; take it from where the adapter was trained")
+        raise WorkbenchError(
+            f"cannot read '{path}': it is not a JSON object; take it from where the adapter was"
+            " trained"
+        )
     return config
 
 
 def with_adapter(model: Any, adapter: Path) -> Any:
-    """`model` with a LoRA adapter merged into it: one matrix product instead of three for every layer of every token.
+    """`model` with a LoRA adapter merged into it: one matrix product instead of three for every
+    layer of every token.
 
     Raises:
         WorkbenchError: as `over` does.
@@ -100,24 +119,30 @@ def with_adapter(model: Any, adapter: Path) -> Any:
 
 
 def over(model: Any, adapter: Path) -> Any:
-    """`model` with a LoRA adapter over it, as peft has it; one on "meta" takes the adapter's names and shapes alone.
+    """`model` with a LoRA adapter over it, as peft has it; one on "meta" takes the adapter's
+    names and shapes alone.
 
     Raises:
-        WorkbenchError: the adapter's weights are not, all of them, those of its adapter_config.json on this model.
+        WorkbenchError: the adapter's weights are not, all of them, those of its
+        adapter_config.json on this model.
     """
     from peft import PeftModel
 
     if not (adapter / ADAPTER).is_file():
-        raise WorkbenchError(f"'{adapter}' has no {ADAPTER}: name the folder that the adapter was saved in")
+        raise WorkbenchError(
+            f"'{adapter}' has no {ADAPTER}: name the folder that the adapter was saved in"
+        )
     with loading(str(adapter), "name an adapter and the base model that it was trained on"):
         adapted = PeftModel.from_pretrained(model, str(adapter))
-        result = adapted.load_adapter(str(adapter), adapter_name="default")  # once more, since the first does not tell
+        # once more, since the first does not tell
+        result = adapted.load_adapter(str(adapter), adapter_name="default")
     _refuse_keys(str(adapter), result.missing_keys, result.unexpected_keys)
     return adapted
 
 
 def verify(folder: Path) -> None:
-    """Refuse a folder with a list of its files' digests, as a run leaves it, where a file is no longer what it was.
+    """Refuse a folder with a list of its files' digests, as a run leaves it, where a file is no
+    longer what it was.
 
     A folder without such a list, as other programs and earlier versions leave it, passes.
     """
@@ -125,20 +150,30 @@ def verify(folder: Path) -> None:
         return
     files = (read_json(folder / MARKER) or {}).get("files")
     if not isinstance(files, dict):
-        raise WorkbenchError(f"'{folder / MARKER}' is damaged: take the folder from its run again, or remove that file")
+        raise WorkbenchError(
+            f"'{folder / MARKER}' is damaged: take the folder from its run again, or remove that"
+            " file"
+        )
     for name, expected in files.items():
         if not (folder / name).is_file() or file_digest(folder / name) != expected:
             raise WorkbenchError(
-                f"'{folder / name}' is not as its run wrote it: train it again, or remove {MARKER} if it was changed on purpose"
+                f"'{folder / name}' is not as its run wrote it: train it again, or remove {MARKER}"
+                " if it was changed on purpose"
             )
 
 
-def _refuse_keys(name: str, missing: Iterable[str], unexpected: Iterable[str], mismatched: Iterable[str] = ()) -> None:
-    problems = {"are missing": missing, "are not of this model": unexpected, "have another shape than its model's": mismatched}
+def _refuse_keys(
+    name: str, missing: Iterable[str], unexpected: Iterable[str], mismatched: Iterable[str] = ()
+) -> None:
+    problems = {
+        "are missing": missing,
+        "are not of this model": unexpected,
+        "have another shape than its model's": mismatched,
+    }
     for problem, keys in problems.items():
         if named := sorted(keys):
             more = f" and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
             raise WorkbenchError(
-                f"the weights of '{name}' do not fit: {', '.join(named[:SHOWN])}{more} {problem}; take the checkpoint, with "
-                "its config, from where it was saved"
+                f"the weights of '{name}' do not fit: {', '.join(named[:SHOWN])}{more} {problem};"
+                " take the checkpoint, with its config, from where it was saved"
             )

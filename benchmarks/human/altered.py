@@ -1,11 +1,14 @@
-"""Claims that people call supported, altered in one thing: a year by one, another number, another name, two roles exchanged.
+"""Claims that people call supported, altered in one thing: a year by one, another number,
+another name, two roles exchanged.
 
-What the evidence says is then something else, and none of them may be called correct. `whole` is how many of the claims are
-called correct as they stand: what the rules cost. Each claim counts once, however many texts it comes with. Roles are exchanged
-in claims of our own (`turned.tsv`): when and where something happened ("life"), and who did it to whom ("deed"). They were
-written before they were judged, and the rules were mended by what they showed, those of `NEW` too. `first` in that file is
-whether a new one was called correct when it was first judged, by rules that had not seen it. Those of `HELD` were written by
-somebody who had not seen the rules, in other words than their evidence, and no rule was mended by them.
+What the evidence says is then something else, and none of them may be called correct. `whole` is
+how many of the claims are called correct as they stand: what the rules cost. Each claim counts
+once, however many texts it comes with. Roles are exchanged in claims of our own (`turned.tsv`):
+when and where something happened ("life"), and who did it to whom ("deed"). They were written
+before they were judged, and the rules were mended by what they showed, those of `NEW` too.
+`first` in that file is whether a new one was called correct when it was first judged, by rules
+that had not seen it. Those of `HELD` were written by somebody who had not seen the rules, in
+other words than their evidence, and no rule was mended by them.
 """
 
 from __future__ import annotations
@@ -42,7 +45,9 @@ def another_year(pair: Pair, rng: random.Random) -> str | None:
 
 
 def another_number(pair: Pair, rng: random.Random) -> str | None:
-    """Another number of the same size and look, of one that the evidence has and that is no year."""
+    """Another number of the same size and look, of one that the evidence has and that is no
+    year.
+    """
     new = exchange_number(_row(pair), rng)
     return None if new is None or YEAR.sub("", new.claim) == YEAR.sub("", pair.claim) else new.claim
 
@@ -52,12 +57,16 @@ def another_name(pair: Pair, rng: random.Random) -> str | None:
     return None if new is None else new.claim
 
 
-KINDS: dict[str, Alter] = {"a year by one": another_year, "another number": another_number, "another name": another_name}
+KINDS: dict[str, Alter] = {
+    "a year by one": another_year,
+    "another number": another_number,
+    "another name": another_name,
+}
 
 
 def ways(verifier: Remembered) -> dict[str, Remembered]:
-    """The verifier as it is, without the rules about numbers, names and roles, and as it was when windows were pooled by
-    their greatest probabilities too."""
+    """The verifier as it is, without the rules about numbers, names and roles, and as it was
+    when windows were pooled by their greatest probabilities too."""
     bare = Remembered(verifier, verifier.sha256, verifier.file.parent)
     bare.known, bare.object_to = verifier.known, lambda claim, evidence: []
     before = Remembered(bare, verifier.sha256, verifier.file.parent)
@@ -71,18 +80,27 @@ def measure(given: Mapping[str, Halved], verifier: Remembered) -> dict[str, Any]
     found: dict[str, Any] = {}
     for kind, alter in KINDS.items():
         for name in HALVES:
-            whole = [pair for halved in given.values() for pair in halved.pairs[name] if pair.label == 0]
+            whole = [
+                pair for halved in given.values() for pair in halved.pairs[name] if pair.label == 0
+            ]
             both = [(pair, alter(pair, random.Random(f"{kind}-{pair.claim}"))) for pair in whole]
-            found.setdefault(kind, {})[name] = _called(ways(verifier), [(pair, text) for pair, text in both if text])
+            found.setdefault(kind, {})[name] = _called(
+                ways(verifier), [(pair, text) for pair, text in both if text]
+            )
     for kind in ("life", "deed"):
         for name in (*HALVES, NEW, HELD):
-            found.setdefault(f"roles exchanged: {kind}", {})[name] = _called(ways(verifier), turned(name, kind))
+            found.setdefault(f"roles exchanged: {kind}", {})[name] = _called(
+                ways(verifier), turned(name, kind)
+            )
         found[f"roles exchanged: {kind}"][NEW]["first"] = at_first(kind)
     return found
 
 
 def turned(name: str, kind: str) -> list[tuple[Pair, str]]:
-    return [(Pair(row["claim"], (row["evidence"],), 0, row["claim"]), row["turned"]) for row in _rows(name, kind)]
+    return [
+        (Pair(row["claim"], (row["evidence"],), 0, row["claim"]), row["turned"])
+        for row in _rows(name, kind)
+    ]
 
 
 def at_first(kind: str) -> dict[str, Any]:
@@ -99,10 +117,14 @@ def _rows(name: str, kind: str) -> list[dict[str, str]]:
 
 def _called(judges: Mapping[str, Verifier], pairs: Sequence[tuple[Pair, str]]) -> dict[str, Any]:
     """How many of the altered claims, and of the claims as they stand, are called correct."""
-    claims = {"altered": [replace(pair, claim=text) for pair, text in pairs], "whole": [pair for pair, _ in pairs]}
+    claims = {
+        "altered": [replace(pair, claim=text) for pair, text in pairs],
+        "whole": [pair for pair, _ in pairs],
+    }
     named = [same(pair.claim) for pair, _ in pairs]
     return {
-        name: {way: stats.once_each(named, _correct(one, some)) for way, one in judges.items()} for name, some in claims.items()
+        name: {way: stats.once_each(named, _correct(one, some)) for way, one in judges.items()}
+        for name, some in claims.items()
     }
 
 
@@ -116,4 +138,6 @@ def _row(pair: Pair) -> Row:
 
 
 def _texts(pair: Pair) -> str:
-    return " ".join(f"{one.title}. {one.text}" if isinstance(one, Passage) else one for one in pair.passages)
+    return " ".join(
+        f"{one.title}. {one.text}" if isinstance(one, Passage) else one for one in pair.passages
+    )

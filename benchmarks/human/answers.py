@@ -24,7 +24,8 @@ JUDGEMENTS = {
     "definitely incorrect": "def_incorrect_predictions",
 }
 SAID = Path(__file__).resolve().parents[2] / "tests" / "said" / "answers.txt"
-HALVES = ("tuned on", "kept aside")  # every second line, or question, was kept aside from the making of the rules
+# every second line, or question, was kept aside from the making of the rules
+HALVES = ("tuned on", "kept aside")
 Match = Callable[[str, Sequence[str], str], bool]  # prediction, gold answers, question
 
 
@@ -37,9 +38,12 @@ class Judged:
 
 
 def efficientqa(folder: Path, half: int | None = None) -> list[Judged]:
-    """Predictions of the competition's systems that were no exact match, as people judged them (arXiv 2101.00133); of every
-    second question, from the first (0) or the second (1) on, or of all."""
-    rows = list(json_lines(folder / "nq_open" / "NQ-open.efficientqa.test.1.1.jsonl"))[half :: 1 if half is None else 2]
+    """Predictions of the competition's systems that were no exact match, as people judged them
+    (arXiv 2101.00133); of every second question, from the first (0) or the second (1) on, or of
+    all."""
+    rows = list(json_lines(folder / "nq_open" / "NQ-open.efficientqa.test.1.1.jsonl"))[
+        half :: 1 if half is None else 2
+    ]
     return [
         Judged(row["question"], tuple(row["answer"]), prediction, said)
         for row in rows
@@ -60,19 +64,28 @@ class Said:
 
 
 def said(half: int) -> list[Said]:
-    """The lines of `tests/said/answers.txt`: of each part those that the rules were tuned on (0), or those kept aside (1)."""
+    """The lines of `tests/said/answers.txt`: of each part those that the rules were tuned on
+    (0), or those kept aside (1).
+    """
     parts = re.split(r"^\[(right|wrong)_(\w+)\]$", SAID.read_text(encoding="utf-8"), flags=re.M)[1:]
     return [
-        Said(question, tuple(gold.split(" / ")), answer.replace("\\n", "\n"), kind, label == "right")
+        Said(
+            question, tuple(gold.split(" / ")), answer.replace("\\n", "\n"), kind, label == "right"
+        )
         for label, kind, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-        for question, gold, answer in (line.split(" | ") for line in [line for line in body.splitlines() if line][half::2])
+        for question, gold, answer in (
+            line.split(" | ") for line in [line for line in body.splitlines() if line][half::2]
+        )
     ]
 
 
 def measure_halves(folder: Path) -> dict[str, Any]:
-    """What the rules accept of either half: of our answers in the styles of chat models, and of EfficientQA's."""
+    """What the rules accept of either half: of our answers in the styles of chat models, and of
+    EfficientQA's.
+    """
     return {
-        name: {"chat": _chat(said(half)), "EfficientQA": _judged(efficientqa(folder, half))} for half, name in enumerate(HALVES)
+        name: {"chat": _chat(said(half)), "EfficientQA": _judged(efficientqa(folder, half))}
+        for half, name in enumerate(HALVES)
     }
 
 
@@ -91,8 +104,14 @@ def _chat(rows: Sequence[Said]) -> dict[str, Any]:
 def _judged(rows: Sequence[Judged]) -> dict[str, Any]:
     p = [probability(row.prediction, row.gold, question=row.question) for row in rows]
     pairs = [(one, row.said) for one, row in zip(p, rows, strict=True)]
-    accepted = {said: [one > DOUBT[1] for one, judged in pairs if judged == said] for said in JUDGEMENTS}
-    definite = [(one, judged == "definitely correct") for one, judged in pairs if judged != "possibly correct"]
+    accepted = {
+        said: [one > DOUBT[1] for one, judged in pairs if judged == said] for said in JUDGEMENTS
+    }
+    definite = [
+        (one, judged == "definitely correct")
+        for one, judged in pairs
+        if judged != "possibly correct"
+    ]
     return {
         "accepted": {said: stats.wilson(sum(some), len(some)) for said, some in accepted.items()},
         "in doubt": stats.wilson(sum(DOUBT[0] <= one <= DOUBT[1] for one in p), len(p)),
@@ -105,13 +124,16 @@ BANDS = {"from 0.1": DOUBT[0], "from 0.2": 0.2}  # how low `p` may be for a judg
 
 
 def _asking(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
-    """What asking a judge in doubt takes and can bring: the calls, and of the right answers that rules refuse those it is asked
-    about. `DOUBT` begins at 0.1; from 0.2 on only answers are asked about that name a gold one."""
+    """What asking a judge in doubt takes and can bring: the calls, and of the right answers that
+    rules refuse those it is asked about. `DOUBT` begins at 0.1; from 0.2 on only answers are
+    asked about that name a gold one."""
     refused = [one for one, good in zip(p, right, strict=True) if good and one <= DOUBT[1]]
     return {
         band: {
             "calls": stats.wilson(sum(low <= one <= DOUBT[1] for one in p), len(p)),
-            "asked of the right ones refused": stats.wilson(sum(low <= one for one in refused), len(refused)),
+            "asked of the right ones refused": stats.wilson(
+                sum(low <= one for one in refused), len(refused)
+            ),
         }
         for band, low in BANDS.items()
     }
@@ -119,12 +141,17 @@ def _asking(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
 
 def _by_p(p: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
     """The share that is right of the answers with each value of `p`."""
-    found = {value: [one for each, one in zip(p, right, strict=True) if each == value] for value in sorted(set(p))}
+    found = {
+        value: [one for each, one in zip(p, right, strict=True) if each == value]
+        for value in sorted(set(p))
+    }
     return {str(value): stats.wilson(sum(some), len(some)) for value, some in found.items()}
 
 
 def squad(text: str) -> str:
-    """Lower case, without punctuation, articles and repeated spaces: the normalisation of SQuAD's exact match."""
+    """Lower case, without punctuation, articles and repeated spaces: the normalisation of
+    SQuAD's exact match.
+    """
     bare = "".join(letter for letter in text.lower() if letter not in string.punctuation)
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
 
@@ -137,27 +164,39 @@ def contains(prediction: str, gold: Sequence[str], question: str) -> bool:
 MATCHERS: dict[str, Match] = {
     "workbench": lambda prediction, gold, question: matches(prediction, gold, question=question),
     "equal": lambda prediction, gold, question: prediction in gold,
-    "squad_em": lambda prediction, gold, question: squad(prediction) in {squad(answer) for answer in gold},
+    "squad_em": lambda prediction, gold, question: (
+        squad(prediction) in {squad(answer) for answer in gold}
+    ),
     "contains": contains,
 }
 
 
 def measure_matching(rows: Sequence[Judged], seed: int) -> dict[str, Any]:
-    """How often each matcher accepts what people call definitely correct, possibly correct and definitely incorrect.
+    """How often each matcher accepts what people call definitely correct, possibly correct and
+    definitely incorrect.
 
-    `agreement` is balanced accuracy on the definite ones; possibly correct ones count on neither side.
+    `agreement` is balanced accuracy on the definite ones; possibly correct ones count on neither
+    side.
     """
-    told: dict[str, Any] = {"predictions": len(rows), "questions": len({row.question for row in rows})}
+    told: dict[str, Any] = {
+        "predictions": len(rows),
+        "questions": len({row.question for row in rows}),
+    }
     definite = [row for row in rows if row.said != "possibly correct"]
     for name, match in MATCHERS.items():
         accepted = {
-            said: [match(row.prediction, row.gold, row.question) for row in rows if row.said == said] for said in JUDGEMENTS
+            said: [
+                match(row.prediction, row.gold, row.question) for row in rows if row.said == said
+            ]
+            for said in JUDGEMENTS
         }
         gold = np.array([row.said == "definitely correct" for row in definite])
         said_yes = np.array([match(row.prediction, row.gold, row.question) for row in definite])
         groups = [row.question for row in definite]
         told[name] = {
-            "accepted": {said: stats.wilson(sum(some), len(some)) for said, some in accepted.items()},
+            "accepted": {
+                said: stats.wilson(sum(some), len(some)) for said, some in accepted.items()
+            },
             "agreement": stats.interval(partial(stats.balanced, gold, said_yes), groups, seed),
             "accuracy": stats.interval(partial(stats.accuracy, gold == said_yes), groups, seed),
         }
@@ -167,20 +206,39 @@ def measure_matching(rows: Sequence[Judged], seed: int) -> dict[str, Any]:
 def measure_abstention(folder: Path, limit: int | None) -> dict[str, Any]:
     """Shares that are taken for an abstention; what each should be is in its name.
 
-    FActScore's annotators left responses without annotations that decline to write a biography: the one set here in which
-    people say what an abstention is. SelfAware has questions and gold answers but nothing a model wrote: it can only show
-    that neither is taken for an abstention. RefChecker's empty lists of triplets are Claude 2's, not people's.
+    FActScore's annotators left responses without annotations that decline to write a biography:
+    the one set here in which people say what an abstention is. SelfAware has questions and gold
+    answers but nothing a model wrote: it can only show that neither is taken for an abstention.
+    RefChecker's empty lists of triplets are Claude 2's, not people's.
     """
     biographies = claims.read(folder)[:limit]
     questions = load(folder / "selfaware" / "SelfAware.json", limit=limit)
-    responses = [row for file in sorted((folder / "refchecker").glob("*.json")) for row in json.loads(file.read_text())][:limit]
+    responses = [
+        row
+        for file in sorted((folder / "refchecker").glob("*.json"))
+        for row in json.loads(file.read_text())
+    ][:limit]
     texts = {
-        "FActScore, declined (should be 1)": [one.response.text for one in biographies if one.declined],
-        "FActScore, written (should be 0)": [one.response.text for one in biographies if not one.declined],
-        "SelfAware, gold answers (should be 0)": [answer for question in questions for answer in question.answers],
-        "SelfAware, answerable questions (should be 0)": [q.text for q in questions if q.meta["answerable"]],
-        "SelfAware, unanswerable questions (should be 0)": [q.text for q in questions if not q.meta["answerable"]],
-        "RefChecker, no triplet by Claude 2": [r["response"] for r in responses if not r["claude2_response_kg"]],
+        "FActScore, declined (should be 1)": [
+            one.response.text for one in biographies if one.declined
+        ],
+        "FActScore, written (should be 0)": [
+            one.response.text for one in biographies if not one.declined
+        ],
+        "SelfAware, gold answers (should be 0)": [
+            answer for question in questions for answer in question.answers
+        ],
+        "SelfAware, answerable questions (should be 0)": [
+            q.text for q in questions if q.meta["answerable"]
+        ],
+        "SelfAware, unanswerable questions (should be 0)": [
+            q.text for q in questions if not q.meta["answerable"]
+        ],
+        "RefChecker, no triplet by Claude 2": [
+            r["response"] for r in responses if not r["claude2_response_kg"]
+        ],
         "RefChecker, with triplets": [r["response"] for r in responses if r["claude2_response_kg"]],
     }
-    return {name: stats.wilson(sum(map(is_abstention, some)), len(some)) for name, some in texts.items()}
+    return {
+        name: stats.wilson(sum(map(is_abstention, some)), len(some)) for name, some in texts.items()
+    }

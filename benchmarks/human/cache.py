@@ -16,25 +16,38 @@ CHUNK = 1000  # pairs between two saves
 
 
 class Remembered(Verifier):
-    """A verifier whose probabilities of pairs are kept in `folder`, by the hash of its weights and its temperature.
+    """A verifier whose probabilities of pairs are kept in `folder`, by the hash of its weights
+    and its temperature.
 
-    What is made of them, such as a claim's many windows, is worked out anew, so that another rule for it costs no second run.
+    What is made of them, such as a claim's many windows, is worked out anew, so that another
+    rule for it costs no second run.
     """
 
     def __init__(self, verifier: Verifier, digest: str, folder: Path) -> None:
         super().__init__(verifier.model, verifier.settings, verifier.name)
         self.sha256 = digest
-        self.file = folder / f"{_digest(digest, verifier.settings.temperature, verifier.settings.max_length)}.json"
+        self.file = (
+            folder
+            / f"{_digest(digest, verifier.settings.temperature, verifier.settings.max_length)}.json"
+        )
         self.known: dict[str, Triple] = {}
         if self.file.exists():
-            self.known = {key: (s, c, n) for key, (s, c, n) in json.loads(self.file.read_text()).items()}
+            self.known = {
+                key: (s, c, n) for key, (s, c, n) in json.loads(self.file.read_text()).items()
+            }
 
     def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
         keys = [_digest(premise, self.read(claim)) for premise, claim in pairs]
         asked = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self.known}
         for start in range(0, len(asked), CHUNK):
             some = list(asked.items())[start : start + CHUNK]
-            self.known.update(zip([key for key, _ in some], super().predict([pair for _, pair in some], batch), strict=True))
+            self.known.update(
+                zip(
+                    [key for key, _ in some],
+                    super().predict([pair for _, pair in some], batch),
+                    strict=True,
+                )
+            )
             self._save()
             print(f"  {start + len(some)} of {len(asked)} new pairs judged", file=sys.stderr)
         return [self.known[key] for key in keys]

@@ -1,9 +1,12 @@
-"""Claims by rules against the atomic facts that people wrote for the same biographies (FActScore, arXiv 2305.14251).
+"""Claims by rules against the atomic facts that people wrote for the same biographies
+(FActScore, arXiv 2305.14251).
 
-The rules were first written while looking at these biographies: for them, this is a development set. They were mended with
-those of half of the people only; `measure_halves` tells the halves apart.
+The rules were first written while looking at these biographies: for them, this is a development
+set. They were mended with those of half of the people only; `measure_halves` tells the halves
+apart.
 
-A claim and a fact match if the F1 of their words reaches a threshold; pairs are taken greedily, the best first, one to one
+A claim and a fact match if the F1 of their words reaches a threshold; pairs are taken greedily,
+the best first, one to one
 *(ours)*. "He", "she" and "they" count as the topic, articles do not count.
 """
 
@@ -40,13 +43,25 @@ def read(folder: Path) -> list[Biography]:
     for file in sorted((folder / "factscore_human").glob("*.jsonl")):
         for row in json_lines(file):
             question = Question(row["topic"], row["input"], title=row["topic"])
-            facts = [fact for one in row["annotations"] or () for fact in one.get("human-atomic-facts") or ()]
+            facts = [
+                fact
+                for one in row["annotations"] or ()
+                for fact in one.get("human-atomic-facts") or ()
+            ]
             response = Response(f"{file.stem}-{row['topic']}", question, row["output"])
-            found.append(Biography(response, tuple((fact["text"], fact["label"]) for fact in facts), not row["annotations"]))
+            found.append(
+                Biography(
+                    response,
+                    tuple((fact["text"], fact["label"]) for fact in facts),
+                    not row["annotations"],
+                )
+            )
     return found
 
 
-def pairs(ours: Sequence[Counter[str]], theirs: Sequence[Counter[str]], threshold: float) -> dict[int, int]:
+def pairs(
+    ours: Sequence[Counter[str]], theirs: Sequence[Counter[str]], threshold: float
+) -> dict[int, int]:
     """Positions in `ours` to positions in `theirs`."""
     scores = [
         (2 * sum((a & b).values()) / max(1, sum(a.values()) + sum(b.values())), i, j)
@@ -65,7 +80,10 @@ def pairs(ours: Sequence[Counter[str]], theirs: Sequence[Counter[str]], threshol
 def measure(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
     biographies = [one for one in read(folder) if one.facts][:limit]
     extractors: dict[str, Extract] = {"rules": rules(), "sentences": by_sentence}
-    told: dict[str, Any] = {"responses": len(biographies), "human_facts": sum(len(one.facts) for one in biographies)}
+    told: dict[str, Any] = {
+        "responses": len(biographies),
+        "human_facts": sum(len(one.facts) for one in biographies),
+    }
     for name, extractor in extractors.items():
         found = extractor([one.response for one in biographies])
         texts = [[claim.text for claim in claims.claims] for claims in found]
@@ -75,38 +93,58 @@ def measure(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
     return told
 
 
-def measure_halves(folder: Path, seed: int, half: Callable[[str], int], names: Sequence[str]) -> dict[str, Any]:
+def measure_halves(
+    folder: Path, seed: int, half: Callable[[str], int], names: Sequence[str]
+) -> dict[str, Any]:
     """The rules' claims of the people of either half."""
     told: dict[str, Any] = {}
     for which, name in enumerate(names):
-        some = [one for one in read(folder) if one.facts and half(one.response.question.title) == which]
-        texts = [[claim.text for claim in found.claims] for found in rules()([one.response for one in some])]
+        some = [
+            one for one in read(folder) if one.facts and half(one.response.question.title) == which
+        ]
+        texts = [
+            [claim.text for claim in found.claims]
+            for found in rules()([one.response for one in some])
+        ]
         facts = sum(len(one.facts) for one in some)
         told[name] = {"responses": len(some), "claims": sum(map(len, texts)), "human_facts": facts}
-        told[name] |= {f"F1 ≥ {threshold}": _against(some, texts, threshold, seed) for threshold in THRESHOLDS}
+        told[name] |= {
+            f"F1 ≥ {threshold}": _against(some, texts, threshold, seed) for threshold in THRESHOLDS
+        }
     return told
 
 
-def _against(biographies: Sequence[Biography], texts: Sequence[Sequence[str]], threshold: float, seed: int) -> dict[str, Any]:
+def _against(
+    biographies: Sequence[Biography], texts: Sequence[Sequence[str]], threshold: float, seed: int
+) -> dict[str, Any]:
     matched = []
     for one, ours in zip(biographies, texts, strict=True):
         topic = re.sub(r" \(.*", "", one.response.question.title)
         bags = [words(text, topic) for text in ours]
         matched.append(pairs(bags, [words(text, topic) for text, _ in one.facts], threshold))
     hit, said, gold = (
-        np.array([float(len(row)) for row in column]) for column in (matched, texts, [b.facts for b in biographies])
+        np.array([float(len(row)) for row in column])
+        for column in (matched, texts, [b.facts for b in biographies])
     )
     groups = [one.response.question.title for one in biographies]
     measured = {
-        name: stats.interval(statistic, groups, seed) for name, statistic in stats.precision_recall_f1(hit, said, gold).items()
+        name: stats.interval(statistic, groups, seed)
+        for name, statistic in stats.precision_recall_f1(hit, said, gold).items()
     }
-    return {**measured, "factscore_with_peoples_labels": _factscore(biographies, matched, groups, seed)}
+    return {
+        **measured,
+        "factscore_with_peoples_labels": _factscore(biographies, matched, groups, seed),
+    }
 
 
 def _factscore(
-    biographies: Sequence[Biography], matched: Sequence[dict[int, int]], groups: Sequence[str], seed: int
+    biographies: Sequence[Biography],
+    matched: Sequence[dict[int, int]],
+    groups: Sequence[str],
+    seed: int,
 ) -> dict[str, Any]:
-    """FActScore over our claims, each with the label of its fact: what extraction alone does to the score.
+    """FActScore over our claims, each with the label of its fact: what extraction alone does to
+    the score.
 
     Claims without a fact have no label and are left out; so are biographies without any.
     """
@@ -124,5 +162,8 @@ def _factscore(
         "people": lambda w: float(w @ theirs_R / w.sum()),
         "mean_absolute_difference": lambda w: float(w @ abs(ours_R - theirs_R) / w.sum()),
     }
-    told = {name: stats.interval(statistic, [row[2] for row in rows], seed) for name, statistic in means.items()}
+    told = {
+        name: stats.interval(statistic, [row[2] for row in rows], seed)
+        for name, statistic in means.items()
+    }
     return {"n": len(rows), **told}

@@ -1,29 +1,33 @@
 """Whether claims by rules say what their text says: labels given by hand, claim by claim.
 
-`claim_labels.tsv` has a line for each claim that was read of 373 responses: the response's id, the first 16 hexadecimal
-digits of the claim's SHA-256, whether the response says it (`said`), whether the rules made it before they were mended
-(`before`), and whether they made it when the response was first read (`first`). The texts are in the data sets, and in
-`written.jsonl`.
+`claim_labels.tsv` has a line for each claim that was read of 373 responses: the response's id,
+the first 16 hexadecimal digits of the claim's SHA-256, whether the response says it (`said`),
+whether the rules made it before they were mended (`before`), and whether they made it when the
+response was first read (`first`). The texts are in the data sets, and in `written.jsonl`.
 
-A claim is wrong if a reader of the response would not agree that it is said there: another subject, object or date; a
-condition, a doubt or a denial lost; a name cut; words that say nothing. What says less than the text, and a pronoun that
-stays, are right. `first` is what the rules do to text that nobody had looked at while mending them; what they do now to
-these texts is not. The groups are of three times:
+A claim is wrong if a reader of the response would not agree that it is said there: another
+subject, object or date; a condition, a doubt or a denial lost; a name cut; words that say
+nothing. What says less than the text, and a pronoun that stays, are right. `first` is what the
+rules do to text that nobody had looked at while mending them; what they do now to these texts is
+not. The groups are of three times:
 
-* *tuned on*, *kept aside*: one reader, who had made the rules. Half of the people and questions were kept aside (`half`). The
-  rules were mended with 15 responses of the other half before the reader's eyes. The first 90 of the half kept aside were
-  read in six draws of 15: each was read and counted first, and only then was mended what it had shown. Then the rules were
-  mended a second time, with what they made of the other half, and of 14 answers of QA-Feedback that are in no draw. 94
-  responses that nobody had looked at were read after that in three draws, of which each showed what was mended before the
-  next; their `before` is of the rules before that second mending. Of the first seven draws claims of the old and of the new
-  rules were mixed, without showing whose they were; of the last three, those of the new rules were read first.
-* *encyclopaedia, tuned on*: 76 paragraphs of Wikipedia, read by two readers who had not seen the rules. With what they found
-  the rules were made anew.
-* *encyclopaedia*, *chat*: 44 other paragraphs, and 24 answers that were written for this in the style of chat models, by
-  somebody who had not seen the rules. Readers who had not seen them either read the claims of the new rules and those of
-  the ones before (`before`); of the answers without being shown whose they were. The rules were mended by these afterwards.
-* *chat, again*: 30 further such answers, by another writer, which the rules were measured on after that; no rule was mended by
-  them. Of the rules before nothing was read.
+* *tuned on*, *kept aside*: one reader, who had made the rules. Half of the people and questions
+  were kept aside (`half`). The rules were mended with 15 responses of the other half before the
+  reader's eyes. The first 90 of the half kept aside were read in six draws of 15: each was read
+  and counted first, and only then was mended what it had shown. Then the rules were mended a
+  second time, with what they made of the other half, and of 14 answers of QA-Feedback that are
+  in no draw. 94 responses that nobody had looked at were read after that in three draws, of
+  which each showed what was mended before the next; their `before` is of the rules before that
+  second mending. Of the first seven draws claims of the old and of the new rules were mixed,
+  without showing whose they were; of the last three, those of the new rules were read first.
+* *encyclopaedia, tuned on*: 76 paragraphs of Wikipedia, read by two readers who had not seen the
+  rules. With what they found the rules were made anew.
+* *encyclopaedia*, *chat*: 44 other paragraphs, and 24 answers that were written for this in the
+  style of chat models, by somebody who had not seen the rules. Readers who had not seen them
+  either read the claims of the new rules and those of the ones before (`before`); of the answers
+  without being shown whose they were. The rules were mended by these afterwards.
+* *chat, again*: 30 further such answers, by another writer, which the rules were measured on
+  after that; no rule was mended by them. Of the rules before nothing was read.
 """
 
 from __future__ import annotations
@@ -84,9 +88,13 @@ def half(group: str) -> int:
 
 
 def pools(folder: Path, which: int) -> dict[str, list[Response]]:
-    """The responses of one half, by data set, in the order of the digests of their ids; QA-Feedback's, FacTool's and those that
-    were written for this are all of the second."""
-    people = [one.response for one in claims.read(folder) if one.facts and half(one.response.question.title) == which]
+    """The responses of one half, by data set, in the order of the digests of their ids;
+    QA-Feedback's, FacTool's and those that were written for this are all of the second."""
+    people = [
+        one.response
+        for one in claims.read(folder)
+        if one.facts and half(one.response.question.title) == which
+    ]
     written = _written()
     found = {
         "people": people,
@@ -103,14 +111,20 @@ def pools(folder: Path, which: int) -> dict[str, list[Response]]:
 
 
 def _answers(folder: Path, which: int) -> list[Response]:
-    """RefChecker's: answers to the questions of which one answer at least was read while the rules were mended, or none."""
+    """RefChecker's: answers to the questions of which one answer at least was read while the
+    rules were mended, or none.
+    """
     rows = {
         f"{file.stem}:{row['id']}": row
         for file in sorted((folder / "refchecker").glob("*.json"))
         for row in json.loads(file.read_text(encoding="utf-8"))
     }
     seen = {row["id"] for name, row in rows.items() if half(name) == 0}
-    wanted = [(name, row) for name, row in rows.items() if (row["id"] in seen) == (which == 0) and row["response"]]
+    wanted = [
+        (name, row)
+        for name, row in rows.items()
+        if (row["id"] in seen) == (which == 0) and row["response"]
+    ]
     found = [Response(name, Question(str(row["id"]), "?"), row["response"]) for name, row in wanted]
     return [one for one in found if len(one.text.split()) >= LEAST]
 
@@ -118,14 +132,22 @@ def _answers(folder: Path, which: int) -> list[Response]:
 def _chats(folder: Path, which: int) -> list[Response]:
     """Factcheck-GPT's answers of ChatGPT."""
     rows = json_lines(folder / "factcheck_gpt" / "factcheck-GPT-benchmark.jsonl")
-    found = [Response(f"factcheck-gpt:{digest(row['prompt'])}", Question("", row["prompt"]), row["response"]) for row in rows]
+    found = [
+        Response(
+            f"factcheck-gpt:{digest(row['prompt'])}", Question("", row["prompt"]), row["response"]
+        )
+        for row in rows
+    ]
     return [one for one in found if half(f"fcgpt:{one.question.text[:60]}") == which]
 
 
 def _short(folder: Path) -> list[Response]:
     """FacTool's answers of ChatGPT to short questions, as Factcheck-GPT hands them on."""
     rows = json_lines(folder / "factcheck_gpt" / "Factbench.factool-qa.jsonl")
-    return [Response(f"factool:{digest(row['prompt'])}", Question("", row["prompt"]), row["response"]) for row in rows]
+    return [
+        Response(f"factool:{digest(row['prompt'])}", Question("", row["prompt"]), row["response"])
+        for row in rows
+    ]
 
 
 def _texts(folder: Path, which: int) -> list[Response]:
@@ -137,17 +159,25 @@ def _texts(folder: Path, which: int) -> list[Response]:
 
 def _pages(folder: Path, which: int) -> list[Response]:
     """HotpotQA's paragraphs of Wikipedia."""
-    rows = json.loads((folder / "hotpotqa" / "hotpot_dev_distractor_v1.json").read_text(encoding="utf-8"))
+    rows = json.loads(
+        (folder / "hotpotqa" / "hotpot_dev_distractor_v1.json").read_text(encoding="utf-8")
+    )
     texts = {title: "".join(parts).strip() for row in rows for title, parts in row["context"]}
     found = [
-        Response(f"hotpot:{title}", Question(title, f"What is {title}?", title=title), text) for title, text in texts.items()
+        Response(f"hotpot:{title}", Question(title, f"What is {title}?", title=title), text)
+        for title, text in texts.items()
     ]
-    return [one for one in found if half(one.id) == which and LEAST <= len(one.text.split()) <= MOST]
+    return [
+        one for one in found if half(one.id) == which and LEAST <= len(one.text.split()) <= MOST
+    ]
 
 
 def _written() -> list[Response]:
     rows = json_lines(WRITTEN)
-    return [Response(row["id"], Question("", row["question"], title=row["title"]), row["response"]) for row in rows]
+    return [
+        Response(row["id"], Question("", row["question"], title=row["title"]), row["response"])
+        for row in rows
+    ]
 
 
 def sample(folder: Path, draw: Draw) -> list[Response]:
@@ -165,19 +195,27 @@ def labels(file: Path = LABELS) -> dict[str, list[Row]]:
     return found
 
 
-def measure(folder: Path, seed: int, extractor: Extract | None = None, file: Path = LABELS) -> dict[str, Any]:
+def measure(
+    folder: Path, seed: int, extractor: Extract | None = None, file: Path = LABELS
+) -> dict[str, Any]:
     """The share of claims that say what the text does not, by group, with intervals over responses.
 
-    `before` and `first` are of the file alone; `now` is of the claims that the rules make today and somebody has read: how many
-    nobody has is `unread`.
+    `before` and `first` are of the file alone; `now` is of the claims that the rules make today
+    and somebody has read: how many nobody has is `unread`.
     """
     known, told = labels(file), {}
     for name, draws in GROUPS.items():
         samples = [sample(folder, draw) for draw in draws]
         responses = [one for some in samples for one in some]
         rows = [known[one.id] for one in responses]
-        made = [{digest(claim.text) for claim in found.claims} for found in (extractor or rules())(responses)]
-        now = [[row for row in some if row["claim"] in texts] for some, texts in zip(rows, made, strict=True)]
+        made = [
+            {digest(claim.text) for claim in found.claims}
+            for found in (extractor or rules())(responses)
+        ]
+        now = [
+            [row for row in some if row["claim"] in texts]
+            for some, texts in zip(rows, made, strict=True)
+        ]
         told[name] = {
             "responses": len(responses),
             "before": _wrong(_made(rows, "before"), seed),
@@ -188,7 +226,9 @@ def measure(folder: Path, seed: int, extractor: Extract | None = None, file: Pat
     return told
 
 
-def _draw(responses: Sequence[Response], known: Mapping[str, Sequence[Row]], seed: int) -> dict[str, Any]:
+def _draw(
+    responses: Sequence[Response], known: Mapping[str, Sequence[Row]], seed: int
+) -> dict[str, Any]:
     rows = [known[one.id] for one in responses]
     return {name: _wrong(_made(rows, name), seed) for name in ("before", "first")}
 
@@ -203,4 +243,8 @@ def _wrong(rows: Sequence[Sequence[Row]], seed: int) -> dict[str, Any]:
     share: Callable[[np.ndarray], float] = lambda weights: (  # noqa: E731
         float(weights @ wrong / (weights @ n)) if weights @ n else float("nan")
     )
-    return {"claims": int(n.sum()), "wrong": int(wrong.sum()), **stats.interval(share, range(len(rows)), seed)}
+    return {
+        "claims": int(n.sum()),
+        "wrong": int(wrong.sum()),
+        **stats.interval(share, range(len(rows)), seed),
+    }

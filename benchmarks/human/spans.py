@@ -1,4 +1,6 @@
-"""Where in a text the errors are, by character, against the spans that people marked: QA-Feedback, WiCE tokens, HaluEval."""
+"""Where in a text the errors are, by character, against the spans that people marked:
+QA-Feedback, WiCE tokens, HaluEval.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,17 @@ class Marked:
 
 
 def qa_feedback(folder: Path, kinds: Sequence[str] = FACTUAL) -> list[Marked]:
-    """Errors that people marked in answers to ASQA questions, with the passages the answers rest on (arXiv 2306.01693)."""
+    """Errors that people marked in answers to ASQA questions, with the passages the answers rest
+    on (arXiv 2306.01693).
+    """
     found = []
-    for number, row in enumerate(json.loads((folder / "qa_feedback" / "dev_feedback.json").read_text(encoding="utf-8"))):
-        passages = tuple(Passage(str(n), title, " ".join(said)) for n, (title, *said) in enumerate(row["passages"]))
+    for number, row in enumerate(
+        json.loads((folder / "qa_feedback" / "dev_feedback.json").read_text(encoding="utf-8"))
+    ):
+        passages = tuple(
+            Passage(str(n), title, " ".join(said))
+            for n, (title, *said) in enumerate(row["passages"])
+        )
         question = Question(row["question"], row["question"], passages=passages)
         errors = [error for error in row["feedback"]["errors"] if error["error type"] in kinds]
         spans = tuple((error["start"], error["end"]) for error in errors)
@@ -46,19 +55,29 @@ def qa_feedback(folder: Path, kinds: Sequence[str] = FACTUAL) -> list[Marked]:
 
 
 def wice_tokens(folder: Path) -> list[Marked]:
-    """Claims of Wikipedia that a page supports in part: the words that it does not support (arXiv 2303.01432)."""
+    """Claims of Wikipedia that a page supports in part: the words that it does not support
+    (arXiv 2303.01432).
+    """
     found = []
     for row in json_lines(folder / "wice" / "non_supported_tokens.dev.jsonl"):
         passage = Passage("page", "", " ".join(row["evidence"]))
-        question = Question(row["meta"]["id"], "", title=row["meta"]["claim_title"], passages=(passage,))
+        question = Question(
+            row["meta"]["id"], "", title=row["meta"]["claim_title"], passages=(passage,)
+        )
         places = token_spans(row["claim"], row["claim_tokens"])
-        spans = tuple(place for place, bad in zip(places, row["non_supported_spans"], strict=True) if bad and place)
+        spans = tuple(
+            place
+            for place, bad in zip(places, row["non_supported_spans"], strict=True)
+            if bad and place
+        )
         found.append(Marked(Response(row["meta"]["id"], question, row["claim"]), spans))
     return found
 
 
 def halueval(folder: Path) -> list[Marked]:
-    """ChatGPT's answers to instructions (arXiv 2305.11747). There is no evidence but what the instruction itself says."""
+    """ChatGPT's answers to instructions (arXiv 2305.11747). There is no evidence but what the
+    instruction itself says.
+    """
     found = []
     for row in json_lines(folder / "halueval" / "general_data.json"):
         text, query = row["chatgpt_response"], row["user_query"]
@@ -88,13 +107,15 @@ SETS: dict[str, Callable[[Path], list[Marked]]] = {
 
 
 def measure(marked: Sequence[Marked], verifier: Remembered, seed: int) -> dict[str, Any]:
-    """Precision, recall and F1 of the characters (white space aside) taken as erroneous, over all responses together.
+    """Precision, recall and F1 of the characters (white space aside) taken as erroneous, over
+    all responses together.
 
-    `claims` takes the matched text of the claims without support, `sentences` the whole sentences of the same claims; with
-    `contradicted` only of those that the evidence contradicts. The `oracle` rows know people's spans and take the claims
-    (the sentences) of which people marked at least a share, at the best share: about the most that such a grid can reach.
-    `auroc` needs no threshold: how often a marked character has a greater suspicion (1 − p(support) of the least supported
-    claim on it, 0 outside claims) than another one.
+    `claims` takes the matched text of the claims without support, `sentences` the whole
+    sentences of the same claims; with `contradicted` only of those that the evidence
+    contradicts. The `oracle` rows know people's spans and take the claims (the sentences) of
+    which people marked at least a share, at the best share: about the most that such a grid can
+    reach. `auroc` needs no threshold: how often a marked character has a greater suspicion (1 −
+    p(support) of the least supported claim on it, 0 outside claims) than another one.
     """
     rows = grade([local_facts(verifier)], {}, rules())([one.response for one in marked])
     gold = [mask(one.response.text, one.spans) for one in marked]
@@ -114,7 +135,9 @@ def measure(marked: Sequence[Marked], verifier: Remembered, seed: int) -> dict[s
         "marked": sum(bool(g.any()) for g in gold),
         "spans": sum(len(one.spans) for one in marked),
         "claims": sum(len(row.claims) for row in rows),
-        "share_of_characters": round(sum(int(g.sum()) for g in gold) / max(1, sum(map(visible, marked))), 4),
+        "share_of_characters": round(
+            sum(int(g.sum()) for g in gold) / max(1, sum(map(visible, marked))), 4
+        ),
         "auroc": stats.interval(_auroc(rows, gold), groups, seed),
         **{name: _score(masks, gold, groups, seed) for name, masks in said.items()},
     }
@@ -138,7 +161,9 @@ def taken(row: Feedback, spans: Iterable[Span]) -> np.ndarray:
 
 def _bad(row: Feedback, labels: Sequence[str]) -> list[int]:
     verdicts = [row.verdict(f"claim:{claim.id}", "fact") for claim in row.claims]
-    return [number for number, verdict in enumerate(verdicts) if verdict and verdict.label in labels]
+    return [
+        number for number, verdict in enumerate(verdicts) if verdict and verdict.label in labels
+    ]
 
 
 def claim_spans(row: Feedback, labels: Sequence[str]) -> list[Span]:
@@ -157,18 +182,29 @@ def sentence_spans(row: Feedback, labels: Sequence[str]) -> list[Span]:
 def lexical(row: Feedback) -> list[Span]:
     """Claims with less than `FIXED` of their words in the passages."""
     passages = row.response.question.passages
-    return [claim.span for claim in row.claims if claim.span and overlap(claim.text, passages) < FIXED]
+    return [
+        claim.span for claim in row.claims if claim.span and overlap(claim.text, passages) < FIXED
+    ]
 
 
-def oracle(rows: Sequence[Feedback], units: Sequence[Sequence[Span]], gold: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The units of which a share of at least .1, .2, … .9 is marked, whichever gives the best F1 over all rows."""
+def oracle(
+    rows: Sequence[Feedback], units: Sequence[Sequence[Span]], gold: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """The units of which a share of at least .1, .2, … .9 is marked, whichever gives the best F1
+    over all rows.
+    """
 
     def masks(share: float) -> list[np.ndarray]:
-        return [taken(row, marked_units(some, g, share)) for row, some, g in zip(rows, units, gold, strict=True)]
+        return [
+            taken(row, marked_units(some, g, share))
+            for row, some, g in zip(rows, units, gold, strict=True)
+        ]
 
     def f1(found: Sequence[np.ndarray]) -> float:
         both = sum(int((a & b).sum()) for a, b in zip(found, gold, strict=True))
-        return 2 * both / max(1, sum(int(a.sum() + b.sum()) for a, b in zip(found, gold, strict=True)))
+        return (
+            2 * both / max(1, sum(int(a.sum() + b.sum()) for a, b in zip(found, gold, strict=True)))
+        )
 
     return max((masks(tenths / 10) for tenths in range(1, 10)), key=f1)
 
@@ -178,7 +214,9 @@ def marked_units(spans: Iterable[Span], gold: np.ndarray, share: float) -> list[
 
 
 def suspicion(row: Feedback) -> np.ndarray:
-    """One number for each character: 1 − p(support) of the least supported claim on it, 0 where there is none."""
+    """One number for each character: 1 − p(support) of the least supported claim on it, 0 where
+    there is none.
+    """
     found = np.zeros(len(row.response.text))
     for claim in row.claims:
         verdict = row.verdict(f"claim:{claim.id}", "fact")
@@ -189,7 +227,9 @@ def suspicion(row: Feedback) -> np.ndarray:
 
 
 def _auroc(rows: Sequence[Feedback], gold: Sequence[np.ndarray]) -> stats.Statistic:
-    """Over all characters; those of one response with the same suspicion and the same mark are one cell that counts them."""
+    """Over all characters; those of one response with the same suspicion and the same mark are
+    one cell that counts them.
+    """
     cells: list[tuple[float, bool, int, int]] = []  # suspicion, marked, response, characters
     for number, (row, marked) in enumerate(zip(rows, gold, strict=True)):
         seen = np.array([not letter.isspace() for letter in row.response.text], dtype=bool)
@@ -201,7 +241,9 @@ def _auroc(rows: Sequence[Feedback], gold: Sequence[np.ndarray]) -> stats.Statis
     return lambda weights: over_cells(weights[member] * count)
 
 
-def _score(said: Sequence[np.ndarray], gold: Sequence[np.ndarray], groups: Sequence[str], seed: int) -> dict[str, Any]:
+def _score(
+    said: Sequence[np.ndarray], gold: Sequence[np.ndarray], groups: Sequence[str], seed: int
+) -> dict[str, Any]:
     hit = np.array([float((a & b).sum()) for a, b in zip(said, gold, strict=True)])
     sizes = [np.array([float(one.sum()) for one in masks]) for masks in (said, gold)]
     measured = stats.precision_recall_f1(hit, *sizes)

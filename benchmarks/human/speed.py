@@ -18,28 +18,51 @@ SHORT, LONG, REPEATS = 96, 24, 3
 
 
 def speed(folder: Path, path: Path | None) -> dict[str, Any]:
-    """Short pairs, and claims of answers against all their passages; run it in a process of its own for the memory."""
+    """Short pairs, and claims of answers against all their passages; run it in a process of its
+    own for the memory.
+    """
     verifier = load_verifier(path)
     marked = spans.qa_feedback(folder)
     began = time.process_time()
     found = rules()([one.response for one in marked])
-    extraction = {"claims": sum(len(made.claims) for made in found), "cpu_seconds": round(time.process_time() - began, 3)}
+    extraction = {
+        "claims": sum(len(made.claims) for made in found),
+        "cpu_seconds": round(time.process_time() - began, 3),
+    }
     pairs = verdicts.SETS["BEGIN, Wizard of Wikipedia"].read(folder)
     short = [(pair.claim, pair.passages) for pair in pairs]
-    long = [(c.text, one.response.question.passages) for one, made in zip(marked, found, strict=True) for c in made.claims]
+    long = [
+        (c.text, one.response.question.passages)
+        for one, made in zip(marked, found, strict=True)
+        for c in made.claims
+    ]
     with use_threads(1):
-        timed = {"short_pairs": _timed(verifier, short[:SHORT]), "three_passages": _timed(verifier, long[:LONG])}
+        timed = {
+            "short_pairs": _timed(verifier, short[:SHORT]),
+            "three_passages": _timed(verifier, long[:LONG]),
+        }
     peak = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    return {"threads": 1, "load": round(os.getloadavg()[0], 1), "extraction": extraction, **timed, "peak_rss_mb": peak}
+    return {
+        "threads": 1,
+        "load": round(os.getloadavg()[0], 1),
+        "extraction": extraction,
+        **timed,
+        "peak_rss_mb": peak,
+    }
 
 
 def _timed(verifier: Verifier, work: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """All times are listed (wall, CPU); the rates are of the fastest. Others may be using the same cores."""
+    """All times are listed (wall, CPU); the rates are of the fastest. Others may be using the
+    same cores.
+    """
     times = []
     for _ in range(REPEATS):
         began, cpu = time.perf_counter(), time.process_time()
         windows = sum(check.windows for check in verifier.check_all(work))
         times.append((round(time.perf_counter() - began, 3), round(time.process_time() - cpu, 3)))
     seconds, cpu = (min(column) for column in zip(*times, strict=True))
-    rates = {"claims_per_second": round(len(work) / seconds, 1), "claims_per_cpu_second": round(len(work) / cpu, 1)}
+    rates = {
+        "claims_per_second": round(len(work) / seconds, 1),
+        "claims_per_cpu_second": round(len(work) / cpu, 1),
+    }
     return {"claims": len(work), "windows": windows, "seconds": times, **rates}

@@ -14,18 +14,30 @@ Statistic = Callable[[np.ndarray], float]  # weights (rows,) -> value, NaN where
 
 
 def interval(statistic: Statistic, groups: Sequence[Any], seed: int) -> dict[str, float | None]:
-    """The value, and the middle 95 % of `RESAMPLES` bootstrap draws of whole groups (rows that share a text are one group)."""
+    """The value, and the middle 95 % of `RESAMPLES` bootstrap draws of whole groups (rows that
+    share a text are one group).
+    """
     names = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     member = np.array([names[group] for group in groups])
-    drawn = np.random.default_rng(seed).multinomial(len(names), [1 / len(names)] * len(names), size=RESAMPLES)
+    drawn = np.random.default_rng(seed).multinomial(
+        len(names), [1 / len(names)] * len(names), size=RESAMPLES
+    )
     values = np.array([statistic(weights[member].astype(float)) for weights in drawn])
     known = values[~np.isnan(values)]
     low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
-    return {"value": number(statistic(np.ones(len(member)))), "low": number(low), "high": number(high)}
+    return {
+        "value": number(statistic(np.ones(len(member)))),
+        "low": number(low),
+        "high": number(high),
+    }
 
 
-def once_each(names: Sequence[str], hits: Sequence[bool] | np.ndarray) -> dict[str, float | int | None]:
-    """Wilson's interval over distinct names, each of which counts once, with the share of its rows that hit."""
+def once_each(
+    names: Sequence[str], hits: Sequence[bool] | np.ndarray
+) -> dict[str, float | int | None]:
+    """Wilson's interval over distinct names, each of which counts once, with the share of its
+    rows that hit.
+    """
     rows: dict[str, list[float]] = {}
     for name, hit in zip(names, hits, strict=True):
         rows.setdefault(name, []).append(float(hit))
@@ -69,13 +81,17 @@ def auroc(gold: np.ndarray, score: np.ndarray) -> Statistic:
 
 
 def ece(p: np.ndarray, gold: np.ndarray, weights: np.ndarray, bins: int = 10) -> float:
-    """Expected calibration error over equal-width bins (Guo et al., arXiv 1706.04599, section 2)."""
+    """Expected calibration error over equal-width bins (Guo et al., arXiv 1706.04599, section
+    2).
+    """
     place = np.minimum(bins - 1, (p * bins).astype(int))
     gaps = [abs((weights * (place == one)) @ (p - gold)) for one in range(bins)]
     return float(sum(gaps) / weights.sum())
 
 
-def precision_recall_f1(hit: np.ndarray, said: np.ndarray, gold: np.ndarray) -> dict[str, Statistic]:
+def precision_recall_f1(
+    hit: np.ndarray, said: np.ndarray, gold: np.ndarray
+) -> dict[str, Statistic]:
     """Micro-averaged over rows with `hit` units in common of `said` units and `gold` units.
 
     Nothing said: precision is undefined, F1 is 0.

@@ -1,10 +1,11 @@
 """Whether systems come out in the order in which people's labels put them.
 
-RefChecker (arXiv 2405.14486) has answers of two systems to the same questions in three settings, FActScore (arXiv 2305.14251)
-biographies by three systems. In both people labelled statements, of RefChecker Claude 2's triplets. A system's score by people
-is the mean share of supported statements of a response; ours is the same over our claims by rules, each with the label of the
-statement that it matches: what extraction does to the order. RefChecker's files have neither the questions nor gold answers, so
-that they cannot test the order by outcomes.
+RefChecker (arXiv 2405.14486) has answers of two systems to the same questions in three settings,
+FActScore (arXiv 2305.14251) biographies by three systems. In both people labelled statements, of
+RefChecker Claude 2's triplets. A system's score by people is the mean share of supported
+statements of a response; ours is the same over our claims by rules, each with the label of the
+statement that it matches: what extraction does to the order. RefChecker's files have neither the
+questions nor gold answers, so that they cannot test the order by outcomes.
 """
 
 from __future__ import annotations
@@ -32,11 +33,18 @@ Told = tuple[str, str, str, tuple[Statement, ...]]  # whose, to what, the respon
 
 
 def refchecker(folder: Path, setting: str) -> list[Told]:
-    """The responses of both systems to the questions of one setting; those without a triplet are left out."""
+    """The responses of both systems to the questions of one setting; those without a triplet are
+    left out.
+    """
     told = []
     for system in SYSTEMS:
-        for row in json.loads((folder / "refchecker" / f"{setting}_{system}_answers.json").read_text(encoding="utf-8")):
-            made = tuple((" ".join(one["triplet"]), one["human_label"] == "Entailment") for one in row["claude2_response_kg"])
+        for row in json.loads(
+            (folder / "refchecker" / f"{setting}_{system}_answers.json").read_text(encoding="utf-8")
+        ):
+            made = tuple(
+                (" ".join(one["triplet"]), one["human_label"] == "Entailment")
+                for one in row["claude2_response_kg"]
+            )
             told += [(system, row["id"], row["response"], made)] if made else []
     return told
 
@@ -48,7 +56,9 @@ def factscore(folder: Path) -> list[Told]:
             one.response.id.split("-")[0],
             one.response.question.title,
             one.response.text,
-            tuple((text, claims.PERSON[label]) for text, label in one.facts if label in claims.PERSON),
+            tuple(
+                (text, claims.PERSON[label]) for text, label in one.facts if label in claims.PERSON
+            ),
         )
         for one in claims.read(folder)
         if any(label in claims.PERSON for _, label in one.facts)
@@ -59,16 +69,24 @@ Score = tuple[str, str, float | None]  # whose, to what, the share of supported 
 
 
 def by_people(rows: Sequence[Told]) -> list[Score]:
-    return [(system, asked, float(np.mean([right for _, right in made]))) for system, asked, _, made in rows]
+    return [
+        (system, asked, float(np.mean([right for _, right in made])))
+        for system, asked, _, made in rows
+    ]
 
 
 def by_claims(rows: Sequence[Told]) -> list[Score]:
     """The share over our claims; None of a response no claim of which is one of the statements."""
-    responses = [Response(str(i), Question(asked, "", title=asked), text) for i, (_, asked, text, _) in enumerate(rows)]
+    responses = [
+        Response(str(i), Question(asked, "", title=asked), text)
+        for i, (_, asked, text, _) in enumerate(rows)
+    ]
     found = []
     for (system, asked, _, statements), extracted in zip(rows, rules()(responses), strict=True):
         topic = re.sub(r" \(.*", "", asked)
-        ours, theirs = ([words(text, topic) for text in texts] for texts in _texts(extracted.claims, statements))
+        ours, theirs = (
+            [words(text, topic) for text in texts] for texts in _texts(extracted.claims, statements)
+        )
         labels = [statements[j][1] for j in claims.pairs(ours, theirs, MATCHED).values()]
         found.append((system, asked, float(np.mean(labels)) if labels else None))
     return found
@@ -79,10 +97,15 @@ def _texts(ours: Sequence[Any], theirs: Sequence[Statement]) -> tuple[list[str],
 
 
 def measure_set(rows: Sequence[Told], seed: int) -> dict[str, Any]:
-    """Each system's score by people and by our claims, and of how many pairs of systems both say the same order."""
+    """Each system's score by people and by our claims, and of how many pairs of systems both say
+    the same order.
+    """
     scores = {"people": by_people(rows), "ours": by_claims(rows)}
     told = {
-        system: {name: _mean([one for one in each if one[0] == system], seed) for name, each in scores.items()}
+        system: {
+            name: _mean([one for one in each if one[0] == system], seed)
+            for name, each in scores.items()
+        }
         for system in sorted({row[0] for row in rows})
     }
     return {"systems": told, "pairs": _pairs(told)}
@@ -105,7 +128,10 @@ def _pairs(systems: Mapping[str, Any]) -> dict[str, int]:
 
 
 def measure(folder: Path, seed: int) -> dict[str, Any]:
-    sets = {"FActScore": factscore(folder), **{f"RefChecker, {name}": refchecker(folder, name) for name in SETTINGS}}
+    sets = {
+        "FActScore": factscore(folder),
+        **{f"RefChecker, {name}": refchecker(folder, name) for name in SETTINGS},
+    }
     told = {name: measure_set(rows, seed) for name, rows in sets.items()}
     pairs = {name: sum(one["pairs"][name] for one in told.values()) for name in ("n", "same")}
     return {**told, "pairs of systems in people's order": pairs}

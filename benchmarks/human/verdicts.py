@@ -1,4 +1,6 @@
-"""Verdicts on claims with given evidence, against people's: WiCE, Factcheck-GPT, Fool Me Twice, FEVER-Symmetric, BEGIN."""
+"""Verdicts on claims with given evidence, against people's: WiCE, Factcheck-GPT, Fool Me Twice,
+FEVER-Symmetric, BEGIN.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ FIXED = 0.7  # of the claim's words: chosen before any figure was seen
 
 @dataclass(frozen=True)
 class Pair:
-    """A claim with its evidence and people's label (a position in `LABELS`). Pairs of one group are resampled together."""
+    """A claim with its evidence and people's label (a position in `LABELS`). Pairs of one group
+    are resampled together.
+    """
 
     claim: str
     passages: tuple[Passage | str, ...]
@@ -36,7 +40,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class DataSet:
-    """`classes` are those its labels tell apart; `clean` says that no claim of it is among the verifier's training claims."""
+    """`classes` are those its labels tell apart; `clean` says that no claim of it is among the
+    verifier's training claims.
+    """
 
     read: Callable[[Path], list[Pair]]
     classes: str
@@ -56,21 +62,38 @@ def fool_me_twice_retrieved(folder: Path) -> list[Pair]:
     """The gold evidence among the other extracts of the page that the authors' retrieval gave."""
     found = []
     for row in json_lines(folder / "fool_me_twice" / "dev.jsonl"):
-        texts = dict.fromkeys(piece["text"] for piece in [*row["retrieved_evidence"], *row["gold_evidence"]])
-        passages = tuple(Passage(str(n), row["wikipedia_page"], text) for n, text in enumerate(texts))
-        found.append(Pair(row["text"], passages, 0 if row["label"] == "SUPPORTS" else 1, row["wikipedia_page"]))
+        texts = dict.fromkeys(
+            piece["text"] for piece in [*row["retrieved_evidence"], *row["gold_evidence"]]
+        )
+        passages = tuple(
+            Passage(str(n), row["wikipedia_page"], text) for n, text in enumerate(texts)
+        )
+        found.append(
+            Pair(
+                row["text"], passages, 0 if row["label"] == "SUPPORTS" else 1, row["wikipedia_page"]
+            )
+        )
     return found
 
 
 def factcheck_claims(folder: Path) -> list[Pair]:
-    """Claims of ChatGPT's answers with all web evidence found for each: is the claim true, false, or not to be told?"""
-    known = {"True": LABELS.index("support"), "False": LABELS.index("contradict"), "unknown": LABELS.index("neutral")}
+    """Claims of ChatGPT's answers with all web evidence found for each: is the claim true,
+    false, or not to be told?
+    """
+    known = {
+        "True": LABELS.index("support"),
+        "False": LABELS.index("contradict"),
+        "unknown": LABELS.index("neutral"),
+    }
     return [
         Pair(claim, tuple(evidence), known[str(label)], row["prompt"])
         for row in json_lines(folder / "factcheck_gpt" / "factcheck-GPT-benchmark.jsonl")
         for sentence in row["sentences"].values()
         for claim, evidence, label in zip(
-            sentence["claims"], sentence["auto_evidence"], sentence["claims_factuality_label"], strict=False
+            sentence["claims"],
+            sentence["auto_evidence"],
+            sentence["claims_factuality_label"],
+            strict=False,
         )
         if evidence
     ]
@@ -85,17 +108,31 @@ def by_premise(row: Row) -> str:
 
 
 SETS: dict[str, DataSet] = {
-    "WiCE, whole page": DataSet(from_rows("wice/claim.dev.jsonl", by_claim), "supported, partially or not"),
-    "WiCE, oracle chunk": DataSet(from_rows("wice/oracle_chunks.claim.dev.jsonl", by_claim), "supported, partially or not"),
+    "WiCE, whole page": DataSet(
+        from_rows("wice/claim.dev.jsonl", by_claim), "supported, partially or not"
+    ),
+    "WiCE, oracle chunk": DataSet(
+        from_rows("wice/oracle_chunks.claim.dev.jsonl", by_claim), "supported, partially or not"
+    ),
     "Factcheck-GPT, stance": DataSet(
-        from_rows("factcheck_gpt/subtask3_claim_evidence_stance.jsonl", by_claim), "support, refute, rest", clean=False
+        from_rows("factcheck_gpt/subtask3_claim_evidence_stance.jsonl", by_claim),
+        "support, refute, rest",
+        clean=False,
     ),
     "Factcheck-GPT, claim": DataSet(factcheck_claims, "true, false, unknown", clean=False),
-    "Fool Me Twice, gold evidence": DataSet(from_rows("fool_me_twice/dev.jsonl", by_premise), "supports, refutes"),
+    "Fool Me Twice, gold evidence": DataSet(
+        from_rows("fool_me_twice/dev.jsonl", by_premise), "supports, refutes"
+    ),
     "Fool Me Twice, retrieved": DataSet(fool_me_twice_retrieved, "supports, refutes"),
-    "FEVER-Symmetric": DataSet(from_rows("fever_symmetric/fever_symmetric_dev.jsonl", by_premise), "supports, refutes"),
-    "BEGIN, Wizard of Wikipedia": DataSet(from_rows("begin/begin_test_wow.tsv", by_premise), "attributable or not"),
-    "BEGIN, CMU-DoG": DataSet(from_rows("begin/begin_dev_cmu.tsv", by_premise), "attributable or not"),
+    "FEVER-Symmetric": DataSet(
+        from_rows("fever_symmetric/fever_symmetric_dev.jsonl", by_premise), "supports, refutes"
+    ),
+    "BEGIN, Wizard of Wikipedia": DataSet(
+        from_rows("begin/begin_test_wow.tsv", by_premise), "attributable or not"
+    ),
+    "BEGIN, CMU-DoG": DataSet(
+        from_rows("begin/begin_dev_cmu.tsv", by_premise), "attributable or not"
+    ),
 }
 
 
@@ -111,7 +148,9 @@ EVIDENCE = {  # the sets by what a claim is held against
 
 @dataclass(frozen=True)
 class Halved:
-    """A set's pairs by half; `left_out` are those of the second half whose claim stands in the first half of any set."""
+    """A set's pairs by half; `left_out` are those of the second half whose claim stands in the
+    first half of any set.
+    """
 
     pairs: Mapping[str, Sequence[Pair]]
     left_out: int
@@ -122,21 +161,30 @@ def same(claim: str) -> str:
     return " ".join(re.findall(r"\w+", claim.casefold()))
 
 
-def halves(sets: Mapping[str, Sequence[Pair]], half: Callable[[str], int], limit: int | None = None) -> dict[str, Halved]:
-    """The first `limit` pairs of each set by the half of their groups. A claim may stand in several sets and groups, with other
-    evidence: one that anybody may have looked at while choosing rules is not kept aside."""
+def halves(
+    sets: Mapping[str, Sequence[Pair]], half: Callable[[str], int], limit: int | None = None
+) -> dict[str, Halved]:
+    """The first `limit` pairs of each set by the half of their groups. A claim may stand in
+    several sets and groups, with other evidence: one that anybody may have looked at while
+    choosing rules is not kept aside."""
     seen = {same(pair.claim) for given in sets.values() for pair in given if half(pair.group) == 0}
     found = {}
     for name, given in sets.items():
-        first, second = ([pair for pair in given[:limit] if half(pair.group) == number] for number in range(len(HALVES)))
+        first, second = (
+            [pair for pair in given[:limit] if half(pair.group) == number]
+            for number in range(len(HALVES))
+        )
         kept = [pair for pair in second if same(pair.claim) not in seen]
         found[name] = Halved(dict(zip(HALVES, (first, kept), strict=True)), len(second) - len(kept))
     return found
 
 
-def measure(given: Sequence[Pair], verifier: Remembered, tuned: float, seed: int) -> tuple[dict[str, Any], list, list]:
-    """Supported against all else by p(support) ≥ the verifier's `split`, which was chosen on its dev rows; also by
-    p(support) ≥ .5 and by the label that a user sees. Three-way where all three classes occur.
+def measure(
+    given: Sequence[Pair], verifier: Remembered, tuned: float, seed: int
+) -> tuple[dict[str, Any], list, list]:
+    """Supported against all else by p(support) ≥ the verifier's `split`, which was chosen on its
+    dev rows; also by p(support) ≥ .5 and by the label that a user sees. Three-way where all
+    three classes occur.
 
     Also gives p(support) and whether people say supported, for each pair.
     """
@@ -149,7 +197,10 @@ def measure(given: Sequence[Pair], verifier: Remembered, tuned: float, seed: int
     correct = np.array([verifier.label(check) == "correct" for check in checks])
     shared = np.array([overlap(pair.claim, pair.passages) for pair in given])
     thresholds = {"fixed": FIXED, "tuned_on_nli_dev": tuned}
-    rivals = {name: stats.balanced(gold, shared >= at, np.ones(len(gold))) for name, at in thresholds.items()}
+    rivals = {
+        name: stats.balanced(gold, shared >= at, np.ones(len(gold)))
+        for name, at in thresholds.items()
+    }
     best = shared >= thresholds[max(rivals, key=lambda name: rivals[name])]
 
     def told(statistic: stats.Statistic) -> dict[str, float | None]:
@@ -167,26 +218,39 @@ def measure(given: Sequence[Pair], verifier: Remembered, tuned: float, seed: int
         "accuracy": told(partial(stats.accuracy, gold == said)),
         "ece": told(partial(stats.ece, p, gold)),
         "windows": sum(check.windows for check in checks),
-        "all_supported": {"balanced_accuracy": 0.5, "accuracy": told(partial(stats.accuracy, gold))},
+        "all_supported": {
+            "balanced_accuracy": 0.5,
+            "accuracy": told(partial(stats.accuracy, gold)),
+        },
         "overlap": {
-            name: {"threshold": at, "balanced_accuracy": told(partial(stats.balanced, gold, shared >= at))}
+            name: {
+                "threshold": at,
+                "balanced_accuracy": told(partial(stats.balanced, gold, shared >= at)),
+            }
             for name, at in thresholds.items()
         },
         "minus_overlap": {
-            "balanced_accuracy": told(lambda w: stats.balanced(gold, said, w) - stats.balanced(gold, best, w)),
+            "balanced_accuracy": told(
+                lambda w: stats.balanced(gold, said, w) - stats.balanced(gold, best, w)
+            ),
             "auroc": told(lambda w: by_p(w) - by_overlap(w)),
         },
     }
     found["overlap"]["auroc"] = told(by_overlap)
     if len(set(label.tolist())) == 3:
         top = triples.argmax(axis=1)
-        right = {"accuracy": partial(stats.accuracy, label == top), "balanced_accuracy": partial(stats.balanced, label, top)}
+        right = {
+            "accuracy": partial(stats.accuracy, label == top),
+            "balanced_accuracy": partial(stats.balanced, label, top),
+        }
         found["three_way"] = {name: told(statistic) for name, statistic in right.items()}
     return found, p.tolist(), gold.tolist()
 
 
 def measure_halves(given: Halved, verifier: Verifier) -> dict[str, dict[str, Any]]:
-    """Balanced accuracy of either half, by p(support) and by the label that a user sees; null where a class is missing."""
+    """Balanced accuracy of either half, by p(support) and by the label that a user sees; null
+    where a class is missing.
+    """
     found = {}
     for name, some in given.pairs.items():
         checks = verifier.check_all([(pair.claim, pair.passages) for pair in some])
@@ -203,21 +267,36 @@ def measure_halves(given: Halved, verifier: Verifier) -> dict[str, dict[str, Any
             "called_correct": int(correct.sum()),
             "both": int((correct & gold).sum()),
         }
-        found[name] = {"n": len(some), "claims": len({same(pair.claim) for pair in some}), **told, **counts}
+        found[name] = {
+            "n": len(some),
+            "claims": len({same(pair.claim) for pair in some}),
+            **told,
+            **counts,
+        }
     found[HALVES[1]]["left_out"] = given.left_out
     return found
 
 
-def agreement(given: Mapping[str, Halved], verifier: Verifier) -> dict[str, dict[str, dict[str, Any]]]:
-    """By what claims are held against, of those kept aside: in which share of the verdicts "correct", and of all others taken
-    for "not supported", people agree. Each claim counts once, however many texts it comes with; `verdicts` counts all."""
+def agreement(
+    given: Mapping[str, Halved], verifier: Verifier
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """By what claims are held against, of those kept aside: in which share of the verdicts
+    "correct", and of all others taken for "not supported", people agree. Each claim counts once,
+    however many texts it comes with; `verdicts` counts all."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for evidence, names in EVIDENCE.items():
         some = [pair for name in names if name in given for pair in given[name].pairs[HALVES[1]]]
         checks = verifier.check_all([(pair.claim, pair.passages) for pair in some])
-        said = [(pair, verifier.label(check) == "correct") for pair, check in zip(some, checks, strict=True)]
+        said = [
+            (pair, verifier.label(check) == "correct")
+            for pair, check in zip(some, checks, strict=True)
+        ]
         for title, correct in (("correct", True), ("rest", False)):
-            rows = [(same(pair.claim), (pair.label == 0) == correct) for pair, called in said if called == correct]
+            rows = [
+                (same(pair.claim), (pair.label == 0) == correct)
+                for pair, called in said
+                if called == correct
+            ]
             share = stats.once_each([name for name, _ in rows], [right for _, right in rows])
             found.setdefault(evidence, {})[title] = {**share, "verdicts": len(rows)}
     return found
@@ -231,10 +310,14 @@ def overlap(claim: str, passages: Sequence[Passage | str]) -> float:
 
 
 def tune(rows: Sequence[Row]) -> float:
-    """The threshold of the best balanced accuracy on rows that are none of the people's sets measured here."""
+    """The threshold of the best balanced accuracy on rows that are none of the people's sets
+    measured here.
+    """
     shared = np.array([overlap(row.claim, [row.premise]) for row in rows])
     gold, ones = np.array([row.label == 0 for row in rows]), np.ones(len(rows))
-    return float(max(np.arange(1, 21) / 20, key=lambda at: stats.balanced(gold, shared >= at, ones)))
+    return float(
+        max(np.arange(1, 21) / 20, key=lambda at: stats.balanced(gold, shared >= at, ones))
+    )
 
 
 def pooled(p: Sequence[float], gold: Sequence[bool]) -> dict[str, Any]:
@@ -243,4 +326,6 @@ def pooled(p: Sequence[float], gold: Sequence[bool]) -> dict[str, Any]:
 
 
 def json_lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [
+        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+    ]

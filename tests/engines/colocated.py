@@ -1,8 +1,10 @@
-"""A GRPO training with vLLM beside it, as a process: python -m tests.engines.colocated POLICY OUT [STEPS]
+"""A GRPO training with vLLM beside it, as a process: python -m tests.engines.colocated POLICY
+OUT [STEPS]
 
-What is sampled is scored by transformers, from the same weights, before the step is learnt from: the differences of the tokens'
-log-probabilities stand in OUT/differences.json. TRL looks for vLLM by the name of its package, and the one for CPUs has
-another: whoever starts this lists one of that name (`named`).
+What is sampled is scored by transformers, from the same weights, before the step is learnt from:
+the differences of the tokens' log-probabilities stand in OUT/differences.json. TRL looks for
+vLLM by the name of its package, and the one for CPUs has another: whoever starts this lists one
+of that name (`named`).
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ CONFIG = replace(
 
 
 def named(folder: Path) -> Path:
-    """A folder for sys.path in which a package called vllm is listed as installed, and nothing is."""
+    """A folder for sys.path in which a package called vllm is listed as installed, and nothing
+    is.
+    """
     listed = folder / "vllm-0.32.0+cpu.dist-info"
     listed.mkdir(parents=True)
     (listed / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n")
@@ -58,16 +62,24 @@ def main(policy: str, out: Path, steps: int) -> None:
 
     colocate.sample = compared
     out.mkdir(parents=True, exist_ok=True)
-    status = train_grpo(replace(CONFIG, steps=steps), run.QUESTIONS, run.grade, policy, out, method="m", seed=1)
+    status = train_grpo(
+        replace(CONFIG, steps=steps), run.QUESTIONS, run.grade, policy, out, method="m", seed=1
+    )
     (out / "differences.json").write_text(json.dumps({"status": status, **found}))
 
 
 def differences(scores: Any, others: Any) -> list[float]:
-    return [abs(a - b) for one, other in zip(scores, others, strict=True) for a, b in zip(one, other, strict=True)]
+    return [
+        abs(a - b)
+        for one, other in zip(scores, others, strict=True)
+        for a, b in zip(one, other, strict=True)
+    ]
 
 
 def scored(trainer: Any, pairs: list[tuple[list[int], list[int]]]) -> list[tuple[float, ...]]:
-    """The log-probability of every sampled token by the trained model, at the temperature that it was sampled at."""
+    """The log-probability of every sampled token by the trained model, at the temperature that
+    it was sampled at.
+    """
     import torch
 
     def divide(module: Any, args: Any, output: Any) -> Any:

@@ -5,7 +5,8 @@ python -m tests.engines.environment NAME     (standard library only; `make test-
 `NAME.txt` is a requirements file whose comments say more than pip reads:
 
     -c ../../constraints.txt    the project's own versions, where they suit the engine
-    -e .                        the project with what it needs; with `# alone`, where the engine needs other versions
+    -e .                        the project with what it needs; with `# alone`, where the engine
+    needs other versions
     package==1.0  # alone       is installed last and without what it says it needs
     # remove: package other     is uninstalled after that
     # takes: 3 minutes, 2 GB    is said before it begins
@@ -30,7 +31,10 @@ def needs(engine: str) -> list[Any]:
     """The marks of the tests of an engine: `pytestmark = needs("unsloth")`."""
     import pytest
 
-    reason = f"needs the environment .engines/{engine}: `make test-engines ENGINE={engine}` builds it and runs this"
+    reason = (
+        f"needs the environment .engines/{engine}: `make test-engines ENGINE={engine}` builds it"
+        " and runs this"
+    )
     return [pytest.mark.engines, pytest.mark.skipif(not inside(engine), reason=reason)]
 
 
@@ -52,12 +56,20 @@ def parts(text: str) -> tuple[str, str, list[str]]:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     alone = [line for line in lines if re.search(r"\s# alone\b", line)]
     removed = re.findall(r"^# remove: (.*)$", text, re.M)
-    return "\n".join(line for line in lines if line not in alone), "\n".join(alone), " ".join(removed).split()
+    return (
+        "\n".join(line for line in lines if line not in alone),
+        "\n".join(alone),
+        " ".join(removed).split(),
+    )
 
 
 def torch(text: str) -> str:
-    """The torch that goes in first, so that TORCH_ARGS choose its build: the engine's own or the project's."""
-    found = re.search(r"^torch==\S+", text, re.M) or re.search(r"\btorch==[^\"]+", (ROOT / "pyproject.toml").read_text())
+    """The torch that goes in first, so that TORCH_ARGS choose its build: the engine's own or the
+    project's.
+    """
+    found = re.search(r"^torch==\S+", text, re.M) or re.search(
+        r"\btorch==[^\"]+", (ROOT / "pyproject.toml").read_text()
+    )
     assert found is not None
     return found[0]
 
@@ -72,7 +84,10 @@ def build(engine: str) -> None:
     python, text = str(here / "bin" / "python"), pins(engine)
     listed, alone, removed = parts(text)
     takes = re.search(r"^# takes: (.*)$", text, re.M)
-    print(f"making .engines/{engine}: about {takes[1] if takes else 'some minutes and GB'}", flush=True)
+    print(
+        f"making .engines/{engine}: about {takes[1] if takes else 'some minutes and GB'}",
+        flush=True,
+    )
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(here)], check=True)
 
     def pip(*arguments: str) -> None:
@@ -82,7 +97,8 @@ def build(engine: str) -> None:
     pip("install", *shlex.split(os.environ.get("TORCH_ARGS", "")), torch(text))
     for name, requirements, options in (("listed", listed, []), ("alone", alone, ["--no-deps"])):
         if requirements:
-            file = here / f"{name}.txt"  # as deep as NAME.txt: what it names by a relative path stands
+            # as deep as NAME.txt: what it names by a relative path stands
+            file = here / f"{name}.txt"
             file.write_text(requirements + "\n")
             pip("install", *options, "-r", str(file))
     if removed:
@@ -94,7 +110,11 @@ def build(engine: str) -> None:
 
 def disk_gb(path: Path) -> float:
     """What a folder takes on the disk, a file with two names once."""
-    files = {(stat.st_dev, stat.st_ino): stat.st_blocks * 512 for file in path.rglob("*") if (stat := file.lstat())}
+    files = {
+        (stat.st_dev, stat.st_ino): stat.st_blocks * 512
+        for file in path.rglob("*")
+        if (stat := file.lstat())
+    }
     return sum(files.values()) / 1e9
 
 

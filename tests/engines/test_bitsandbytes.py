@@ -1,4 +1,5 @@
-"""A base in 4 bits, really loaded, on a CPU: what it takes, that an adapter on it learns, and what that is merged into.
+"""A base in 4 bits, really loaded, on a CPU: what it takes, that an adapter on it learns, and
+what that is merged into.
 
 On a GPU the kernels are others: there it was never run.
 """
@@ -51,12 +52,17 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
             assert 0 < (now - was).abs().mean() < 0.12 * was.abs().mean(), name
     shape = shape_of(policy)
     assert shape.vocabulary == len({*WORDS}) + 5 + 256
-    assert found == four_bits(shape) - 2 * (shape.parameters - shape.layers * shape.linear) - 2 * 256 * 512
+    assert (
+        found
+        == four_bits(shape) - 2 * (shape.parameters - shape.layers * shape.linear) - 2 * 256 * 512
+    )
     kept = dict(model.named_parameters())
     assert others and all(torch.equal(kept[name], weight) for name, weight in others.items())
 
 
-def test_an_adapter_on_it_learns_in_float32_and_is_merged_into_the_base_as_it_is_stored(policy: str, tmp_path: Path) -> None:
+def test_an_adapter_on_it_learns_in_float32_and_is_merged_into_the_base_as_it_is_stored(
+    policy: str, tmp_path: Path
+) -> None:
     import torch
     from peft import PeftModel
     from safetensors.torch import load_file
@@ -76,6 +82,8 @@ def test_an_adapter_on_it_learns_in_float32_and_is_merged_into_the_base_as_it_is
     assert any(weight.abs().max() > 0 for name, weight in learnt.items() if "lora_B" in name)
     save_merged(trainee, tmp_path / "cold")
     found = load_checkpoint(str(tmp_path / "cold" / "policy"), device="cpu")[0].state_dict()
-    whole = PeftModel.from_pretrained(load_checkpoint(policy, device="cpu")[0], str(tmp_path / "run" / "policy"))
+    whole = PeftModel.from_pretrained(
+        load_checkpoint(policy, device="cpu")[0], str(tmp_path / "run" / "policy")
+    )
     wanted = whole.merge_and_unload().to(torch.bfloat16).state_dict()
     assert all(found[name].equal(weight.float()) for name, weight in wanted.items())

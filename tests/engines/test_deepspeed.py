@@ -1,4 +1,6 @@
-"""Two processes on a CPU with parts of a model by DeepSpeed's ZeRO-3: the page's script and config, against the whole model."""
+"""Two processes on a CPU with parts of a model by DeepSpeed's ZeRO-3: the page's script and
+config, against the whole model.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ pytestmark = needs("deepspeed")
 
 def test_parts_of_a_model_by_zero3_learn_as_the_whole(tmp_path: Path) -> None:
     here = Path(sys.prefix)
-    path = f"{here / 'bin'}{os.pathsep}{os.environ['PATH']}"  # with ninja, which compiles what processes on a CPU talk by
+    # with ninja, which compiles what processes on a CPU talk by
+    path = f"{here / 'bin'}{os.pathsep}{os.environ['PATH']}"
     more = {"DS_ACCELERATOR": "cpu", "TORCH_EXTENSIONS_DIR": str(here / "compiled"), "PATH": path}
     parts = in_parts(tmp_path, "zero3", block("yaml", 2), **more)
     tell("deepspeed", {"adapters_apart": check_parts_are_the_whole(parts, whole(tmp_path))})

@@ -1,5 +1,5 @@
-"""A trained policy as a GGUF file: what is written is what llama.cpp answers with, what cannot be said is refused, and
-llama.cpp's server on it answers as a judge is asked.
+"""A trained policy as a GGUF file: what is written is what llama.cpp answers with, what cannot
+be said is refused, and llama.cpp's server on it answers as a judge is asked.
 """
 
 from __future__ import annotations
@@ -32,18 +32,27 @@ RANDOM: list[tuple[str, dict[str, Any]]] = [
     ("qwen2", {"tie_word_embeddings": False}), ("llama", {"tie_word_embeddings": True}), ("llama", {"rope_parameters": LLAMA3}),
 ]  # fmt: skip
 TEXTS = (
-    "Where was Ada Lovelace born?", " In 1815, I'm told: 12 345 or 1,234.5!", "naïve café, Zürich\n\n  two  spaces\tand tabs",
-    "什么是真的？ 日本語 😀 e\u0301", "DON'T we'LL they've", "<|user|>hello<|end|>", "x" * 40 + "   ",
-)  # fmt: skip
+    "Where was Ada Lovelace born?",
+    " In 1815, I'm told: 12 345 or 1,234.5!",
+    "naïve café, Zürich\n\n  two  spaces\tand tabs",
+    "什么是真的？ 日本語 😀 e\u0301",
+    "DON'T we'LL they've",
+    "<|user|>hello<|end|>",
+    "x" * 40 + "   ",
+)
 
 
-def adapted(folder: Path, model: Any, tokenizer: Any, base: Path | str, strength: float = 0.2) -> Path:
+def adapted(
+    folder: Path, model: Any, tokenizer: Any, base: Path | str, strength: float = 0.2
+) -> Path:
     """A run's folder with an adapter that changes what its base says."""
     import torch
     from peft import LoraConfig, get_peft_model
 
     torch.manual_seed(1)
-    config = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
+    config = LoraConfig(
+        r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False
+    )
     trained = get_peft_model(model, config)
     for name, weight in trained.named_parameters():
         if "lora_B" in name:
@@ -55,23 +64,39 @@ def adapted(folder: Path, model: Any, tokenizer: Any, base: Path | str, strength
 
 
 def random_run(folder: Path, kind: str, **more: Any) -> Path:
-    """A run on a random base with groups of heads, whose vocabulary is padded beyond its tokenizer's."""
+    """A run on a random base with groups of heads, whose vocabulary is padded beyond its
+    tokenizer's.
+    """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = bpe("qwen2" if kind == "qwen2" else "llama-bpe")
     config = AutoConfig.for_model(
-        kind, vocab_size=352, hidden_size=96, intermediate_size=160, num_hidden_layers=3, num_attention_heads=6,
-        num_key_value_heads=2, bos_token_id=None, eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id, **{"max_position_embeddings": 512, **more},
-    )  # fmt: skip
+        kind,
+        vocab_size=352,
+        hidden_size=96,
+        intermediate_size=160,
+        num_hidden_layers=3,
+        num_attention_heads=6,
+        num_key_value_heads=2,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        **{"max_position_embeddings": 512, **more},
+    )
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config)
-    for name, weight in model.named_parameters():  # random weights of a trained size, so that tokens differ, and biases
-        weight.data = torch.randn_like(weight) * (0.3 if "bias" in name or weight.ndim > 1 else 0.1) + (weight.ndim == 1) * 1.0
+    # random weights of a trained size, so that tokens differ, and biases
+    for name, weight in model.named_parameters():
+        weight.data = (
+            torch.randn_like(weight) * (0.3 if "bias" in name or weight.ndim > 1 else 0.1)
+            + (weight.ndim == 1) * 1.0
+        )
     model.save_pretrained(folder / "base")
     tokenizer.save_pretrained(folder / "base")
-    return adapted(folder / "run", model, AutoTokenizer.from_pretrained(folder / "base"), folder / "base")
+    return adapted(
+        folder / "run", model, AutoTokenizer.from_pretrained(folder / "base"), folder / "base"
+    )
 
 
 class Reader:
@@ -81,14 +106,23 @@ class Reader:
         import xllamacpp
 
         how = xllamacpp.CommonParams()
-        how.model.path, how.n_ctx, how.n_parallel, how.n_gpu_layers, how.warmup = str(file), room, 1, 0, False
+        how.model.path, how.n_ctx, how.n_parallel, how.n_gpu_layers, how.warmup = (
+            str(file),
+            room,
+            1,
+            0,
+            False,
+        )
         how.cpuparams.n_threads = 1
         how.cache_type_k = how.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
-        how.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED  # which rounds to 16 bits
+        # which rounds to 16 bits
+        how.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         self.server = xllamacpp.Server(how)
 
     def says(self, ids: list[int], tokens: int) -> str:
-        found = self.server.handle_completions({"prompt": ids, "max_tokens": tokens, "temperature": 0, "top_k": 1})
+        found = self.server.handle_completions(
+            {"prompt": ids, "max_tokens": tokens, "temperature": 0, "top_k": 1}
+        )
         return str(found["choices"][0]["text"])
 
     def encodes(self, text: str) -> list[int]:
@@ -114,16 +148,24 @@ def run(tmp_path: Path) -> Iterator[Path]:
 
 def test_the_tiny_policys_greedy_texts_are_those_of_transformers(run: Path, tmp_path: Path) -> None:
     done = export_gguf(str(run), tmp_path / "new" / "policy.gguf", dtype="float32")
-    assert done["bytes"] == (tmp_path / "new" / "policy.gguf").stat().st_size >= 4 * done["parameters"]
+    assert (
+        done["bytes"] == (tmp_path / "new" / "policy.gguf").stat().st_size >= 4 * done["parameters"]
+    )
     policy, questions = load_policy(run, device="cpu"), bench("tiny").questions("validation")[:64]
     reader = Reader(tmp_path / "new" / "policy.gguf")
     wanted = [answer.text for answer in generate(policy, questions, max_new_tokens=16, greedy=True)]
     found = [reader.says(ids, 16) for ids in prompt_ids(policy.tokenizer, questions)]
     assert found == wanted and len(set(wanted)) > 20
     base = load_policy(SCALES["tiny"].policy, device="cpu")
-    assert wanted != [answer.text for answer in generate(base, questions, max_new_tokens=16, greedy=True)]  # the adapter is in
+    # the adapter is in
+    assert wanted != [
+        answer.text for answer in generate(base, questions, max_new_tokens=16, greedy=True)
+    ]
     assert (done["words"], done["differs"]) == ("llama-bpe", "numbers and some signs")
-    assert reader.encodes("<|user|> Where was Dramem born") == policy.tokenizer("<|user|> Where was Dramem born")["input_ids"]
+    assert (
+        reader.encodes("<|user|> Where was Dramem born")
+        == policy.tokenizer("<|user|> Where was Dramem born")["input_ids"]
+    )
     tell("gguf", {"greedy_equal": f"{len(found)} of {len(wanted)}"})
 
 
@@ -138,11 +180,15 @@ def test_texts_and_token_ids_of_random_models_are_those_of_transformers(
     policy, reader = load_policy(run, device="cpu"), Reader(tmp_path / "policy.gguf")
     for text in (unicodedata.normalize("NFC", text) if differs else text for text in TEXTS):
         assert reader.encodes(text) == policy.tokenizer(text)["input_ids"], text
-    prompts = [policy.tokenizer(text)["input_ids"] for text in (*TEXTS, *SENTENCES, " ".join(SENTENCES))]
+    prompts = [
+        policy.tokenizer(text)["input_ids"] for text in (*TEXTS, *SENTENCES, " ".join(SENTENCES))
+    ]
     answers = policy.complete(prompts, policy.stop_ids, how(12))
     wanted = [policy.tokenizer.decode(ids, skip_special_tokens=True) for ids, _ in answers]
     found = [reader.says(ids, 12) for ids in prompts]
-    assert [readable(text) for text in found] == [readable(text) for text in wanted] and len(set(wanted)) > 5
+    assert [readable(text) for text in found] == [readable(text) for text in wanted] and len(
+        set(wanted)
+    ) > 5
 
 
 def how(tokens: int) -> Any:
@@ -152,12 +198,18 @@ def how(tokens: int) -> Any:
 
 
 def readable(text: str) -> str:
-    """Without what stands for bytes that make no character, which everybody writes in another way."""
-    return "".join(character for character in text if character.isascii() and character.isprintable())
+    """Without what stands for bytes that make no character, which everybody writes in another
+    way.
+    """
+    return "".join(
+        character for character in text if character.isascii() and character.isprintable()
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_a_file_of_fewer_bits_is_half_as_large_and_read(run: Path, tmp_path: Path, dtype: Any) -> None:
+def test_a_file_of_fewer_bits_is_half_as_large_and_read(
+    run: Path, tmp_path: Path, dtype: Any
+) -> None:
     whole = export_gguf(str(run), tmp_path / "whole.gguf", dtype="float32")
     half = export_gguf(str(run), tmp_path / "half.gguf", dtype=dtype)
     assert half["dtype"] == dtype and half["bytes"] < 0.55 * whole["bytes"]
@@ -181,36 +233,50 @@ def test_every_weights_bytes_are_those_of_the_model_merged_as_a_whole(
     frequencies = model.model.rotary_emb.inv_freq.clone()
     parameters = dict(model.to(getattr(torch, dtype)).named_parameters())
     assert done["parameters"] == sum(one.numel() for one in parameters.values())
-    stored = gguf.GGMLQuantizationType[{"float32": "F32", "float16": "F16", "bfloat16": "BF16"}[dtype]]
+    stored = gguf.GGMLQuantizationType[
+        {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}[dtype]
+    ]
     for name, weight in parameters.items():
         one, wanted = read.pop(label_of(name)), weight.detach().float()
         if kind == "llama" and (heads := 6 if "q_proj" in name else 2 if "k_proj" in name else 0):
             wanted = interleaved(wanted, heads)
         kind_of = stored if weight.ndim > 1 else gguf.GGMLQuantizationType.F32
         assert one.tensor_type == kind_of and [*reversed(one.shape)] == [*weight.shape]
-        assert one.data.tobytes() == gguf.quants.quantize(wanted.contiguous().numpy(), kind_of).tobytes(), name
+        assert (
+            one.data.tobytes()
+            == gguf.quants.quantize(wanted.contiguous().numpy(), kind_of).tobytes()
+        ), name
     assert [*read] == (["rope_freqs.weight"] if "rope_parameters" in more else [])
-    if read:  # in float32 whatever the weights are: 1,000 to so many 16ths, and what Llama 3 has made of it
+    # in float32 whatever the weights are: 1,000 to so many 16ths, and what Llama 3 has made of it
+    if read:
         usual = 1000.0 ** -(torch.arange(0, 16, 2) / 16)
         assert torch.equal(torch.tensor(read["rope_freqs.weight"].data), usual / frequencies)
 
 
-def test_a_file_is_sent_to_the_hub_with_a_card(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_sent_to_the_hub_with_a_card(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, file = random_run(tmp_path, "llama"), tmp_path / "out" / "policy.gguf"
     with hub_server.logged_in(monkeypatch) as hub:
         status, _, said = cli("export", run, "--gguf", file, "--push", "ada/kern")
     sent = hub.repositories["ada/kern"].files
     assert status == 0 and sent.keys() == {".gitattributes", "policy.gguf", "README.md"}, said
-    assert sent["policy.gguf"] == file.read_bytes() and [path.name for path in file.parent.iterdir()] == ["policy.gguf"]
+    assert sent["policy.gguf"] == file.read_bytes() and [
+        path.name for path in file.parent.iterdir()
+    ] == ["policy.gguf"]
     told = sent["README.md"].decode()
     assert told.startswith("---\nlibrary_name: gguf\n---\n") and "in one file for llama.cpp" in told
 
 
-def test_what_files_headers_say_is_refused_before_the_weights_are_looked_for(tmp_path: Path) -> None:
+def test_what_files_headers_say_is_refused_before_the_weights_are_looked_for(
+    tmp_path: Path,
+) -> None:
     run, file = random_run(tmp_path, "llama"), tmp_path / "policy.gguf"
     base = tmp_path / "base"
     (base / "model.safetensors").unlink()
-    config, tokenizer = (json.loads((base / name).read_text()) for name in ("config.json", "tokenizer.json"))
+    config, tokenizer = (
+        json.loads((base / name).read_text()) for name in ("config.json", "tokenizer.json")
+    )
 
     def refused(words: str) -> None:
         with pytest.raises(WorkbenchError, match=words):
@@ -222,7 +288,9 @@ def test_what_files_headers_say_is_refused_before_the_weights_are_looked_for(tmp
     (base / "config.json").write_text(json.dumps({**config, "vocab_size": 40}))
     refused("the model 40 of them: take both from one model")
     (base / "config.json").write_text(json.dumps(config))
-    (base / "tokenizer.json").write_text(json.dumps({**tokenizer, "normalizer": {"type": "Lowercase"}}))
+    (base / "tokenizer.json").write_text(
+        json.dumps({**tokenizer, "normalizer": {"type": "Lowercase"}})
+    )
     refused("own converter")
     (base / "tokenizer.json").write_text(json.dumps(tokenizer))
     refused("name a folder with config.json, model.safetensors")
@@ -231,7 +299,9 @@ def test_what_files_headers_say_is_refused_before_the_weights_are_looked_for(tmp
         export_gguf(str(run), file)
 
 
-def test_a_file_is_written_whole_or_not_at_all(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
+def test_a_file_is_written_whole_or_not_at_all(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
     import gguf
 
     def stops(*_: Any, **__: Any) -> None:
@@ -245,7 +315,11 @@ def test_a_file_is_written_whole_or_not_at_all(run: Path, tmp_path: Path, monkey
     assert list(folder.iterdir()) == []
     status, out, said = cli("export", run, "--gguf", folder / "a.gguf", "--json")
     found = json.loads(out)
-    assert status == 0 and found["bytes"] == (folder / "a.gguf").stat().st_size and "send such prompts as token ids" in said
+    assert (
+        status == 0
+        and found["bytes"] == (folder / "a.gguf").stat().st_size
+        and "send such prompts as token ids" in said
+    )
     assert [path.name for path in folder.iterdir()] == ["a.gguf"]
     before = (folder / "a.gguf").read_bytes()
     status, _, said = cli("export", run, "--gguf", folder / "a.gguf")
@@ -257,19 +331,38 @@ def test_a_file_is_written_whole_or_not_at_all(run: Path, tmp_path: Path, monkey
 
 
 def test_a_judge_of_a_file_that_cannot_judge_fails_and_is_no_zero(tmp_path: Path, cli: Cli) -> None:
-    """A random model behind llama.cpp's OpenAI-compatible address: every reply is unreadable, and every row says so."""
-    export_gguf(str(random_run(tmp_path, "qwen2", max_position_embeddings=8192)), tmp_path / "policy.gguf")
+    """A random model behind llama.cpp's OpenAI-compatible address: every reply is unreadable,
+    and every row says so.
+    """
+    export_gguf(
+        str(random_run(tmp_path, "qwen2", max_position_embeddings=8192)), tmp_path / "policy.gguf"
+    )
     reader = Reader(tmp_path / "policy.gguf", room=8192)
     url = f"{reader.server.listening_address}/v1"
-    rows = [{"id": str(n), "question": "Who?", "answers": ["Ada"], "response": f"It is Ada {n}."} for n in range(4)]
+    rows = [
+        {"id": str(n), "question": "Who?", "answers": ["Ada"], "response": f"It is Ada {n}."}
+        for n in range(4)
+    ]
     source = tmp_path / "answers.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = ["score", "--in", source, "--out", tmp_path / "scored.jsonl", "--method", "truthrl", "--max-failed", "1"]
+    command = [
+        "score",
+        "--in",
+        source,
+        "--out",
+        tmp_path / "scored.jsonl",
+        "--method",
+        "truthrl",
+        "--max-failed",
+        "1",
+    ]
     code, out, err = cli(*command, "--judge", url, "--model", "policy", "--json")
     assert code == 3, err
     assert json.loads(out)["failed"] == len(rows) and json.loads(out)["cost"]["calls"] >= len(rows)
     stored = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text().splitlines()]
-    assert len(stored) == len(rows) and all(row["rewards"]["truthrl"]["value"] is None for row in stored)
+    assert len(stored) == len(rows) and all(
+        row["rewards"]["truthrl"]["value"] is None for row in stored
+    )
     errors = [verdict["error"]["kind"] for row in stored for verdict in row["verdicts"]]
     assert errors and set(errors) <= {"not_json", "extra_text", "truncated", "empty", "refused"}
     tell("gguf", {"judge": {"unreadable": f"{len(errors)} of {len(rows)}"}})

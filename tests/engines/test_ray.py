@@ -1,4 +1,6 @@
-"""`workbench score --engine ray`: the rows of the local engine, and what is lost and paid where something is killed."""
+"""`workbench score --engine ray`: the rows of the local engine, and what is lost and paid where
+something is killed.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,17 @@ def unpriced(path: Path) -> list[dict[str, Any]]:
 
 
 def test_nothing_is_started_for_input_that_cannot_be_scored(tmp_path: Path, cli: Cli) -> None:
-    """The same words as of the local engine, and Ray, which takes seconds to begin, is not so much as imported."""
+    """The same words as of the local engine, and Ray, which takes seconds to begin, is not so
+    much as imported.
+    """
     bare = write(tmp_path / "in.jsonl", responses(1))
     bad = write(tmp_path / "bad.jsonl", ["{", '{"id": 1}'])
-    for given in ((bad,), (tmp_path / "none.jsonl",), (bare, "--method", "nobody"), (bare, "--judge", "nowhere")):
+    for given in (
+        (bad,),
+        (tmp_path / "none.jsonl",),
+        (bare, "--method", "nobody"),
+        (bare, "--judge", "nowhere"),
+    ):
         command = ["score", "--out", tmp_path / "o" / "f.jsonl", "--in", *given]
         local, remote = cli(*command), cli(*command, "--engine", "ray")
         assert local == remote and local[0] == 2
@@ -50,16 +59,37 @@ def test_nothing_is_started_for_input_that_cannot_be_scored(tmp_path: Path, cli:
 
 
 def start(folder: Path, url: str, *more: str, **environment: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "workbench.cli", "score", "--in", folder / "in.jsonl", "--out", folder / "f.jsonl"]
+    command = [
+        sys.executable,
+        "-m",
+        "workbench.cli",
+        "score",
+        "--in",
+        folder / "in.jsonl",
+        "--out",
+        folder / "f.jsonl",
+    ]
     command += ["--method", "rlfh", "--judge", url, "--model", "m", "--concurrency", "16", "--json"]
     command += ["--engine", "ray", "--actors", "2", *more]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(list(map(str, command)), cwd=ROOT, env={**os.environ, **environment}, **pipes)
+    return subprocess.Popen(
+        list(map(str, command)), cwd=ROOT, env={**os.environ, **environment}, **pipes
+    )
 
 
 def test_no_cluster_at_the_address(tmp_path: Path, cli: Cli) -> None:
     source = write(tmp_path / "in.jsonl", world_rows(1))
-    command = ["score", "--in", source, "--out", tmp_path / "o" / "f.jsonl", "--judge", "world", "--engine", "ray"]
+    command = [
+        "score",
+        "--in",
+        source,
+        "--out",
+        tmp_path / "o" / "f.jsonl",
+        "--judge",
+        "world",
+        "--engine",
+        "ray",
+    ]
     for address in ("127.0.0.1:9", "nowhere", "127.0.0.1:high", "127.0.0.1:99999"):
         code, _, err = cli(*command, "--address", address)
         assert code == 2 and f"no Ray cluster at '{address}'" in err and "ray start --head" in err
@@ -84,7 +114,10 @@ def test_the_driver_is_interrupted_then_killed_and_goes_on_each_time(tmp_path: P
     write(tmp_path / "in.jsonl", rows)
     unique = 3 * len(rows)
     with JudgeServer(reply=reply, delay=0.02) as server:
-        for share, sent, status in ((0.2, signal.SIGTERM, 130), (0.6, signal.SIGKILL, -signal.SIGKILL)):
+        for share, sent, status in (
+            (0.2, signal.SIGTERM, 130),
+            (0.6, signal.SIGKILL, -signal.SIGKILL),
+        ):
             process = start(tmp_path, server.url)
             wait_for(lambda share=share: server.requests >= share * unique, 120)  # type: ignore[misc]
             # But for Ray's two agents, which do nothing by then, and notice after a minute or two.
@@ -102,8 +135,12 @@ def test_the_driver_is_interrupted_then_killed_and_goes_on_each_time(tmp_path: P
         assert process.returncode == 0, err
         assert json.loads(out)["rows"] == len(rows)
         assert [row["id"] for row in read(tmp_path / "f.jsonl")] == [row["id"] for row in rows]
-        assert len(server.asked) == unique and server.requests <= unique + 2 * 16  # what was under way is asked again
-        print(f"{server.requests} requests for {unique} prompts over an interrupt and a kill with 16 in flight")
+        # what was under way is asked again
+        assert len(server.asked) == unique and server.requests <= unique + 2 * 16
+        print(
+            f"{server.requests} requests for {unique} prompts over an interrupt and a kill with 16"
+            " in flight"
+        )
 
 
 # Two nodes of a cluster, each with one CPU: as two machines, but for what lies between them.
@@ -124,8 +161,14 @@ cluster.shutdown()
 def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
     rows = responses(4 * CHUNK, claims=1, thinking=False)
     write(tmp_path / "in.jsonl", rows)
-    nodes = subprocess.Popen([sys.executable, "-c", TWO_NODES], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             env={**os.environ, **OWN}, text=True)  # fmt: skip
+    nodes = subprocess.Popen(
+        [sys.executable, "-c", TWO_NODES],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **OWN},
+        text=True,
+    )
     assert nodes.stdin and nodes.stdout
     try:
         address = nodes.stdout.readline().strip()
@@ -152,34 +195,59 @@ def bridges(count: int) -> list[dict[str, Any]]:
     rows = []
     for number in range(count):
         name = f"Aar Bridge {number}"
-        page = f"{name} is a bridge in Bern. It opened in {1800 + number % 200}. It is {100 + number} metres long."
+        page = (
+            f"{name} is a bridge in Bern. It opened in {1800 + number % 200}. It is {100 + number}"
+            " metres long."
+        )
         said = f"{name} opened in {1800 + number % 200}. {name} is {300 + number} metres long."
-        rows.append({"id": number, "question": f"What is {name}?", "response": said, "title": name, "page": page})
+        rows.append(
+            {
+                "id": number,
+                "question": f"What is {name}?",
+                "response": said,
+                "title": name,
+                "page": page,
+            }
+        )
     return rows
 
 
 def test_growth(tmp_path: Path) -> None:
-    """By the local rules, one actor against two; what is measured begins with the first chunk that is written."""
+    """By the local rules, one actor against two; what is measured begins with the first chunk
+    that is written.
+    """
     count = (12 if os.environ.get("WORKBENCH_TELL") else 3) * CHUNK
     rows = bridges(count)
     for row in rows:
         row["passages"] = [row.pop("page")]
     source, found = write(tmp_path / "in.jsonl", rows), dict[str, Any]()
-    for name, more in (("local", {}), ("1", {"engine": "ray", "actors": 1}), ("2", {"engine": "ray", "actors": 2})):
+    for name, more in (
+        ("local", {}),
+        ("1", {"engine": "ray", "actors": 1}),
+        ("2", {"engine": "ray", "actors": 2}),
+    ):
         times: list[tuple[float, int]] = []
         began = time.perf_counter()
 
         def told(total: int, totals: Any, times: list[tuple[float, int]] = times) -> Any:
             return lambda tally, done: times.append((time.perf_counter(), done)) if done else None
 
-        summary = score_file(Options(source, tmp_path / name / "f.jsonl", method="rlfh", **more), told)  # type: ignore[arg-type]
+        summary = score_file(
+            Options(source, tmp_path / name / "f.jsonl", method="rlfh", **more), told
+        )  # type: ignore[arg-type]
         (first, some), (last, all_rows) = times[0], times[-1]
         found[name] = {
-            "rows_a_second": round((all_rows - some) / (last - first), 1), "first_rows_after": round(first - began, 1),
-            "seconds": round(last - began, 1), "claims": summary["claims"], "load": round(os.getloadavg()[0], 1),
-        }  # fmt: skip
+            "rows_a_second": round((all_rows - some) / (last - first), 1),
+            "first_rows_after": round(first - began, 1),
+            "seconds": round(last - began, 1),
+            "claims": summary["claims"],
+            "load": round(os.getloadavg()[0], 1),
+        }
     assert unpriced(tmp_path / "2" / "f.jsonl") == unpriced(tmp_path / "local" / "f.jsonl")
-    tell("ray", {"growth": {"rows": count, "cpus": os.cpu_count(), "judge": "local", "by_actors": found}})
+    tell(
+        "ray",
+        {"growth": {"rows": count, "cpus": os.cpu_count(), "judge": "local", "by_actors": found}},
+    )
     print(json.dumps(found))
 
 
@@ -191,7 +259,9 @@ def cluster() -> Iterator[None]:
 
 
 def both(folder: Path, source: Path, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Score a file here and by two actors; the rows have to be the same, and the summaries but for what `MINE` names."""
+    """Score a file here and by two actors; the rows have to be the same, and the summaries but
+    for what `MINE` names.
+    """
     local = Options(source, folder / "local" / "f.jsonl", **more)
     remote = replace(local, out=folder / "ray" / "f.jsonl", engine="ray", actors=2)
     first, second = score_file(local), score_file(remote)
@@ -211,8 +281,12 @@ def table(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
-def test_rows_are_those_of_the_local_engine_in_the_order_of_the_input(tmp_path: Path, suffix: str, cluster: None) -> None:
-    rows = [{**row, "id": f"{row['id']}/{copy}"} for copy in range(2) for row in world_rows(2 * CHUNK)]
+def test_rows_are_those_of_the_local_engine_in_the_order_of_the_input(
+    tmp_path: Path, suffix: str, cluster: None
+) -> None:
+    rows = [
+        {**row, "id": f"{row['id']}/{copy}"} for copy in range(2) for row in world_rows(2 * CHUNK)
+    ]
     source = tmp_path / f"in.{suffix}"
     if suffix == "parquet":
         table(source, [*rows, rows[0], {**rows[0], "id": None}])
@@ -226,7 +300,9 @@ def test_rows_are_those_of_the_local_engine_in_the_order_of_the_input(tmp_path: 
 
 def test_the_local_judge_and_its_evidence(tmp_path: Path, cluster: None) -> None:
     rows = bridges(CHUNK + 10)
-    pages = write(tmp_path / "pages.jsonl", [{"title": row["title"], "text": row.pop("page")} for row in rows])
+    pages = write(
+        tmp_path / "pages.jsonl", [{"title": row["title"], "text": row.pop("page")} for row in rows]
+    )
     summary, _ = both(tmp_path, write(tmp_path / "in.jsonl", rows), method="rlfh", passages=pages)
     assert summary["failed"] == 0 and summary["labels"]["correct"] > 0
 
@@ -234,7 +310,11 @@ def test_the_local_judge_and_its_evidence(tmp_path: Path, cluster: None) -> None
 def test_a_judge_is_asked_no_prompt_twice_whoever_asks(tmp_path: Path, cluster: None) -> None:
     rows = responses(3 * CHUNK, claims=2)
     for row in rows[::2]:  # the same everywhere: both actors want it at the same time
-        row |= {"question": "What?", "response": "<answer>Fact of all is 1.</answer>", "passages": ["The same."]}
+        row |= {
+            "question": "What?",
+            "response": "<answer>Fact of all is 1.</answer>",
+            "passages": ["The same."],
+        }
     with JudgeServer(reply=reply, delay=0.01) as server:
         source = write(tmp_path / "in.jsonl", rows)
         first, second = both(tmp_path, source, judge=server.url, model="m", concurrency=8)
@@ -243,23 +323,48 @@ def test_a_judge_is_asked_no_prompt_twice_whoever_asks(tmp_path: Path, cluster: 
 
 
 def test_rows_with_verdicts_are_paid_anew_without_a_judge(tmp_path: Path, cluster: None) -> None:
-    score_file(Options(write(tmp_path / "in.jsonl", world_rows(40)), tmp_path / "first" / "f.jsonl", judge="world"))
-    summary, _ = both(tmp_path, tmp_path / "first" / "f.jsonl", method="rlfh", overrides=["rlfh.alpha=2"])
+    score_file(
+        Options(
+            write(tmp_path / "in.jsonl", world_rows(40)),
+            tmp_path / "first" / "f.jsonl",
+            judge="world",
+        )
+    )
+    summary, _ = both(
+        tmp_path, tmp_path / "first" / "f.jsonl", method="rlfh", overrides=["rlfh.alpha=2"]
+    )
     assert summary["rows"] == 40 and summary["cost"]["calls"] == 0
 
 
-def test_failures_of_the_judge_are_failures_of_their_rows_and_stop_the_scoring(tmp_path: Path, cluster: None) -> None:
+def test_failures_of_the_judge_are_failures_of_their_rows_and_stop_the_scoring(
+    tmp_path: Path, cluster: None
+) -> None:
     def partly(task: str, found: Sequence[Element]) -> str:
         return "I cannot say." if "What about 3" in found[0].text else reply(task, found)
 
     with JudgeServer(reply=partly) as server:
         source = write(tmp_path / "in.jsonl", responses(40, claims=1))
-        summary, _ = both(tmp_path, source, judge=server.url, model="m", method="truthrl", max_failed=1.0)
+        summary, _ = both(
+            tmp_path, source, judge=server.url, model="m", method="truthrl", max_failed=1.0
+        )
         assert summary["failed"] == 11  # 3, and 30 to 39
-        values = {row["id"]: row["rewards"]["truthrl"]["value"] for row in read(tmp_path / "ray" / "f.jsonl")}
-        assert {name for name, value in values.items() if value is None} == {"r3", *(f"r{n}" for n in range(30, 40))}
-        stopped = Options(source, tmp_path / "stopped" / "f.jsonl", judge=server.url, model="m", method="truthrl",
-                          engine="ray", actors=2)  # fmt: skip
+        values = {
+            row["id"]: row["rewards"]["truthrl"]["value"]
+            for row in read(tmp_path / "ray" / "f.jsonl")
+        }
+        assert {name for name, value in values.items() if value is None} == {
+            "r3",
+            *(f"r{n}" for n in range(30, 40)),
+        }
+        stopped = Options(
+            source,
+            tmp_path / "stopped" / "f.jsonl",
+            judge=server.url,
+            model="m",
+            method="truthrl",
+            engine="ray",
+            actors=2,
+        )
         assert score_file(stopped)["status"] == "too_many_failures"
 
 
@@ -267,17 +372,26 @@ def graders() -> list[Any]:
     """The processes of actors that grade, of this process's cluster."""
     import psutil
 
-    return [child for child in psutil.Process().children(recursive=True) if child.name().startswith("ray::Worker")]
+    return [
+        child
+        for child in psutil.Process().children(recursive=True)
+        if child.name().startswith("ray::Worker")
+    ]
 
 
 def test_an_actor_that_is_killed_loses_no_row_and_no_reply(
     tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")  # of the driver, after Ray was started: actors do not have it
+    # of the driver, after Ray was started: actors do not have it
+    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
     rows, killed = responses(3 * CHUNK, claims=1, thinking=False), list[int]()
 
     def script(task: str, found: Sequence[Element]) -> str:
-        if task == "verify" and len(killed) < 2 and server.tasks["verify"] >= 100 * (len(killed) + 1):
+        if (
+            task == "verify"
+            and len(killed) < 2
+            and server.tasks["verify"] >= 100 * (len(killed) + 1)
+        ):
             victim = graders()[0]
             killed.append(victim.pid)
             victim.kill()
@@ -286,18 +400,27 @@ def test_an_actor_that_is_killed_loses_no_row_and_no_reply(
     with JudgeServer(reply=script, delay=0.01, key="secret") as server:
         source = write(tmp_path / "in.jsonl", rows)
         remote = Options(
-            source, tmp_path / "ray" / "f.jsonl", judge=server.url, model="m", method="rlfh", engine="ray", actors=2
+            source,
+            tmp_path / "ray" / "f.jsonl",
+            judge=server.url,
+            model="m",
+            method="rlfh",
+            engine="ray",
+            actors=2,
         )
         summary = score_file(remote)
         assert len(set(killed)) == 2 and summary["status"] == "done" and summary["failed"] == 0
-        assert set(server.asked.values()) == {1}  # what had been asked for the dead was answered to the living
+        # what had been asked for the dead was answered to the living
+        assert set(server.asked.values()) == {1}
         local = replace(remote, out=tmp_path / "local" / "f.jsonl", engine="local", actors=None)
         score_file(local)
     assert unpriced(remote.out) == unpriced(local.out)
 
 
 def exits(options: Options, judged: bool, asked: Any) -> Callable[[list[Any]], Any]:
-    """What actors score with, but that their process ends, as where it has no memory left, at a row that says so."""
+    """What actors score with, but that their process ends, as where it has no memory left, at a
+    row that says so.
+    """
     score, deadly = engine._scoring(options, judged, asked), options.out.parent.parent / "deadly"
 
     def run(items: list[Any]) -> Any:
@@ -313,8 +436,14 @@ def test_a_row_that_kills_whoever_scores_it_fails_alone_and_is_tried_again(
 ) -> None:
     rows = world_rows(12)
     rows[7]["response"] += " This is too much."
-    chosen = Options(write(tmp_path / "in.jsonl", rows), tmp_path / "out" / "f.jsonl", judge="world", method="rlfh",
-                     engine="ray", actors=1)  # fmt: skip
+    chosen = Options(
+        write(tmp_path / "in.jsonl", rows),
+        tmp_path / "out" / "f.jsonl",
+        judge="world",
+        method="rlfh",
+        engine="ray",
+        actors=1,
+    )
     (tmp_path / "deadly").touch()
     with monkeypatch.context() as patched:
         patched.setattr(engine, "_scoring", exits)
@@ -325,7 +454,9 @@ def test_a_row_that_kills_whoever_scores_it_fails_alone_and_is_tried_again(
     others = [row for row in unpriced(chosen.out) if row["id"] != "7"]
     summary = score_file(chosen)
     assert (summary["failed"], summary["earlier"]) == (0, 11)
-    assert unpriced(chosen.out)[:11] == others and [row["id"] for row in read(chosen.out)][11:] == ["7"]
+    assert unpriced(chosen.out)[:11] == others and [row["id"] for row in read(chosen.out)][11:] == [
+        "7"
+    ]
 
 
 def never(item: Any, failure: Any) -> Any:
@@ -340,7 +471,9 @@ def test_what_scoring_raises_is_raised_and_not_tried_again(tmp_path: Path, clust
         list(pool.Pool(refuse, 1, never).map([["a row"]]))
 
 
-def test_actors_that_die_of_everything_stop_it(tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_actors_that_die_of_everything_stop_it(
+    tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def die() -> Callable[[Any], Any]:
         os._exit(1)
 
@@ -357,9 +490,16 @@ def test_only_this_machine_can_reach_what_is_started_and_nothing_is_sent(cluster
     for process in everyone:
         with suppress(psutil.NoSuchProcess):
             connections += process.net_connections("inet")
-    listening = {one.laddr.ip.removeprefix("::ffff:") for one in connections if one.status == psutil.CONN_LISTEN}
+    listening = {
+        one.laddr.ip.removeprefix("::ffff:")
+        for one in connections
+        if one.status == psutil.CONN_LISTEN
+    }
     reached = {one.raddr.ip.removeprefix("::ffff:") for one in connections if one.raddr}
     assert listening == reached == {"127.0.0.1"}
     [head] = [process for process in psutil.Process().children() if process.name() == "gcs_server"]
     assert head.environ()["RAY_USAGE_STATS_ENABLED"] == "0"
-    assert not [one for one in connections if one.status == psutil.CONN_LISTEN and one.laddr.port == 8265]  # the dashboard's
+    # the dashboard's
+    assert not [
+        one for one in connections if one.status == psutil.CONN_LISTEN and one.laddr.port == 8265
+    ]

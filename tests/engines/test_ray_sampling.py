@@ -1,4 +1,6 @@
-"""`workbench probe` and `workbench klcf prepare` with `--actors`: the rows of one process and thread, whatever is killed."""
+"""`workbench probe` and `workbench klcf prepare` with `--actors`: the rows of one process and
+thread, whatever is killed.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,18 @@ from workbench.verify import outcome
 pytestmark = needs("ray")
 PREPARED = ("checklists.jsonl", "truth.jsonl", "card.json", "samples/rollouts.jsonl", "samples/questions.jsonl",
             "samples/passages.jsonl", "samples/collect.json")  # fmt: skip
-FEW = ["klcf.prepare.samples=2", "klcf.prepare.questions=40", "klcf.prepare.max_new_tokens=48"]  # three chunks
+# three chunks
+FEW = ["klcf.prepare.samples=2", "klcf.prepare.questions=40", "klcf.prepare.max_new_tokens=48"]
 
 
 def start(*words: object, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    command, env = [sys.executable, "-m", "workbench.cli", *map(str, words)], {**os.environ, **(environment or {})}
-    return subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command, env = (
+        [sys.executable, "-m", "workbench.cli", *map(str, words)],
+        {**os.environ, **(environment or {})},
+    )
+    return subprocess.Popen(
+        command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def same(one: Path, other: Path, names: Sequence[str]) -> None:
@@ -59,19 +67,28 @@ def test_actors_that_there_cannot_be_are_refused_before_ray_is_imported(
 ) -> None:
     before = "ray" in sys.modules  # by a file of tests that came first
     for address in ("127.0.0.1:9", "nowhere", "127.0.0.1:high"):
-        code, _, err = cli(*command, "--out", tmp_path / "out", "--actors", "2", "--address", address)
+        code, _, err = cli(
+            *command, "--out", tmp_path / "out", "--actors", "2", "--address", address
+        )
         assert code == 2 and f"no Ray cluster at '{address}'" in err and "ray start --head" in err
     code, _, err = cli(*command, "--out", tmp_path / "out", "--actors", "100000")
     assert code == 2 and "CPUs, one for an actor: lower --actors" in err
     assert not (tmp_path / "out").exists() and ("ray" in sys.modules) == before
 
 
-def test_a_preparation_whose_driver_is_killed_goes_on_with_actors_or_without(tmp_path: Path) -> None:
-    """Interrupted after the first of ten chunks, killed after another one, then ended without actors."""
+def test_a_preparation_whose_driver_is_killed_goes_on_with_actors_or_without(
+    tmp_path: Path,
+) -> None:
+    """Interrupted after the first of ten chunks, killed after another one, then ended without
+    actors.
+    """
     import psutil
 
     many = [*FEW, "klcf.prepare.questions=160"]
-    out, command = tmp_path / "killed", ["klcf", "prepare", "--seed", 1, *(f"--set={setting}" for setting in many), "--json"]
+    out, command = (
+        tmp_path / "killed",
+        ["klcf", "prepare", "--seed", 1, *(f"--set={setting}" for setting in many), "--json"],
+    )
     rows = out / "samples" / "rollouts.jsonl"
 
     def written() -> int:
@@ -79,7 +96,10 @@ def test_a_preparation_whose_driver_is_killed_goes_on_with_actors_or_without(tmp
 
     for sent, status in ((signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)):
         before, process = written(), start(*command, "--out", out, "--actors", 2)
-        wait_for(lambda before=before, process=process: written() > before or process.poll() is not None, 120)  # type: ignore[misc]
+        wait_for(
+            lambda before=before, process=process: written() > before or process.poll() is not None,
+            120,
+        )  # type: ignore[misc]
         children = psutil.Process(process.pid).children(recursive=True)
         begun = [child for child in children if not child.name().endswith("Agent")]
         process.send_signal(sent)
@@ -99,9 +119,27 @@ def test_a_preparation_whose_driver_is_killed_goes_on_with_actors_or_without(tmp
 
 def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
     how: dict[str, Any] = {"k": 64, "limit": 160, "kinds": ["single"]}
-    command = ["probe", "--policy", "sft", "--k", 64, "--limit", 160, "--kind", "single", "--out", tmp_path / "ray"]
-    nodes = subprocess.Popen([sys.executable, "-c", TWO_NODES], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             env={**os.environ, **OWN}, text=True)  # fmt: skip
+    command = [
+        "probe",
+        "--policy",
+        "sft",
+        "--k",
+        64,
+        "--limit",
+        160,
+        "--kind",
+        "single",
+        "--out",
+        tmp_path / "ray",
+    ]
+    nodes = subprocess.Popen(
+        [sys.executable, "-c", TWO_NODES],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **OWN},
+        text=True,
+    )
     assert nodes.stdin and nodes.stdout
     try:
         address, rows = nodes.stdout.readline().strip(), tmp_path / "ray" / "probe.jsonl"
@@ -123,10 +161,16 @@ def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
 
 
 def test_growth(tmp_path: Path) -> None:
-    """Questions a second of the tiny policy, once as many chunks are written as there are actors at most."""
+    """Questions a second of the tiny policy, once as many chunks are written as there are actors
+    at most.
+    """
     chunks, k = (24, 64) if os.environ.get("WORKBENCH_TELL") else (4, 16)
     found, tiny = dict[str, Any](), bench("tiny")
-    for name, more in (("local", {"threads": 1}), ("1", {"actors": Actors(1)}), ("2", {"actors": Actors(2)})):
+    for name, more in (
+        ("local", {"threads": 1}),
+        ("1", {"actors": Actors(1)}),
+        ("2", {"actors": Actors(2)}),
+    ):
         times: list[float] = []
         began, load = time.perf_counter(), round(os.getloadavg()[0], 1)
 
@@ -134,16 +178,31 @@ def test_growth(tmp_path: Path) -> None:
             times.append(time.perf_counter())
             return tiny.shown(question)
 
-        timed, how = replace(tiny, shown=told), {"k": k, "limit": chunks * probing.CHUNK, "kinds": ["single"]}
+        timed, how = (
+            replace(tiny, shown=told),
+            {"k": k, "limit": chunks * probing.CHUNK, "kinds": ["single"]},
+        )
         probe_policy("sft", bench=timed, out=tmp_path / name, **how, **more)  # type: ignore[arg-type]
         first = 2 * probing.CHUNK
         found[name] = {
             "questions_a_second": round((len(times) - first) / (times[-1] - times[first - 1]), 2),
-            "first_chunk_after": round(times[0] - began, 1), "seconds": round(times[-1] - began, 1), "load_before": load,
-        }  # fmt: skip
+            "first_chunk_after": round(times[0] - began, 1),
+            "seconds": round(times[-1] - began, 1),
+            "load_before": load,
+        }
     same(tmp_path / "local", tmp_path / "1", ["probe.jsonl"])
     same(tmp_path / "local", tmp_path / "2", ["probe.jsonl"])
-    tell("ray", {"probing": {"questions": chunks * probing.CHUNK, "k": k, "cpus": os.cpu_count(), "by_actors": found}})
+    tell(
+        "ray",
+        {
+            "probing": {
+                "questions": chunks * probing.CHUNK,
+                "k": k,
+                "cpus": os.cpu_count(),
+                "by_actors": found,
+            }
+        },
+    )
     print(json.dumps(found))
 
 
@@ -155,7 +214,9 @@ def cluster() -> Iterator[None]:
 
 
 def test_a_probe_by_two_actors_is_that_of_one_process(tmp_path: Path, cluster: None) -> None:
-    """Of the tiny policy, whose world actors are sent; three chunks, and a folder that both go on with."""
+    """Of the tiny policy, whose world actors are sent; three chunks, and a folder that both go
+    on with.
+    """
     how: dict[str, Any] = {"k": 4, "limit": 40, "seed": 3, "kinds": ["single"]}
     local = probe_policy("sft", out=tmp_path / "local", threads=1, **how)
     remote = probe_policy("sft", out=tmp_path / "ray", actors=Actors(2), **how)
@@ -187,7 +248,9 @@ def place(tmp_path: Path) -> Bench:
 def test_an_actor_that_is_killed_loses_no_sample_and_no_reply(
     tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chunks of two questions; the judge's key came to the driver after Ray was started, so that no actor has it."""
+    """Chunks of two questions; the judge's key came to the driver after Ray was started, so that
+    no actor has it.
+    """
     monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
     monkeypatch.setattr(probing, "CHUNK", 2)
     killed, lock = list[int](), Lock()
@@ -211,17 +274,38 @@ def test_an_actor_that_is_killed_loses_no_sample_and_no_reply(
     same(tmp_path / "local", tmp_path / "ray", ("probe.jsonl", "summary.json", "config.json"))
 
 
-def test_a_judge_and_its_search_stay_with_the_driver(tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same rows but for whose the cost is, the same card, the same passages found, and no prompt asked twice."""
+def test_a_judge_and_its_search_stay_with_the_driver(
+    tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same rows but for whose the cost is, the same card, the same passages found, and no
+    prompt asked twice.
+    """
     monkeypatch.setattr("workbench.train.prepare.CHUNK", 3)
     monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
     tiny = bench("tiny")
-    place = Bench("test", "sft", tiny.questions, 48, tiny.hash, rule_checks, checkpoints={"sft": tiny.path("base")})
-    pages = [{"id": asked.id, "title": asked.title, "text": f"{asked.title} was born in Rome and is a painter."}
-             for asked in tiny.questions("rl", ["biography"])]  # fmt: skip
+    place = Bench(
+        "test",
+        "sft",
+        tiny.questions,
+        48,
+        tiny.hash,
+        rule_checks,
+        checkpoints={"sft": tiny.path("base")},
+    )
+    pages = [
+        {
+            "id": asked.id,
+            "title": asked.title,
+            "text": f"{asked.title} was born in Rome and is a painter.",
+        }
+        for asked in tiny.questions("rl", ["biography"])
+    ]
     (tmp_path / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages))
     build_index(tmp_path / "index", str(tmp_path / "pages.jsonl"))
-    settings = [f"klcf.prepare.{name}" for name in ("samples=2", "questions=10", "max_new_tokens=48", "told=")]
+    settings = [
+        f"klcf.prepare.{name}"
+        for name in ("samples=2", "questions=10", "max_new_tokens=48", "told=")
+    ]
     with JudgeServer(reply=reply, delay=0.005, key="secret") as server:
         judge = LLMJudge(server.url, "m", str(tmp_path / "index"))
         how: dict[str, Any] = {"overrides": [*settings, "klcf.kinds=biography"], "judge": judge}
@@ -229,20 +313,37 @@ def test_a_judge_and_its_search_stay_with_the_driver(tmp_path: Path, cluster: No
         asked = dict(server.asked)
         assert set(asked.values()) == {1} and len(asked) > 50
         local = prepare_klcf(tmp_path / "local", place, threads=1, **how)
-        assert server.asked.keys() == asked.keys()  # neither asks for anything that the other does not
-    of_ray, of_this = ({**card, "out": "", "cost": card["cost"]["calls"]} for card in (remote, local))
-    assert of_ray == of_this and remote["claims"]["support"] > 0 and remote["checklists"]["same_fact"] > 0
-    same(tmp_path / "local", tmp_path / "ray", ("checklists.jsonl", "truth.jsonl", "samples/questions.jsonl"))
+        # neither asks for anything that the other does not
+        assert server.asked.keys() == asked.keys()
+    of_ray, of_this = (
+        {**card, "out": "", "cost": card["cost"]["calls"]} for card in (remote, local)
+    )
+    assert (
+        of_ray == of_this
+        and remote["claims"]["support"] > 0
+        and remote["checklists"]["same_fact"] > 0
+    )
+    same(
+        tmp_path / "local",
+        tmp_path / "ray",
+        ("checklists.jsonl", "truth.jsonl", "samples/questions.jsonl"),
+    )
     one, other = (
-        [{**row, "cost": None} for row in read(tmp_path / name / "samples" / "rollouts.jsonl")] for name in ("local", "ray")
+        [{**row, "cost": None} for row in read(tmp_path / name / "samples" / "rollouts.jsonl")]
+        for name in ("local", "ray")
     )
     assert one == other
-    found, others = ((tmp_path / name / "samples" / "passages.jsonl").read_bytes().splitlines() for name in ("local", "ray"))
+    found, others = (
+        (tmp_path / name / "samples" / "passages.jsonl").read_bytes().splitlines()
+        for name in ("local", "ray")
+    )
     assert found == others and len(found) > 5
 
 
 def deadly_answers(policy: Any, grade: Any, questions: Any, how: Any) -> Any:
-    """As `probing.answers`, but that its process ends, as where it has no memory left, at one question."""
+    """As `probing.answers`, but that its process ends, as where it has no memory left, at one
+    question.
+    """
     if any(question.id.endswith("Ed") for question in questions):
         os._exit(137)
     return probing.answers(policy, grade, questions, how)
@@ -256,34 +357,61 @@ def deadly_samples(policy: Any, grade: Any, asked: Any, how: Any) -> Any:
 
 
 def test_a_question_that_kills_whoever_asks_it_is_left_open_alone(
-    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    place: Bench,
+    cluster: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     local = probe_policy(bench=place, k=6, out=tmp_path / "local", threads=1)
     monkeypatch.setattr("workbench.probe.answers", deadly_answers)
     remote = probe_policy(bench=place, k=6, out=tmp_path / "ray", actors=Actors(1))
-    assert (local["failed"], remote["failed"], remote["unsettled"], remote["status"]) == (0, 6, 1, "done")
+    assert (local["failed"], remote["failed"], remote["unsettled"], remote["status"]) == (
+        0,
+        6,
+        1,
+        "done",
+    )
     whole, rows = read(tmp_path / "local" / "probe.jsonl"), read(tmp_path / "ray" / "probe.jsonl")
     bad = [row for row in rows if row["failed"]]
-    assert [(row["question_id"], row["ook"], row["majority"]) for row in bad] == [("validation-Ed", None, None)]
-    assert [row for row in rows if not row["failed"]] == [row for row in whole if row["question_id"] != "validation-Ed"]
-    assert "question 'validation-Ed' is left open: 2 processes died of it" in capsys.readouterr().err
+    assert [(row["question_id"], row["ook"], row["majority"]) for row in bad] == [
+        ("validation-Ed", None, None)
+    ]
+    assert [row for row in rows if not row["failed"]] == [
+        row for row in whole if row["question_id"] != "validation-Ed"
+    ]
+    assert (
+        "question 'validation-Ed' is left open: 2 processes died of it" in capsys.readouterr().err
+    )
 
 
 def test_a_question_that_kills_whoever_samples_it_has_failed_samples(
     tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of 16 is fewer than a fifth; the others of its chunk, which are sampled one by one then, are what they were."""
+    """One of 16 is fewer than a fifth; the others of its chunk, which are sampled one by one
+    then, are what they were.
+    """
     few = [*FEW[:1], "klcf.prepare.questions=32", *FEW[2:]]
     local = prepare_klcf(tmp_path / "local", seed=2, overrides=few, threads=1)
     with monkeypatch.context() as patched:
         patched.setattr("workbench.prepare.sampled", deadly_samples)
         remote = prepare_klcf(tmp_path / "ray", seed=2, overrides=few, actors=Actors(1))
-    assert (local["samples"]["failed"], remote["samples"]["failed"], remote["status"]) == (0, 2, "done")
-    whole, rows = (read(tmp_path / name / "samples" / "rollouts.jsonl") for name in ("local", "ray"))
+    assert (local["samples"]["failed"], remote["samples"]["failed"], remote["status"]) == (
+        0,
+        2,
+        "done",
+    )
+    whole, rows = (
+        read(tmp_path / name / "samples" / "rollouts.jsonl") for name in ("local", "ray")
+    )
     bad = [row for row in rows if row["error"]]
     assert [row["id"] for row in bad] == [row["id"] for row in whole[32 + 10 : 32 + 12]]
-    assert {(row["error"]["stage"], row["error"]["kind"], row["response"]) for row in bad} == {("generate", "died", "")}
-    assert [row for row in rows if not row["error"]] == [row for number, row in enumerate(whole) if number not in (42, 43)]
+    assert {(row["error"]["stage"], row["error"]["kind"], row["response"]) for row in bad} == {
+        ("generate", "died", "")
+    }
+    assert [row for row in rows if not row["error"]] == [
+        row for number, row in enumerate(whole) if number not in (42, 43)
+    ]
 
 
 def test_the_adapter_of_a_run_lies_over_the_policy_of_the_bench(
@@ -292,18 +420,26 @@ def test_the_adapter_of_a_run_lies_over_the_policy_of_the_bench(
     """The run is named by a path from here, and its adapter's own base is a path from elsewhere."""
     run = make_run(tmp_path / "run", Path(place.path("sft")))
     config = json.loads((run / "policy" / "adapter_config.json").read_text())
-    (run / "policy" / "adapter_config.json").write_text(json.dumps({**config, "base_model_name_or_path": "no/where"}))
-    (run / "config.json").write_text(json.dumps({"method": "truthrl", "bench": "test", "policy": "sft"}))
+    (run / "policy" / "adapter_config.json").write_text(
+        json.dumps({**config, "base_model_name_or_path": "no/where"})
+    )
+    (run / "config.json").write_text(
+        json.dumps({"method": "truthrl", "bench": "test", "policy": "sft"})
+    )
     monkeypatch.chdir(tmp_path)
     local = probe_policy("run", bench=place, k=6, out=tmp_path / "local", threads=1)
     probe_policy("run", bench=place, k=6, out=tmp_path / "ray", actors=Actors(1))
     same(tmp_path / "local", tmp_path / "ray", ("probe.jsonl", "summary.json"))
     probe_policy("sft", bench=place, k=6, out=tmp_path / "without", threads=1)
     assert local["failed"] == 0
-    assert (tmp_path / "without" / "probe.jsonl").read_bytes() != (tmp_path / "local" / "probe.jsonl").read_bytes()
+    assert (tmp_path / "without" / "probe.jsonl").read_bytes() != (
+        tmp_path / "local" / "probe.jsonl"
+    ).read_bytes()
 
 
-def test_checks_that_cannot_be_sent_are_refused(tmp_path: Path, place: Bench, cluster: None) -> None:
+def test_checks_that_cannot_be_sent_are_refused(
+    tmp_path: Path, place: Bench, cluster: None
+) -> None:
     lock, checks = Lock(), place.checks
 
     def locked(batch: Any) -> Any:
@@ -316,7 +452,9 @@ def test_checks_that_cannot_be_sent_are_refused(tmp_path: Path, place: Bench, cl
     assert not (tmp_path / "probe").exists()
 
 
-def test_a_policy_that_actors_cannot_load_is_told_as_here(tmp_path: Path, place: Bench, cluster: None) -> None:
+def test_a_policy_that_actors_cannot_load_is_told_as_here(
+    tmp_path: Path, place: Bench, cluster: None
+) -> None:
     (Path(place.path("sft")) / "model.safetensors").unlink()
     messages = []
     for more in ({"threads": 1}, {"actors": Actors(1)}):

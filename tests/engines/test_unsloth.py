@@ -1,4 +1,5 @@
-"""Unsloth's generated GRPO trainer on a CPU: its loss and gradients are plain TRL's, and our recipes train by it as they say.
+"""Unsloth's generated GRPO trainer on a CPU: its loss and gradients are plain TRL's, and our
+recipes train by it as they say.
 
 Its `FastLanguageModel`, its kernels and half precision need a GPU: `tests/gpu` looks at those.
 """
@@ -30,43 +31,68 @@ CASES = [f"{loss}/{rest}" for loss in LOSSES for rest in ("0", "0.05", "0.05/old
 
 def child(folder: Path, module: str, *arguments: object, unsloth: bool = True) -> None:
     """Run a process of its own, by Unsloth's trainer or by TRL's, and see that it was that."""
-    environment = {**os.environ, "UNSLOTH_ALLOW_CPU": str(int(unsloth)), "UNSLOTH_COMPILE_LOCATION": str(folder / "compiled")}
+    environment = {
+        **os.environ,
+        "UNSLOTH_ALLOW_CPU": str(int(unsloth)),
+        "UNSLOTH_COMPILE_LOCATION": str(folder / "compiled"),
+    }
     command = [sys.executable, "-m", module, *map(str, arguments)]
     log = folder / "log"
     with log.open("w") as told:
-        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=told, stderr=told, timeout=400)
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, stdout=told, stderr=told, timeout=400
+        )
     assert done.returncode == 0, log.read_text()[-8000:]
-    assert ("training with unsloth LoRA" in log.read_text()) is (unsloth and "changed" not in arguments)
+    assert ("training with unsloth LoRA" in log.read_text()) is (
+        unsloth and "changed" not in arguments
+    )
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Losses and gradients by both trainers on batches that Unsloth's sampled; a row is masked, prompts differ in length."""
+    """Losses and gradients by both trainers on batches that Unsloth's sampled; a row is masked,
+    prompts differ in length.
+    """
     from safetensors.torch import load_file
 
     folder = tmp_path_factory.mktemp("losses")
     for path in ("unsloth", "plain"):
-        child(folder, "tests.gpu.cuda_run", "losses", path, folder, *CASES, unsloth=path == "unsloth")
+        child(
+            folder, "tests.gpu.cuda_run", "losses", path, folder, *CASES, unsloth=path == "unsloth"
+        )
     return {path: load_file(folder / f"{path}.safetensors") for path in ("plain", "unsloth")}
 
 
 def apart(one: dict[str, Any], other: dict[str, Any], case: str, other_case: str) -> float:
-    """The largest difference between two cases' gradients, as a share of the first's largest entry."""
+    """The largest difference between two cases' gradients, as a share of the first's largest
+    entry.
+    """
     names = [name.removeprefix(f"{case}/") for name in one if name.startswith(f"{case}/base_model")]
     assert names
     largest = max(float(one[f"{case}/{name}"].abs().max()) for name in names)
-    return max(float((one[f"{case}/{name}"] - other[f"{other_case}/{name}"]).abs().max()) for name in names) / largest
+    return (
+        max(
+            float((one[f"{case}/{name}"] - other[f"{other_case}/{name}"]).abs().max())
+            for name in names
+        )
+        / largest
+    )
 
 
 @pytest.mark.parametrize("kind", ADVANTAGES)
 @pytest.mark.parametrize("case", CASES)
-def test_loss_and_gradients_are_plain_trls(both: dict[str, dict[str, Any]], case: str, kind: str) -> None:
+def test_loss_and_gradients_are_plain_trls(
+    both: dict[str, dict[str, Any]], case: str, kind: str
+) -> None:
     name, plain, unsloth = f"{case}/{kind}", both["plain"], both["unsloth"]
     loss = abs(float(unsloth[f"{name}/loss"]) - float(plain[f"{name}/loss"]))
     gradient = apart(plain, unsloth, name, name)
     assert float(plain[f"{name}/loss"]) != 0 and loss < 1e-6
     assert gradient < 1e-5
-    tell("unsloth", {"max_loss_difference": {name: loss}, "max_gradient_difference": {name: gradient}})
+    tell(
+        "unsloth",
+        {"max_loss_difference": {name: loss}, "max_gradient_difference": {name: gradient}},
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -87,7 +113,9 @@ def test_a_recipe_trains_by_unsloths_trainer_as_it_says(name: str, tmp_path: Pat
     out, settings = tmp_path / "run", config_of(name).grpo
     metrics, rows = list(iter_rows(out / "metrics.jsonl")), list(iter_feedback(out))
     assert [row["step"] for row in metrics] == [1, 2] and len(rows) == 2 * 8 * 4
-    assert all(row["failed"] == 0 and row["grad_norm"] > 0 and row["entropy"] is None for row in metrics)
+    assert all(
+        row["failed"] == 0 and row["grad_norm"] > 0 and row["entropy"] is None for row in metrics
+    )
     weights = load_file(out / "policy" / "adapter_model.safetensors")
     assert all(weight.abs().max() > 0 for key, weight in weights.items() if "lora_B" in key)
     by_token = any(len(set(row.response.advantages or ())) > 1 for row in rows)
@@ -100,17 +128,38 @@ def test_a_recipe_trains_by_unsloths_trainer_as_it_says(name: str, tmp_path: Pat
 
 
 def asked_for(settings: Any) -> dict[str, Any]:
-    """The trainer's arguments, as a recipe's settings have them; where Unsloth has values of its own they are others."""
+    """The trainer's arguments, as a recipe's settings have them; where Unsloth has values of its
+    own they are others.
+    """
     micro = settings.micro_batch or 32
     return {
-        "loss_type": settings.loss_type, "beta": settings.beta, "temperature": 0.9, "top_p": settings.top_p, "top_k": 0,
-        "epsilon": settings.clip, "epsilon_high": settings.clip_high or settings.clip, "delta": None, "scale_rewards": "group",
-        "max_completion_length": settings.max_new_tokens, "num_generations": 4, "num_iterations": settings.iterations,
-        "mask_truncated_completions": False, "importance_sampling_level": "token", "use_bias_correction_kl": False,
-        "learning_rate": settings.learning_rate, "weight_decay": 0.0, "optim": "adamw_torch", "bf16": False, "fp16": False,
-        "max_steps": 2 * settings.iterations, "lr_scheduler_type": settings.schedule, "seed": 1,
-        "per_device_train_batch_size": micro, "gradient_accumulation_steps": 32 // micro, "generation_batch_size": 32,
-    }  # fmt: skip
+        "loss_type": settings.loss_type,
+        "beta": settings.beta,
+        "temperature": 0.9,
+        "top_p": settings.top_p,
+        "top_k": 0,
+        "epsilon": settings.clip,
+        "epsilon_high": settings.clip_high or settings.clip,
+        "delta": None,
+        "scale_rewards": "group",
+        "max_completion_length": settings.max_new_tokens,
+        "num_generations": 4,
+        "num_iterations": settings.iterations,
+        "mask_truncated_completions": False,
+        "importance_sampling_level": "token",
+        "use_bias_correction_kl": False,
+        "learning_rate": settings.learning_rate,
+        "weight_decay": 0.0,
+        "optim": "adamw_torch",
+        "bf16": False,
+        "fp16": False,
+        "max_steps": 2 * settings.iterations,
+        "lr_scheduler_type": settings.schedule,
+        "seed": 1,
+        "per_device_train_batch_size": micro,
+        "gradient_accumulation_steps": 32 // micro,
+        "generation_batch_size": 32,
+    }
 
 
 def test_what_unsloths_config_changes_in_silence_is_named(tmp_path: Path) -> None:
@@ -119,7 +168,10 @@ def test_what_unsloths_config_changes_in_silence_is_named(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("function", "file", "owner"),
-    [("from_pretrained", "loader.py", "FastLanguageModel"), ("get_peft_model", "llama.py", "FastLlamaModel")],
+    [
+        ("from_pretrained", "loader.py", "FastLanguageModel"),
+        ("get_peft_model", "llama.py", "FastLlamaModel"),
+    ],
 )
 def test_unsloth_has_each_argument_that_it_is_given(function: str, file: str, owner: str) -> None:
     """By their sources: the functions take any other keyword, too, and pass it on or over."""

@@ -1,5 +1,6 @@
-"""verl 0.9.1's own reward loop, agent loop and advantages with ours in them, from the config of docs/verl.md to a batch's
-advantages. Nothing of verl is stood in for but its LLM server, its queue between processes and Ray's transport; no training."""
+"""verl 0.9.1's own reward loop, agent loop and advantages with ours in them, from the config of
+docs/verl.md to a batch's advantages. Nothing of verl is stood in for but its LLM server, its
+queue between processes and Ray's transport; no training."""
 
 from __future__ import annotations
 
@@ -41,18 +42,26 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def country() -> Question:
     """A question whose answer is a fact of importance 4."""
-    return next(q for q in load_world().questions("ood", ["single"]) if q.text.startswith("In which country is"))
+    return next(
+        q
+        for q in load_world().questions("ood", ["single"])
+        if q.text.startswith("In which country is")
+    )
 
 
 @pytest.fixture
 def compose(policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compose:
-    """The config that the page's two files make of verl's own, with the closed world as the judge."""
+    """The config that the page's two files make of verl's own, with the closed world as the
+    judge.
+    """
     import hydra
     import verl.trainer
     from hydra.core.global_hydra import GlobalHydra
 
     monkeypatch.chdir(tmp_path)
-    training, agent = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs" / "verl.md").read_text(), re.S | re.M)
+    training, agent = re.findall(
+        r"^```yaml\n(.*?)^```$", (ROOT / "docs" / "verl.md").read_text(), re.S | re.M
+    )
     (tmp_path / "training.yaml").write_text(training)
     (tmp_path / "agent.yaml").write_text(agent)
     own = [
@@ -84,29 +93,41 @@ class Queue:
     async def async_kv_put(self, key: str, partition_id: str, tag: dict[str, Any]) -> None:
         self.told[key] = tag["status"]
 
-    async def async_kv_batch_put(self, keys: Sequence[str], fields: Any, tags: Sequence[Any], partition_id: str) -> None:
+    async def async_kv_batch_put(
+        self, keys: Sequence[str], fields: Any, tags: Sequence[Any], partition_id: str
+    ) -> None:
         self.kv_batch_put(keys, partition_id, fields)
 
     def kv_batch_put(self, keys: Sequence[str], partition_id: str, fields: Any) -> None:
         for number, key in enumerate(keys):
             row = {name: fields[name][number] for name in list(fields.keys())}
-            self.rows.setdefault(key, {}).update({name: getattr(value, "data", value) for name, value in row.items()})
+            self.rows.setdefault(key, {}).update(
+                {name: getattr(value, "data", value) for name, value in row.items()}
+            )
 
-    def kv_batch_get(self, keys: Sequence[str], partition_id: str, select_fields: Sequence[str]) -> Any:
+    def kv_batch_get(
+        self, keys: Sequence[str], partition_id: str, select_fields: Sequence[str]
+    ) -> Any:
         """As nested tensors, whatever their lengths."""
         import torch
         from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 
         there = [name for name in select_fields if name in self.rows[keys[0]]]
-        fields = list_of_dict_to_tensordict([{name: self.rows[key][name] for name in there} for key in keys])
+        fields = list_of_dict_to_tensordict(
+            [{name: self.rows[key][name] for name in there} for key in keys]
+        )
         for name in there:
             if isinstance(fields[name], torch.Tensor) and not fields[name].is_nested:
-                fields[name] = torch.nested.as_nested_tensor(list(fields[name]), layout=torch.jagged)
+                fields[name] = torch.nested.as_nested_tensor(
+                    list(fields[name]), layout=torch.jagged
+                )
         return fields
 
 
 class Rollout:
-    """verl's agent loop worker over an LLM server that says what it is told to, and a reward worker in this process."""
+    """verl's agent loop worker over an LLM server that says what it is told to, and a reward
+    worker in this process.
+    """
 
     def __init__(self, config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
@@ -135,20 +156,34 @@ class Rollout:
         return TokenOutput(token_ids=self.ids(self.said.pop()))
 
     def ids(self, text: str) -> list[int]:
-        return [*self.tokenizer(text, add_special_tokens=False)["input_ids"], self.tokenizer.eos_token_id]
+        return [
+            *self.tokenizer(text, add_special_tokens=False)["input_ids"],
+            self.tokenizer.eos_token_id,
+        ]
 
     def answer(self, question: Question, *texts: str, uid: str = "u") -> dict[str, str]:
-        """The keys of the rows that verl makes of these answers to one question, one group, by their texts."""
+        """The keys of the rows that verl makes of these answers to one question, one group, by
+        their texts.
+        """
         from omegaconf import open_dict
 
         row, self.said = row_of(question), list(texts)
         agent = self.config.actor_rollout_ref.rollout.agent.default_agent_loop
-        prompt = {**row, "raw_prompt": row["prompt"], "uid": uid, "global_steps": 1, "index": 0, "agent_name": agent}
+        prompt = {
+            **row,
+            "raw_prompt": row["prompt"],
+            "uid": uid,
+            "global_steps": 1,
+            "index": 0,
+            "agent_name": agent,
+        }
         trajectory = {"step": 1, "sample_index": 0, "rollout_n": 0, "validate": False}
         with open_dict(self.config):
             self.config.actor_rollout_ref.rollout.n = len(texts)
         self.rewards.loop.run_until_complete(self.worker._run_prompt(prompt, {}, trajectory))
-        return {self.text(row): key for key, row in self.queue.rows.items() if key.startswith(f"{uid}_")}
+        return {
+            self.text(row): key for key, row in self.queue.rows.items() if key.startswith(f"{uid}_")
+        }
 
     def text(self, row: Any) -> str:
         return self.tokenizer.decode(row["responses"], skip_special_tokens=True)
@@ -164,11 +199,15 @@ class Rollout:
 
 def assert_all(row: dict[str, Any], advantage: float, tolerance: float) -> None:
     """Every token of a row has this advantage."""
-    assert row["advantages"].tolist() == pytest.approx([advantage] * len(row["advantages"]), abs=tolerance)
+    assert row["advantages"].tolist() == pytest.approx(
+        [advantage] * len(row["advantages"]), abs=tolerance
+    )
 
 
 def test_the_settings_of_the_page_are_ones_that_verl_knows(compose: Compose) -> None:
-    """Its loading of the reward manager by name, with the page's kind of judge and without; no critic is made for it."""
+    """Its loading of the reward manager by name, with the page's kind of judge and without; no
+    critic is made for it.
+    """
     from verl.trainer.ppo.reward import load_reward_manager, resolve_reward_manager_cls
     from verl.trainer.ppo.utils import need_critic
     from verl.utils import hf_tokenizer
@@ -178,8 +217,14 @@ def test_the_settings_of_the_page_are_ones_that_verl_knows(compose: Compose) -> 
     config = compose()
     assert resolve_reward_manager_cls(config) is RewardManager and not need_critic(config)
     tokenizer = hf_tokenizer(config.actor_rollout_ref.model.path)
-    for overrides in ((), ("reward.reward_kwargs.judge={url: 'http://127.0.0.1:9/v1', model: m}",), ("trainer.use_v1=true",)):
-        manager = load_reward_manager(compose(*overrides), tokenizer, reward_router_address=None, reward_model_tokenizer=None)
+    for overrides in (
+        (),
+        ("reward.reward_kwargs.judge={url: 'http://127.0.0.1:9/v1', model: m}",),
+        ("trainer.use_v1=true",),
+    ):
+        manager = load_reward_manager(
+            compose(*overrides), tokenizer, reward_router_address=None, reward_model_tokenizer=None
+        )
         assert manager.grader.name == "rlfh"
 
 
@@ -192,33 +237,48 @@ def test_the_command_of_the_page_composes_the_config(compose: Compose) -> None:
     page = (ROOT / "docs" / "verl.md").read_text()
     assert " ".join(["python", *command[:-2]]) in page
     done = subprocess.run(
-        [sys.executable, *command], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=200
+        [sys.executable, *command],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=200,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     composed = OmegaConf.create(done.stdout)
     assert composed.reward.reward_kwargs.settings == ["rlfh.alpha=2.0"]
-    assert composed.algorithm.max_failed == 0.2 and composed.algorithm.adv_estimator == "workbench_process"
+    assert (
+        composed.algorithm.max_failed == 0.2
+        and composed.algorithm.adv_estimator == "workbench_process"
+    )
     assert composed.reward.reward_manager.module.path == "pkg://workbench.integrations.verl"
 
 
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("actor_rollout_ref.rollout.agent.default_agent_loop=single_turn_agent", "to workbench, or take workbench_group"),
+        (
+            "actor_rollout_ref.rollout.agent.default_agent_loop=single_turn_agent",
+            "to workbench, or take workbench_group",
+        ),
         ("trainer.use_v1=false", "set trainer.use_v1=true"),
         ("reward.reward_kwargs.recipe=null", "recipe is missing"),
     ],
 )
-def test_a_config_that_would_pay_otherwise_is_refused(compose: Compose, override: str, message: str) -> None:
+def test_a_config_that_would_pay_otherwise_is_refused(
+    compose: Compose, override: str, message: str
+) -> None:
     from verl.trainer.ppo.reward import load_reward_manager
 
     with pytest.raises(WorkbenchError, match=message):
         load_reward_manager(compose(override), None)
 
 
-def test_token_rewards_reach_the_right_tokens(compose: Compose, country: Question, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RLFH pays a country g(4) = 1.2 where the claim ends, on the last letter, and ln(1 + 1.2) = 0.788 on its sentence's
-    full stop; a refusal has neither. A letter is a token here. The group's events are these two and the two ends, of 0."""
+def test_token_rewards_reach_the_right_tokens(
+    compose: Compose, country: Question, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RLFH pays a country g(4) = 1.2 where the claim ends, on the last letter, and ln(1 + 1.2) =
+    0.788 on its sentence's full stop; a refusal has neither. A letter is a token here. The
+    group's events are these two and the two ends, of 0."""
     rollout = Rollout(compose(), monkeypatch)
     name, refusal = country.answers[0], "I don't know."
     keys = rollout.answer(country, f"{name}.", refusal)
@@ -235,14 +295,23 @@ def test_token_rewards_reach_the_right_tokens(compose: Compose, country: Questio
     claim, said, end = ((value - mean) / std for value in events[:3])
     expected = [*[claim + said + end] * (before + 1), said + end, end]
     assert right["advantages"].tolist() == pytest.approx(expected, abs=1e-5)
-    assert refused["advantages"].tolist() == pytest.approx([end] * len(rollout.ids(refusal)), abs=1e-5)
+    assert refused["advantages"].tolist() == pytest.approx(
+        [end] * len(rollout.ids(refusal)), abs=1e-5
+    )
     off = max(abs(a - b) for a, b in zip(right["advantages"].tolist(), expected, strict=True))
     tell("verl", {"largest_difference": {"process": off}})
 
 
-def test_verls_own_grpo_sums_what_we_pay(compose: Compose, country: Question, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With verl's agent loop and its `grpo`, the reward stands on the last token: totals 1 and -1, their std √2."""
-    stock = ("algorithm.adv_estimator=grpo", "actor_rollout_ref.rollout.agent.default_agent_loop=single_turn_agent")
+def test_verls_own_grpo_sums_what_we_pay(
+    compose: Compose, country: Question, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With verl's agent loop and its `grpo`, the reward stands on the last token: totals 1 and
+    -1, their std √2.
+    """
+    stock = (
+        "algorithm.adv_estimator=grpo",
+        "actor_rollout_ref.rollout.agent.default_agent_loop=single_turn_agent",
+    )
     rollout = Rollout(compose(*stock, "reward.reward_kwargs.recipe=truthrl"), monkeypatch)
     right = f"{country.answers[0]}."
     keys = rollout.answer(country, right, "Nowhere.")
@@ -252,7 +321,12 @@ def test_verls_own_grpo_sums_what_we_pay(compose: Compose, country: Question, mo
     assert_all(rows[right], 1 / math.sqrt(2), 1e-5)
     # Ours from the same rewards: TRL's epsilon in place of verl's.
     rollout = Rollout(
-        compose(stock[1], "algorithm.adv_estimator=workbench_group", "reward.reward_kwargs.recipe=truthrl"), monkeypatch
+        compose(
+            stock[1],
+            "algorithm.adv_estimator=workbench_group",
+            "reward.reward_kwargs.recipe=truthrl",
+        ),
+        monkeypatch,
     )
     keys = rollout.answer(country, right, "Nowhere.")
     rollout.learn(keys.values())
@@ -281,9 +355,14 @@ Manager = reward_manager("truthrl", replace(checks, verify={**checks.verify, "ou
 
 @pytest.fixture
 def failing(tmp_path: Path) -> tuple[str, ...]:
-    """Overrides for a judge of one's own, made in Python, that gives no verdict on answers with "Voku"."""
+    """Overrides for a judge of one's own, made in Python, that gives no verdict on answers with
+    "Voku".
+    """
     (tmp_path / "own.py").write_text(OWN)
-    return (f"reward.reward_manager.module.path={tmp_path / 'own.py'}", "reward.reward_manager.name=Manager")
+    return (
+        f"reward.reward_manager.module.path={tmp_path / 'own.py'}",
+        "reward.reward_manager.name=Manager",
+    )
 
 
 SAID = ("Nowhere.", "Voku.")
@@ -295,7 +374,9 @@ def test_a_failed_judge_is_masked_and_in_no_baseline(
     import torch
     from verl.trainer.ppo.core_algos import agg_loss
 
-    config = compose(*failing, "algorithm.adv_estimator=workbench_group", "algorithm.max_failed=0.4")
+    config = compose(
+        *failing, "algorithm.adv_estimator=workbench_group", "algorithm.max_failed=0.4"
+    )
     rollout, right = Rollout(config, monkeypatch), f"{country.answers[0]}."
     keys = rollout.answer(country, right, *SAID)
     rows = {text: rollout.queue.rows[keys[text]] for text in (right, *SAID)}
@@ -308,10 +389,14 @@ def test_a_failed_judge_is_masked_and_in_no_baseline(
     for text, advantage in ((right, unit), ("Nowhere.", -unit), ("Voku.", 0.0)):
         assert_all(rows[text], advantage, 1e-6)
     # In verl's loss such a row is not there, however it is averaged.
-    masks = torch.nn.utils.rnn.pad_sequence([row["response_mask"] for row in rows.values()], batch_first=True)
+    masks = torch.nn.utils.rnn.pad_sequence(
+        [row["response_mask"] for row in rows.values()], batch_first=True
+    )
     losses = torch.randn(masks.shape, generator=torch.Generator().manual_seed(0))
     for mode in ("token-mean", "seq-mean-token-sum", "seq-mean-token-mean"):
-        assert agg_loss(losses, masks, mode).item() == pytest.approx(agg_loss(losses[:2], masks[:2], mode).item())
+        assert agg_loss(losses, masks, mode).item() == pytest.approx(
+            agg_loss(losses[:2], masks[:2], mode).item()
+        )
 
 
 def test_too_many_failures_stop_the_training(
@@ -337,22 +422,39 @@ def test_with_verls_own_estimator_a_failed_response_is_left_out(
 def test_responses_that_wait_are_graded_together_and_padding_is_none_of_theirs(
     compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A batch as verl pads it, prompts on the left and responses on the right, by its own reward worker."""
+    """A batch as verl pads it, prompts on the left and responses on the right, by its own reward
+    worker.
+    """
     import numpy as np
     import torch
     from verl import DataProto
 
-    rollout, row, together = Rollout(compose(*failing), monkeypatch), row_of(country), Path("together.txt")
-    sampled = [rollout.ids(text) for text in (f"{country.answers[0]}.", "Nowhere.", "I don't know.")]
-    prompt = rollout.tokenizer.apply_chat_template(row["prompt"], add_generation_prompt=True, tokenize=True, return_dict=False)
+    rollout, row, together = (
+        Rollout(compose(*failing), monkeypatch),
+        row_of(country),
+        Path("together.txt"),
+    )
+    sampled = [
+        rollout.ids(text) for text in (f"{country.answers[0]}.", "Nowhere.", "I don't know.")
+    ]
+    prompt = rollout.tokenizer.apply_chat_template(
+        row["prompt"], add_generation_prompt=True, tokenize=True, return_dict=False
+    )
     pad, width = rollout.tokenizer.pad_token_id, max(map(len, sampled)) + 3
     batch = {
         "prompts": torch.tensor([[pad, pad, *prompt]] * 3),
         "responses": torch.tensor([[*ids, *[pad] * (width - len(ids))] for ids in sampled]),
-        "attention_mask": torch.tensor([[0, 0, *[1] * (len(prompt) + len(ids)), *[0] * (width - len(ids))] for ids in sampled]),
+        "attention_mask": torch.tensor(
+            [[0, 0, *[1] * (len(prompt) + len(ids)), *[0] * (width - len(ids))] for ids in sampled]
+        ),
     }
-    told = {name: np.array([row[name]] * 3, dtype=object) for name in ("extra_info", "reward_model", "data_source")}
-    data = DataProto.from_dict(tensors=batch, non_tensors={**told, "raw_prompt": np.array([row["prompt"]] * 3)})
+    told = {
+        name: np.array([row[name]] * 3, dtype=object)
+        for name in ("extra_info", "reward_model", "data_source")
+    }
+    data = DataProto.from_dict(
+        tensors=batch, non_tensors={**told, "raw_prompt": np.array([row["prompt"]] * 3)}
+    )
     outputs = rollout.rewards.loop.run_until_complete(rollout.rewards.compute_score_batch(data))
     assert [output["reward_score"] for output in outputs] == [1.0, -1.0, 0.0]
     tokens = [json.loads(output["reward_extra_info"]["workbench_tokens"]) for output in outputs]
@@ -363,17 +465,29 @@ def test_responses_that_wait_are_graded_together_and_padding_is_none_of_theirs(
 def test_what_verl_writes_of_its_rollouts_is_imported(
     compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its trainer's own dump: the prompt as text without marks, the gold answers as they stood, NaN where none was paid."""
-    rollout, question = Rollout(compose(*failing), monkeypatch), replace(country, answers=(country.answers[0], "Lima"))
+    """By its trainer's own dump: the prompt as text without marks, the gold answers as they
+    stood, NaN where none was paid.
+    """
+    rollout, question = (
+        Rollout(compose(*failing), monkeypatch),
+        replace(country, answers=(country.answers[0], "Lima")),
+    )
     keys = rollout.answer(question, "Lima.", "Voku.")
     write = rollout.trainer._write_generations
     trainer = SimpleNamespace(tokenizer=rollout.tokenizer)
     trainer._dump_generations = lambda **told: write(**told, global_steps=3)
-    rollout.trainer._log_rollout_data(trainer, SimpleNamespace(keys=list(keys.values()), partition_id="train"), {}, "dumped")
+    rollout.trainer._log_rollout_data(
+        trainer, SimpleNamespace(keys=list(keys.values()), partition_id="train"), {}, "dumped"
+    )
     summary = import_completions("verl", Path("dumped"), Path("rollouts.jsonl"))
     assert (summary["rows"], summary["malformed"], summary["rewards"]) == (2, 0, ["verl:score"])
     rows = {row.response.text: row for row in iter_feedback(Path("rollouts.jsonl"))}
-    assert {row.response.step for row in rows.values()} == {3} and len({row.response.group for row in rows.values()}) == 1
+    assert {row.response.step for row in rows.values()} == {3} and len(
+        {row.response.group for row in rows.values()}
+    ) == 1
     assert rows["Lima."].response.question.answers == question.answers
     assert rows["Lima."].response.question.text.endswith(question.text)
-    assert (rows["Lima."].rewards["verl:score"].value, rows["Voku."].rewards["verl:score"].value) == (1.0, None)
+    assert (
+        rows["Lima."].rewards["verl:score"].value,
+        rows["Voku."].rewards["verl:score"].value,
+    ) == (1.0, None)

@@ -1,4 +1,5 @@
-"""vLLM on a CPU: what it generates is what transformers does, an adapter is the one that was named, and a judge is served.
+"""vLLM on a CPU: what it generates is what transformers does, an adapter is the one that was
+named, and a judge is served.
 
 What can be said without vLLM is tested in tests/test_vllm_engine.py.
 """
@@ -35,7 +36,8 @@ from workbench.types import Question, WorkbenchError
 
 pytestmark = needs("vllm")
 
-# Read when torch is first imported: small functions of vLLM's are compiled otherwise, which takes longer than they do here.
+# Read when torch is first imported: small functions of vLLM's are compiled otherwise, which takes
+# longer than they do here.
 os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -54,7 +56,9 @@ def asked(count: int) -> list[Question]:
 
 
 def adapted(folder: Path, seed: int, rank: int = 4) -> Path:
-    """A run's folder with a random adapter over the tiny policy, strong enough to change what it says."""
+    """A run's folder with a random adapter over the tiny policy, strong enough to change what it
+    says.
+    """
     import torch
     from peft import LoraConfig, get_peft_model
 
@@ -63,7 +67,11 @@ def adapted(folder: Path, seed: int, rank: int = 4) -> Path:
     model, _ = load_checkpoint(SFT, device="cpu")
     torch.manual_seed(seed)
     config = LoraConfig(
-        r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False
+        r=rank,
+        lora_alpha=2 * rank,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
+        init_lora_weights=False,
     )
     trained = get_peft_model(model, config)
     for name, weight in trained.named_parameters():
@@ -82,7 +90,9 @@ def hf() -> Policy:
 
 @pytest.fixture(scope="module")
 def engine() -> vllm.Engine:
-    """The tests that load another model stand before those that share this one, or behind: vLLM holds one in a process."""
+    """The tests that load another model stand before those that share this one, or behind: vLLM
+    holds one in a process.
+    """
     return load_engine(SFT, rank=4)
 
 
@@ -94,25 +104,44 @@ def policy(engine: vllm.Engine) -> Policy:
 def furthest(one: Any, other: Any) -> float:
     """The largest difference of log-probabilities between responses of the same ids."""
     assert [r.token_ids for r in one] == [r.token_ids for r in other]
-    return max(abs(a - b) for x, y in zip(one, other, strict=True) for a, b in zip(x.logprobs, y.logprobs, strict=True))
+    return max(
+        abs(a - b)
+        for x, y in zip(one, other, strict=True)
+        for a, b in zip(x.logprobs, y.logprobs, strict=True)
+    )
 
 
 def without_logprobs(responses: Any) -> list[Any]:
     return [replace(response, logprobs=()) for response in responses]
 
 
-def test_the_seed_decides_and_a_question_is_sampled_the_same_beside_any_others(tmp_path: Path) -> None:
+def test_the_seed_decides_and_a_question_is_sampled_the_same_beside_any_others(
+    tmp_path: Path,
+) -> None:
     """With a random model, in which every token is possible."""
     random = load_policy(make_policy(tmp_path / "random", heads=HEADS), engine="vllm")
-    questions = [Question("a", " Where is Ada born"), Question("b", " Who"), Question("c", " What is Oslo", system=" yes")]
+    questions = [
+        Question("a", " Where is Ada born"),
+        Question("b", " Who"),
+        Question("c", " What is Oslo", system=" yes"),
+    ]
     how: dict[str, Any] = {"max_new_tokens": 6, "samples": 5, "logprobs": True}
     once = generate(random, questions, seed=3, **how)
-    assert [(r.id, r.group, r.sample) for r in once] == [(f"{n}/{s}", n, s) for n in "abc" for s in range(5)]
-    assert len({r.token_ids for r in once}) == 15 and generate(random, questions, seed=3, **how) == once
-    assert {r.token_ids for r in generate(random, questions, seed=4, **how)}.isdisjoint({r.token_ids for r in once})
+    assert [(r.id, r.group, r.sample) for r in once] == [
+        (f"{n}/{s}", n, s) for n in "abc" for s in range(5)
+    ]
+    assert (
+        len({r.token_ids for r in once}) == 15
+        and generate(random, questions, seed=3, **how) == once
+    )
+    assert {r.token_ids for r in generate(random, questions, seed=4, **how)}.isdisjoint(
+        {r.token_ids for r in once}
+    )
     together = generate(random, questions, seeds=(7, 8, 9), **how)
     alone = generate(random, questions[1:2], seeds=(8,), **how)
-    assert [r.token_ids for r in alone] == [r.token_ids for r in together[5:10]] and furthest(alone, together[5:10]) < ROUNDING
+    assert [r.token_ids for r in alone] == [r.token_ids for r in together[5:10]] and furthest(
+        alone, together[5:10]
+    ) < ROUNDING
     assert generate(random, [], max_new_tokens=4) == []
 
 
@@ -151,7 +180,17 @@ def test_an_evaluation_by_vllm_is_that_of_transformers(cli: Cli) -> None:
     reports = {}
     for name in ("hf", "vllm"):
         code, out, err = cli(
-            "evaluate", "sft", "--split", "validation", "--limit", 20, "--samples", 0, "--engine", name, "--json"
+            "evaluate",
+            "sft",
+            "--split",
+            "validation",
+            "--limit",
+            20,
+            "--samples",
+            0,
+            "--engine",
+            name,
+            "--json",
         )
         assert code == 0, err
         reports[name] = json.loads(out)
@@ -163,12 +202,20 @@ def test_greedy_responses_are_those_of_transformers(hf: Policy, policy: Policy) 
     expected, found = generate(hf, asked(64), **how), generate(policy, asked(64), **how)
     difference = furthest(found, expected)
     assert difference < ROUNDING and without_logprobs(found) == without_logprobs(expected)
-    tell("vllm", {"greedy_equal": f"{len(found)} of {len(expected)}", "max_logprob_difference": {"tiny policy": difference}})
+    tell(
+        "vllm",
+        {
+            "greedy_equal": f"{len(found)} of {len(expected)}",
+            "max_logprob_difference": {"tiny policy": difference},
+        },
+    )
 
 
 def test_a_response_ends_with_its_end_token_or_is_cut_off(policy: Policy) -> None:
     stops = set(range(900, 1251))
-    responses = generate(replace(policy, stop_ids=tuple(stops)), asked(64), max_new_tokens=3, greedy=True)
+    responses = generate(
+        replace(policy, stop_ids=tuple(stops)), asked(64), max_new_tokens=3, greedy=True
+    )
     stopped, cut = ([r for r in responses if r.finish == finish] for finish in ("stop", "length"))
     assert stopped and cut
     assert all(r.token_ids[-1] in stops and not stops & set(r.token_ids[:-1]) for r in stopped)
@@ -186,8 +233,12 @@ def test_what_begins_alike_is_computed_once_and_says_the_same(policy: Policy, hf
     assert furthest(warm, cold) < ROUNDING and furthest(cold, expected) < ROUNDING
 
 
-def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(engine: vllm.Engine, tmp_path: Path) -> None:
-    """Under the same name and path, with a beginning that the cache knows; the one that was there before comes back, too."""
+def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(
+    engine: vllm.Engine, tmp_path: Path
+) -> None:
+    """Under the same name and path, with a beginning that the cache knows; the one that was
+    there before comes back, too.
+    """
     questions = [Question(f"q{n}", LONG + one.text) for n, one in enumerate(asked(8))] + asked(32)
     how: dict[str, Any] = {"max_new_tokens": 8, "greedy": True, "logprobs": True}
     said: dict[int, Any] = {}
@@ -195,24 +246,34 @@ def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(engine: 
     for seed in (1, 2, 1):
         run = adapted(tmp_path / "run", seed)
         found = generate(by_vllm(engine, run), questions, **how)
-        differences.append(furthest(found, generate(load_policy(run, device="cpu"), questions, **how)))
+        differences.append(
+            furthest(found, generate(load_policy(run, device="cpu"), questions, **how))
+        )
         assert seed not in said or furthest(found, said[seed]) < ROUNDING
         said[seed] = found
     base = generate(by_vllm(engine, SFT), questions, **how)
     assert max(differences) < ROUNDING
-    assert len({tuple(r.token_ids for r in responses) for responses in (said[1], said[2], base)}) == 3
+    assert (
+        len({tuple(r.token_ids for r in responses) for responses in (said[1], said[2], base)}) == 3
+    )
     tell("vllm", {"max_logprob_difference": {"adapters": max(differences)}})
 
 
-def test_a_policy_does_not_outlive_the_file_of_its_adapter(engine: vllm.Engine, tmp_path: Path) -> None:
+def test_a_policy_does_not_outlive_the_file_of_its_adapter(
+    engine: vllm.Engine, tmp_path: Path
+) -> None:
     first = by_vllm(engine, adapted(tmp_path / "run", 1))
     adapted(tmp_path / "run", 2)
-    with pytest.raises(WorkbenchError, match="has changed since this policy was loaded: load it again"):
+    with pytest.raises(
+        WorkbenchError, match="has changed since this policy was loaded: load it again"
+    ):
         generate(first, asked(1), max_new_tokens=2)
 
 
 def test_what_vllm_cannot_hold_or_lay_over_is_refused(engine: vllm.Engine, tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match=r"rank 16, and the engine room for 8: load_engine\(…, rank=16\)"):
+    with pytest.raises(
+        WorkbenchError, match=r"rank 16, and the engine room for 8: load_engine\(…, rank=16\)"
+    ):
         by_vllm(engine, adapted(tmp_path / "large", 1, rank=16))
     with pytest.raises(WorkbenchError, match=r"vLLM holds .* load an engine with that"):
         by_vllm(engine, SCALES["tiny"].policy.replace("sft", "base"))
@@ -245,23 +306,47 @@ def test_a_second_model_ends_the_first(policy: Policy, tmp_path: Path) -> None:
 
 
 def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
-    """Three steps: rows are stored, weights move, and what vLLM sampled had the probabilities of the weights as they were then,
-    which those that the run started from do not give; a run whose last step is lost ends with the same rows and weights."""
+    """Three steps: rows are stored, weights move, and what vLLM sampled had the probabilities of
+    the weights as they were then, which those that the run started from do not give; a run whose
+    last step is lost ends with the same rows and weights."""
     from safetensors.torch import load_file
 
     policy, stub = make_policy(tmp_path / "policy", heads=HEADS), colocated.named(tmp_path / "stub")
 
     def train(out: Path, steps: int) -> dict[str, Any]:
         began = time.perf_counter()
-        command = [sys.executable, "-m", "tests.engines.colocated", str(policy), str(out), str(steps)]
-        done = subprocess.run(command, cwd=ROOT, env=colocated.environment(stub), capture_output=True, text=True, timeout=600)
+        command = [
+            sys.executable,
+            "-m",
+            "tests.engines.colocated",
+            str(policy),
+            str(out),
+            str(steps),
+        ]
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=colocated.environment(stub),
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
         assert done.returncode == 0, done.stderr[-3000:]
-        return {**json.loads((out / "differences.json").read_text()), "seconds": time.perf_counter() - began}
+        return {
+            **json.loads((out / "differences.json").read_text()),
+            "seconds": time.perf_counter() - began,
+        }
 
     whole = train(tmp_path / "whole", 3)
     rows, metrics = list(iter_feedback(tmp_path / "whole")), metrics_rows(tmp_path / "whole")
-    assert whole["status"] == "done" and len(rows) == 48 and [row["step"] for row in metrics] == [1, 2, 3]
-    assert any(row.response.logprobs for row in rows) and len({row.response.text for row in rows}) > 12
+    assert (
+        whole["status"] == "done"
+        and len(rows) == 48
+        and [row["step"] for row in metrics] == [1, 2, 3]
+    )
+    assert (
+        any(row.response.logprobs for row in rows) and len({row.response.text for row in rows}) > 12
+    )
     weights = load_file(tmp_path / "whole" / "policy" / "adapter_model.safetensors")
     moved = max(float(weight.abs().max()) for name, weight in weights.items() if "lora_B" in name)
     assert moved > 1e-3 and max(whole["differences"]) < HALF < 5 * HALF < max(whole["of_the_start"])
@@ -272,16 +357,33 @@ def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
     again = load_file(lost / "policy" / "adapter_model.safetensors")
     assert [row.response for row in iter_feedback(lost)] == [row.response for row in rows]
     assert all(bool((again[name] == weight).all()) for name, weight in weights.items())
-    largest = {"max_logprob_difference": max(whole["differences"]), "from_the_start": max(whole["of_the_start"])}
+    largest = {
+        "max_logprob_difference": max(whole["differences"]),
+        "from_the_start": max(whole["of_the_start"]),
+    }
     tell("vllm", {"colocate": {"steps": 3, **largest, "seconds": round(whole["seconds"], 1)}})
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str], float]]:
-    command = [sys.executable, "-m", "workbench.cli", "judge", "serve", SFT, "--name", "tiny", "--port", "0", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "workbench.cli",
+        "judge",
+        "serve",
+        SFT,
+        "--name",
+        "tiny",
+        "--port",
+        "0",
+        "--json",
+    ]
     cache = {"XDG_CACHE_HOME": str(tmp_path), "TORCHDYNAMO_DISABLE": "1", "VLLM_CPU_CI_ENV": "1"}
     began = time.perf_counter()
-    process = subprocess.Popen(command, cwd=ROOT, env=os.environ | cache, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=os.environ | cache, stdout=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -297,26 +399,61 @@ def logged(folder: Path) -> str:
     return "".join(path.read_text()[-3000:] for path in folder.rglob("judge-*.log"))
 
 
-def test_a_served_judge_that_cannot_judge_fails_and_is_no_zero(served: Any, tmp_path: Path, cli: Cli) -> None:
-    """The tiny policy as a judge has never seen a prompt of ours: every reply is unreadable, and every row says so."""
+def test_a_served_judge_that_cannot_judge_fails_and_is_no_zero(
+    served: Any, tmp_path: Path, cli: Cli
+) -> None:
+    """The tiny policy as a judge has never seen a prompt of ours: every reply is unreadable, and
+    every row says so.
+    """
     process, told, seconds = served
     judge = endpoint(told["judge"], told["judge_model"], max_new_tokens=16, reasks=0, retries=0)
-    replies = judge([render("outcome", question="Who?", answers=["Ada"], response=f"It is Ada {n}.") for n in range(4)])
+    replies = judge(
+        [
+            render("outcome", question="Who?", answers=["Ada"], response=f"It is Ada {n}.")
+            for n in range(4)
+        ]
+    )
     assert all(reply.text is None and reply.error is not None for reply in replies)
-    assert {reply.error.kind for reply in replies if reply.error} <= {"not_json", "extra_text", "truncated", "empty", "refused"}
+    assert {reply.error.kind for reply in replies if reply.error} <= {
+        "not_json",
+        "extra_text",
+        "truncated",
+        "empty",
+        "refused",
+    }
     rows = tmp_path / "answers.jsonl"
-    rows.write_text('{"id": "1", "question": "Who?", "answers": ["Ada"], "response": "It is Ada."}\n')
+    rows.write_text(
+        '{"id": "1", "question": "Who?", "answers": ["Ada"], "response": "It is Ada."}\n'
+    )
     code, _, err = cli(
-        "score", "--in", rows, "--out", tmp_path / "scored.jsonl", "--method", "truthrl", "--judge", told["judge"],
-        "--model", told["judge_model"], "--json",
-    )  # fmt: skip
+        "score",
+        "--in",
+        rows,
+        "--out",
+        tmp_path / "scored.jsonl",
+        "--method",
+        "truthrl",
+        "--judge",
+        told["judge"],
+        "--model",
+        told["judge_model"],
+        "--json",
+    )
     assert code in (3, 4), err
     stored = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text().splitlines()]
     assert all(row["rewards"]["truthrl"]["value"] is None for row in stored if row["rewards"])
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert not listening(told["judge"])
-    tell("vllm", {"judge_serve": {"seconds_to_ready": round(seconds, 1), "unreadable": f"{len(replies)} of {len(replies)}"}})
+    tell(
+        "vllm",
+        {
+            "judge_serve": {
+                "seconds_to_ready": round(seconds, 1),
+                "unreadable": f"{len(replies)} of {len(replies)}",
+            }
+        },
+    )
 
 
 def test_a_server_ends_with_what_began_it(served: Any) -> None:

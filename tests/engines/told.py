@@ -1,6 +1,8 @@
-"""What the engines' tests measured, in benchmarks/results/engines.json: an engine has a key of its own there.
+"""What the engines' tests measured, in benchmarks/results/engines.json: an engine has a key of
+its own there.
 
-`make test-engines TELL=1` has it written; otherwise `tell` does nothing, so that a test leaves the working tree as it was.
+`make test-engines TELL=1` has it written; otherwise `tell` does nothing, so that a test leaves
+the working tree as it was.
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ found_of: dict[str, dict[str, Any]] = {}  # by this process
 
 
 def tell(engine: str, found: Mapping[str, Any]) -> None:
-    """Add `found` to what this process has found of the engine, and have its key in the file say that and nothing older.
+    """Add `found` to what this process has found of the engine, and have its key in the file say
+    that and nothing older.
 
-    A mapping under a name is added to what is there under that name. `versions`, `date`, `build_minutes`, `minutes` of the
-    tests so far and `disk_gb` are added here.
+    A mapping under a name is added to what is there under that name. `versions`, `date`,
+    `build_minutes`, `minutes` of the tests so far and `disk_gb` are added here.
     """
     if not os.environ.get("WORKBENCH_TELL"):
         return
@@ -53,7 +56,9 @@ def setting_of(engine: str) -> dict[str, Any]:
 
 
 def versions(engine: str) -> dict[str, str]:
-    """Of the packages that the engine's file pins, and of those that all of them stand on, as far as they are installed."""
+    """Of the packages that the engine's file pins, and of those that all of them stand on, as
+    far as they are installed.
+    """
     names = re.findall(r"^([\w.-]+)(?:\[[^\]]*\])?==", pins(engine), re.M)
     installed = {}
     for name in dict.fromkeys([*ALWAYS, *names]):

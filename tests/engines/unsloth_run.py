@@ -22,8 +22,16 @@ from workbench.train.stage import Job
 from workbench.train.trl_trainer import check_kept
 from workbench.types import WorkbenchError
 
-GRPO = {"steps": 2, "prompts_per_step": 8, "group_size": 4, "lora_r": 4, "save_every": 1, "temperature": 0.9}
-# Each recipe's own way, with another loss for each; where Unsloth would have other values, ours are in its way.
+GRPO = {
+    "steps": 2,
+    "prompts_per_step": 8,
+    "group_size": 4,
+    "lora_r": 4,
+    "save_every": 1,
+    "temperature": 0.9,
+}
+# Each recipe's own way, with another loss for each; where Unsloth would have other values, ours are
+# in its way.
 RECIPES: dict[str, dict[str, Any]] = {
     "truthrl": {"grpo": {**GRPO, "loss_type": "dr_grpo", "beta": 0.02, "gradient_checkpointing": True}},
     "rlfh": {"trainer": "grpo", "grpo": {**GRPO, "max_new_tokens": 32, "micro_batch": 8}},
@@ -46,7 +54,9 @@ def config_of(name: str) -> Any:
 
 
 def train(name: str, out: Path) -> None:
-    """Go through a recipe's stages as an experiment does, without its evaluations; then keep what its trainer was told."""
+    """Go through a recipe's stages as an experiment does, without its evaluations; then keep
+    what its trainer was told.
+    """
     import torch
 
     method, config = METHODS[name], config_of(name)
@@ -59,11 +69,17 @@ def train(name: str, out: Path) -> None:
         folders[stage.name].mkdir(parents=True)
         assert stage.run(Job(place.path(place.policy), folders[stage.name], 1, folders)) == "done"
     assert last.run(Job(place.path(place.policy), out, 1, folders)) == "done"
-    newest = max(out.glob("checkpoints/checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    newest = max(
+        out.glob("checkpoints/checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2])
+    )
     import trl  # not earlier: Unsloth goes first
 
     arguments = torch.load(newest / "training_args.bin", weights_only=False)
-    kept = {key: value for key, value in vars(arguments).items() if isinstance(value, str | int | float | None)}
+    kept = {
+        key: value
+        for key, value in vars(arguments).items()
+        if isinstance(value, str | int | float | None)
+    }
     write_json(out / "arguments.json", {**kept, "trainer": trl.GRPOTrainer.__name__})
 
 
@@ -73,11 +89,24 @@ def changed() -> None:
     from trl import GRPOConfig
 
     for given, told in (
-        ({"loss_type": "dr_grpo", "scale_rewards": "group"}, "scale_rewards is 'none', not 'group'"),
+        (
+            {"loss_type": "dr_grpo", "scale_rewards": "group"},
+            "scale_rewards is 'none', not 'group'",
+        ),
         ({"loss_type": "dapo", "epsilon_high": None}, "epsilon_high is 0.28, not None"),
-        ({"loss_type": "dapo", "epsilon_high": 0.2, "mask_truncated_completions": False, "weight_decay": 0.0}, ""),
+        (
+            {
+                "loss_type": "dapo",
+                "epsilon_high": 0.2,
+                "mask_truncated_completions": False,
+                "weight_decay": 0.0,
+            },
+            "",
+        ),
     ):
-        arguments = GRPOConfig(output_dir="unused", use_cpu=True, bf16=False, report_to="none", **given)
+        arguments = GRPOConfig(
+            output_dir="unused", use_cpu=True, bf16=False, report_to="none", **given
+        )
         try:
             check_kept(SimpleNamespace(args=arguments), given)
             found = ""

@@ -1,7 +1,8 @@
-"""One process of the tests of both loading paths: Unsloth patches TRL for good, so each path needs an interpreter of its own.
+"""One process of the tests of both loading paths: Unsloth patches TRL for good, so each path
+needs an interpreter of its own.
 
-python -m tests.gpu.cuda_run train plain|unsloth OUT
-python -m tests.gpu.cuda_run losses plain|unsloth FOLDER CASE …     (as in `grpo/0.05`: a case's name says its settings)
+python -m tests.gpu.cuda_run train plain|unsloth OUT python -m tests.gpu.cuda_run losses
+plain|unsloth FOLDER CASE …     (as in `grpo/0.05`: a case's name says its settings)
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class Unrecorded(TRLAdapter):
         """The process that reads the batch did not sample what it holds."""
 
 
-CONFIG = scaled(METHOD.configure("tiny"), grpo={"steps": 2, "prompts_per_step": 8, "group_size": 4, "save_every": 1})
+CONFIG = scaled(
+    METHOD.configure("tiny"),
+    grpo={"steps": 2, "prompts_per_step": 8, "group_size": 4, "save_every": 1},
+)
 
 ADVANTAGES = ("one", "constant", "varied")
 
@@ -38,66 +42,96 @@ def train_small(path: str, out: Path) -> None:
     questions, grade = training_questions(Prompts(), tiny), METHOD.grader(CONFIG, tiny.checks)
     out.mkdir(parents=True, exist_ok=True)
     policy = tiny.path(tiny.policy)
-    status = train_grpo(CONFIG.grpo, questions, grade, policy, out, method="truthrl", seed=1, unsloth=path == "unsloth")
+    status = train_grpo(
+        CONFIG.grpo,
+        questions,
+        grade,
+        policy,
+        out,
+        method="truthrl",
+        seed=1,
+        unsloth=path == "unsloth",
+    )
     assert status == "done", status
     print_peak(path)
 
 
 def losses(path: str, folder: Path, cases: Sequence[str]) -> None:
-    """Write the loss and the adapter's gradients of each case, for each kind of advantages, to FOLDER/PATH.safetensors.
+    """Write the loss and the adapter's gradients of each case, for each kind of advantages, to
+    FOLDER/PATH.safetensors.
 
-    A batch is sampled by the process that finds none of its settings in FOLDER yet, and read by the other one.
+    A batch is sampled by the process that finds none of its settings in FOLDER yet, and read by
+    the other one.
     """
     from safetensors.torch import save_file
 
     chosen = bench("tiny")
     asked, grade = training_questions(Prompts(), chosen), METHOD.grader(CONFIG, chosen.checks)
-    trainee = load_trainee(chosen.path("sft"), lora_r=8, lora_alpha=16, seed=1, unsloth=path == "unsloth")
+    trainee = load_trainee(
+        chosen.path("sft"), lora_r=8, lora_alpha=16, seed=1, unsloth=path == "unsloth"
+    )
     assert trainee.path == path, trainee.path
     fill_adapter(trainee)
     results: dict[str, Any] = {}
     for case in cases:
         config, run = settings_of(case), folder / f"{path}-{case.replace('/', '-')}"
         run.mkdir()
-        with Record(run, "truthrl", grade, steps=config.steps, done=0, max_failed=config.max_failed) as record:
+        with Record(
+            run, "truthrl", grade, steps=config.steps, done=0, max_failed=config.max_failed
+        ) as record:
             adapter = Unrecorded(record, asked, trainee.tokenizer, config.group_size)
             trainer = make_trainer(config, trainee, adapter, run, seed=1)
             trainer.model.train()
-            trainer.current_gradient_accumulation_steps = 1  # set by the training loop, which does not run here
-            batch = batch_of(trainer, folder / f"batch-{case.partition('/')[2].replace('/', '-')}.safetensors")
-            batch = without([0], batch, trainer.accelerator)  # as that of a response that could not be graded
+            # set by the training loop, which does not run here
+            trainer.current_gradient_accumulation_steps = 1
+            batch = batch_of(
+                trainer, folder / f"batch-{case.partition('/')[2].replace('/', '-')}.safetensors"
+            )
+            # as that of a response that could not be graded
+            batch = without([0], batch, trainer.accelerator)
             for kind, advantages in advantages_of(batch).items():
                 given = {**batch, "advantages": advantages}
-                results |= {f"{case}/{kind}/{name}": value for name, value in learnt(trainer, trainee, given).items()}
+                results |= {
+                    f"{case}/{kind}/{name}": value
+                    for name, value in learnt(trainer, trainee, given).items()
+                }
     save_file(results, folder / f"{path}.safetensors")
     print_peak(path)
 
 
 def settings_of(case: str) -> GRPO:
-    """Of "dapo/0.05": the type of the loss and the weight of the KL, with all else that a loss can be made of; "dapo/0.05/old"
-    learns from responses that were sampled some updates ago."""
+    """Of "dapo/0.05": the type of the loss and the weight of the KL, with all else that a loss
+    can be made of; "dapo/0.05/old" learns from responses that were sampled some updates ago."""
     loss_type, beta, *old = case.split("/")
     found = replace(CONFIG.grpo, beta=float(beta), iterations=2 if old else 1)
     return replace(found, **{"loss_type": loss_type})  # which mypy knows as one of four words
 
 
 def batch_of(trainer: Any, file: Path) -> dict[str, Any]:
-    """Responses to prompts of several lengths, with the log-probabilities that a loss asks for; those of an older policy are
-    as far from the present ones as clips some tokens."""
+    """Responses to prompts of several lengths, with the log-probabilities that a loss asks for;
+    those of an older policy are as far from the present ones as clips some tokens."""
     import torch
     from safetensors.torch import load_file, save_file
 
     if not file.exists():
         sampled = trainer._prepare_inputs(next(iter(trainer.get_train_dataloader())))
-        kept = {key: value.cpu().contiguous() for key, value in sampled.items() if isinstance(value, torch.Tensor)}
+        kept = {
+            key: value.cpu().contiguous()
+            for key, value in sampled.items()
+            if isinstance(value, torch.Tensor)
+        }
         if "old_per_token_logps" in kept:
-            noise = torch.randn(kept["old_per_token_logps"].shape, generator=torch.Generator().manual_seed(1))
+            noise = torch.randn(
+                kept["old_per_token_logps"].shape, generator=torch.Generator().manual_seed(1)
+            )
             kept["old_per_token_logps"] += 0.2 * noise
         save_file(kept, file)
     device = next(trainer.model.parameters()).device
     batch = {key: value.to(device) for key, value in load_file(file).items()}
     padding = (batch["prompt_mask"] == 0).sum(1)
-    assert padding.min() < padding.max(), "prompts of one length would not show advantages in the wrong columns"
+    assert padding.min() < padding.max(), (
+        "prompts of one length would not show advantages in the wrong columns"
+    )
     return batch
 
 
@@ -107,7 +141,11 @@ def advantages_of(batch: dict[str, Any]) -> dict[str, Any]:
     rows, length = batch["completion_ids"].shape
     one = torch.linspace(-1, 2, rows, device=batch["completion_ids"].device)
     ramp = torch.linspace(0.5, 1.5, length, device=one.device)
-    kinds = {"one": one, "constant": one[:, None].expand(rows, length), "varied": one[:, None] * ramp}
+    kinds = {
+        "one": one,
+        "constant": one[:, None].expand(rows, length),
+        "varied": one[:, None] * ramp,
+    }
     return {kind: kinds[kind].contiguous() for kind in ADVANTAGES}
 
 
@@ -115,7 +153,9 @@ def learnt(trainer: Any, trainee: Trainee, batch: dict[str, Any]) -> dict[str, A
     """The loss of a batch, by the name of `loss`, and the gradients by those of their weights."""
     trainer.model.zero_grad()
     with trainer.compute_loss_context_manager():
-        loss = trainer.compute_loss(trainer.model, batch if trainee.path == "unsloth" else right_aligned(batch))
+        loss = trainer.compute_loss(
+            trainer.model, batch if trainee.path == "unsloth" else right_aligned(batch)
+        )
     assert loss.dim() == 0, loss.shape
     loss.backward()
     gradients = {name: weight.grad.float().cpu().contiguous() for name, weight in trained(trainee)}
@@ -130,11 +170,15 @@ def print_peak(path: str) -> None:
 
 
 def trained(trainee: Trainee) -> list[tuple[str, Any]]:
-    return [(name, weight) for name, weight in trainee.model.named_parameters() if weight.requires_grad]
+    return [
+        (name, weight) for name, weight in trainee.model.named_parameters() if weight.requires_grad
+    ]
 
 
 def fill_adapter(trainee: Trainee) -> None:
-    """The same non-zero adapter on both paths, by parameter name: with lora_B at zero half the gradients would be zero."""
+    """The same non-zero adapter on both paths, by parameter name: with lora_B at zero half the
+    gradients would be zero.
+    """
     import torch
 
     for name, weight in trained(trainee):

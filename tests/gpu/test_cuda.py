@@ -22,13 +22,17 @@ CASE = "grpo/0.05"  # see `cuda_run`
 
 
 def launch(task: str, path: str, folder: Path, *cases: str) -> None:
-    """Run a task by a path, and see that it was that path; `pytest -rA` shows how much memory it took."""
+    """Run a task by a path, and see that it was that path; `pytest -rA` shows how much memory it
+    took.
+    """
     if path == "unsloth" and importlib.util.find_spec("unsloth") is None:
         pytest.skip("Unsloth is not installed")
     command = [sys.executable, "-m", "tests.gpu.cuda_run", task, path, str(folder), *cases]
     log = folder / f"{task}-{path}.log"  # there to be read when the process hangs, too
     with log.open("w") as told:
-        done = subprocess.run(command, cwd=ROOT, env=os.environ | OFFLINE, stdout=told, stderr=told, timeout=540)
+        done = subprocess.run(
+            command, cwd=ROOT, env=os.environ | OFFLINE, stdout=told, stderr=told, timeout=540
+        )
     output = log.read_text()
     assert done.returncode == 0, output[-8000:]
     assert f"training with {path} LoRA" in output
@@ -56,35 +60,61 @@ def test_truthrl_trains(path: str, tmp_path: Path) -> None:
 
     policy = load_policy(tmp_path, base=bench("tiny").path("sft"))
     assert policy.model.dtype == torch.bfloat16 and policy.model.device.type == "cuda"
-    responses = generate(policy, bench("tiny").questions("validation", ["single"])[:8], max_new_tokens=12, greedy=True)
+    responses = generate(
+        policy,
+        bench("tiny").questions("validation", ["single"])[:8],
+        max_new_tokens=12,
+        greedy=True,
+    )
     assert any(response.text for response in responses)
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Losses and gradients of both paths, with a KL, on the batch that the Unsloth path sampled (it adds keys to it)."""
+    """Losses and gradients of both paths, with a KL, on the batch that the Unsloth path sampled
+    (it adds keys to it).
+    """
     from safetensors.torch import load_file
 
     folder = tmp_path_factory.mktemp("losses")
     for path in reversed(PATHS):
         launch("losses", path, folder, CASE)
     found = {path: load_file(folder / f"{path}.safetensors") for path in PATHS}
-    return {path: {name.removeprefix(f"{CASE}/"): value for name, value in part.items()} for path, part in found.items()}
+    return {
+        path: {name.removeprefix(f"{CASE}/"): value for name, value in part.items()}
+        for path, part in found.items()
+    }
 
 
 def apart(one: dict[str, Any], other: dict[str, Any], kind: str, other_kind: str) -> float:
-    """How far the gradients of two kinds of advantages lie apart, as a share of the first's size."""
-    names = [name.removeprefix(f"{kind}/") for name in one if name.startswith(f"{kind}/") and not name.endswith("/loss")]
+    """How far the gradients of two kinds of advantages lie apart, as a share of the first's
+    size.
+    """
+    names = [
+        name.removeprefix(f"{kind}/")
+        for name in one
+        if name.startswith(f"{kind}/") and not name.endswith("/loss")
+    ]
     size = sum(float(one[f"{kind}/{name}"].square().sum()) for name in names) ** 0.5
-    difference = sum(float((one[f"{kind}/{name}"] - other[f"{other_kind}/{name}"]).square().sum()) for name in names) ** 0.5
+    difference = (
+        sum(
+            float((one[f"{kind}/{name}"] - other[f"{other_kind}/{name}"]).square().sum())
+            for name in names
+        )
+        ** 0.5
+    )
     assert names and size > 0
-    print(f"{kind} and {other_kind}: gradients of size {size:.4g} are {difference / size:.2%} apart")
+    print(
+        f"{kind} and {other_kind}: gradients of size {size:.4g} are {difference / size:.2%} apart"
+    )
     return difference / size
 
 
 @pytest.mark.parametrize("kind", ADVANTAGES)
 def test_unsloth_equals_plain_trl(both: dict[str, dict[str, Any]], kind: str) -> None:
-    """Within bf16. An (B, T) advantage broadcast to (B, B, T), or one column off, would change them by more than that."""
+    """Within bf16. An (B, T) advantage broadcast to (B, B, T), or one column off, would change
+    them by more than that.
+    """
     plain, unsloth = both["plain"], both["unsloth"]
     assert plain.keys() == unsloth.keys()
     print(f"losses {float(plain[f'{kind}/loss']):.5f} and {float(unsloth[f'{kind}/loss']):.5f}")
@@ -93,7 +123,10 @@ def test_unsloth_equals_plain_trl(both: dict[str, dict[str, Any]], kind: str) ->
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_token_advantages_that_are_constant_equal_one_a_response(both: dict[str, dict[str, Any]], path: str) -> None:
+def test_token_advantages_that_are_constant_equal_one_a_response(
+    both: dict[str, dict[str, Any]], path: str
+) -> None:
     results = both[path]
-    assert apart(results, results, "one", "constant") < 0.005  # a kernel may be compiled for each shape
+    # a kernel may be compiled for each shape
+    assert apart(results, results, "one", "constant") < 0.005
     assert apart(results, results, "one", "varied") > 0.1

@@ -26,7 +26,10 @@ def train_slowly(folder: str, steps: int = 10**6, pause: float = 0.01) -> None:
     with lock(out):
         try:
             for step in range(1, steps + 1):
-                append_json(out / "metrics.jsonl", {"step": step, "reward": step / 10, "kl": None, "length": 3.0})
+                append_json(
+                    out / "metrics.jsonl",
+                    {"step": step, "reward": step / 10, "kl": None, "length": 3.0},
+                )
                 time.sleep(pause)
             status = "done"
         except KeyboardInterrupt:

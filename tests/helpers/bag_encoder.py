@@ -1,4 +1,6 @@
-"""A local encoder that averages fixed random vectors of words: dense search by a folder's path, in no time."""
+"""A local encoder that averages fixed random vectors of words: dense search by a folder's path,
+in no time.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import pytest
 
 
 def make_encoder(folder: Path, width: int = 64) -> Path:
-    """Save one that knows the words w0 to w499, clown and film; its vectors have `width` numbers."""
+    """Save one that knows the words w0 to w499, clown and film; its vectors have `width`
+    numbers.
+    """
     models = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
     import numpy as np
     from sentence_transformers import SentenceTransformer
@@ -21,5 +25,7 @@ def make_encoder(folder: Path, width: int = 64) -> Path:
     tokenizer.pre_tokenizer = Whitespace()
     vectors = np.random.default_rng(0).normal(size=(len(names), width)).astype("float32")
     vectors[0] = 0
-    SentenceTransformer(modules=[models.StaticEmbedding(tokenizer, embedding_weights=vectors)]).save(str(folder))
+    SentenceTransformer(
+        modules=[models.StaticEmbedding(tokenizer, embedding_weights=vectors)]
+    ).save(str(folder))
     return folder

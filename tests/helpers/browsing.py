@@ -1,4 +1,6 @@
-"""The inspector in a real Chromium, for the tests that look at its pages: fixtures, and hostile text to show."""
+"""The inspector in a real Chromium, for the tests that look at its pages: fixtures, and hostile
+text to show.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,26 @@ from tests.test_inspector_runs import record_logged
 from workbench.knowledge import build_index
 from workbench.pictures import CHROMIUM
 from workbench.store import append_feedback
-from workbench.types import Claim, Event, Failure, Feedback, Passage, Question, Response, Reward, Verdict
+from workbench.types import (
+    Claim,
+    Event,
+    Failure,
+    Feedback,
+    Passage,
+    Question,
+    Response,
+    Reward,
+    Verdict,
+)
 
 pytest.importorskip("gradio", reason="the apps extra is not installed")
 pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
 
 BROWSER = [  # the marks of a module of such tests
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"),
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
+    ),
 ]
 ROOT = Path(__file__).resolve().parents[2]
 RUN = "a/first"
@@ -84,14 +98,20 @@ def hostile(number: int, text: str) -> Feedback:
     question = Question(f"h{number}", text, (text,), text, (passage,), (text,))
     body = f"{text} A word. {text}"
     offsets = tuple(match.span() for match in re.finditer(r"\S+\s*|\s+", body))
-    response = Response(f"{text}/{number}", question, body, f"h{number}", 0, 1, offsets=offsets, source="words")
+    response = Response(
+        f"{text}/{number}", question, body, f"h{number}", 0, 1, offsets=offsets, source="words"
+    )
     failure = Failure(text, text, text, text)
     claims = (
         Claim(0, text, sentence=0, span=(0, len(text)), end=len(text), coverage=1.0),
         Claim(1, text, coverage=0.0),
         Claim(2, text, sentence=0),
     )
-    evidence = ({"passage": f"p{number}", "span": [0, len(text)]}, {"title": text, "text": text}, {text: text})
+    evidence = (
+        {"passage": f"p{number}", "span": [0, len(text)]},
+        {"title": text, "text": text},
+        {text: text},
+    )
     verdicts = (
         Verdict("claim:0", "fact", "wrong", 0.1, 3, evidence, text),
         Verdict("claim:1", "fact", by=text, error=failure),
@@ -104,13 +124,21 @@ def hostile(number: int, text: str) -> Feedback:
 
 
 def familiar(name: str, number: int = 0) -> Feedback:
-    """A row in which labels, methods, parts and whatever else is looked up by name has a name that JavaScript knows."""
+    """A row in which labels, methods, parts and whatever else is looked up by name has a name
+    that JavaScript knows.
+    """
     row = hostile(number, name)
     event = Event(name, 1.0, 3, 0)
     rewards = {"rlfh": Reward(1.0, {name: 1.0}, (event,)), name: Reward(2.0, {name: 2.0}, (event,))}
-    verdicts = (*row.verdicts[1:], Verdict("claim:0", "fact", name, 0.1, 3, (), name), Verdict("outcome", "answer", name))
+    verdicts = (
+        *row.verdicts[1:],
+        Verdict("claim:0", "fact", name, 0.1, 3, (), name),
+        Verdict("outcome", "answer", name),
+    )
     failure = Failure("judge", name, name)
-    response = replace(row.response, id=f"{name}/{number}", step=None, logprobs=(-0.5,) * len(row.response.offsets))
+    response = replace(
+        row.response, id=f"{name}/{number}", step=None, logprobs=(-0.5,) * len(row.response.offsets)
+    )
     return replace(row, response=response, verdicts=verdicts, rewards=rewards, error=failure)
 
 
@@ -124,7 +152,10 @@ class Seen:
 
     def watch(self, page: Any) -> None:
         page.on("request", lambda request: self.requests.append(request.url))
-        page.on("console", lambda message: self.errors.extend([message.text] * (message.type == "error")))
+        page.on(
+            "console",
+            lambda message: self.errors.extend([message.text] * (message.type == "error")),
+        )
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("dialog", self.dismiss)
 
@@ -134,7 +165,11 @@ class Seen:
 
     def outside(self) -> list[str]:
         local = ("data", "blob", "about", "file")
-        return [url for url in self.requests if urlsplit(url).scheme not in local and urlsplit(url).hostname != "127.0.0.1"]
+        return [
+            url
+            for url in self.requests
+            if urlsplit(url).scheme not in local and urlsplit(url).hostname != "127.0.0.1"
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +182,9 @@ def root(tmp_path_factory) -> Path:
 def address(root) -> Iterator[str]:
     """The inspector as its command starts it, over a folder with a run and a hostile one."""
     record(root / "a" / "first")
-    append_feedback(root / "growing", [rollout(step, sample) for step in (1, 2) for sample in range(4)])
+    append_feedback(
+        root / "growing", [rollout(step, sample) for step in (1, 2) for sample in range(4)]
+    )
     record_scored(root / "scored")
     record_logged(root / "logged")
     (root / "empty").mkdir()
@@ -155,13 +192,31 @@ def address(root) -> Iterator[str]:
     (root / "damaged").mkdir()
     (root / "damaged" / "rollouts.jsonl").symlink_to(root / "a" / "first" / "rollouts.jsonl")
     record(root / "hostile", [hostile(number, text) for number, text in enumerate(PAYLOADS)])
-    pages = [json.dumps({"id": str(n), "title": text, "text": f"The payload {n}: {text}"}) for n, text in enumerate(PAYLOADS)]
+    pages = [
+        json.dumps({"id": str(n), "title": text, "text": f"The payload {n}: {text}"})
+        for n, text in enumerate(PAYLOADS)
+    ]
     (root / "pages.jsonl").write_text("\n".join(pages))
     build_index("payloads", root / "pages.jsonl", root=root / "indexes")
     record(root / "familiar", [familiar("constructor"), familiar("__proto__", 1)])
-    command = [sys.executable, "apps/reward_inspector.py", "--runs", str(root), "--no-browser", "--allow-host", PROXY]
+    command = [
+        sys.executable,
+        "apps/reward_inspector.py",
+        "--runs",
+        str(root),
+        "--no-browser",
+        "--allow-host",
+        PROXY,
+    ]
     environment = os.environ | {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
-    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    server = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     assert server.stdout
     try:
         line = server.stdout.readline()
@@ -184,7 +239,9 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shots(tmp_path_factory) -> Path:
-    """Where screenshots are kept: the folder that WORKBENCH_SCREENSHOTS names, or a temporary one."""
+    """Where screenshots are kept: the folder that WORKBENCH_SCREENSHOTS names, or a temporary
+    one.
+    """
     folder = Path(os.environ.get("WORKBENCH_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -197,7 +254,9 @@ def seen() -> Seen:
 
 @pytest.fixture
 def page(browser, address, seen) -> Iterator[Any]:
-    """A fresh page on the worked example; afterwards it has made no request outside, no error and no dialog."""
+    """A fresh page on the worked example; afterwards it has made no request outside, no error
+    and no dialog.
+    """
     found = browser.new_page(viewport={"width": 1280, "height": 900})
     found.set_default_timeout(15000)
     seen.watch(found)
@@ -223,14 +282,18 @@ def tab(page: Any, name: str) -> None:
 
 
 def choose_run(page: Any, name: str) -> None:
-    """Choose a run of the Runs tab, and wait until its rollouts are listed or there is said to be none."""
+    """Choose a run of the Runs tab, and wait until its rollouts are listed or there is said to
+    be none.
+    """
     page.locator(f"#runs-view tr[data-run='{name}'] .wb-run-name").click()
     page.wait_for_selector(f"#runs-view tr[data-run='{name}'].tv-row-on")
     page.wait_for_function("document.querySelector('#runs-view .wb-busy').textContent === ''")
 
 
 def token(page: Any, text: str, view: str = "#inspect-view") -> Any:
-    return page.locator(f"{view} .tv-t").filter(has_text=re.compile(rf"^\s*{re.escape(text)}$")).first
+    return (
+        page.locator(f"{view} .tv-t").filter(has_text=re.compile(rf"^\s*{re.escape(text)}$")).first
+    )
 
 
 def big(page: Any, view: str = "#inspect-view") -> str:

@@ -10,9 +10,11 @@ from workbench.generate import Sampling
 
 
 def chi_square(counts: Counter[Any], exact: Mapping[Any, float]) -> float:
-    """How many standard deviations the χ² statistic is above its mean; nothing may have been drawn that `exact` leaves out.
+    """How many standard deviations the χ² statistic is above its mean; nothing may have been
+    drawn that `exact` leaves out.
 
-    The mean is the degrees of freedom, the variance twice that. Cells of fewer than 5 expected samples are counted as one.
+    The mean is the degrees of freedom, the variance twice that. Cells of fewer than 5 expected
+    samples are counted as one.
     """
     total = counts.total()
     assert set(counts) <= set(exact) and abs(sum(exact.values()) - 1) < 1e-4
@@ -27,11 +29,15 @@ def chi_square(counts: Counter[Any], exact: Mapping[Any, float]) -> float:
 
 
 def next_probabilities(model: Any, ids: Sequence[int], how: Sampling) -> dict[int, float]:
-    """Of the tokens that can come after `ids`, by a pass without a cache and transformers' own processors."""
+    """Of the tokens that can come after `ids`, by a pass without a cache and transformers' own
+    processors.
+    """
     import torch
     from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
     with torch.no_grad():
         scores = model(torch.tensor([ids])).logits[:, -1]
-    scores = TopPLogitsWarper(how.top_p)(None, TemperatureLogitsWarper(how.temperature)(None, scores))
+    scores = TopPLogitsWarper(how.top_p)(
+        None, TemperatureLogitsWarper(how.temperature)(None, scores)
+    )
     return {token: p for token, p in enumerate(scores.softmax(-1)[0].tolist()) if p > 0}

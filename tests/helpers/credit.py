@@ -17,7 +17,9 @@ def by_token(responses: Sequence[Response]) -> list[Feedback]:
 
 
 def all_scored(responses: Sequence[Response]) -> list[Feedback]:
-    """The same with -1 for those that are not scored, which TRL alone leaves in its denominators."""
+    """The same with -1 for those that are not scored, which TRL alone leaves in its
+    denominators.
+    """
     return [f if f.rewards["m"].value is not None else _worst(f) for f in by_token(responses)]
 
 
@@ -30,13 +32,21 @@ def _by_token(response: Response) -> Feedback:
     tokens = tuple((id % 5 - 2.0) * (place % 2) for place, id in enumerate(response.token_ids))
     if sum(response.token_ids) % 6 == 0:
         return Feedback(response, rewards={"m": Reward(None)})
-    events = tuple(Event("odd", value, end) for value, (_, end) in zip(tokens, response.offsets, strict=True) if value)
+    events = tuple(
+        Event("odd", value, end)
+        for value, (_, end) in zip(tokens, response.offsets, strict=True)
+        if value
+    )
     verdicts = (
         Verdict("claim:0", "fact", "wrong"),
         Verdict("claim:1", "fact", "correct"),
         Verdict("outcome", "answer", "correct"),
     )
-    return Feedback(response, verdicts=verdicts, rewards={"m": Reward(sum(tokens), {"odd": sum(tokens)}, events, tokens, (7,))})
+    return Feedback(
+        response,
+        verdicts=verdicts,
+        rewards={"m": Reward(sum(tokens), {"odd": sum(tokens)}, events, tokens, (7,))},
+    )
 
 
 def interrupting(grade: Grade, call: int) -> Grade:

@@ -1,4 +1,5 @@
-"""`workbench …` in a process that kills itself writing a row of metrics, or half of some rows of feedback:
+"""`workbench …` in a process that kills itself writing a row of metrics, or half of some rows of
+feedback:
 
 python -m tests.helpers.dying_run ROW ARGUMENT…
 python -m tests.helpers.dying_run feedback:TIME ARGUMENT…
@@ -20,7 +21,9 @@ from workbench.types import Feedback, Passage
 
 
 def die_at(place: int) -> None:
-    """Arrange for SIGKILL in the place of the row of metrics of that number, counted from 1 over all stages."""
+    """Arrange for SIGKILL in the place of the row of metrics of that number, counted from 1 over
+    all stages.
+    """
     written = 0
     append = journal.append_json
 
@@ -35,11 +38,15 @@ def die_at(place: int) -> None:
 
 
 def die_in_feedback(time: int) -> None:
-    """Arrange for SIGKILL when rows of feedback are written for that time, counted from 1 over all stages: half are there."""
+    """Arrange for SIGKILL when rows of feedback are written for that time, counted from 1 over
+    all stages: half are there.
+    """
     written = 0
     append = Store.append
 
-    def append_or_die(store: Store, feedbacks: Sequence[Feedback], passages: Iterable[Passage] = ()) -> list[dict[str, Any]]:
+    def append_or_die(
+        store: Store, feedbacks: Sequence[Feedback], passages: Iterable[Passage] = ()
+    ) -> list[dict[str, Any]]:
         nonlocal written
         written += 1
         if written == time:

@@ -1,7 +1,9 @@
-"""Processes of their own that have read torch, transformers and TRL when they begin: that takes longer than a small training.
+"""Processes of their own that have read torch, transformers and TRL when they begin: that takes
+longer than a small training.
 
-`run` does what `subprocess.run` does with `python -m MODULE`. The first call starts a process that reads the libraries; it
-forks one for each call, which may be killed at any moment like any other.
+`run` does what `subprocess.run` does with `python -m MODULE`. The first call starts a process
+that reads the libraries; it forks one for each call, which may be killed at any moment like any
+other.
 """
 
 from __future__ import annotations
@@ -23,16 +25,27 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(module: str, *words: str, until: Path | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-    """Run a module with these arguments, from the project's folder, with the environment as it is now.
+def run(
+    module: str, *words: str, until: Path | None = None, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """Run a module with these arguments, from the project's folder, with the environment as it
+    is now.
 
     It is killed by SIGKILL as soon as the file `until` is there.
     """
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
-        job = {"module": module, "words": words, "out": str(out), "err": str(err), "environment": dict(os.environ)}
+        job = {
+            "module": module,
+            "words": words,
+            "out": str(out),
+            "err": str(err),
+            "environment": dict(os.environ),
+        }
         status = _ask(json.dumps(job | {"until": str(until or "")}), timeout)
-        return subprocess.CompletedProcess([module, *words], status, out.read_text(), err.read_text())
+        return subprocess.CompletedProcess(
+            [module, *words], status, out.read_text(), err.read_text()
+        )
 
 
 def _ask(job: str, timeout: float) -> int:
@@ -52,14 +65,21 @@ def _parent() -> subprocess.Popen[str]:
     """The process that forks; it ends with its standard input, hence with this one."""
     command = [sys.executable, "-m", "tests.helpers.forked"]
     parent = subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert parent.stdout and parent.stdout.readline() == "ready\n"
     return parent
 
 
 def _read_libraries() -> None:
-    """What every training reads; nothing is computed, so that no thread is there to be missed by a fork."""
+    """What every training reads; nothing is computed, so that no thread is there to be missed by
+    a fork.
+    """
     import peft  # noqa: F401
     import transformers.models.llama.modeling_llama
     import transformers.models.qwen2.modeling_qwen2  # noqa: F401
@@ -81,7 +101,11 @@ def _serve() -> None:
 
 def _become(job: dict[str, Any]) -> None:
     """Go on as that module, to its end."""
-    for number, name, mode in ((0, os.devnull, os.O_RDONLY), (1, job["out"], os.O_WRONLY), (2, job["err"], os.O_WRONLY)):
+    for number, name, mode in (
+        (0, os.devnull, os.O_RDONLY),
+        (1, job["out"], os.O_WRONLY),
+        (2, job["err"], os.O_WRONLY),
+    ):
         os.dup2(os.open(name, mode | os.O_CREAT, 0o600), number)
     os.environ.clear()
     os.environ.update(job["environment"])

@@ -1,4 +1,6 @@
-"""Two GRPO steps with fixed completions on as many processes as there are: python -m tests.helpers.grpo_ranks POLICY OUT."""
+"""Two GRPO steps with fixed completions on as many processes as there are: python -m
+tests.helpers.grpo_ranks POLICY OUT.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ def fixed(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
     """Completions that depend on the prompt and on its place among all processes' prompts."""
     first = trainer.accelerator.process_index * len(prompt_ids)
     return [
-        [70 + (sum(ids) * 7 + (first + place) * 13 + at * 5) % 50 for at in range(2 + (first + place) % 5)]
+        [
+            70 + (sum(ids) * 7 + (first + place) * 13 + at * 5) % 50
+            for at in range(2 + (first + place) % 5)
+        ]
         for place, ids in enumerate(prompt_ids)
     ]
 
@@ -30,9 +35,17 @@ def main(policy: str, out: str) -> None:
     Path(out).mkdir(exist_ok=True)
     grpo_trainer.sample = fixed
     config = replace(
-        run.CONFIG, steps=2, prompts_per_step=3, group_size=4, micro_batch=None, generation_batch=None, advantages="process",
-        beta=0.0, max_new_tokens=8, loss_type="dapo",
-    )  # fmt: skip
+        run.CONFIG,
+        steps=2,
+        prompts_per_step=3,
+        group_size=4,
+        micro_batch=None,
+        generation_batch=None,
+        advantages="process",
+        beta=0.0,
+        max_new_tokens=8,
+        loss_type="dapo",
+    )
     print(grpo.train_grpo(config, run.QUESTIONS, by_token, policy, Path(out), method="m", seed=1))
 
 

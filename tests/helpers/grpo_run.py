@@ -1,4 +1,6 @@
-"""A small run as a process that may kill itself at some moment: python -m tests.helpers.grpo_run POLICY OUT [KIND [WHEN]]."""
+"""A small run as a process that may kill itself at some moment: python -m tests.helpers.grpo_run
+POLICY OUT [KIND [WHEN]].
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ AS_PPO = PPO(
 
 
 def grade(responses: Sequence[Response]) -> list[Feedback]:
-    """An arbitrary verdict that varies with the text; about one response in eight cannot be graded."""
+    """An arbitrary verdict that varies with the text; about one response in eight cannot be
+    graded.
+    """
     return [_grade(response) for response in responses]
 
 
@@ -38,10 +42,16 @@ def _grade(response: Response) -> Feedback:
     points = sum(map(ord, response.text)) % 8
     if points == 0:
         failure = Failure("verify", "unreadable", "no verdict")
-        return Feedback(response, verdicts=(Verdict("outcome", "answer", error=failure),), rewards={"m": Reward(None)})
+        return Feedback(
+            response,
+            verdicts=(Verdict("outcome", "answer", error=failure),),
+            rewards={"m": Reward(None)},
+        )
     label = "correct" if points < 4 else "uncertain" if points == 4 else "incorrect"
     value = {"correct": 1.0, "uncertain": 0.0, "incorrect": -1.0}[label]
-    return Feedback(response, verdicts=(Verdict("outcome", "answer", label),), rewards={"m": Reward(value)})
+    return Feedback(
+        response, verdicts=(Verdict("outcome", "answer", label),), rewards={"m": Reward(value)}
+    )
 
 
 def kill_when(moment: str) -> None:

@@ -1,4 +1,6 @@
-"""A server on loopback that speaks as much of the hub's API as it takes to make a repository and to send it files."""
+"""A server on loopback that speaks as much of the hub's API as it takes to make a repository and
+to send it files.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from typing import Any
 
 import pytest
 
-WRITER, READER = "hf_writer", "hf_reader"  # tokens: of "ada", who may write what is "ada/…", and of who may write nothing
+# tokens: of "ada", who may write what is "ada/…", and of who may write nothing
+WRITER, READER = "hf_writer", "hf_reader"
 
 
 @dataclass
@@ -69,7 +72,13 @@ class _Handler(BaseHTTPRequestHandler):
         if shelf is None:
             self._answer(404, {"error": "Repository not found"}, "RepoNotFound")
         elif path.endswith("/auth-check/write"):
-            self._answer(*((200, {}) if self._may_write(name) else (403, {"error": "You may not write here"})))
+            self._answer(
+                *(
+                    (200, {})
+                    if self._may_write(name)
+                    else (403, {"error": "You may not write here"})
+                )
+            )
         else:
             files = [{"rfilename": file} for file in shelf.files]
             self._answer(200, {"id": name, "private": shelf.private, "tags": [], "siblings": files})
@@ -82,18 +91,30 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, {"errors": [], "warnings": []})
         elif "/preupload/" in path:
             files = [
-                {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False} for file in json.loads(body)["files"]
+                {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False}
+                for file in json.loads(body)["files"]
             ]
             self._answer(200, {"files": files})
         else:
-            self._commit(path.removeprefix("/api/models/").removesuffix("/commit/main"), body.splitlines())
+            self._commit(
+                path.removeprefix("/api/models/").removesuffix("/commit/main"), body.splitlines()
+            )
 
     def _create(self, asked: dict[str, Any]) -> None:
         name = f"{asked['organization']}/{asked['name']}"
         if not self._may_write(name):
-            self._answer(403, {"error": f'You may not create a model under the namespace "{asked["organization"]}"'})
+            self._answer(
+                403,
+                {
+                    "error": (
+                        f'You may not create a model under the namespace "{asked["organization"]}"'
+                    )
+                },
+            )
             return
-        self.hub.repositories[name] = Shelf(asked.get("visibility") == "private", {".gitattributes": b""})
+        self.hub.repositories[name] = Shelf(
+            asked.get("visibility") == "private", {".gitattributes": b""}
+        )
         self._answer(200, {"url": f"{self.hub.url}/{name}"})
 
     def _commit(self, name: str, lines: list[bytes]) -> None:
@@ -102,8 +123,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         for line in map(json.loads, lines):
             if line["key"] == "file":
-                self.hub.repositories[name].files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
-        self._answer(200, {"commitUrl": f"{self.hub.url}/{name}/commit/{'0' * 40}", "commitOid": "0" * 40})
+                self.hub.repositories[name].files[line["value"]["path"]] = base64.b64decode(
+                    line["value"]["content"]
+                )
+        self._answer(
+            200, {"commitUrl": f"{self.hub.url}/{name}/commit/{'0' * 40}", "commitOid": "0" * 40}
+        )
 
     def _may_write(self, name: str) -> bool:
         return self.headers.get("Authorization") == f"Bearer {WRITER}" and name.startswith("ada/")

@@ -1,8 +1,10 @@
-"""The memory that one step of a training takes on a CPU, measured from outside: `python -m tests.helpers.memory_run JOB…`.
+"""The memory that one step of a training takes on a CPU, measured from outside: `python -m
+tests.helpers.memory_run JOB…`.
 
-A job is a JSON object: the model's shape, the trainer and its sizes. For each, one line with the bytes by which the process
-grew at most while the policy was loaded and learnt from. Blocks that are freed go back to the system at once, if malloc is told
-to (`ENVIRONMENT`), so that what is resident is what is held.
+A job is a JSON object: the model's shape, the trainer and its sizes. For each, one line with the
+bytes by which the process grew at most while the policy was loaded and learnt from. Blocks that
+are freed go back to the system at once, if malloc is told to (`ENVIRONMENT`), so that what is
+resident is what is held.
 """
 
 from __future__ import annotations
@@ -30,9 +32,14 @@ from workbench.train.scorer import Judged, Segment
 from workbench.train.sft import SFT, train_sft
 from workbench.types import Feedback, Question, Response, Reward
 
-ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = {
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+    "MALLOC_TRIM_THRESHOLD_": "65536",
+    "OMP_NUM_THREADS": "1",
+}
 SYLLABLES = "ba da fa ga ka la ma na pa ra sa ta be de fe ge".split()
-WORDS = [f" {a}{b}{c}" for a in SYLLABLES for b in SYLLABLES for c in SYLLABLES]  # 4,096: a random model hardly ever ends
+# 4,096: a random model hardly ever ends
+WORDS = [f" {a}{b}{c}" for a in SYLLABLES for b in SYLLABLES for c in SYLLABLES]
 
 
 def resident(field: str) -> int:
@@ -59,9 +66,15 @@ def make_model(folder: Path, kind: str, sizes: Mapping[str, float]) -> str:
 
     tokenizer = byte_tokenizer(WORDS)
     config = AutoConfig.for_model(
-        kind, vocab_size=len(tokenizer), tie_word_embeddings=True, bos_token_id=None, max_position_embeddings=1024,
-        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, **sizes,
-    )  # fmt: skip
+        kind,
+        vocab_size=len(tokenizer),
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        max_position_embeddings=1024,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        **sizes,
+    )
     torch.manual_seed(0)
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -79,13 +92,26 @@ def grade(responses: Sequence[Response]) -> list[Feedback]:
     return [Feedback(response, rewards={"m": paid(response)}) for response in responses]
 
 
-def trained(policy: str, trainer: str, rows: int, tokens: int, lora_r: int, again: bool, out: Path, steps: int = 1) -> None:
-    """Steps of a trainer on so many rows of so many tokens (of a response; of a supervised row, a few more than that), its
-    activations kept or computed `again`."""
+def trained(
+    policy: str,
+    trainer: str,
+    rows: int,
+    tokens: int,
+    lora_r: int,
+    again: bool,
+    out: Path,
+    steps: int = 1,
+) -> None:
+    """Steps of a trainer on so many rows of so many tokens (of a response; of a supervised row,
+    a few more than that), its activations kept or computed `again`."""
     questions = asked(rows)
     common: dict[str, Any] = {
-        "lora_r": lora_r, "lora_alpha": lora_r, "steps": steps, "learning_rate": 1e-3, "gradient_checkpointing": again,
-    }  # fmt: skip
+        "lora_r": lora_r,
+        "lora_alpha": lora_r,
+        "steps": steps,
+        "learning_rate": 1e-3,
+        "gradient_checkpointing": again,
+    }
     said = text_of(policy, tokens)
     if trainer == "grpo":
         grpo = GRPO(**common, prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens)
@@ -94,9 +120,18 @@ def trained(policy: str, trainer: str, rows: int, tokens: int, lora_r: int, agai
         ppo = PPO(**common, prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens)
         train_ppo(ppo, questions, grade, policy, out, method="m", seed=0)
     elif trainer == "sft":
-        train_sft(SFT(**common, batch=rows), [Example(one, said) for one in questions], policy, out, seed=0)
+        train_sft(
+            SFT(**common, batch=rows),
+            [Example(one, said) for one in questions],
+            policy,
+            out,
+            seed=0,
+        )
     elif trainer == "reward_model":
-        judged = [Judged(one, said, (Segment(0, len(said), number % 2),)) for number, one in enumerate(questions)]
+        judged = [
+            Judged(one, said, (Segment(0, len(said), number % 2),))
+            for number, one in enumerate(questions)
+        ]
         train_reward_model(RewardModel(**common, batch=rows), judged, policy, out, seed=0)
     else:
         pairs = [Pair(one, said, said + WORDS[-1]) for one in questions]
@@ -124,11 +159,19 @@ def lengths(policy: str, tokens: int) -> dict[str, int]:
 def main() -> None:
     jobs = [json.loads(text) for text in sys.argv[1:]]
     with tempfile.TemporaryDirectory() as folder:
-        first = {job["trainer"]: {**job, "rows": 2, "tokens": 16} for job in jobs}  # loads each trainer's libraries
+        # loads each trainer's libraries
+        first = {job["trainer"]: {**job, "rows": 2, "tokens": 16} for job in jobs}
         for number, job in enumerate([*first.values(), *jobs]):
             place = Path(folder, str(number))
             policy = make_model(place / "policy", job["kind"], job["sizes"])
-            how = job["trainer"], job["rows"], job["tokens"], job["lora_r"], job["again"], place / "out"
+            how = (
+                job["trainer"],
+                job["rows"],
+                job["tokens"],
+                job["lora_r"],
+                job["again"],
+                place / "out",
+            )
             taken = grown(partial(trained, policy, *how))
             if number >= len(first):
                 print(json.dumps({"bytes": taken, **lengths(policy, job["tokens"])}), flush=True)

@@ -1,4 +1,6 @@
-"""A small SFT, DPO or iterative DPO that may kill itself: python -m tests.helpers.offline_run POLICY OUT KIND [WHEN]."""
+"""A small SFT, DPO or iterative DPO that may kill itself: python -m tests.helpers.offline_run
+POLICY OUT KIND [WHEN].
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,31 @@ from workbench.train.sft import SFT, train_sft
 from workbench.train.stage import Job
 from workbench.types import Feedback
 
-TUNED = SFT(steps=6, batch=4, micro_batch=2, learning_rate=1e-2, lora_r=4, lora_alpha=8, save_every=2, max_length=64)
-PREFERRED = DPO(steps=6, batch=4, micro_batch=2, learning_rate=1e-2, lora_r=4, lora_alpha=8, save_every=2, max_length=64)
+TUNED = SFT(
+    steps=6,
+    batch=4,
+    micro_batch=2,
+    learning_rate=1e-2,
+    lora_r=4,
+    lora_alpha=8,
+    save_every=2,
+    max_length=64,
+)
+PREFERRED = DPO(
+    steps=6,
+    batch=4,
+    micro_batch=2,
+    learning_rate=1e-2,
+    lora_r=4,
+    lora_alpha=8,
+    save_every=2,
+    max_length=64,
+)
 CITIES = " Oslo| Rome| Lima| Cairo| Paris| Tokyo| Quito| Accra".split("|")
-EXAMPLES = [Example(question, CITIES[n % 8], -1.0 if n % 3 == 2 else 1.0) for n, question in enumerate(QUESTIONS)]
+EXAMPLES = [
+    Example(question, CITIES[n % 8], -1.0 if n % 3 == 2 else 1.0)
+    for n, question in enumerate(QUESTIONS)
+]
 PAIRS = [Pair(question, CITIES[n % 8], " I don't know") for n, question in enumerate(QUESTIONS)]
 ROUNDS = Rounds(rounds=2, samples=4, max_new_tokens=4, chunk=4, max_failed=0.9, dpo=PREFERRED)
 
@@ -28,7 +51,11 @@ def any_two(feedbacks: Sequence[Feedback], seed: int) -> tuple[list[Pair], Card]
     for feedback in feedbacks:
         texts.setdefault(feedback.response.question.id, []).append(feedback.response.text)
     best = {id: (max(all, key=len), min(all, key=len)) for id, all in texts.items()}
-    rows = [Pair(q, *best[q.id]) for q in QUESTIONS if len(best[q.id][0]) > len(best[q.id][1].strip()) > 0]
+    rows = [
+        Pair(q, *best[q.id])
+        for q in QUESTIONS
+        if len(best[q.id][0]) > len(best[q.id][1].strip()) > 0
+    ]
     return rows, Card("any_two", len(texts), len(feedbacks), {"pair": len(rows)})
 
 

@@ -19,28 +19,51 @@ def row(
     checklist: Sequence[str] = (),
     finish: str = "stop",
 ) -> Feedback:
-    """A response whose sentence i has the claims `sentences[i]`, each ending at its own word: "c0 c1. c2."
+    """A response whose sentence i has the claims `sentences[i]`, each ending at its own word:
+    "c0 c1. c2."
 
-    `think` gives the claims of one sentence in `<think>`, with the first ids; `tagged` puts the sentences into `<answer>`.
+    `think` gives the claims of one sentence in `<think>`, with the first ids; `tagged` puts the
+    sentences into `<answer>`.
     """
     text = ""
     spans: list[tuple[int, int]] = []
     claims: list[Claim] = []
     section = "answer" if tagged else "body"
-    for part, rated in [*([("think", think)] if think is not None else []), *((section, one) for one in sentences)]:
-        text += "<think>" if part == "think" else "<answer>" if tagged and "<answer>" not in text else " " * bool(spans)
+    for part, rated in [
+        *([("think", think)] if think is not None else []),
+        *((section, one) for one in sentences),
+    ]:
+        text += (
+            "<think>"
+            if part == "think"
+            else "<answer>"
+            if tagged and "<answer>" not in text
+            else " " * bool(spans)
+        )
         start = len(text)
         for _ in rated:
             text += " " * (len(text) > start)
             begin, text = len(text), text + f"c{len(claims)}"
-            claims.append(Claim(len(claims), f"c{len(claims)}", part, len(spans), (begin, len(text)), len(text), 1.0))
+            claims.append(
+                Claim(
+                    len(claims),
+                    f"c{len(claims)}",
+                    part,
+                    len(spans),
+                    (begin, len(text)),
+                    len(text),
+                    1.0,
+                )
+            )
         text += "." if rated else "nothing."
         spans.append((start, len(text)))
         text += "</think>" if part == "think" else ""
     text += "</answer>" if tagged else ""
     facts = [
         Verdict(f"claim:{number}", "fact", label, informativeness=rating, by="test")
-        for number, (label, rating) in enumerate(one for rated in [think or (), *sentences] for one in rated)
+        for number, (label, rating) in enumerate(
+            one for rated in [think or (), *sentences] for one in rated
+        )
     ]
     offsets = tuple(match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", text))
     question = Question("q", "?", ("Vetra",), checklist=tuple(checklist))
@@ -51,5 +74,7 @@ def row(
 def with_verdicts(feedback: Feedback, *verdicts: Verdict) -> Feedback:
     """The row with these verdicts in place of those on the same targets and aspects."""
     changed = {(verdict.target, verdict.aspect) for verdict in verdicts}
-    kept = [verdict for verdict in feedback.verdicts if (verdict.target, verdict.aspect) not in changed]
+    kept = [
+        verdict for verdict in feedback.verdicts if (verdict.target, verdict.aspect) not in changed
+    ]
     return replace(feedback, verdicts=(*kept, *verdicts))

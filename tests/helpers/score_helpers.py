@@ -43,7 +43,13 @@ def world_rows(count: int, thinking: bool = False) -> list[dict[str, Any]]:
     rows = []
     for number, question in enumerate(world.questions("test", ["biography"])[:count]):
         text = biography(list(world.by[question.title].values()), "en", rng, "It")
-        rows.append({"id": number, "question": question.text, "response": f"<think>Hm?</think>{text}" if thinking else text})
+        rows.append(
+            {
+                "id": number,
+                "question": question.text,
+                "response": f"<think>Hm?</think>{text}" if thinking else text,
+            }
+        )
     return rows
 
 
@@ -52,25 +58,36 @@ def pick(text: str, labels: Sequence[str]) -> str:
 
 
 def reply(task: str, found: Sequence[Element]) -> str:
-    """One claim for each sentence; labels and ratings by a checksum of the text that they are about."""
+    """One claim for each sentence; labels and ratings by a checksum of the text that they are
+    about.
+    """
     told: dict[str, list[str]] = {}
     for element in found:
         told.setdefault(element.tag, []).append(element.text)
     if task == "extract":
-        sentences = [text for piece in re.findall(r"[^.<>]+\.", told["response"][0]) if (text := piece.strip())]
+        sentences = [
+            text
+            for piece in re.findall(r"[^.<>]+\.", told["response"][0])
+            if (text := piece.strip())
+        ]
         return json.dumps({"sentences": [{"text": text, "claims": [text]} for text in sentences]})
     if task == "inform":
         return json.dumps({"ratings": [crc32(claim.encode()) % 5 + 1 for claim in told["claim"]]})
     if task == "checklist":
         return json.dumps({"labels": [pick(item, LABELS[task]) for item in told["item"]]})
-    return json.dumps({"label": pick(told["claim" if task == "verify" else "response"][0], LABELS[task])})
+    return json.dumps(
+        {"label": pick(told["claim" if task == "verify" else "response"][0], LABELS[task])}
+    )
 
 
 def responses(count: int, claims: int = 4, thinking: bool = True) -> list[dict[str, Any]]:
     """Rows for all five methods, no two with a claim in common."""
     rows = []
     for number in range(count):
-        said = [f"Fact {number} of part {part} is {(number * 7 + part * 3) % 90}." for part in range(claims)]
+        said = [
+            f"Fact {number} of part {part} is {(number * 7 + part * 3) % 90}."
+            for part in range(claims)
+        ]
         half = claims // 2 if thinking else 0
         think = f"<think>{' '.join(said[:half])}</think>" if half else ""
         rows.append(
@@ -79,7 +96,10 @@ def responses(count: int, claims: int = 4, thinking: bool = True) -> list[dict[s
                 "question": f"What about {number}?",
                 "response": f"{think}<answer>{' '.join(said[half:])}</answer>",
                 "answers": [f"Fact {number}"],
-                "passages": [{"title": f"Page {number}", "text": f"Fact {number} is known."}, f"A text about {number}."],
+                "passages": [
+                    {"title": f"Page {number}", "text": f"Fact {number} is known."},
+                    f"A text about {number}.",
+                ],
                 "checklist": [f"Item {number}.", f"Other item {number}."],
             }
         )

@@ -1,4 +1,6 @@
-"""A bench of a random policy and ten questions, and TruthRL set so that a run on it takes seconds."""
+"""A bench of a random policy and ten questions, and TruthRL set so that a run on it takes
+seconds.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,40 @@ from workbench.recipes.truthrl import TruthRL
 from workbench.types import Question
 
 NAMES = "Ada Bo Cy Di Ed Flo Gus Hal Ina Jo".split()
-GRPO: dict[str, Any] = {"steps": 2, "prompts_per_step": 4, "group_size": 4, "micro_batch": None, "generation_batch": None}
+GRPO: dict[str, Any] = {
+    "steps": 2,
+    "prompts_per_step": 4,
+    "group_size": 4,
+    "micro_batch": None,
+    "generation_batch": None,
+}
 GRPO |= {"max_new_tokens": 4, "lora_r": 4, "save_every": 1, "learning_rate": 1e-2}
 SMALL = scaled(TruthRL(), grpo=GRPO, prompts={"eval_samples": 1})
-SETTINGS = [f"truthrl.{name}={value}" for name, value in {**GRPO, "eval_samples": 1}.items()]  # the same, in the old spelling
+# the same, in the old spelling
+SETTINGS = [f"truthrl.{name}={value}" for name, value in {**GRPO, "eval_samples": 1}.items()]
 
 
 def all_questions(split: str, kinds: Any = None, lang: str = "en") -> list[Question]:
     if lang == "l2":
-        return [Question(f"{split}-{name}-l2", f" Ubi est {name}", (" Roma",), meta={"tier": "known"}) for name in NAMES[:3]]
-    asked = [Question(f"{split}-{name}", f" Where is {name}", (" Rome",), meta={"tier": "known"}) for name in NAMES]
+        return [
+            Question(f"{split}-{name}-l2", f" Ubi est {name}", (" Roma",), meta={"tier": "known"})
+            for name in NAMES[:3]
+        ]
+    asked = [
+        Question(f"{split}-{name}", f" Where is {name}", (" Rome",), meta={"tier": "known"})
+        for name in NAMES
+    ]
     unanswered = Question(f"{split}-open", " Who is Ada", kind="biography")
     return [question for question in [*asked, unanswered] if not kinds or question.kind in kinds]
 
 
 def make_bench(folder: Path, name: str = "test") -> Bench:
-    return Bench(name, "sft", all_questions, 4, "hash", rule_checks, checkpoints={"sft": str(make_policy(folder))})
+    return Bench(
+        name,
+        "sft",
+        all_questions,
+        4,
+        "hash",
+        rule_checks,
+        checkpoints={"sft": str(make_policy(folder))},
+    )

@@ -1,6 +1,8 @@
-"""Decide claims from an exported world alone, written from its README.txt: nothing of the package is imported.
+"""Decide claims from an exported world alone, written from its README.txt: nothing of the
+package is imported.
 
-Usage: python standalone_judge.py EXPORT CLAIMS.json → a JSON list with true, false or null (states nothing) per claim.
+Usage: python standalone_judge.py EXPORT CLAIMS.json → a JSON list with true, false or null
+(states nothing) per claim.
 """
 
 import json
@@ -20,26 +22,45 @@ names = {}
 for entity in rows("entities"):
     for forms in entity["aliases"].values():
         for alias in forms:
-            names[" ".join(w for w in alias.lower().split() if w not in ("the", "a", "an", "lo", "un"))] = entity["name"]
+            names[
+                " ".join(
+                    w for w in alias.lower().split() if w not in ("the", "a", "an", "lo", "un")
+                )
+            ] = entity["name"]
 values: dict[str, dict[str, str]] = {}
 for value in rows("values"):
     for forms in value["forms"].values():
         for form in forms:
-            key = " ".join(word for word in form.lower().split() if word not in ("the", "a", "an", "lo", "un"))
+            key = " ".join(
+                word for word in form.lower().split() if word not in ("the", "a", "an", "lo", "un")
+            )
             values.setdefault(value["kind"], {})[key] = value["value"]
 relations = {relation["name"]: relation for relation in rows("relations")}
 facts = {(fact["subject"], fact["relation"], fact["object"]) for fact in rows("facts")}
-months = "january february march april may june july august september october november december".split()
+months = (
+    "january february march april may june july august september october november december".split()
+)
 world = json.loads((folder / "world.json").read_text())
-leads = [lead.lower() for group in ("lead_ins", "hedge_leads") for forms in world[group].values() for lead in forms]
+leads = [
+    lead.lower()
+    for group in ("lead_ins", "hedge_leads")
+    for forms in world[group].values()
+    for lead in forms
+]
 
 
 def read_object(kind, text):
     if kind == "year" and (match := re.fullmatch(r"(?:year |anno )?(\d{4})", text)):
         return match[1]
-    if kind == "date" and (date := re.fullmatch(r"(\d+) (\w+) (\d{4})|(\w+) (\d+),? (\d{4})", text)):
+    if kind == "date" and (
+        date := re.fullmatch(r"(\d+) (\w+) (\d{4})|(\w+) (\d+),? (\d{4})", text)
+    ):
         day, month, year = (date[1], date[2], date[3]) if date[1] else (date[5], date[4], date[6])
-        return f"{int(day)} {month.capitalize()} {year}" if month in months and 1 <= int(day) <= 31 else None
+        return (
+            f"{int(day)} {month.capitalize()} {year}"
+            if month in months and 1 <= int(day) <= 31
+            else None
+        )
     if kind == "population":
         return text if re.fullmatch(r"\d{1,4}", text) else None
     return values.get(kind, {}).get(text)

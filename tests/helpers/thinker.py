@@ -1,4 +1,6 @@
-r"""A 2-layer Qwen2 whose chat template opens `<think>` itself, as R1's does, and that has seen the form of an answer."""
+r"""A 2-layer Qwen2 whose chat template opens `<think>` itself, as R1's does, and that has seen
+the form of an answer.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from workbench.types import Question
 
 # R1 drops what an earlier answer thought, and begins the next one inside its thinking.
 TEMPLATE = (
-    "{% for message in messages %}{% set content = message['content'] %}{% if message['role'] == 'assistant' %}"
-    "{% set content = content.split('</think>')[-1] %}{% endif %}{{ '<|' + message['role'] + '|>' + content }}"
-    "{% if message['role'] == 'assistant' %}{{ '<|end|>' }}{% endif %}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|assistant|><think>\n' }}{% endif %}"
+    "{% for message in messages %}{% set content = message['content'] %}{% if message['role'] =="
+    " 'assistant' %}{% set content = content.split('</think>')[-1] %}{% endif %}{{ '<|' +"
+    " message['role'] + '|>' + content }}{% if message['role'] == 'assistant' %}{{ '<|end|>' }}{%"
+    " endif %}{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|><think>\n' }}{% endif %}"
 )
 TAGS = ["<think>", "</think>", "<answer>", "</answer>"]  # tokens of their own, as R1's are
 MORE = [" It", " lies", " there", " city"]
@@ -28,7 +30,9 @@ STEPS = 75
 
 
 def make_thinker(folder: Path, seed: int = 0) -> Path:
-    """Save a random model that has seen a few answers of the form `thought</think><answer>City</answer>`."""
+    """Save a random model that has seen a few answers of the form
+    `thought</think><answer>City</answer>`.
+    """
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
@@ -39,10 +43,18 @@ def make_thinker(folder: Path, seed: int = 0) -> Path:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         config = Qwen2Config(
-            vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-            num_key_value_heads=2, max_position_embeddings=4096, bos_token_id=None, eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id, tie_word_embeddings=True,
-        )  # fmt: skip
+            vocab_size=len(tokenizer),
+            hidden_size=64,
+            intermediate_size=128,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            max_position_embeddings=4096,
+            bos_token_id=None,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            tie_word_embeddings=True,
+        )
         model = Qwen2ForCausalLM(config)
         optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
         for step in range(STEPS):
@@ -69,32 +81,50 @@ def _examples() -> list[tuple[Question, str]]:
 
 
 def hotpotqa(path: Path, each: int = 6) -> Path:
-    """A file of the authors' format with `each` questions of every split, two paragraphs to each."""
+    """A file of the authors' format with `each` questions of every split, two paragraphs to
+    each.
+    """
     rows: dict[str, list[dict[str, Any]]] = {"rl": [], "validation": [], "test": []}
     for number in range(500):
         identity = f"q{number}"
         if len(kept := rows[split_of(identity)]) < each:
             name, city = PEOPLE[number % 10], CITIES[number % 3]
-            context = [[name, [f"{name} lives in {city}.", f" {city} is a city."]], [city, [f"{city} lies there."]]]
+            context = [
+                [name, [f"{name} lives in {city}.", f" {city} is a city."]],
+                [city, [f"{city} lies there."]],
+            ]
             kept.append(
-                {"_id": identity, "question": f" Where is {name}", "answer": city, "type": "bridge", "level": "easy",
-                 "supporting_facts": [[name, 0], [city, 0]], "context": context}
-            )  # fmt: skip
+                {
+                    "_id": identity,
+                    "question": f" Where is {name}",
+                    "answer": city,
+                    "type": "bridge",
+                    "level": "easy",
+                    "supporting_facts": [[name, 0], [city, 0]],
+                    "context": context,
+                }
+            )
     path.write_text(json.dumps([row for kept in rows.values() for row in kept]))
     return path
 
 
 def webglm_qa(path: Path, each: int = 6) -> Path:
-    """A file of WebGLM-QA's columns, as JSON lines, with `each` questions of every split: three references each, an answer that
-    cites them, and no ids, which follow from the questions."""
+    """A file of WebGLM-QA's columns, as JSON lines, with `each` questions of every split: three
+    references each, an answer that cites them, and no ids, which follow from the questions."""
     rows = [
         {
             "question": f"Where is {name} of {city}, number {number}",
             "answer": f"{name} lives in {city}[1]. It lies there[2].",
-            "references": [f"{name} lives in {city}.", f"{city} lies there.", f"{PEOPLE[number % 7]} works in Lima."],
+            "references": [
+                f"{name} lives in {city}.",
+                f"{city} lies there.",
+                f"{PEOPLE[number % 7]} works in Lima.",
+            ],
         }
-        for number in range(20) for name in PEOPLE[:5] for city in CITIES
-    ]  # fmt: skip
+        for number in range(20)
+        for name in PEOPLE[:5]
+        for city in CITIES
+    ]
     kept: dict[str, list[str]] = {"rl": [], "validation": [], "test": []}
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     for row, question in zip(rows, load(path), strict=True):
@@ -104,8 +134,8 @@ def webglm_qa(path: Path, each: int = 6) -> Path:
 
 
 def longfact(path: Path, each: int = 6) -> Path:
-    """A file of prompts for long answers, as LongFact's are, without gold answers, with `each` of every split; the evidence is
-    a passage to each."""
+    """A file of prompts for long answers, as LongFact's are, without gold answers, with `each`
+    of every split; the evidence is a passage to each."""
     rows: dict[str, list[dict[str, Any]]] = {"rl": [], "validation": [], "test": []}
     for number in range(500):
         identity = f"p{number}"
@@ -113,7 +143,13 @@ def longfact(path: Path, each: int = 6) -> Path:
             name, city = PEOPLE[len(kept) % 5], CITIES[len(kept) % 3]
             shown = [{"title": name, "text": f"{name} lives in {city}. It lies there."}]
             kept.append(
-                {"id": identity, "question": f" Where is {name}", "kind": "long_form", "title": name, "passages": shown}
+                {
+                    "id": identity,
+                    "question": f" Where is {name}",
+                    "kind": "long_form",
+                    "title": name,
+                    "passages": shown,
+                }
             )
     path.write_text("".join(json.dumps(row) + "\n" for kept in rows.values() for row in kept))
     return path

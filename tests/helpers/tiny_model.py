@@ -1,16 +1,23 @@
-"""A randomly initialised Llama with a byte-level tokenizer, small enough to train a step in a second."""
+"""A randomly initialised Llama with a byte-level tokenizer, small enough to train a step in a
+second.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-WORDS = [*(f" {word}" for word in "Who What Where is was born works lives in of the a I don't know yes no".split())]
+WORDS = [
+    *(
+        f" {word}"
+        for word in "Who What Where is was born works lives in of the a I don't know yes no".split()
+    )
+]
 WORDS += [f" {name}" for name in "Ada Bo Cy Di Ed Flo Gus Hal Ina Jo".split()]
 WORDS += [f" {city}" for city in "Oslo Rome Lima Cairo Paris Tokyo Quito Accra".split()]
 TEMPLATE = (
-    "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+    "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] }}{% endfor"
+    " %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
 
 
@@ -29,7 +36,10 @@ def byte_tokenizer(words: list[str] = WORDS) -> Any:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, level])
     tokenizer.decoder = decoders.ByteLevel()
     fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<|pad|>", eos_token="<|end|>", additional_special_tokens=special[2:]
+        tokenizer_object=tokenizer,
+        pad_token="<|pad|>",
+        eos_token="<|end|>",
+        additional_special_tokens=special[2:],
     )
     fast.chat_template = TEMPLATE
     return fast
@@ -38,7 +48,8 @@ def byte_tokenizer(words: list[str] = WORDS) -> Any:
 def make_policy(folder: Path, seed: int = 0, sharp: float = 1.0, heads: int = 4) -> Path:
     """Save a 2-layer random policy with its tokenizer (fp16 on disk, as shipped checkpoints are).
 
-    `sharp` multiplies the embeddings: as they are, no last hidden state could tell one token from the others for sure.
+    `sharp` multiplies the embeddings: as they are, no last hidden state could tell one token
+    from the others for sure.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -48,11 +59,19 @@ def make_policy(folder: Path, seed: int = 0, sharp: float = 1.0, heads: int = 4)
         torch.manual_seed(seed)
         model = LlamaForCausalLM(
             LlamaConfig(
-                vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-                num_attention_heads=heads, num_key_value_heads=heads, max_position_embeddings=256, tie_word_embeddings=True,
-                bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
+                vocab_size=len(tokenizer),
+                hidden_size=64,
+                intermediate_size=128,
+                num_hidden_layers=2,
+                num_attention_heads=heads,
+                num_key_value_heads=heads,
+                max_position_embeddings=256,
+                tie_word_embeddings=True,
+                bos_token_id=None,
+                eos_token_id=tokenizer.eos_token_id,
+                pad_token_id=tokenizer.pad_token_id,
             )
-        )  # fmt: skip
+        )
     model.get_output_embeddings().weight.data *= sharp
     model.half().save_pretrained(folder)
     tokenizer.save_pretrained(folder)

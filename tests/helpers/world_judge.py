@@ -1,4 +1,6 @@
-"""The closed world behind an endpoint: a script of `JudgeServer` whose every claim and label is the world's own."""
+"""The closed world behind an endpoint: a script of `JudgeServer` whose every claim and label is
+the world's own.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,14 @@ Found = Sequence[Element]
 
 
 def world_script(world: World) -> Script:
-    """Extraction by the world's grammar, verification by what the passages of the prompt state of the world, checklists by what
-    the response states. A prompt that was answered once is answered at once: what is waited for is the server's delay."""
-    tasks: Mapping[str, Callable[[World, Found], Any]] = {"extract": _claims, "verify": _verdict, "checklist": _items}
+    """Extraction by the world's grammar, verification by what the passages of the prompt state
+    of the world, checklists by what the response states. A prompt that was answered once is
+    answered at once: what is waited for is the server's delay."""
+    tasks: Mapping[str, Callable[[World, Found], Any]] = {
+        "extract": _claims,
+        "verify": _verdict,
+        "checklist": _items,
+    }
 
     @cache
     def reply(task: str, found: tuple[Element, ...]) -> str:
@@ -30,17 +37,28 @@ def world_script(world: World) -> Script:
 
 
 def _claims(world: World, found: Found) -> dict[str, Any]:
-    """The claims of each sentence; what the grammar cannot read, or states no value, is nothing that could be verified."""
+    """The claims of each sentence; what the grammar cannot read, or states no value, is nothing
+    that could be verified.
+    """
     text = _one(found, "response")
     response = Response("", Question("", _one(found, "question")), text)
     [read] = world_claims(world)([response])
     [checked] = world_facts(world)([(response, read)])
-    empty = {verdict.target for verdict in (*read.verdicts, *checked.verdicts) if verdict.label == "vague"}
+    empty = {
+        verdict.target
+        for verdict in (*read.verdicts, *checked.verdicts)
+        if verdict.label == "vague"
+    }
     said: dict[int, list[str]] = {}
     for claim in read.claims:
         if claim.sentence is not None and f"claim:{claim.id}" not in empty:
             said.setdefault(claim.sentence, []).append(claim.text)
-    return {"sentences": [{"text": text[slice(*read.sentences[n])], "claims": claims} for n, claims in said.items()]}
+    return {
+        "sentences": [
+            {"text": text[slice(*read.sentences[n])], "claims": claims}
+            for n, claims in said.items()
+        ]
+    }
 
 
 def _verdict(world: World, found: Found) -> dict[str, Any]:
@@ -48,7 +66,9 @@ def _verdict(world: World, found: Found) -> dict[str, Any]:
     passages = tuple(_passage(number, element) for number, element in enumerate(materials.children))
     asked = Question("", _one(found, "question"), passages=passages, meta={"evidence": BY_PASSAGES})
     claim = _one(found, "claim")
-    [checked] = world_facts(world)([(Response("", asked, claim), Claims(claims=(Claim(0, claim),)))])
+    [checked] = world_facts(world)(
+        [(Response("", asked, claim), Claims(claims=(Claim(0, claim),)))]
+    )
     return {"label": (checked.verdicts[0].label or "vague").removeprefix("hedged_")}
 
 

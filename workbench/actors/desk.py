@@ -1,4 +1,6 @@
-"""Questions of Ray's actors to the driver: a judge and a search that stay in one process, for use in many."""
+"""Questions of Ray's actors to the driver: a judge and a search that stay in one process, for
+use in many.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,14 @@ class Desk:
 
     def __init__(self) -> None:
         self.numbers = itertools.count()
-        self.questions: asyncio.Queue[tuple[int, str, tuple[Any, ...], dict[str, Any]]] = asyncio.Queue()
+        self.questions: asyncio.Queue[tuple[int, str, tuple[Any, ...], dict[str, Any]]] = (
+            asyncio.Queue()
+        )
         self.waiting: dict[int, asyncio.Future[tuple[bool, Any]]] = {}
 
-    async def ask(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[bool, Any]:
+    async def ask(
+        self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[bool, Any]:
         number, answer = next(self.numbers), asyncio.get_running_loop().create_future()
         self.waiting[number] = answer
         await self.questions.put((number, name, arguments, named))
@@ -54,7 +60,9 @@ class Asked:
 
 @contextmanager
 def answered(asked: Mapping[str, Callable[..., Any]], count: int) -> Iterator[dict[str, Asked]]:
-    """Judge and search, by name, for use in actors: `count` threads of this process answer as long as this lasts."""
+    """Judge and search, by name, for use in actors: `count` threads of this process answer as
+    long as this lasts.
+    """
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -62,19 +70,29 @@ def answered(asked: Mapping[str, Callable[..., Any]], count: int) -> Iterator[di
         yield {}
         return
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    desk = ray.remote(Desk).options(num_cpus=0, scheduling_strategy=here, max_concurrency=10_000).remote()
+    desk = (
+        ray.remote(Desk)
+        .options(num_cpus=0, scheduling_strategy=here, max_concurrency=10_000)
+        .remote()
+    )
     closed = threading.Event()
-    threads = [threading.Thread(target=_answer, args=(desk, asked, closed), daemon=True) for _ in range(count)]
+    threads = [
+        threading.Thread(target=_answer, args=(desk, asked, closed), daemon=True)
+        for _ in range(count)
+    ]
     for thread in threads:
         thread.start()
     try:
-        yield {kind: Asked(desk, kind, str(getattr(one, "name", kind))) for kind, one in asked.items()}
+        yield {
+            kind: Asked(desk, kind, str(getattr(one, "name", kind))) for kind, one in asked.items()
+        }
     finally:
         closed.set()
         end(ray, [desk])
         until = time.monotonic() + 1
         for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))  # one that waits for a judge is not waited for
+            # one that waits for a judge is not waited for
+            thread.join(max(0.0, until - time.monotonic()))
 
 
 def _answer(desk: Any, asked: Mapping[str, Callable[..., Any]], closed: threading.Event) -> None:

@@ -1,4 +1,6 @@
-"""Chunks of items in actors, one after another: whose turn it is, and what becomes of a chunk whose actor dies."""
+"""Chunks of items in actors, one after another: whose turn it is, and what becomes of a chunk
+whose actor dies.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,13 @@ from workbench.actors.cluster import AGAIN, line
 from workbench.actors.desk import end
 from workbench.types import Failure, WorkbenchError
 
-AHEAD = 2  # chunks for each actor that are taken from the input before their turn to be written has come
-TRIES = 2  # how often actors may die of a chunk before its items are tried one by one, and of an item before that has failed
-STRIKES = 8  # how many actors, for each that there is to be, may die in a row before any work is done
+# chunks for each actor that are taken from the input before their turn to be written has come
+AHEAD = 2
+# how often actors may die of a chunk before its items are tried one by one, and of an item before
+# that has failed
+TRIES = 2
+# how many actors, for each that there is to be, may die in a row before any work is done
+STRIKES = 8
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -29,7 +35,8 @@ class Worker(Generic[Item, Result]):
 
     @cached_property
     def work(self) -> Work[Item, Result]:
-        return self.make()  # not as the actor is made: what it raises is then told as what any chunk raises
+        # not as the actor is made: what it raises is then told as what any chunk raises
+        return self.make()
 
     def ready(self) -> None:
         """Called first: it is answered once there is a process."""
@@ -40,7 +47,9 @@ class Worker(Generic[Item, Result]):
 
 @dataclass(frozen=True)
 class _Task(Generic[Item]):
-    """Items that are worked on together: those of the chunk `number` from `start` on. `deaths` of actors came of it."""
+    """Items that are worked on together: those of the chunk `number` from `start` on. `deaths`
+    of actors came of it.
+    """
 
     number: int
     start: int
@@ -50,7 +59,9 @@ class _Task(Generic[Item]):
 
 @dataclass
 class Pool(Generic[Item, Result]):
-    """Actors that work on chunks; who dies is replaced. An actor has one task at a time, so that it can die of no other."""
+    """Actors that work on chunks; who dies is replaced. An actor has one task at a time, so that
+    it can die of no other.
+    """
 
     make: Any  # a function that makes what does the work, or where Ray keeps that function
     actors: int
@@ -58,11 +69,15 @@ class Pool(Generic[Item, Result]):
     strikes: int = 0  # actors that died since any work was done
     free: list[Any] = field(default_factory=list)
     waiting: deque[_Task[Item]] = field(default_factory=deque)
-    running: dict[Any, tuple[Any, _Task[Item] | None]] = field(default_factory=dict)  # by answer; of a new actor, no task
-    done: dict[int, list[Any]] = field(default_factory=dict)  # by chunk: its results as far as there are any, else None
+    # by answer; of a new actor, no task
+    running: dict[Any, tuple[Any, _Task[Item] | None]] = field(default_factory=dict)
+    # by chunk: its results as far as there are any, else None
+    done: dict[int, list[Any]] = field(default_factory=dict)
 
     def map(self, chunks: Iterable[list[Item]]) -> Iterator[list[Result]]:
-        """The results of chunks, in order; `AHEAD` chunks for each actor are taken before their turn has come."""
+        """The results of chunks, in order; `AHEAD` chunks for each actor are taken before their
+        turn has come.
+        """
         import ray
 
         numbered, turn = enumerate(chunks), 0
@@ -78,8 +93,12 @@ class Pool(Generic[Item, Result]):
             end(ray, [*self.free, *(actor for actor, _ in self.running.values())])
 
     def _hire(self, ray: Any) -> None:
-        """Have an actor made. It gets nothing to do before it is there, since there may be no room for it now."""
-        actor = ray.remote(Worker).options(num_cpus=1, scheduling_strategy="SPREAD").remote(self.make)
+        """Have an actor made. It gets nothing to do before it is there, since there may be no
+        room for it now.
+        """
+        actor = (
+            ray.remote(Worker).options(num_cpus=1, scheduling_strategy="SPREAD").remote(self.make)
+        )
         self.running[actor.ready.remote()] = actor, None
 
     def _takes_on(self, numbered: Iterator[tuple[int, list[Item]]]) -> bool:
@@ -99,7 +118,8 @@ class Pool(Generic[Item, Result]):
             actor, task = self.running.pop(answer)
             try:
                 results = ray.get(answer)
-            except ray.exceptions.RayTaskError as error:  # raised by what works, as it would have been here
+            # raised by what works, as it would have been here
+            except ray.exceptions.RayTaskError as error:
                 raise error.cause from None
             except ray.exceptions.RayError as error:  # its process or its machine has gone
                 end(ray, [actor])
@@ -111,7 +131,8 @@ class Pool(Generic[Item, Result]):
 
     def _note(self, task: _Task[Item] | None, results: Sequence[Result]) -> None:
         if task:
-            assert len(results) == len(task.items), (len(results), len(task.items))  # else it would be waited for without end
+            # else it would be waited for without end
+            assert len(results) == len(task.items), (len(results), len(task.items))
             self.strikes = 0
             self.done[task.number][task.start : task.start + len(results)] = results
 
@@ -119,13 +140,19 @@ class Pool(Generic[Item, Result]):
         """Try a task again, at last item by item; an item that actors keep dying of is lost."""
         self.strikes += 1
         if self.strikes > STRIKES * self.actors:
-            raise WorkbenchError(f"{self.strikes} of Ray's actors died one after another, the last so: {line(error)}; {AGAIN}")
+            raise WorkbenchError(
+                f"{self.strikes} of Ray's actors died one after another, the last so:"
+                f" {line(error)}; {AGAIN}"
+            )
         if not task:
             return
         if (deaths := task.deaths + 1) < TRIES:
             self.waiting.appendleft(_Task(task.number, task.start, task.items, deaths))
         elif len(task.items) > 1:
-            alone = [_Task(task.number, task.start + place, [item]) for place, item in enumerate(task.items)]
+            alone = [
+                _Task(task.number, task.start + place, [item])
+                for place, item in enumerate(task.items)
+            ]
             self.waiting.extendleft(reversed(alone))
         else:
             failure = Failure("grade", "died", f"{deaths} processes died of it: {line(error)}")

@@ -1,7 +1,9 @@
-"""A question, passages that were found for it, and an answer that says of every sentence what it rests on and how well.
+"""A question, passages that were found for it, and an answer that says of every sentence what it
+rests on and how well.
 
-answer("What is Dramem Torusin known for and how does it compare with Voku Kebas?")       # the closed world's own pages
-answer("Who wrote Hamlet?", "Qwen/Qwen2.5-7B-Instruct", "wiki")                           # an index, another policy
+answer("What is Dramem Torusin known for and how does it compare with Voku Kebas?")       # the
+closed world's own pages answer("Who wrote Hamlet?", "Qwen/Qwen2.5-7B-Instruct", "wiki")
+# an index, another policy
 """
 
 from workbench.answering.ask import answer, answer_from

@@ -19,7 +19,10 @@ from workbench.policy import Engine, check_engine
 from workbench.threads import use_threads
 from workbench.types import Question, WorkbenchError
 
-NOTHING_FOUND = "no passage shares a word with the question: there is nothing to answer from, and the policy was not asked"
+NOTHING_FOUND = (
+    "no passage shares a word with the question: there is nothing to answer from, and the policy"
+    " was not asked"
+)
 
 
 def answer(
@@ -37,15 +40,19 @@ def answer(
     """Answer a question from passages, and judge every sentence of the answer by them.
 
     Args:
-        policy: a run's or a model's folder, a hub name, or "sft" / "base"; by default the tiny policy.
+        policy: a run's or a model's folder, a hub name, or "sft" / "base"; by default the tiny
+        policy.
         store: an index by name or path; by default the closed world's own pages.
-        judge: a language model that judges in the place of the exact judge of the closed world, or of the local verifier.
-        k: passages at most; by default as many as the policy has learnt to read, five for one that is not the tiny one.
+        judge: a language model that judges in the place of the exact judge of the closed world,
+        or of the local verifier.
+        k: passages at most; by default as many as the policy has learnt to read, five for one
+        that is not the tiny one.
         mode: how an index is searched; by default hybrid where it has vectors, else by words.
         engine: what generates, transformers (hf) or vllm.
 
     Raises:
-        WorkbenchError: no question, or no such policy or index; an index that cannot be searched so; a judge that gives no
+        WorkbenchError: no question, or no such policy or index; an index that cannot be searched
+        so; a judge that gives no
             verdict; a question that is too long for the policy.
     """
     asked, tiny = question_text(question), bench("tiny")
@@ -56,7 +63,9 @@ def answer(
     if k is not None and k < 1:
         raise WorkbenchError(f"k is {k}: it must be at least 1")
     if mode and store is None:
-        raise WorkbenchError("--mode says how an index is searched: name one with --store NAME, or leave it out")
+        raise WorkbenchError(
+            "--mode says how an index is searched: name one with --store NAME, or leave it out"
+        )
     sources = closed_world() if store is None else stored(store, mode, root)
     if judge:
         sources = replace(sources, checks=judge.checks, exact=False)
@@ -65,16 +74,20 @@ def answer(
         return answer_from(sources, asked, lambda: tiny.load(name, engine=engine), path, k)
 
 
-def answer_from(sources: Sources, asked: str, load: Callable[[], Policy], path: str, k: int | None = None) -> Answer:
-    """The same, of sources that are open and a policy that `load` gives once there is something to answer from; `path` is its
-    folder or its hub name."""
+def answer_from(
+    sources: Sources, asked: str, load: Callable[[], Policy], path: str, k: int | None = None
+) -> Answer:
+    """The same, of sources that are open and a policy that `load` gives once there is something
+    to answer from; `path` is its folder or its hub name."""
     checks = sources.checks()
     found = sources.search([asked], k or MOST)[0]
     if not found:
         return Answer(asked, notes=(NOTHING_FOUND,))
     reader = reader_of(path, load())
     shown = reader.shown(sources.asked(asked, checks), found, k)
-    return _answered(reader, shown, checks, tuple(_notes(reader, shown, sources, k and min(k, len(found)))))
+    return _answered(
+        reader, shown, checks, tuple(_notes(reader, shown, sources, k and min(k, len(found))))
+    )
 
 
 def _answered(reader: Reader, question: Question, checks: Checks, notes: tuple[str, ...]) -> Answer:
@@ -85,6 +98,12 @@ def _answered(reader: Reader, question: Question, checks: Checks, notes: tuple[s
 
 def _notes(reader: Reader, shown: Question, sources: Sources, wanted: int | None) -> Iterator[str]:
     if wanted and len(shown.passages) < wanted:
-        yield f"{len(shown.passages)} of {wanted} passages were shown: the policy cannot read more at once"
+        yield (
+            f"{len(shown.passages)} of {wanted} passages were shown: the policy cannot read more at"
+            " once"
+        )
     if reader.small and sources.foreign:
-        yield "the tiny policy knows the closed world's words alone: name another one with --policy to answer from this index"
+        yield (
+            "the tiny policy knows the closed world's words alone: name another one with --policy"
+            " to answer from this index"
+        )

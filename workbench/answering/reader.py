@@ -16,13 +16,15 @@ from workbench.world.schema import MARKERS, OUTLINE
 MOST = 5  # passages, unless a reader takes fewer
 NEW_TOKENS = 1024  # as FoRAG samples
 CONTEXT = 4096  # of a policy that does not say
-SMALL_MOST, SMALL_ROOM, SMALL_NEW_TOKENS = 3, 176, 112  # of the tiny policy: passages, tokens of a prompt, of an answer (ours)
+# of the tiny policy: passages, tokens of a prompt, of an answer (ours)
+SMALL_MOST, SMALL_ROOM, SMALL_NEW_TOKENS = 3, 176, 112
 
 
 @dataclass(frozen=True)
 class Reader:
-    """What a policy is told (`system`), how many passages it is shown at `most`, the tokens of a prompt beyond which they are
-    fewer (`room`), those beyond which it cannot read (`limit`), and how much it writes. `small` is one of the closed world."""
+    """What a policy is told (`system`), how many passages it is shown at `most`, the tokens of a
+    prompt beyond which they are fewer (`room`), those beyond which it cannot read (`limit`), and
+    how much it writes. `small` is one of the closed world."""
 
     policy: Policy
     system: str
@@ -40,7 +42,10 @@ class Reader:
         """
         told = replace(question, system=self.system)
         if (alone := self._length(told)) > self.limit:
-            raise WorkbenchError(f"the question takes {alone} tokens, and the policy reads {self.limit}: ask a shorter one")
+            raise WorkbenchError(
+                f"the question takes {alone} tokens, and the policy reads {self.limit}: ask a"
+                " shorter one"
+            )
         chosen = list(found[: k or self.most])
         while len(chosen) > 1 and self._length(replace(told, passages=tuple(chosen))) > self.room:
             chosen.pop()
@@ -61,8 +66,9 @@ class Reader:
 def reader_of(path: str, policy: Policy) -> Reader:
     """How the policy in a folder, or of a hub name, is asked.
 
-    One of the closed world is known by its vocabulary, which has the signs of a plan as words. It is told what it was taught to
-    plan by, any other one what FoRAG's cold start is drawn with.
+    One of the closed world is known by its vocabulary, which has the signs of a plan as words.
+    It is told what it was taught to plan by, any other one what FoRAG's cold start is drawn
+    with.
     """
     small = set(MARKERS) <= policy.tokenizer.get_vocab().keys()
     context = policy.positions or CONTEXT
@@ -74,8 +80,9 @@ def reader_of(path: str, policy: Policy) -> Reader:
 
 
 def told_to_plan(config: Mapping[str, Any] | None, otherwise: str) -> str:
-    """What a policy is told before it answers. One of a run whose cold start made it plan untold is asked as it was trained and
-    measured, without: after hundreds of updates to bare prompts an instruction would be new to it."""
+    """What a policy is told before it answers. One of a run whose cold start made it plan untold
+    is asked as it was trained and measured, without: after hundreds of updates to bare prompts
+    an instruction would be new to it."""
     if config is None or not plans_untold(config):
         return otherwise
     prompts = config.get("prompts")

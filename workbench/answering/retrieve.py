@@ -1,4 +1,6 @@
-"""Questions without passages, with those that an index finds: what FoRAG is trained on where a data set, as ELI5, has none."""
+"""Questions without passages, with those that an index finds: what FoRAG is trained on where a
+data set, as ELI5, has none.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,20 @@ EVERY = 4  # batches between lines of progress
 
 
 def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path) -> dict[str, int]:
-    """Write the questions, with up to `k` passages each, to a JSONL file that trainings read, whole or not at all.
+    """Write the questions, with up to `k` passages each, to a JSONL file that trainings read,
+    whole or not at all.
 
-    Passages that a question brings are kept, and nothing is looked for. One for which nothing is found is left out: an answer
-    could rest on nothing. What was found so far stands in `out` with `.partial` behind it; the same call goes on from there.
+    Passages that a question brings are kept, and nothing is looked for. One for which nothing is
+    found is left out: an answer could rest on nothing. What was found so far stands in `out`
+    with `.partial` behind it; the same call goes on from there.
 
     Returns:
-        How many `questions` there were, how many `had` passages, were `retrieved` with some, and `found_nothing`.
+        How many `questions` there were, how many `had` passages, were `retrieved` with some, and
+        `found_nothing`.
 
     Raises:
-        WorkbenchError: nothing is found for any question, `out` is there already, or what was begun is of other questions,
+        WorkbenchError: nothing is found for any question, `out` is there already, or what was
+        begun is of other questions,
             another `k` or another index.
     """
     if out.exists():
@@ -40,14 +46,18 @@ def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path)
     _search(questions, sources, k, partial, counts)
     if not counts["had"] + counts["retrieved"]:
         partial.unlink()
-        raise WorkbenchError("the index has nothing on any of these questions: name another --store")
+        raise WorkbenchError(
+            "the index has nothing on any of these questions: name another --store"
+        )
     replace_rows(out, (encode(row["row"]) for row in iter_rows(partial) if row.get("row")))
     partial.unlink()
     return dict(counts)
 
 
 def _begun(partial: Path, told: Mapping[str, Any]) -> Counter[str]:
-    """How many questions of each kind were searched for before; a new file, or one whose first line is lost, is begun."""
+    """How many questions of each kind were searched for before; a new file, or one whose first
+    line is lost, is begun.
+    """
     repair(partial)
     rows = iter_rows(partial) if partial.exists() else iter(())
     first = next(rows, None)
@@ -55,12 +65,15 @@ def _begun(partial: Path, told: Mapping[str, Any]) -> Counter[str]:
         replace_rows(partial, [encode(told)])
     elif first != told:
         raise WorkbenchError(
-            f"'{partial}' was begun with other questions, another --k or another index: give those again, or remove it"
+            f"'{partial}' was begun with other questions, another --k or another index: give those"
+            " again, or remove it"
         )
     return Counter(str(row.get("counted")) for row in rows)
 
 
-def _search(questions: Sequence[Question], sources: Sources, k: int, partial: Path, counts: Counter[str]) -> None:
+def _search(
+    questions: Sequence[Question], sources: Sources, k: int, partial: Path, counts: Counter[str]
+) -> None:
     done = counts["had"] + counts["retrieved"] + counts["found_nothing"]
     if done:
         print(f"goes on after {done} of {len(questions)} questions", file=sys.stderr)
@@ -71,7 +84,10 @@ def _search(questions: Sequence[Question], sources: Sources, k: int, partial: Pa
             file.flush()
             counts.update(row["counted"] for row in rows)
             if number % EVERY == 0:
-                print(f"searched for {start + len(rows)} of {len(questions)} questions", file=sys.stderr)
+                print(
+                    f"searched for {start + len(rows)} of {len(questions)} questions",
+                    file=sys.stderr,
+                )
 
 
 def _rows(questions: Sequence[Question], sources: Sources, k: int) -> Iterator[dict[str, Any]]:
@@ -84,8 +100,15 @@ def _rows(questions: Sequence[Question], sources: Sources, k: int) -> Iterator[d
 
 
 def _row(question: Question, passages: Sequence[Passage]) -> dict[str, Any]:
-    shown = [{name: value for name, value in asdict(one).items() if name != "score"} for one in passages]
-    told = {"id": question.id, "question": question.text, "answers": list(question.answers), "title": question.title}
+    shown = [
+        {name: value for name, value in asdict(one).items() if name != "score"} for one in passages
+    ]
+    told = {
+        "id": question.id,
+        "question": question.text,
+        "answers": list(question.answers),
+        "title": question.title,
+    }
     return {**told, "kind": question.kind, "checklist": list(question.checklist), "passages": shown}
 
 

@@ -19,16 +19,18 @@ from workbench.world.pages import Page
 from workbench.world.two_facets import excerpt
 from workbench.world.world import World
 
-SENTENCES = 3  # of a page in an excerpt: as many as the tiny policy has learnt to read in one (ours)
+# of a page in an excerpt: as many as the tiny policy has learnt to read in one (ours)
+SENTENCES = 3
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Passages by `search(questions, k)`, for each the best first, and how answers from them are judged.
+    """Passages by `search(questions, k)`, for each the best first, and how answers from them are
+    judged.
 
-    `checks` makes the judge at hand; with `exact` it is the closed world, which holds answers against the passages. `foreign`
-    passages are not the closed world's. `key` tells what is found here from what another index, or another way to search it,
-    would find.
+    `checks` makes the judge at hand; with `exact` it is the closed world, which holds answers
+    against the passages. `foreign` passages are not the closed world's. `key` tells what is
+    found here from what another index, or another way to search it, would find.
     """
 
     search: Callable[[Sequence[str], int], Sequence[Sequence[Passage]]]
@@ -38,7 +40,9 @@ class Sources:
     key: str = ""
 
     def asked(self, text: str, checks: Checks) -> Question:
-        """The question with what its judge knows of it; the answer is held against its passages, whatever the world knows."""
+        """The question with what its judge knows of it; the answer is held against its passages,
+        whatever the world knows.
+        """
         question = Question("answer", text)
         if not self.exact:
             return question
@@ -47,19 +51,24 @@ class Sources:
 
 
 def closed_world() -> Sources:
-    """Excerpts of the closed world's pages, found by words: its names are invented, and no encoder has read them."""
+    """Excerpts of the closed world's pages, found by words: its names are invented, and no
+    encoder has read them.
+    """
     world = load_world()
     pages = _excerpts(world)
     return Sources(pages.search, lambda: world_checks(world), exact=True, key=f"{world.config}")
 
 
 def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sources:
-    """An index by name or path, searched by `mode`: by default hybrid where it has vectors, else by words.
+    """An index by name or path, searched by `mode`: by default hybrid where it has vectors, else
+    by words.
 
-    An index of the closed world's pages as they are now has the exact judge, any other the local verifier.
+    An index of the closed world's pages as they are now has the exact judge, any other the local
+    verifier.
 
     Raises:
-        WorkbenchError: there is no such index, or it cannot be searched so: it has no vectors, or they are of an encoder that
+        WorkbenchError: there is no such index, or it cannot be searched so: it has no vectors,
+        or they are of an encoder that
             is not within reach.
     """
     index = open_index(name, root)
@@ -73,7 +82,10 @@ def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sour
         return _search(index, questions, k, how)
 
     source, card = index.card["source"], index.card
-    key = f"{how} {card['words']} {card['encoder']} {card['passages']} {source.get('spec')} {source.get('fingerprint')}"
+    key = (
+        f"{how} {card['words']} {card['encoder']} {card['passages']} {source.get('spec')}"
+        f" {source.get('fingerprint')}"
+    )
     if world is None:
         return Sources(search, local_checks, foreign=True, key=key)
     return Sources(search, lambda: world_checks(world), exact=True, key=key)
@@ -86,25 +98,34 @@ def _search(index: Index, questions: Sequence[str], k: int, mode: Mode) -> list[
         raise
     except (OSError, RuntimeError, ValueError) as error:  # the index's files, or its vectors
         reason = " ".join(str(error).split())[:200]
-        raise WorkbenchError(f"the index {index.folder} cannot be searched ({reason}): build it again") from error
+        raise WorkbenchError(
+            f"the index {index.folder} cannot be searched ({reason}): build it again"
+        ) from error
 
 
 def _check_encoder(index: Index) -> None:
     """Refuse vectors that no question can be compared with."""
-    name, remedy = index.card["encoder"], "search by words alone with --mode text, or build the index again"
+    name, remedy = (
+        index.card["encoder"],
+        "search by words alone with --mode text, or build the index again",
+    )
     try:
         width = load_encoder(name)(["a"]).shape[1]
     except WorkbenchError as error:
-        raise WorkbenchError(f"the index {index.folder} was built with the encoder '{name}': {error}; or {remedy}") from None
+        raise WorkbenchError(
+            f"the index {index.folder} was built with the encoder '{name}': {error}; or {remedy}"
+        ) from None
     if width != index.width:
         raise WorkbenchError(
-            f"the vectors of the index {index.folder} have {index.width} numbers and those of the encoder '{name}', as it is "
-            f"now, {width}: {remedy}"
+            f"the vectors of the index {index.folder} have {index.width} numbers and those of the"
+            f" encoder '{name}', as it is now, {width}: {remedy}"
         )
 
 
 def _world_of(index: Index) -> World | None:
-    """The world whose pages an index holds; None where it holds other pages, or those that this world had once."""
+    """The world whose pages an index holds; None where it holds other pages, or those that this
+    world had once.
+    """
     kind, _, seed = str(index.card["source"].get("spec")).partition(":")
     if kind != "world" or not seed.isdecimal():
         return None
@@ -118,9 +139,15 @@ def _excerpts(world: World) -> Given:
 
 
 def _cut(page: Page) -> list[Passage]:
-    """A page in excerpts, each with the page's edition: what tells a former one from the one that corrects it."""
-    count = len(page.fact_ids) + page.stale  # a former edition begins with what it has wrong, which is no fact
-    return [excerpt(page, range(first, min(count, first + SENTENCES))) for first in range(0, count, SENTENCES)]
+    """A page in excerpts, each with the page's edition: what tells a former one from the one
+    that corrects it.
+    """
+    # a former edition begins with what it has wrong, which is no fact
+    count = len(page.fact_ids) + page.stale
+    return [
+        excerpt(page, range(first, min(count, first + SENTENCES)))
+        for first in range(0, count, SENTENCES)
+    ]
 
 
 def question_text(text: str) -> str:

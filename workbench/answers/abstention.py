@@ -15,9 +15,10 @@ from workbench.answers.text import STOP, canonical
 INVALID_QUESTION = "invalid question"
 
 _HEDGES = (  # without diacritics, as `canonical` leaves them
-    "maybe|perhaps|probably|possibly|i think|i believe|i guess|i would say|i would guess|my guess|my best guess"
-    "|probablemente|posiblemente|quizas?|tal vez|creo que|pienso que|supongo que|vielleicht|wahrscheinlich|vermutlich"
-    "|moglicherweise|ich glaube|ich denke|peut-etre|probablement|je crois que|je crois|je pense que|je pense"
+    "maybe|perhaps|probably|possibly|i think|i believe|i guess|i would say|i would guess|my"
+    " guess|my best guess|probablemente|posiblemente|quizas?|tal vez|creo que|pienso que|supongo"
+    " que|vielleicht|wahrscheinlich|vermutlich|moglicherweise|ich glaube|ich"
+    " denke|peut-etre|probablement|je crois que|je crois|je pense que|je pense"
 )
 _TURNS = "but|however|though|although|pero|sino|aber|sondern|mais"
 _STATES = "(?:it|he|she|that|they|the answer) (?:is|was|are|were|may|might|could)"
@@ -29,13 +30,15 @@ _BREAK = re.compile(  # where a new clause begins, beside commas
     re.I,
 )
 _LEADS = re.compile(  # what may stand before a clause without changing what it says
-    rf"(?:(?:{_HEDGES}|{_TURNS}|still|and|so|well|hmm|that|sorry|i am (?:very |so |truly )?sorry|i apologi[sz]e|my apologies"
+    rf"(?:(?:{_HEDGES}|{_TURNS}|still|and|so|well|hmm|that|sorry|i am (?:very |so |truly )?sorry|i"
+    r" apologi[sz]e|my apologies"
     r"|regrettably|alas|i am afraid|to be honest|i must (?:admit|confess)|i have to (?:say|admit)"
     r"|i (?:will|must|should|can only)(?: just| have to)? say"
     r"|to (?:the best of )?my knowledge|as far as i know|(?:the |my )?(?:final )?answer(?: is)?"
     r"|lo siento|lo lamento|perdon[ae]?|disculp[ae]|por favor|me temo que|por desgracia|la verdad"
     r"|desolee?|je suis desolee?|je regrette|helas"
-    r"|als (?:ki|sprachmodell)[\w-]*|leider|(?:es )?tut mir (?:sehr )?leid|entschuldigung|ehrlich gesagt|ich furchte"
+    r"|als (?:ki|sprachmodell)[\w-]*|leider|(?:es )?tut mir (?:sehr )?leid|entschuldigung|ehrlich"
+    r" gesagt|ich furchte"
     r"|bedauerlicherweise"
     r"|la respuesta es|die antwort ist|la reponse est)\b|"
     r"不好意思|(?:根据|基于)[^,]{0,12}?(?:资料|信息|内容|上下文|文本|段落|材料|文章)|"
@@ -45,22 +48,29 @@ _LEADS = re.compile(  # what may stand before a clause without changing what it 
 )
 _ADVERBS = re.compile(
     r"\b(?:really|quite|entirely|completely|totally|absolutely|honestly|frankly|actually|simply|just|exactly|fully|very"
-    r"|currently|unfortunately|for certain|100 percent|explicitly|directly|specifically|definitively|reliably|conclusively"
+    r"|currently|unfortunately|for certain|100"
+    r" percent|explicitly|directly|specifically|definitively|reliably|conclusively"
     r"|officially|accurately|precisely|confidently|readily|offentlich|bislang|bisher|offiziell|publicamente"
     r"|publiquement|for sure|with certainty|at all|yet|at (?:this|the) (?:moment|time)|publicly"
     r"|leider|derzeit|momentan|lamentablemente|desafortunadamente|malheureusement|actualmente|actuellement)\b",
     re.I,
 )
 _EMPTY = re.compile(  # a reason or a courtesy: commits to nothing beside a phrase that declines
-    r"(?:because|since|as(?! of \d)|so|therefore|thanks?|please|you|if|let me|feel free|i (?:would )?need|i can|i could"
+    r"(?:because|since|as(?! of \d)|so|therefore|thanks?|please|you|if|let me|feel free|i (?:would"
+    r" )?need|i can|i could"
     r"|i will|i hope|i would rather|i only|based on|according to|given|without|there (?:is|are) no"
-    r"|the (?:passages?|text|context)|the (?:provided |given |search )?(?:results?|sources?|documents?"
+    r"|the (?:passages?|text|context)|the (?:provided |given |search"
+    r" )?(?:results?|sources?|documents?"
     r"|articles?)\b(?!.*\s(?-i:[A-Z0-9]))"
-    r"|not (?:its|his|her|their|the)|i (?:have )?(?:looked|searched|checked)|i would (?:tell|love|be (?:happy|glad))"
-    r"|i would (?:suggest|recommend|advise) (?:\w+ing|you|that you)|i appreciate|(?:(?:that is |what )?an? )?(?:tough"
+    r"|not (?:its|his|her|their|the)|i (?:have )?(?:looked|searched|checked)|i would"
+    r" (?:tell|love|be (?:happy|glad))"
+    r"|i would (?:suggest|recommend|advise) (?:\w+ing|you|that you)|i appreciate|(?:(?:that is"
+    r" |what )?an? )?(?:tough"
     r"|good|great|tricky|difficult|interesting) (?:one|question)|als (?:ki|sprachmodell)"
-    r"|como (?:modelo|ia|asistente|inteligencia)|en tant|um (?:die|das|diese|dies)|pour (?:repondre|vous)"
-    r"|para (?:responder|poder)|selon|dapres|segun|laut|it is possible that|it would|there (?:may|might|could) be"
+    r"|como (?:modelo|ia|asistente|inteligencia)|en tant|um (?:die|das|diese|dies)|pour"
+    r" (?:repondre|vous)"
+    r"|para (?:responder|poder)|selon|dapres|segun|laut|it is possible that|it would|there"
+    r" (?:may|might|could) be"
     r"|can you|could you"
     r"|who|what|where|when|which|why|how|whether|wer|was|wo|wann|wie|ob|weil|quien|cual|donde|cuando|porque"
     r"|qui|que|ou|quand|parce que)\b|因为|由于|请|关于|对于|作为",
@@ -69,9 +79,14 @@ _EMPTY = re.compile(  # a reason or a courtesy: commits to nothing beside a phra
 _GIVEN = re.compile(
     r"(?:based on|according to|given|as of|selon|dapres|segun|laut)\b[^,]*,", re.I
 )  # what comes after the comma counts
-_OBJECT = r"(?:\s+(?:about |of |on )?(?:this|that|it|the answer)(?: to (?:this|that|the|your) question)?(?=\s*,))?"
+_OBJECT = (
+    r"(?:\s+(?:about |of |on )?(?:this|that|it|the answer)(?: to (?:this|that|the|your)"
+    r" question)?(?=\s*,))?"
+)
 
-_CHINESE_ADVERBS = re.compile("(?:并|也|还|都|真的?|确实|其实|实在|完全|根本|暂时|目前|现在)+(?=不|没|无|未)")
+_CHINESE_ADVERBS = re.compile(
+    "(?:并|也|还|都|真的?|确实|其实|实在|完全|根本|暂时|目前|现在)+(?=不|没|无|未)"
+)
 _GUESS = re.compile(
     "(?:[A-Z0-9][\\w.'-]*\\s*)+|(?!.*[什谁哪怎吗呢么您你请需])[\u4e00-\u9fff]{1,6}"
 )  # "Paris?" after a phrase that declines
@@ -81,14 +96,17 @@ _NAMED = re.compile(  # such a clause does commit: "since it is in Paris", "the 
     r"|lists?) (?:[a-z]+ ){0,3}[A-Z0-9]"
 )
 
-_TRY = re.compile(r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$")  # a name, or so few words that they may be one
+# a name, or so few words that they may be one
+_TRY = re.compile(r"\S\s+[A-Z0-9]|^\W*\w+(?:\W+\w+){0,3}\W*$")
 
 _SORRY = re.compile(  # and nothing else; "Sorry" alone may be the name of a song
-    r"\W*(?:I am (?:(?:very|so|truly|really) )?sorry|I apologi[sz]e|My apologies|Lo siento(?: mucho)?"
+    r"\W*(?:I am (?:(?:very|so|truly|really) )?sorry|I apologi[sz]e|My apologies|Lo siento(?:"
+    r" mucho)?"
     r"|(?:Es )?[Tt]ut mir (?:sehr )?leid"
     r"|Je suis (?:vraiment )?desolee?|(?:非常|十分|实在|很)?抱歉|对不起)\W*"
 )
-_REASON = re.compile(r"(?:because|since|as|therefore|thus|hence)\s+")  # what comes behind it may decline
+# what comes behind it may decline
+_REASON = re.compile(r"(?:because|since|as|therefore|thus|hence)\s+")
 
 _AROUND = ' ,"()<>*¿¡'
 _COMMA = re.compile(r"\s*,")
@@ -97,8 +115,9 @@ Clauses = list[tuple[bool, str]]
 
 
 def is_abstention(text: str, extra: Iterable[str] = (), prefill: str = "") -> bool:
-    """Whether the final answer of `text` declines to answer and names nothing that could be one. `extra` adds phrases
-    written as in `ABSTENTIONS`. No final answer at all is not an abstention."""
+    """Whether the final answer of `text` declines to answer and names nothing that could be one.
+    `extra` adds phrases written as in `ABSTENTIONS`. No final answer at all is not an
+    abstention."""
     answer = final_answer(text, prefill=prefill)
     return answer is not None and declines(answer, tuple(extra))
 
@@ -106,21 +125,33 @@ def is_abstention(text: str, extra: Iterable[str] = (), prefill: str = "") -> bo
 @kept
 def declines(answer: str, extra: tuple[str, ...] = ()) -> bool:
     answer = plainly(answer)
-    return not _is_title(answer) and (_all_say(answer, _abstaining(extra)) or bool(_SORRY.fullmatch(canonical(answer))))
+    return not _is_title(answer) and (
+        _all_say(answer, _abstaining(extra)) or bool(_SORRY.fullmatch(canonical(answer)))
+    )
 
 
 def _is_title(answer: str) -> bool:
     """Whether an answer is written as the title of a work is: "I Don't Know How to Love Him"."""
     words = re.findall(r"[^\W\d_][\w'’]*", answer) if len(answer) < 100 else []
     long = [word for word in words if len(word) > 3]
-    return len(words) > 4 and len(long) > 1 and all(word[0].isupper() and word[1:].islower() for word in long)
+    return (
+        len(words) > 4
+        and len(long) > 1
+        and all(word[0].isupper() and word[1:].islower() for word in long)
+    )
 
 
 @kept
 def commitment(answer: str) -> str:
-    """What is left of an answer without its "I am not sure, but": a hedge neither helps nor hurts."""
+    """What is left of an answer without its "I am not sure, but": a hedge neither helps nor
+    hurts.
+    """
     clauses = _clauses(answer, _abstaining(()), reasons=True)
-    return ". ".join(clause for found, clause in clauses if not found) if any(found for found, _ in clauses) else answer
+    return (
+        ". ".join(clause for found, clause in clauses if not found)
+        if any(found for found, _ in clauses)
+        else answer
+    )
 
 
 def is_invalid(text: str) -> bool:
@@ -136,14 +167,17 @@ def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
 
 
 def _clauses(text: str, phrases: Find, reasons: bool = False) -> Clauses:
-    """The clauses that say something: (True, …) for one of the phrases, (False, …) for a commitment; with `reasons` also those
-    that commit to nothing by themselves, and may hold one more guess."""
+    """The clauses that say something: (True, …) for one of the phrases, (False, …) for a
+    commitment; with `reasons` also those that commit to nothing by themselves, and may hold one
+    more guess."""
     text = canonical(text)
     return list(_saying(text, phrases, reasons)) or [(False, text)]
 
 
 def _all_say(text: str, phrases: Find) -> bool:
-    """Whether every clause that says something is one of the phrases; reads no further than the first that is not."""
+    """Whether every clause that says something is one of the phrases; reads no further than the
+    first that is not.
+    """
     said = False
     for said, _ in _saying(canonical(text), phrases):
         if not said:
@@ -155,15 +189,16 @@ def _saying(text: str, phrases: Find, reasons: bool = False) -> Iterator[tuple[b
     start, declined = 0, False
     for match in (*_BREAK.finditer(text), None):
         end = match.start() if match else len(text)
-        # A question commits to nothing beside other clauses ("His birthplace? I don't know"), but alone it is a try, and so is
-        # a name after what declines ("I don't know, Paris?").
+        # A question commits to nothing beside other clauses ("His birthplace? I don't know"), but
+        # alone it is a try, and so is a name after what declines ("I don't know, Paris?").
         asked = match is not None and "?" in match[0]
         silent = True
         for found, clause in _classify(text[start:end], phrases):
             if found or not asked or (declined and _GUESS.fullmatch(clause)):
                 yield found, clause
                 silent = False
-            elif reasons and declined:  # "I am not sure, but it is a baker?" tries one, however it is put
+            # "I am not sure, but it is a baker?" tries one, however it is put
+            elif reasons and declined:
                 yield False, clause
                 silent = False
             declined = declined or found
@@ -184,7 +219,11 @@ def _classify(clause: str, phrases: Find) -> Clauses:
     core = core[at:]
     if not core:
         return clauses
-    parts = [part for piece in core.split(",") for part in _classify(piece, phrases)] if "," in core else []
+    parts = (
+        [part for piece in core.split(",") for part in _classify(piece, phrases)]
+        if "," in core
+        else []
+    )
     if any(found for found, _ in parts) or (_GIVEN.match(core) and any(map(_states, parts))):
         return clauses + parts
     return clauses if _EMPTY.match(core) and not _NAMED.search(core) else [*clauses, (False, core)]
@@ -202,13 +241,17 @@ def _begin(text: str, at: int) -> int:
 
 
 def _states(part: tuple[bool, str]) -> bool:
-    """Whether a piece after "According to the text," states something: it does not speak of the speaker or the asker."""
+    """Whether a piece after "According to the text," states something: it does not speak of the
+    speaker or the asker.
+    """
     return not re.match(r"(?:i|my|we|it is (?:un|not)|more|please)\b", part[1], re.I)
 
 
 @lru_cache(maxsize=64)
 def _abstaining(extra: tuple[str, ...]) -> Find:
-    return finder([*(phrase for phrases in ABSTENTIONS.values() for phrase in phrases), *extra], _OBJECT)
+    return finder(
+        [*(phrase for phrases in ABSTENTIONS.values() for phrase in phrases), *extra], _OBJECT
+    )
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,9 @@
-"""What chat models say around an answer and mean nothing by: "Great question! …", "… Let me know if you have more questions."
+"""What chat models say around an answer and mean nothing by: "Great question! …", "… Let me know
+if you have more questions."
 
-A courtesy before the answer is a fixed form; one after it begins as one and has no word outside those of courtesies: a
-sentence that names something ("Let me know if you meant Lyon.") stays, for it may be one more guess *(the lists are ours)*.
+A courtesy before the answer is a fixed form; one after it begins as one and has no word outside
+those of courtesies: a sentence that names something ("Let me know if you meant Lyon.") stays,
+for it may be one more guess *(the lists are ours)*.
 """
 
 from __future__ import annotations
@@ -11,15 +13,22 @@ import re
 _LONGEST = 300  # characters at the end that may be courtesies
 
 _GREETINGS = (
-    r"(?:what an? |that is an? |that'?s an? )?(?:great|good|excellent|interesting|nice|fantastic|wonderful|tricky) question"
-    r"|sure(?: thing)?|certainly|of course|absolutely|definitely|no problem|happy to help|glad (?:you asked|to help)"
+    r"(?:what an? |that is an? |that'?s an?"
+    r" )?(?:great|good|excellent|interesting|nice|fantastic|wonderful|tricky) question"
+    r"|sure(?: thing)?|certainly|of course|absolutely|definitely|no problem|happy to help|glad"
+    r" (?:you asked|to help)"
     r"|thank(?:s| you)(?: (?:so|very) much)?(?: for (?:asking|(?:your|the) question))?"
     r"|i(?:'d| would) be happy to help(?: with that)?|hello|hi(?: there)?|okay|ok"
-    r"|here(?: is|'s)(?: the| your)? answer|here you go|claro(?: que sí)?|por supuesto|buena pregunta"
-    r"|natürlich|gerne|gute frage|bien sûr|bonne question|好的|当然(?:可以)?|这是(?:一)?个好问题|好问题|你好|您好"
+    r"|here(?: is|'s)(?: the| your)? answer|here you go|claro(?: que sí)?|por supuesto|buena"
+    r" pregunta"
+    r"|natürlich|gerne|gute frage|bien sûr|bonne"
+    r" question|好的|当然(?:可以)?|这是(?:一)?个好问题|好问题|你好|您好"
 )
-_BEFORE = re.compile(rf"[\s*\"“¡]*(?:(?:{_GREETINGS})(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+", re.I)
-_NUMBERED = re.compile(r"\s*(?:[-*•]|\(?1[.)])\s+(?!.*(?:^|\s)(?:[-*•]|\(?2[.)])\s)", re.S)  # the only item of a list
+_BEFORE = re.compile(
+    rf"[\s*\"“¡]*(?:(?:{_GREETINGS})(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+", re.I
+)
+# the only item of a list
+_NUMBERED = re.compile(r"\s*(?:[-*•]|\(?1[.)])\s+(?!.*(?:^|\s)(?:[-*•]|\(?2[.)])\s)", re.S)
 
 _SIGN = re.compile(r"[.!?,:\n—–。，！：、)]")
 _PARTS = re.compile(r"^\s*[-*•]|\s-\s|[.!?]\s*[^\w\s]")
@@ -27,22 +36,27 @@ _LAST = re.compile(r"\W*\w")
 _STOP = re.compile(r"[.!?\n。！？][\s*)\"”]*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FIXED = re.compile(
-    r"\blet (?:me|us) know\b|\bdo(?:n['’]t| not) hesitate\b|希望(?:这|我的回答)?对(?:你|您)?有(?:所)?帮助", re.I
+    r"\blet (?:me|us) know\b|\bdo(?:n['’]t| not)"
+    r" hesitate\b|希望(?:这|我的回答)?对(?:你|您)?有(?:所)?帮助",
+    re.I,
 )
 _OPENINGS = frozenset(
-    "please feel if is hope i do would happy glad can may have thank thanks anything i'm you're want need".split()
+    "please feel if is hope i do would happy glad can may have thank thanks anything i'm you're"
+    " want need".split()
 )
 _POLITE = _OPENINGS | frozenset(
-    "a about additional again all am an and any are as ask asking assist assistance at be clarification could curious details "
-    "dive deeper else explore for free further great good happily have help helped helpful helps here i'd in information "
-    "interested into it learn like luck me more much nice of on one or other out question questions reach s so specific "
-    "subject that the there things this to topic topics us very welcome will with wonderful you you'd your yours".split()
+    "a about additional again all am an and any are as ask asking assist assistance at be"
+    " clarification could curious details dive deeper else explore for free further great good"
+    " happily have help helped helpful helps here i'd in information interested into it learn like"
+    " luck me more much nice of on one or other out question questions reach s so specific subject"
+    " that the there things this to topic topics us very welcome will with wonderful you you'd your"
+    " yours".split()
 )
 
 
 def plainly(answer: str) -> str:
-    """An answer without the courtesies around it, and without the sign of a list of one item; the whole where nothing else
-    is said."""
+    """An answer without the courtesies around it, and without the sign of a list of one item;
+    the whole where nothing else is said."""
     if not _has_parts(answer):
         return answer
     said = answer[match.end() :] if (match := _BEFORE.match(answer)) else answer
@@ -53,9 +67,13 @@ def plainly(answer: str) -> str:
 
 
 def _has_parts(answer: str) -> bool:
-    """Whether more than one thing may be said: a sign with a word somewhere after it, or a mark of a list."""
+    """Whether more than one thing may be said: a sign with a word somewhere after it, or a mark
+    of a list.
+    """
     last = _LAST.match(answer[::-1])  # backwards, so that a long row of signs is read once
-    return bool((last and _SIGN.search(answer, 0, len(answer) - last.end())) or _PARTS.search(answer))
+    return bool(
+        (last and _SIGN.search(answer, 0, len(answer) - last.end())) or _PARTS.search(answer)
+    )
 
 
 def _end(said: str) -> int:

@@ -17,7 +17,9 @@ AND = frozenset("and und et y e 和 plus".split())
 
 
 def same(form: str, word: str) -> bool:
-    return form == word or (bool(re.fullmatch(r"\d{4}(-\d\d)?", form)) and word.startswith(form + "-"))
+    return form == word or (
+        bool(re.fullmatch(r"\d{4}(-\d\d)?", form)) and word.startswith(form + "-")
+    )
 
 
 def equal(form: Form, words: list[str]) -> bool:
@@ -36,7 +38,9 @@ def mention_end(sentence: Sequence[Token], start: int, form: Form) -> int | None
 
 
 def mask(sentence: Sequence[Token], forms: Forms) -> Sequence[Token]:
-    """The sentence with each gold form, longest first, replaced by one token that names which form it was."""
+    """The sentence with each gold form, longest first, replaced by one token that names which
+    form it was.
+    """
     for form in forms:
         masked: list[Token] = []
         i = 0
@@ -46,7 +50,11 @@ def mask(sentence: Sequence[Token], forms: Forms) -> Sequence[Token]:
                 i += 1
             else:
                 masked.append(
-                    Token(MENTION + " ".join(form), any(token.name for token in sentence[i:end]), sentence[i].article)
+                    Token(
+                        MENTION + " ".join(form),
+                        any(token.name for token in sentence[i:end]),
+                        sentence[i].article,
+                    )
                 )
                 i = end
         sentence = masked
@@ -66,17 +74,24 @@ def split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
 
 @kept
 def asked_of(question: str, gold: tuple[str, ...]) -> tuple[tuple[Form, ...], frozenset[str]]:
-    """The forms of the gold answer, longest first, and the words of the question that an answer may repeat."""
-    forms = tuple(sorted({tuple(words_of(tokenise(form))) for form in gold} - {()}, key=len, reverse=True))
+    """The forms of the gold answer, longest first, and the words of the question that an answer
+    may repeat.
+    """
+    forms = tuple(
+        sorted({tuple(words_of(tokenise(form))) for form in gold} - {()}, key=len, reverse=True)
+    )
     return forms, given_by(question, forms)
 
 
 def given_by(question: str, forms: Forms) -> frozenset[str]:
-    """The words of a question that an answer may repeat: not the candidates where it offers some to choose from, which are its
-    names if the gold answer is one, and may be any of its words else."""
+    """The words of a question that an answer may repeat: not the candidates where it offers some
+    to choose from, which are its names if the gold answer is one, and may be any of its words
+    else."""
     tokens = tokenise(question)
     masked = mask(tokens, forms)
     if not (OR.intersection(words_of(tokens)) or any(map(is_mention, masked))):
         return frozenset(words_of(tokens))
     names = any(token.name for token in masked if is_mention(token))
-    return frozenset(token.text for token in masked if names and not (token.name or is_mention(token)))
+    return frozenset(
+        token.text for token in masked if names and not (token.name or is_mention(token))
+    )

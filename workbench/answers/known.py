@@ -1,4 +1,6 @@
-"""What else names a gold answer: its titles, units, places and initials, and the kind of thing that a question asks for."""
+"""What else names a gold answer: its titles, units, places and initials, and the kind of thing
+that a question asks for.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ class Known(NamedTuple):
     """What else names the gold answer, and finds it in an answer."""
 
     forms: Forms
-    others: tuple[tuple[Form, Form], ...]  # another name, and the form that it stands for; longest first
+    # another name, and the form that it stands for; longest first
+    others: tuple[tuple[Form, Form], ...]
     named: frozenset[Form]  # forms that are written with a capital
     names: tuple[tuple[Form, Form], ...]  # the named ones with and without a title
     person: bool
@@ -38,7 +41,9 @@ class Known(NamedTuple):
         return any(mention_end(tokens, i, form) for i in range(len(tokens)) for form in self.forms)
 
     def recast(self, tokens: Sequence[Token]) -> Sequence[Token]:
-        """The tokens with the words of a form in place of what names the same, and of its title and kind."""
+        """The tokens with the words of a form in place of what names the same, and of its title
+        and kind.
+        """
         names = any(token.name for token in tokens)
         cast: list[Token] = []
         i = 0
@@ -49,10 +54,12 @@ class Known(NamedTuple):
                 i += 1
                 continue
             article = tokens[i].article
-            while cast and form not in self.named and DEMONYM.fullmatch(cast[-1].text):  # "the Polish złoty"
+            # "the Polish złoty"
+            while cast and form not in self.named and DEMONYM.fullmatch(cast[-1].text):
                 article = cast.pop().article or article
             while cast and (
-                (form in self.named and cast[-1].text in TITLES) or (cast[-1].text == "mount" and "mountain" in self.kinds)
+                (form in self.named and cast[-1].text in TITLES)
+                or (cast[-1].text == "mount" and "mountain" in self.kinds)
             ):
                 article = cast.pop().article or article
             cast += [Token(word, form in self.named, article) for word in form]
@@ -76,7 +83,9 @@ class Known(NamedTuple):
                 return form, end
         words = [token.text for token in tokens[start : start + 8]]
         for pattern, form in self.names:
-            size = name_end(words, pattern, self.person) or len(pattern) * spelt_alike(pattern, words[: len(pattern)])
+            size = name_end(words, pattern, self.person) or len(pattern) * spelt_alike(
+                pattern, words[: len(pattern)]
+            )
             if size and (not names or all(token.name for token in tokens[start : start + size])):
                 return form, start + size
         return None, start
@@ -89,12 +98,16 @@ def _other_date(word: str, year: Form, form: Form) -> bool:
 
 def _titles(before: Sequence[Token], name: Sequence[Token]) -> frozenset[str]:
     """The titles of a name and in front of it."""
-    size = next((i for i, token in enumerate(reversed(before)) if token.text not in TITLES), len(before))
+    size = next(
+        (i for i, token in enumerate(reversed(before)) if token.text not in TITLES), len(before)
+    )
     return TITLES.intersection(token.text for token in (*before[len(before) - size :], *name))
 
 
 def _other_unit(tokens: Sequence[Token], end: int, number: Form, form: Form) -> bool:
-    """Whether a unit that is not the gold one's stands behind a number that was found without it."""
+    """Whether a unit that is not the gold one's stands behind a number that was found without
+    it.
+    """
     after = tokens[end].text if end < len(tokens) else ""
     return len(number) < len(form) and is_unit(after) and unit(after) not in map(unit, form)
 
@@ -102,15 +115,31 @@ def _other_unit(tokens: Sequence[Token], end: int, number: Form, form: Form) -> 
 @kept
 def known_of(question: str, gold: tuple[str, ...]) -> Known:
     read = [tokenise(form) for form in gold]
-    placed = {tuple(words_of(tokenise(place(form)))): tuple(words_of(tokenise(form))) for form in gold}
-    inner = {
-        tuple(words_of(tokenise(form.split(", ")[0]))): tuple(words_of(tokenise(form))) for form in gold if place(form) != form
+    placed = {
+        tuple(words_of(tokenise(place(form)))): tuple(words_of(tokenise(form))) for form in gold
     }
-    named = frozenset(tuple(words_of(tokens)) for tokens in read if any(t.name and not t.text[0].isdigit() for t in tokens))
+    inner = {
+        tuple(words_of(tokenise(form.split(", ")[0]))): tuple(words_of(tokenise(form)))
+        for form in gold
+        if place(form) != form
+    }
+    named = frozenset(
+        tuple(words_of(tokens))
+        for tokens in read
+        if any(t.name and not t.text[0].isdigit() for t in tokens)
+    )
     forms, _ = asked_of(question, gold)
-    others = {(other, form) for form in forms for other in further_forms(form, question, form in named)}
-    others = {(other, form) for other, form in others | {*placed.items(), *inner.items()} if other and form and other != form}
+    others = {
+        (other, form) for form in forms for other in further_forms(form, question, form in named)
+    }
+    others = {
+        (other, form)
+        for other, form in others | {*placed.items(), *inner.items()}
+        if other and form and other != form
+    }
     kinds = kinds_asked(question)
     longest = tuple(sorted(others, key=lambda pair: (-len(pair[0]), pair)))
-    names = tuple((pattern, form) for pattern, form in (*((f, f) for f in forms), *longest) if form in named)
+    names = tuple(
+        (pattern, form) for pattern, form in (*((f, f) for f in forms), *longest) if form in named
+    )
     return Known(forms, longest, named, names, asks_for_person(question), kinds)

@@ -1,7 +1,8 @@
 """Countries and their parts, so that "Paris, France" is one place and "Paris, Lyon" two guesses.
 
-A list *(ours)* of names that are nearly always those of a country or of a state, and of cities that must not be put anywhere
-else: "Paris, Texas" is not Paris. A city that is not listed may lie anywhere.
+A list *(ours)* of names that are nearly always those of a country or of a state, and of cities
+that must not be put anywhere else: "Paris, Texas" is not Paris. A city that is not listed may
+lie anywhere.
 """
 
 from __future__ import annotations
@@ -75,12 +76,17 @@ def _entries(*tables: str) -> Iterator[tuple[set[str], set[str]]]:
     for table in tables:
         for entry in re.split(r"[|\n](?=[^:|\n]+:)", table.strip()):
             whole, _, parts = entry.replace("\n", " ").partition(":")
-            yield {name.strip() for name in whole.split(",")}, {part.strip() for part in parts.split(",")}
+            yield (
+                {name.strip() for name in whole.split(",")},
+                {part.strip() for part in parts.split(",")},
+            )
 
 
 @cache
 def _within() -> dict[str, frozenset[str]]:
-    """For each place that is listed the larger ones that it may be put in; a country may be put in none."""
+    """For each place that is listed the larger ones that it may be put in; a country may be put
+    in none.
+    """
     above: dict[str, set[str]] = defaultdict(set)
     for names, parts in _entries(_COUNTRIES, _PARTS, _TOWNS):
         for part in parts:
@@ -88,7 +94,10 @@ def _within() -> dict[str, frozenset[str]]:
         for name in names:
             above[name] |= set()
     for _ in range(2):  # a town of England lies in Britain too
-        above = {name: wholes.union(*(above[whole] for whole in wholes)) for name, wholes in above.items()}
+        above = {
+            name: wholes.union(*(above[whole] for whole in wholes))
+            for name, wholes in above.items()
+        }
     return {name: frozenset(wholes - {name}) for name, wholes in above.items()}
 
 
@@ -117,8 +126,15 @@ def _placed() -> re.Pattern[str]:
 
 
 def place(text: str) -> str:
-    """The text with "Paris in France" for "Paris, France"; what is put where it does not lie keeps its comma."""
-    if text.islower() and len(text) < 60 and "," in text and (titled := place(text.title())) != text.title():
+    """The text with "Paris in France" for "Paris, France"; what is put where it does not lie
+    keeps its comma.
+    """
+    if (
+        text.islower()
+        and len(text) < 60
+        and "," in text
+        and (titled := place(text.title())) != text.title()
+    ):
         return titled
     for _ in range(3):  # "Chicago, Illinois, USA" from its end
         placed = _placed().sub(_in, text) if "," in text else text
@@ -134,7 +150,9 @@ def _in(match: re.Match[str]) -> str:
 
 
 def _wholes(inner: str, outer: str) -> frozenset[str]:
-    """Where a name may lie; one that is not listed anywhere, and "in Chicago" of "She lives in Chicago" by its last words."""
+    """Where a name may lie; one that is not listed anywhere, and "in Chicago" of "She lives in
+    Chicago" by its last words.
+    """
     words = inner.split(" ")
     known = (_within().get(" ".join(words[start:])) for start in range(len(words)))
     return next((wholes for wholes in known if wholes is not None), frozenset({outer}))

@@ -1,14 +1,17 @@
-r"""What of a response is thinking, plan and answer: the one place that says so, for its form, its claims and its outcome.
+r"""What of a response is thinking, plan and answer: the one place that says so, for its form,
+its claims and its outcome.
 
-A tag is read in any case; one that is never closed goes on to the end (the policy was cut off, or the closing tag is a stop
-string); one that is closed without having been opened was opened by the prompt, and holds all since the last `</think>` (for
-`</answer>`: since the last tag); opened again inside itself, it changes nothing, so that `<think>a<think>b</think>c</think>` is
-thought from beginning to end. Inside `<think>` there is no answer. In an outlined answer (FoRAG, arXiv 2406.13779, section 3.1)
-`[Answer]` begins the answer; what follows `[Structure]` and `[Outline]` is a plan: it states nothing and is in no section. What
-a `\boxed{…}` whose braces balance holds is an answer *(all ours)*.
+A tag is read in any case; one that is never closed goes on to the end (the policy was cut off,
+or the closing tag is a stop string); one that is closed without having been opened was opened by
+the prompt, and holds all since the last `</think>` (for `</answer>`: since the last tag); opened
+again inside itself, it changes nothing, so that `<think>a<think>b</think>c</think>` is thought
+from beginning to end. Inside `<think>` there is no answer. In an outlined answer (FoRAG, arXiv
+2406.13779, section 3.1) `[Answer]` begins the answer; what follows `[Structure]` and `[Outline]`
+is a plan: it states nothing and is in no section. What a `\boxed{…}` whose braces balance holds
+is an answer *(all ours)*.
 
-`prefill` is the end of the prompt that the response continues, such as "<think>\n" where the chat template opens the thinking.
-Positions are always those of the response's own text.
+`prefill` is the end of the prompt that the response continues, such as "<think>\n" where the
+chat template opens the thinking. Positions are always those of the response's own text.
 """
 
 from __future__ import annotations
@@ -20,49 +23,69 @@ from collections.abc import Callable, Iterator, Sequence
 from workbench.answers.kept import kept
 from workbench.types import Claim, Response
 
-Section = tuple[str, int, int]  # "think", "answer" or "body", and the half-open range of its characters
+# "think", "answer" or "body", and the half-open range of its characters
+Section = tuple[str, int, int]
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _PLAN = "plan"
-_MARKER = re.compile(r"<(?P<close>/?)(?P<tag>(?i:think|answer))>|\[(?P<part>Structure|Outline|Answer)\]")
+_MARKER = re.compile(
+    r"<(?P<close>/?)(?P<tag>(?i:think|answer))>|\[(?P<part>Structure|Outline|Answer)\]"
+)
 
 
 @kept
 def sections(text: str, prefill: str = "") -> tuple[Section, ...]:
-    """The sections of `text` in order, disjoint; the markers stand between them, and white space alone is none."""
-    divided = (part for piece in _pieces(text, prefill)[0] if piece[0] != _PLAN for part in _boxed(text, *piece))
+    """The sections of `text` in order, disjoint; the markers stand between them, and white space
+    alone is none.
+    """
+    divided = (
+        part
+        for piece in _pieces(text, prefill)[0]
+        if piece[0] != _PLAN
+        for part in _boxed(text, *piece)
+    )
     return tuple(part for part in divided if text[part[1] : part[2]].strip())
 
 
 def section_at(found: Sequence[Section], position: int) -> str | None:
-    """The section, of those that `sections` found, that holds the character at `position`; None in a marker or a plan."""
+    """The section, of those that `sections` found, that holds the character at `position`; None
+    in a marker or a plan.
+    """
     number = bisect_right(found, position, key=lambda section: section[1]) - 1
     return found[number][0] if number >= 0 and position < found[number][2] else None
 
 
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
-    """Which sections make the answer: "answer" where `[Answer]` or an answer tag says so, else everything but the thinking.
+    """Which sections make the answer: "answer" where `[Answer]` or an answer tag says so, else
+    everything but the thinking.
 
-    What says so has to stand after the thinking: an answer that was thought about again is not the last word *(ours)*.
-    A box alone does not say so: the sentence around it is part of the answer. A tag inside the thinking says nothing; one that
-    opens an empty answer does.
+    What says so has to stand after the thinking: an answer that was thought about again is not
+    the last word *(ours)*. A box alone does not say so: the sentence around it is part of the
+    answer. A tag inside the thinking says nothing; one that opens an empty answer does.
     """
     marked = any(state == "answer" for state, *_ in _after_thinking(_pieces(text, prefill)[0]))
     return ("answer",) if marked else ("answer", "body")
 
 
 def answer_text(text: str, prefill: str = "") -> str:
-    """What a response says as its answer: the text of its `answer_sections`, without thinking and plan."""
+    """What a response says as its answer: the text of its `answer_sections`, without thinking
+    and plan.
+    """
     wanted = answer_sections(text, prefill)
-    parts: Sequence[Section] = _pieces(text, prefill)[0] if "body" in wanted else sections(text, prefill)
+    parts: Sequence[Section] = (
+        _pieces(text, prefill)[0] if "body" in wanted else sections(text, prefill)
+    )
     return _joined(text, [part for part in parts if part[0] in wanted])
 
 
 def in_answer(response: Response) -> Callable[[Claim], bool]:
-    """Whether the answer of a response makes a claim. One that was found nowhere in it, and is not said to be thought, is taken
-    for the answer's *(ours)*: nothing is left unjudged because it could not be placed."""
+    """Whether the answer of a response makes a claim. One that was found nowhere in it, and is
+    not said to be thought, is taken for the answer's *(ours)*: nothing is left unjudged because
+    it could not be placed."""
     wanted = answer_sections(response.text, response.prefill)
-    return lambda claim: claim.section in wanted or (claim.section == "body" and claim.sentence is None)
+    return lambda claim: (
+        claim.section in wanted or (claim.section == "body" and claim.sentence is None)
+    )
 
 
 def thinking(text: str, prefill: str = "") -> str:
@@ -72,16 +95,25 @@ def thinking(text: str, prefill: str = "") -> str:
 
 @kept
 def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str | None:
-    r"""What a response puts forward as its answer: the last balanced `\boxed{…}` after the reasoning, else the last
-    `<answer>…</answer>` or `[Answer]`, else all that follows `</think>`.
+    r"""What a response puts forward as its answer: the last balanced `\boxed{…}` after the
+    reasoning, else the last `<answer>…</answer>` or `[Answer]`, else all that follows
+    `</think>`.
 
-    None if there is none: reasoning that is not closed, nothing written, or no box where `require_box` asks for one.
+    None if there is none: reasoning that is not closed, nothing written, or no box where
+    `require_box` asks for one.
     """
     pieces, state = _pieces(text, prefill)
     if state == "think":
         return None
     said = [piece for piece in _after_thinking(pieces) if piece[0] != _PLAN]
-    box = next((box for _, start, end in reversed(said) if (box := _last_box(text[start:end])) is not None), None)
+    box = next(
+        (
+            box
+            for _, start, end in reversed(said)
+            if (box := _last_box(text[start:end])) is not None
+        ),
+        None,
+    )
     if box is not None or require_box:
         return (box or "").strip() or None
     marked = [piece for piece in said if piece[0] == "answer"]
@@ -89,22 +121,31 @@ def final_answer(text: str, require_box: bool = False, prefill: str = "") -> str
 
 
 def well_formed(text: str, prefill: str = "") -> bool:
-    """One `<think>…</think>` and then one `<answer>…</answer>`, in small letters, and nothing else but white space.
+    """One `<think>…</think>` and then one `<answer>…</answer>`, in small letters, and nothing
+    else but white space.
 
-    The tag rule of KnowRL's code; KLCF's format reward takes the same *(ours)*. Tags that the prompt opened count; what it says
-    inside them does not: neither part may be empty in the response's own text *(ours)*.
+    The tag rule of KnowRL's code; KLCF's format reward takes the same *(ours)*. Tags that the
+    prompt opened count; what it says inside them does not: neither part may be empty in the
+    response's own text *(ours)*.
     """
-    tags = [marker[0] for part in (opened(prefill), text) for marker in _MARKER.finditer(part) if marker["tag"]]
+    tags = [
+        marker[0]
+        for part in (opened(prefill), text)
+        for marker in _MARKER.finditer(part)
+        if marker["tag"]
+    ]
     parts = [state for state, start, end in _pieces(text, prefill)[0] if text[start:end].strip()]
     return tags == [*TAGS] and parts == ["think", "answer"]
 
 
 def outlined(text: str) -> bool:
-    """One `[Structure]`, then one `[Outline]`, then one `[Answer]`, each with something behind it, nothing before them, and no
-    tag: the form of FoRAG's answers, whatever an outline looks like. `outline.read_outline` rests on this, and asks for
-    numbered points as well."""
+    """One `[Structure]`, then one `[Outline]`, then one `[Answer]`, each with something behind
+    it, nothing before them, and no tag: the form of FoRAG's answers, whatever an outline looks
+    like. `outline.read_outline` rests on this, and asks for numbered points as well."""
     markers = list(_MARKER.finditer(text))
-    if [marker["part"] for marker in markers] != ["Structure", "Outline", "Answer"] or text[: markers[0].start()].strip():
+    if [marker["part"] for marker in markers] != ["Structure", "Outline", "Answer"] or text[
+        : markers[0].start()
+    ].strip():
         return False
     ends = [*(marker.start() for marker in markers[1:]), len(text)]
     return all(text[marker.end() : end].strip() for marker, end in zip(markers, ends, strict=True))
@@ -121,14 +162,21 @@ def unmarked(text: str) -> str:
 
 
 def unfinished(text: str, prefill: str = "") -> bool:
-    """Whether an answer is planned, and then none is given: there is no `[Answer]`, or nothing in it."""
+    """Whether an answer is planned, and then none is given: there is no `[Answer]`, or nothing
+    in it.
+    """
     pieces = _after_thinking(_pieces(text, prefill)[0])
-    states, said = {state for state, *_ in pieces}, {state for state, start, end in pieces if text[start:end].strip()}
+    states, said = (
+        {state for state, *_ in pieces},
+        {state for state, start, end in pieces if text[start:end].strip()},
+    )
     return _PLAN in states and "answer" not in said
 
 
 def opened(prompt: str) -> str:
-    """What the end of a prompt leaves open for the response, from its tag on: "<think>\\n"; "" if nothing is open there."""
+    """What the end of a prompt leaves open for the response, from its tag on: "<think>\\n"; ""
+    if nothing is open there.
+    """
     start, state = 0, "body"
     for marker in _MARKER.finditer(prompt):
         if not marker["close"]:
@@ -138,9 +186,10 @@ def opened(prompt: str) -> str:
 
 
 def boxes(text: str) -> list[tuple[int, int, int]]:
-    r"""Every `\boxed{…}` whose braces balance: where it begins, and where its content begins and ends. An escaped brace is a
-    character."""
-    opened: list[tuple[int, int] | None] = []  # where each open brace's box and content begin; None if it is not a box's
+    r"""Every `\boxed{…}` whose braces balance: where it begins, and where its content begins and
+    ends. An escaped brace is a character."""
+    # where each open brace's box and content begin; None if it is not a box's
+    opened: list[tuple[int, int] | None] = []
     found = []
     for match in re.finditer(r"\\boxed\s*\{|\\.|[{}]", text, re.S):
         if match[0] == "}":
@@ -152,7 +201,9 @@ def boxes(text: str) -> list[tuple[int, int, int]]:
 
 
 def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
-    """The text between the markers, plans and white space too, each with the state it stands in; and the state at the end."""
+    """The text between the markers, plans and white space too, each with the state it stands in;
+    and the state at the end.
+    """
     state, start = "body", 0
     for marker in _MARKER.finditer(prefill):
         state = _after(state, marker)
@@ -166,7 +217,9 @@ def _pieces(text: str, prefill: str) -> tuple[list[Section], str]:
 
 
 def _after_thinking(pieces: Sequence[Section]) -> Sequence[Section]:
-    last = max((number for number, (state, *_) in enumerate(pieces) if state == "think"), default=-1)
+    last = max(
+        (number for number, (state, *_) in enumerate(pieces) if state == "think"), default=-1
+    )
     return pieces[last + 1 :]
 
 
@@ -180,11 +233,17 @@ def _after(state: str, marker: re.Match[str]) -> str:
 
 
 def _claim(pieces: list[Section], tag: str) -> None:
-    """Give a closing tag that nothing opened the pieces before it, back to the last tag that it may not cross."""
+    """Give a closing tag that nothing opened the pieces before it, back to the last tag that it
+    may not cross.
+    """
     if pieces[-1][0] in ("think", tag):
         return
     first = len(pieces)
-    while first and pieces[first - 1][0] != "think" and (tag == "think" or pieces[first - 1][0] == "body"):
+    while (
+        first
+        and pieces[first - 1][0] != "think"
+        and (tag == "think" or pieces[first - 1][0] == "body")
+    ):
         first -= 1
     pieces[first:] = [(tag, start, end) for _, start, end in pieces[first:]]
 

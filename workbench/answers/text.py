@@ -18,7 +18,9 @@ _BEGIN, _END = rf"(?<![^\s{_PUNCT}{CJK}])", rf"(?![^\s{_PUNCT}{CJK}])"
 _ABBREVIATION = r"(?<!\b[^\W\d_])(?<!\b[SsDdMm][tr])(?<!\bMrs)(?<!\bMs)(?<!\bJr)(?<!\bSr)(?<!\bvs)"
 STOP = rf"{_ABBREVIATION}\.(?=\s|$)|\.\.+|[!?;\n。]"
 
-MONTHS = "january february march april may june july august september october november december".split()
+MONTHS = (
+    "january february march april may june july august september october november december".split()
+)
 _MONTH = rf"({'|'.join(MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
 _DAY, _YEAR = r"\b(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?\b", r"\b([1-9]\d{3})\b"
 _DATES = (  # pattern, and which groups are year, month and day (0: none)
@@ -31,23 +33,42 @@ _DATES = (  # pattern, and which groups are year, month and day (0: none)
 )
 _ERA = re.compile(r"\b(?:AD|CE) (?=\d)|(?<=\d) (?:AD|CE|(?P<before>BCE))\b")
 _LETTERS = str.maketrans(dict(zip("łŁøØđĐıßæÆœ", "l L o O d D i ss ae Ae oe".split(), strict=True)))
-_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+    " sixteen seventeen"
+)
 _SMALL = {word: value for value, word in enumerate(f"{_UNITS} eighteen nineteen".split())}
-_TENS = {word: 10 * i for i, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
+_TENS = {
+    word: 10 * i
+    for i, word in enumerate(
+        "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
+    )
+}
 SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
-_ORDINAL = {word: f"{i}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(i, 'th') }" for i, word in enumerate(_ORDINALS, start=1)}
+_ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+)
+_ORDINAL = {
+    word: f"{i}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(i, 'th') }"
+    for i, word in enumerate(_ORDINALS, start=1)
+}
 
 _TOKEN = re.compile(
     rf"(?P<word>{_BEGIN}[1-9]\d{{3}}-(?:0[1-9]|1[0-2])(?:-\d\d)?(?![\w-])"  # a date
-    rf"|{_BEGIN}-?\d+\.\d+{_END}|{_BEGIN}-\d+{_END}|\d+:\d\d"  # a number that is more than digits, a time
+    # a number that is more than digits, a time
+    rf"|{_BEGIN}-?\d+\.\d+{_END}|{_BEGIN}-\d+{_END}|\d+:\d\d"
     rf"|[{CJK}]|[^\s{_PUNCT}{CJK}]+(?:(?<=[^\W\d_])[+#]+)?)"  # a character, a word (C++ is one)
     rf"|(?P<stop>{STOP})|(?P<comma>[,/|&()\[\]、–—•=+~<>\u2190-\u21ff]|\s-\s)|(?P<colon>:)"
 )
 _WRAPPERS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|boxed|mbox)\s*\{([^{}]*)\}")
 _CONTRACTIONS = (
     (re.compile(r"\bcan'?t\b|\bcannot\b", re.I), "can not"),
-    (re.compile(r"\b(do|does|did|is|are|was|were|could|would|should|have|has|had)(?:n'?t| n't)\b", re.I), r"\1 not"),
+    (
+        re.compile(
+            r"\b(do|does|did|is|are|was|were|could|would|should|have|has|had)(?:n'?t| n't)\b", re.I
+        ),
+        r"\1 not",
+    ),
     (re.compile(r"\bwon't\b", re.I), "will not"),
     (re.compile(r"\bI'm\b", re.I), "I am"),
     (re.compile(r"\b(I|you|we|they)'ve\b", re.I), r"\1 have"),
@@ -65,14 +86,16 @@ class Token(NamedTuple):
 
 
 def normalise(text: str) -> str:
-    """One form for answers that differ only in writing: case, width, diacritics, punctuation, articles, contractions,
-    "1,200" and "two thousand", "U.S." and "US", "12 March 1921" and "1921-03-12". Chinese, Japanese and Korean are
-    split into characters."""
+    """One form for answers that differ only in writing: case, width, diacritics, punctuation,
+    articles, contractions, "1,200" and "two thousand", "U.S." and "US", "12 March 1921" and
+    "1921-03-12". Chinese, Japanese and Korean are split into characters."""
     return " ".join(words_of(tokenise(text)))
 
 
 def _fold(text: str) -> str:
-    """Compatibility forms joined, Latin, Greek and Cyrillic diacritics dropped (marks of other scripts are letters)."""
+    """Compatibility forms joined, Latin, Greek and Cyrillic diacritics dropped (marks of other
+    scripts are letters).
+    """
     if text.isascii():
         return text
     text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text)).translate(_LETTERS)
@@ -82,17 +105,24 @@ def _fold(text: str) -> str:
 @lru_cache(maxsize=512)
 def canonical(text: str) -> str:
     """The text in one writing, with case and punctuation still there."""
-    text = re.sub(r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text.replace("´", "'")))
+    text = re.sub(
+        r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text.replace("´", "'"))
+    )
     while (unwrapped := _WRAPPERS.sub(r"\1", text)) != text:
         text = unwrapped
     text = re.sub("[\u2010\u2011\u2212]|(?<=\\d)\u2013(?=\\d)", "-", re.sub("[‘’ʼ´`]", "'", text))
-    text = re.sub(r"(?<=[^\W\d_]) '(?=(?:t|s|re|ve|ll|d|m)\b)", "'", text)  # "don 't" of tokenised texts
+    # "don 't" of tokenised texts
+    text = re.sub(r"(?<=[^\W\d_]) '(?=(?:t|s|re|ve|ll|d|m)\b)", "'", text)
     for pattern, expanded in _CONTRACTIONS if _CONTRACTED.search(text) else ():
         text = pattern.sub(expanded, text)
     text = re.sub(r"%|\bper cent\b", " percent", text.replace("'", ""))
-    text = re.sub(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)", lambda match: match[0].replace(",", ""), text)
+    text = re.sub(
+        r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)", lambda match: match[0].replace(",", ""), text
+    )
     # The initials of "U.S." and of "J. K. Rowling" are one word.
-    text = re.sub(r"\b(?:[^\W\d_]\.[ \t]*){2,}", lambda match: re.sub(r"[.\s]", "", match[0]) + " ", text)
+    text = re.sub(
+        r"\b(?:[^\W\d_]\.[ \t]*){2,}", lambda match: re.sub(r"[.\s]", "", match[0]) + " ", text
+    )
     dated = re.search("[0-9]", text)
     text = _ERA.sub(lambda match: " BC" if match["before"] else "", text) if dated else text
     for pattern, groups in _DATES if dated else ():
@@ -102,7 +132,11 @@ def canonical(text: str) -> str:
 
 def _date(match: re.Match[str], year: int, month: int, day: int) -> str:
     name = match[month].lower().rstrip(".")
-    number = int(name) if name.isdigit() else next(i for i, full in enumerate(MONTHS, 1) if full.startswith(name[:3]))
+    number = (
+        int(name)
+        if name.isdigit()
+        else next(i for i, full in enumerate(MONTHS, 1) if full.startswith(name[:3]))
+    )
     if not year:
         return f"{MONTHS[number - 1].title()} {int(match[day])}"
     return f"{match[year]}-{number:02}" + (f"-{int(match[day]):02}" if day else "")
@@ -122,7 +156,11 @@ def tokenise(text: str) -> tuple[Token, ...]:
     following = [token.text for token in tokens[1:]] + [""] * bool(tokens)
     articles = [_article(token.text, after) for token, after in zip(tokens, following, strict=True)]
     behind = zip(tokens, articles, [False, *articles], strict=False)
-    return tuple(_join_numbers([token._replace(article=article) for token, dropped, article in behind if not dropped]))
+    return tuple(
+        _join_numbers(
+            [token._replace(article=article) for token, dropped, article in behind if not dropped]
+        )
+    )
 
 
 def _article(word: str, after: str) -> bool:
@@ -140,7 +178,9 @@ def _join_numbers(tokens: list[Token]) -> list[Token]:
 
 
 def read_number(words: list[str]) -> tuple[Decimal, int]:
-    """The number that `words` begin with, in words or as digits before a scale ("2.5 million"), and its length."""
+    """The number that `words` begin with, in words or as digits before a scale ("2.5 million"),
+    and its length.
+    """
     current, i = _small(words)
     if not i and words[0] in SCALES:
         current = Decimal(1)
@@ -153,7 +193,8 @@ def read_number(words: list[str]) -> tuple[Decimal, int]:
         if words[i] == "hundred":
             current *= 100
         else:
-            scale = SCALES[words[i]]  # of what came since the last scale, or of all ("two thousand million")
+            # of what came since the last scale, or of all ("two thousand million")
+            scale = SCALES[words[i]]
             total, current = (total + current * scale if current else total * scale), Decimal(0)
         i += 1
         skip = i + 1 if words[i : i + 1] == ["and"] else i

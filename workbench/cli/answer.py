@@ -27,29 +27,56 @@ from workbench.llm_judge import llm_judge
 from workbench.threads import DEFAULT_THREADS
 
 
-@app.command(epilog='Example: workbench answer "What is Dramem Torusin known for and how does it compare with Voku Kebas?"')
+@app.command(
+    epilog=(
+        'Example: workbench answer "What is Dramem Torusin known for and how does it compare with'
+        ' Voku Kebas?"'
+    )
+)
 def answer(
     question: Annotated[str, typer.Argument(help="What to answer.")],
     policy: Annotated[
-        str | None, typer.Option(help="A run's folder, a model's folder or public name; by default the tiny policy.")
+        str | None,
+        typer.Option(
+            help="A run's folder, a model's folder or public name; by default the tiny policy."
+        ),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="An index that `workbench index build` made; by default the closed world's pages."),
+        typer.Option(
+            metavar="NAME",
+            help="An index that `workbench index build` made; by default the closed world's pages.",
+        ),
     ] = None,
     k: Annotated[
-        int | None, typer.Option("--k", "-k", min=1, max=50, help="Passages at most; by default 3 for the tiny policy, else 5.")
+        int | None,
+        typer.Option(
+            "--k",
+            "-k",
+            min=1,
+            max=50,
+            help="Passages at most; by default 3 for the tiny policy, else 5.",
+        ),
     ] = None,
     mode: Annotated[
         Literal["text", "dense", "hybrid"] | None,
-        typer.Option(help="How the index is searched: by words, by vectors, or both, which is the default where it has any."),
+        typer.Option(
+            help=(
+                "How the index is searched: by words, by vectors, or both, which is the default"
+                " where it has any."
+            )
+        ),
     ] = None,
     judge: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="A language model behind an OpenAI-compatible endpoint judges; by default the closed world about its own "
-            "pages, and the local verifier about others. Its key: WORKBENCH_JUDGE_KEY or, for api.openai.com, OPENAI_API_KEY.",
+            help=(
+                "A language model behind an OpenAI-compatible endpoint judges; by default the"
+                " closed world about its own "
+                "pages, and the local verifier about others. Its key: WORKBENCH_JUDGE_KEY or, for"
+                " api.openai.com, OPENAI_API_KEY."
+            ),
         ),
     ] = None,
     judge_model: JudgeModel = None,
@@ -58,10 +85,14 @@ def answer(
     engine: Engine = "hf",
     as_json: Json = False,
 ) -> int:
-    """Answer a question from passages that are searched for it, and say what every sentence rests on and how well."""
+    """Answer a question from passages that are searched for it, and say what every sentence
+    rests on and how well.
+    """
     with stdout_kept_clean():
         asked = llm_judge(judge, judge_model, None, judge_cache)
-        result = ask(question, policy, store, judge=asked, k=k, mode=mode, threads=threads, engine=engine).to_row()
+        result = ask(
+            question, policy, store, judge=asked, k=k, mode=mode, threads=threads, engine=engine
+        ).to_row()
     show(result, as_json, _print)
     for sentence in result["sentences"]:
         if sentence["error"]:
@@ -70,8 +101,12 @@ def answer(
 
 
 def _print(result: Mapping[str, Any]) -> None:
-    """The plan, the answer with the numbers of its sources, the support of each sentence, the sources."""
-    numbers = {passage["id"]: f"[{number}]" for number, passage in enumerate(result["passages"], start=1)}
+    """The plan, the answer with the numbers of its sources, the support of each sentence, the
+    sources.
+    """
+    numbers = {
+        passage["id"]: f"[{number}]" for number, passage in enumerate(result["passages"], start=1)
+    }
     print(printable(result["question"]), end="\n\n")
     if result["structure"] is not None:
         print(printable(f"plan: {result['structure']}"))
@@ -86,28 +121,42 @@ def _print(result: Mapping[str, Any]) -> None:
     if result["sentences"]:
         rows = [_support(sentence, numbers) for sentence in result["sentences"]]
         print_table(
-            printable(f"support, by {result['judge'] or 'nobody'}"), ("", "p", "rests on", "but found in", "sentence"), rows
+            printable(f"support, by {result['judge'] or 'nobody'}"),
+            ("", "p", "rests on", "but found in", "sentence"),
+            rows,
         )
     if result["passages"]:
-        rows = [(numbers[p["id"]], printable(p["title"]), _line(p["text"]), printable(p["id"])) for p in result["passages"]]
+        rows = [
+            (numbers[p["id"]], printable(p["title"]), _line(p["text"]), printable(p["id"]))
+            for p in result["passages"]
+        ]
         print_table("sources", ("", "title", "text", "id"), rows)
 
 
 def _numbered(points: list[str]) -> list[str]:
     """The points of an outline under their numbers, unless they bring signs of their own."""
-    return [point if point[:1] in "-*•" else f"{number}. {point}" for number, point in enumerate(points, start=1)]
+    return [
+        point if point[:1] in "-*•" else f"{number}. {point}"
+        for number, point in enumerate(points, start=1)
+    ]
 
 
 def _cited(sentence: Mapping[str, Any], numbers: Mapping[str, str]) -> str:
     """A sentence with the numbers of its passages behind it, but for those that it names itself."""
-    behind = [number for name in sentence["passages"] if (number := numbers[name]) not in sentence["text"]]
+    behind = [
+        number for name in sentence["passages"] if (number := numbers[name]) not in sentence["text"]
+    ]
     return " ".join([_line(sentence["text"]), *behind])
 
 
 def _support(sentence: Mapping[str, Any], numbers: Mapping[str, str]) -> tuple[str, ...]:
-    label = "not judged" if sentence["error"] else (sentence["label"] or "no claim").replace("_", ", ")
+    label = (
+        "not judged" if sentence["error"] else (sentence["label"] or "no claim").replace("_", ", ")
+    )
     p = ABSENT if sentence["p"] is None else f"{sentence['p']:.2f}"
-    rests, found = ("".join(numbers[name] for name in sentence[which]) for which in ("passages", "found"))
+    rests, found = (
+        "".join(numbers[name] for name in sentence[which]) for which in ("passages", "found")
+    )
     elsewhere = not set(sentence["found"]) & set(sentence["passages"])
     return label, p, rests or ABSENT, found if elsewhere else "", _line(sentence["text"])
 

@@ -14,20 +14,31 @@ from workbench.doctor import examine
 @app.command(epilog="Example: workbench doctor --json")
 def doctor(
     imports: Annotated[
-        bool, typer.Option("--imports", help="Import every pinned package, Unsloth and vLLM too: a minute or more.")
+        bool,
+        typer.Option(
+            "--imports", help="Import every pinned package, Unsloth and vLLM too: a minute or more."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Check this machine: Python, torch, GPU, versions, disk, memory, caches. Exit code 0 if the CPU path works."""
+    """Check this machine: Python, torch, GPU, versions, disk, memory, caches. Exit code 0 if the
+    CPU path works.
+    """
     with stdout_kept_clean():
         found = examine(imports)
     show(found, as_json, _print)
-    complain("the checks of a GPU have never met one: they were tried with the answers that such a machine gives")
+    complain(
+        "the checks of a GPU have never met one: they were tried with the answers that such a"
+        " machine gives"
+    )
     return 0 if found["cpu"]["works"] else 2
 
 
 def _print(found: Mapping[str, Any]) -> None:
-    rows = [(one["status"], one["name"], printable(one["found"]), one["remedy"]) for one in found["checks"]]
+    rows = [
+        (one["status"], one["name"], printable(one["found"]), one["remedy"])
+        for one in found["checks"]
+    ]
     print_table("", ("", "", "found", "remedy"), rows)
     for path, name in (("cpu", "CPU"), ("gpu", "GPU")):
         one = found[path]

@@ -1,4 +1,6 @@
-"""What all commands share: the app, options that occur often, exit codes, and ways to show a result."""
+"""What all commands share: the app, options that occur often, exit codes, and ways to show a
+result.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from workbench.threads import DEFAULT_THREADS
 from workbench.types import WorkbenchError
 
 ABSENT = "—"  # in a table, for what is not there
-_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 
@@ -32,68 +36,103 @@ WorldSeed = Annotated[int, typer.Option(help="Seed of the world.")]
 Engine = Annotated[
     Literal["hf", "vllm"],
     typer.Option(
-        help="What generates: transformers (hf), or vLLM, which has to be installed and is for a GPU. Greedy answers are the "
-        "same but for rounding, sampled ones are others."
+        help=(
+            "What generates: transformers (hf), or vLLM, which has to be installed and is for a"
+            " GPU. Greedy answers are the same but for rounding, sampled ones are others."
+        )
     ),
 ]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 ThreadsOfAnActor = Annotated[
     int | None,
-    typer.Option(min=1, help=f"CPU threads; by default {DEFAULT_THREADS}, and with --actors one, which each actor has."),
+    typer.Option(
+        min=1,
+        help=(
+            f"CPU threads; by default {DEFAULT_THREADS}, and with --actors one, which each actor"
+            " has."
+        ),
+    ),
 ]
 Actors = Annotated[
     int | None,
     typer.Option(
         min=1,
         metavar="N",
-        help="Let N of Ray's actors (extra ray) sample and grade in the place of this process, each on one CPU. The rows are "
-        "those of --threads 1.",
+        help=(
+            "Let N of Ray's actors (extra ray) sample and grade in the place of this process, each"
+            " on one CPU. The rows are those of --threads 1."
+        ),
     ),
 ]
 Address = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="A Ray cluster; by default one is started, on 127.0.0.1 alone.")
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="A Ray cluster; by default one is started, on 127.0.0.1 alone."
+    ),
 ]
-Bench = Annotated[str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")]
+Bench = Annotated[
+    str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")
+]
 Questions = Annotated[
-    str | None, typer.Option(metavar="NAME|FILE", help="Data set or file of questions for the benches small and paper.")
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE", help="Data set or file of questions for the benches small and paper."
+    ),
 ]
 
 Judge = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Off the tiny bench: a language model behind an OpenAI-compatible endpoint judges, instead of rules. The key "
-        "that it wants is read from WORKBENCH_JUDGE_KEY or, for api.openai.com, OPENAI_API_KEY.",
+        help=(
+            "Off the tiny bench: a language model behind an OpenAI-compatible endpoint judges,"
+            " instead of rules. The key that it wants is read from WORKBENCH_JUDGE_KEY or, for"
+            " api.openai.com, OPENAI_API_KEY."
+        ),
     ),
 ]
 JudgeModel = Annotated[str | None, typer.Option(metavar="NAME", help="The endpoint's model.")]
 StoreName = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="Evidence where questions and rows bring none: an index that `workbench index build` made."
+        metavar="NAME",
+        help=(
+            "Evidence where questions and rows bring none: an index that `workbench index build`"
+            " made."
+        ),
     ),
 ]
 JudgeCache = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Keeps the judge's replies; by default judge.sqlite in the --out folder, if there is one."
+        metavar="FILE",
+        help=(
+            "Keeps the judge's replies; by default judge.sqlite in the --out folder, if there is"
+            " one."
+        ),
     ),
 ]
-Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="Price of a million tokens read and written.")]
+Price = Annotated[
+    str | None, typer.Option(metavar="IN,OUT", help="Price of a million tokens read and written.")
+]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run one command and exit with its code. An error is one line; `--debug` prints its traceback before that line."""
+    """Run one command and exit with its code. An error is one line; `--debug` prints its
+    traceback before that line.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
     try:
         code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
-    except TyperException as error:  # a usage error; without arguments at all its text is empty and the help is printed
+    # a usage error; without arguments at all its text is empty and the help is printed
+    except TyperException as error:
         code = error.exit_code
         if message := error.format_message():
             command = getattr(getattr(error, "ctx", None), "command_path", "workbench")
             complain(f"{message.rstrip('.')}; `{command} --help` shows what there is")
-    except Exception as error:  # whatever a command runs into is one line here; --debug shows the rest
+    # whatever a command runs into is one line here; --debug shows the rest
+    except Exception as error:
         if "--debug" in arguments:
             import traceback
 
@@ -112,7 +151,9 @@ def _told(error: Exception, debug: bool) -> tuple[int, str]:
         return error.code, str(error)
     if disk.is_full(error):
         return 130, disk.told(error)  # as after an interrupt, the same command goes on
-    return 1, f"{type(error).__name__}: {error}" + ("" if debug else " (`workbench --debug …` prints the traceback)")
+    return 1, f"{type(error).__name__}: {error}" + (
+        "" if debug else " (`workbench --debug …` prints the traceback)"
+    )
 
 
 def _version(wanted: bool) -> None:
@@ -124,16 +165,23 @@ def _version(wanted: bool) -> None:
 @app.callback(epilog="Example: workbench demo")
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks; stands before the command.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print tracebacks; stands before the command.")
+    ] = False,
 ) -> None:
     """A workbench for making language models factual by reinforcement learning."""
 
 
 @contextlib.contextmanager
 def stdout_kept_clean() -> Iterator[None]:
-    """Send what a library prints to stderr: trainers print their logs to stdout, where `--json` promises one object."""
+    """Send what a library prints to stderr: trainers print their logs to stdout, where `--json`
+    promises one object.
+    """
     with contextlib.redirect_stdout(sys.stderr):
         yield
 
@@ -156,7 +204,9 @@ def complain(message: str) -> None:
 
 
 def exit_code(result: Mapping[str, Any]) -> int:
-    """The code for a result whose `status` and `failed`, wherever they stand in it, say how it went."""
+    """The code for a result whose `status` and `failed`, wherever they stand in it, say how it
+    went.
+    """
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
     if "interrupted" in statuses:
@@ -174,7 +224,9 @@ def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
             yield from _mappings(item)
 
 
-def show(result: Mapping[str, Any], as_json: bool, pretty: Callable[[Mapping[str, Any]], None]) -> None:
+def show(
+    result: Mapping[str, Any], as_json: bool, pretty: Callable[[Mapping[str, Any]], None]
+) -> None:
     if as_json:
         print(json.dumps(result, ensure_ascii=False, allow_nan=False))
     else:
@@ -182,8 +234,14 @@ def show(result: Mapping[str, Any], as_json: bool, pretty: Callable[[Mapping[str
 
 
 def print_mapping(mapping: Mapping[str, Any]) -> None:
-    """Scalars as one table of names and values, then a table for every list or mapping under its name."""
-    nested = {key: value for key, value in mapping.items() if value and isinstance(value, (Mapping, list, tuple))}
+    """Scalars as one table of names and values, then a table for every list or mapping under its
+    name.
+    """
+    nested = {
+        key: value
+        for key, value in mapping.items()
+        if value and isinstance(value, (Mapping, list, tuple))
+    }
     if scalars := [(key, text(value)) for key, value in mapping.items() if key not in nested]:
         print_table("", ("", ""), scalars)
     for key, value in nested.items():
@@ -191,13 +249,17 @@ def print_mapping(mapping: Mapping[str, Any]) -> None:
             print_table(key, ("", ""), [(str(name), text(item)) for name, item in value.items()])
         elif isinstance(value[0], Mapping):
             columns = list(value[0])
-            print_table(key, columns, [[text(row.get(column)) for column in columns] for row in value])
+            print_table(
+                key, columns, [[text(row.get(column)) for column in columns] for row in value]
+            )
         else:
             print_table(key, ("",), [(text(item),) for item in value])
 
 
 def text(value: Any) -> str:
-    """A value as a table shows it: "—" for what is not there, "yes" and "no", "x, y" for a list, "a 1 · b 2" for a mapping."""
+    """A value as a table shows it: "—" for what is not there, "yes" and "no", "x, y" for a list,
+    "a 1 · b 2" for a mapping.
+    """
     if value is None or (isinstance(value, (Mapping, list, tuple, set, frozenset)) and not value):
         return ABSENT
     if isinstance(value, bool):
@@ -212,8 +274,9 @@ def text(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Text of a model or a file as a terminal may have it: without control characters, which begin its commands, and without
-    those that turn the direction of what follows. Line ends and tabs stay."""
+    """Text of a model or a file as a terminal may have it: without control characters, which
+    begin its commands, and without those that turn the direction of what follows. Line ends and
+    tabs stay."""
     return _CONTROLS.sub("", text)
 
 
@@ -245,9 +308,13 @@ def prices(argument: str | None) -> tuple[float, float] | None:
     try:
         per_million_in, per_million_out = (float(part) for part in argument.split(","))
     except ValueError as error:
-        raise WorkbenchError(f"--price {argument}: write two numbers, as in --price 0.15,0.60") from error
+        raise WorkbenchError(
+            f"--price {argument}: write two numbers, as in --price 0.15,0.60"
+        ) from error
     if not all(0 <= price < math.inf for price in (per_million_in, per_million_out)):
-        raise WorkbenchError(f"--price {argument}: a price is a finite number from 0 on, as in --price 0.15,0.60")
+        raise WorkbenchError(
+            f"--price {argument}: a price is a finite number from 0 on, as in --price 0.15,0.60"
+        )
     return per_million_in, per_million_out
 
 

@@ -11,7 +11,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from workbench.cli.frame import ABSENT, Json, app, complain, print_mapping, print_table, show, stdout_kept_clean
+from workbench.cli.frame import (
+    ABSENT,
+    Json,
+    app,
+    complain,
+    print_mapping,
+    print_table,
+    show,
+    stdout_kept_clean,
+)
 from workbench.knowledge import build_index, list_indexes, open_index
 from workbench.knowledge.index import ROOT
 
@@ -19,42 +28,65 @@ index_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
     index_app,
     name="index",
-    help="Indexes of passages, the knowledge that claims are checked against: build, list, show, search.",
+    help=(
+        "Indexes of passages, the knowledge that claims are checked against: build, list, show,"
+        " search."
+    ),
     epilog="Example: workbench index build world --from world",
 )
 
 Root = Annotated[Path, typer.Option("--root", "--out", help="Folder that holds the indexes.")]
 
 
-@index_app.command("build", epilog="Example: workbench index build wiki --from hf:wikimedia/wikipedia/20231101.simple:train")
+@index_app.command(
+    "build",
+    epilog=(
+        "Example: workbench index build wiki --from hf:wikimedia/wikipedia/20231101.simple:train"
+    ),
+)
 def index_build(
-    name: Annotated[str, typer.Argument(help="Name of the index, or a path; an unfinished one is gone on with.")],
+    name: Annotated[
+        str, typer.Argument(help="Name of the index, or a path; an unfinished one is gone on with.")
+    ],
     source: Annotated[
         str,
         typer.Option(
             "--from",
             metavar="FILE|hf:DATASET[/CONFIG][:SPLIT]|world",
-            help="JSONL, Parquet, TSV or CSV with a column text and, if any, title and id; a .txt or .md file or a folder of "
-            "them; a data set of the hub; the closed world's pages.",
+            help=(
+                "JSONL, Parquet, TSV or CSV with a column text and, if any, title and id; a .txt or"
+                " .md file or a folder of "
+                "them; a data set of the hub; the closed world's pages."
+            ),
         ),
     ],
     encoder: Annotated[
         str,
         typer.Option(
             metavar="MODEL|none",
-            help="A sentence-transformers model for vectors, such as sentence-transformers/gtr-t5-large; "
-            "all-MiniLM-L6-v2 comes with this package and needs no network.",
+            help=(
+                "A sentence-transformers model for vectors, such as"
+                " sentence-transformers/gtr-t5-large; "
+                "all-MiniLM-L6-v2 comes with this package and needs no network."
+            ),
         ),
     ] = "none",
-    words: Annotated[int, typer.Option(min=0, help="Budget of a passage in words; 0 keeps every page whole.")] = 100,
+    words: Annotated[
+        int, typer.Option(min=0, help="Budget of a passage in words; 0 keeps every page whole.")
+    ] = 100,
     root: Root = ROOT,
     as_json: Json = False,
 ) -> int:
-    """Cut pages into passages and index them. Killed at any moment, the same command goes on where it was."""
+    """Cut pages into passages and index them. Killed at any moment, the same command goes on
+    where it was.
+    """
     with stdout_kept_clean(), _progress() as progress:
         card = build_index(name, source, encoder, words, root, progress)
     if card["failed"]:
-        complain(f"{card['failed']} rows of {card['source']['spec']} hold no page, beginning with {card['failures'][0]}")
+        complain(
+            f"{card['failed']} rows of {card['source']['spec']} hold no page, beginning with"
+            f" {card['failures'][0]}"
+        )
     show({"name": name, **card}, as_json, print_mapping)
     return 3 if card["failed"] else 0
 
@@ -63,28 +95,53 @@ def index_build(
 def index_list(root: Root = ROOT, as_json: Json = False) -> None:
     """List the indexes."""
     rows = [_row(card) for card in list_indexes(root)]
-    show({"indexes": rows}, as_json, lambda _: print_mapping({"indexes": rows}) if rows else print(f"no index in {root}"))
+    show(
+        {"indexes": rows},
+        as_json,
+        lambda _: print_mapping({"indexes": rows}) if rows else print(f"no index in {root}"),
+    )
 
 
 @index_app.command("show", epilog="Example: workbench index show world")
 def index_show(
-    name: Annotated[str, typer.Argument(help="Name of an index, or its path.")], root: Root = ROOT, as_json: Json = False
+    name: Annotated[str, typer.Argument(help="Name of an index, or its path.")],
+    root: Root = ROOT,
+    as_json: Json = False,
 ) -> None:
     """Show what an index was built from, and how."""
     index = open_index(name, root)
     size = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
-    show({"name": name, "folder": str(index.folder), **index.card, "megabytes": round(size / 1e6, 1)}, as_json, print_mapping)
+    show(
+        {
+            "name": name,
+            "folder": str(index.folder),
+            **index.card,
+            "megabytes": round(size / 1e6, 1),
+        },
+        as_json,
+        print_mapping,
+    )
 
 
-@index_app.command("search", epilog='Example: workbench index search world "Who employs Dramem Torusin?" --k 3')
+@index_app.command(
+    "search", epilog='Example: workbench index search world "Who employs Dramem Torusin?" --k 3'
+)
 def index_search(
     name: Annotated[str, typer.Argument(help="Name of an index, or its path.")],
-    query: Annotated[str, typer.Argument(help="A question or a claim; whatever signs it holds, it is a bag of words.")],
+    query: Annotated[
+        str,
+        typer.Argument(
+            help="A question or a claim; whatever signs it holds, it is a bag of words."
+        ),
+    ],
     titles: Annotated[
-        str | None, typer.Option(help="Search only the pages of this title, or of several joined by `;`.")
+        str | None,
+        typer.Option(help="Search only the pages of this title, or of several joined by `;`."),
     ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages to show.")] = 5,
-    mode: Annotated[Literal["text", "dense", "hybrid"], typer.Option(help="By words, by vectors, or both.")] = "text",
+    mode: Annotated[
+        Literal["text", "dense", "hybrid"], typer.Option(help="By words, by vectors, or both.")
+    ] = "text",
     root: Root = ROOT,
     as_json: Json = False,
 ) -> int:
@@ -94,7 +151,15 @@ def index_search(
         passages = index.search([query], k, [titles], mode)[0]
     rows = [{"id": p.id, "title": p.title, "text": p.text, "score": p.score} for p in passages]
     missing = bool(titles and titles.strip()) and not rows
-    result = {"name": name, "query": query, "titles": titles, "mode": mode, "k": k, "title_missing": missing, "passages": rows}
+    result = {
+        "name": name,
+        "query": query,
+        "titles": titles,
+        "mode": mode,
+        "k": k,
+        "title_missing": missing,
+        "passages": rows,
+    }
     if missing:
         complain(f"no page of '{titles}' is in the index {name}")
     show(result, as_json, _print_passages)
@@ -107,21 +172,37 @@ def _row(card: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _print_passages(result: Mapping[str, Any]) -> None:
-    cells = [(f"{row['score']:.3f}", row["id"], row["title"], row["text"]) for row in result["passages"]]
+    cells = [
+        (f"{row['score']:.3f}", row["id"], row["title"], row["text"]) for row in result["passages"]
+    ]
     print_table("", ("score", "id", "title", "text"), cells or [(ABSENT, "", "", "nothing found")])
 
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str, int, int | None, int], None]]:
-    """Progress on stderr: a bar with rate and time left; where stderr is no terminal, a line every ten seconds."""
+    """Progress on stderr: a bar with rate and time left; where stderr is no terminal, a line
+    every ten seconds.
+    """
     tell = _telling()
     if not sys.stderr.isatty():
         yield _lines(tell)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task, begun = bar.add_task("reading", total=None), False
 
@@ -130,7 +211,9 @@ def _progress() -> Iterator[Callable[[str, int, int | None, int], None]]:
             if not begun:  # where an interrupted build goes on is not speed
                 bar.reset(task, total=total, completed=rows)
                 begun = True
-            bar.update(task, completed=rows, total=total, description=tell(doing, rows, total, passages))
+            bar.update(
+                task, completed=rows, total=total, description=tell(doing, rows, total, passages)
+            )
 
         yield update
 
@@ -149,7 +232,9 @@ def _telling() -> Callable[[str, int, int | None, int], str]:
     return tell
 
 
-def _lines(tell: Callable[[str, int, int | None, int], str]) -> Callable[[str, int, int | None, int], None]:
+def _lines(
+    tell: Callable[[str, int, int | None, int], str],
+) -> Callable[[str, int, int | None, int], None]:
     printed_at = time.monotonic()
 
     def update(doing: str, rows: int, total: int | None, passages: int) -> None:

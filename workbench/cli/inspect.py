@@ -17,21 +17,36 @@ from workbench.types import WorkbenchError
 def inspect(
     run: Annotated[Path | None, typer.Option(help="Folder of the run to open first.")] = None,
     runs: Annotated[
-        Path | None, typer.Option(help="Folder that holds the runs; by default runs/, or the one above --run.")
+        Path | None,
+        typer.Option(help="Folder that holds the runs; by default runs/, or the one above --run."),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")
+    ] = 0,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A further name to be opened under, as by a proxy (NAME or NAME:PORT); repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help=(
+                "A further name to be opened under, as by a proxy (NAME or NAME:PORT); repeatable."
+            ),
+        ),
     ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print the address.")
+    ] = False,
 ) -> int:
-    """Open the reward inspector: what every claim of a response earned, and which tokens earned it."""
+    """Open the reward inspector: what every claim of a response earned, and which tokens earned
+    it.
+    """
     from importlib.util import find_spec
 
     _check(run, runs)
     if find_spec("gradio") is None:
-        raise WorkbenchError("the inspector needs gradio: pip install 'factuality-workbench[apps]', or `make inspect`")
+        raise WorkbenchError(
+            "the inspector needs gradio: pip install 'factuality-workbench[apps]', or `make"
+            " inspect`"
+        )
     launch(settings(run, runs, port, allow_host or ()), browser=not no_browser)
     return 0
 
@@ -40,8 +55,15 @@ def _check(run: Path | None, runs: Path | None) -> None:
     """Raise a WorkbenchError for a folder that is not there, or is a file."""
     if runs is not None and not runs.is_dir():
         state = "is a file" if runs.exists() else "is not there"
-        raise WorkbenchError(f"--runs {runs}: this folder {state}; name the folder that holds the runs, or leave --runs out")
+        raise WorkbenchError(
+            f"--runs {runs}: this folder {state}; name the folder that holds the runs, or leave"
+            " --runs out"
+        )
     if run is not None and run.is_file():
-        raise WorkbenchError(f"--run {run} is a file: name the folder that it lies in, --run {run.parent}")
+        raise WorkbenchError(
+            f"--run {run} is a file: name the folder that it lies in, --run {run.parent}"
+        )
     if run is not None and not run.exists():
-        raise WorkbenchError(f"no run '{run.name}' in '{run.parent}': {what_is_there(runs or run.parent)}")
+        raise WorkbenchError(
+            f"no run '{run.name}' in '{run.parent}': {what_is_there(runs or run.parent)}"
+        )

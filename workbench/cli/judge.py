@@ -21,17 +21,31 @@ app.add_typer(
 )
 
 
-@judge_app.command("serve", epilog="Example: workbench judge serve Qwen/Qwen2.5-7B-Instruct --gpu-memory 0.4")
+@judge_app.command(
+    "serve", epilog="Example: workbench judge serve Qwen/Qwen2.5-7B-Instruct --gpu-memory 0.4"
+)
 def judge_serve(
     model: Annotated[str, typer.Argument(help="A model's folder or public name.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")] = 8000,
-    name: Annotated[str | None, typer.Option(help="What requests call the model; by default as MODEL.")] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")
+    ] = 8000,
+    name: Annotated[
+        str | None, typer.Option(help="What requests call the model; by default as MODEL.")
+    ] = None,
     gpu_memory: Annotated[
         float,
-        typer.Option(min=0.01, max=1.0, help="Share of the GPU's memory; the rest is for what is trained or evaluated there."),
+        typer.Option(
+            min=0.01,
+            max=1.0,
+            help="Share of the GPU's memory; the rest is for what is trained or evaluated there.",
+        ),
     ] = MEMORY,
     length: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of prompt and reply together; by default as many as there is room for.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Tokens of prompt and reply together; by default as many as there is room for.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -43,7 +57,11 @@ def judge_serve(
         except KeyboardInterrupt:
             return 130
         try:
-            show({"judge": served.url, "judge_model": served.model, "log": str(served.log)}, as_json, _print)
+            show(
+                {"judge": served.url, "judge_model": served.model, "log": str(served.log)},
+                as_json,
+                _print,
+            )
             served.wait()
         except KeyboardInterrupt:
             served.stop()

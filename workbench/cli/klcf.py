@@ -46,21 +46,36 @@ def root() -> None:
     """What KLCF makes before it trains."""
 
 
-@klcf_app.command("prepare", epilog="Example: workbench klcf prepare --out runs/prepared --samples 8 --limit 100")
+@klcf_app.command(
+    "prepare", epilog="Example: workbench klcf prepare --out runs/prepared --samples 8 --limit 100"
+)
 def klcf_prepare(
-    out: Annotated[Path, typer.Option(help="Folder for what is prepared; an unfinished one is resumed.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for what is prepared; an unfinished one is resumed.")
+    ],
     bench: Bench = "tiny",
     policy: Annotated[
-        str | None, typer.Option(help="The base: a model's folder or public name; by default the bench's own base.")
+        str | None,
+        typer.Option(
+            help="The base: a model's folder or public name; by default the bench's own base."
+        ),
     ] = None,
-    samples: Annotated[int | None, typer.Option(min=1, help="Sampled responses a question.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Answer only so many training questions.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="Sampled responses a question.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Answer only so many training questions.")
+    ] = None,
     kinds: Annotated[
-        list[str] | None, typer.Option("--kind", metavar="KIND", help="Answer only questions of this kind; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--kind", metavar="KIND", help="Answer only questions of this kind; repeatable."
+        ),
     ] = None,
     seed: Seed = 0,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="klcf.FIELD=VALUE", help="Change a setting; repeatable.")
+        list[str] | None,
+        typer.Option("--set", metavar="klcf.FIELD=VALUE", help="Change a setting; repeatable."),
     ] = None,
     threads: ThreadsOfAnActor = None,
     questions: Questions = None,
@@ -72,15 +87,31 @@ def klcf_prepare(
     address: Address = None,
     as_json: Json = False,
 ) -> int:
-    """Sample the base model, verify what it claims, and keep checklists and labelled claims for training."""
-    given = {"klcf.prepare.samples": samples, "klcf.prepare.questions": limit, "klcf.kinds": ",".join(kinds) if kinds else None}
-    settings = [*(overrides or []), *(f"{name}={value}" for name, value in given.items() if value is not None)]
+    """Sample the base model, verify what it claims, and keep checklists and labelled claims for
+    training.
+    """
+    given = {
+        "klcf.prepare.samples": samples,
+        "klcf.prepare.questions": limit,
+        "klcf.kinds": ",".join(kinds) if kinds else None,
+    }
+    settings = [
+        *(overrides or []),
+        *(f"{name}={value}" for name, value in given.items() if value is not None),
+    ]
     with ended_by_signal(), stdout_kept_clean():
         asked = llm_judge(judge, judge_model, store, judge_cache)
         result = prepare_klcf(
-            out, bench, policy=policy, seed=seed, overrides=settings, threads=threads, questions=questions, judge=asked,
+            out,
+            bench,
+            policy=policy,
+            seed=seed,
+            overrides=settings,
+            threads=threads,
+            questions=questions,
+            judge=asked,
             actors=actors_of(actors, address),
-        )  # fmt: skip
+        )
     show(result, as_json, _print)
     return exit_code(result)
 

@@ -43,13 +43,26 @@ OF_MAJORITY = RATES[: len(SHARES)]
 @app.command(epilog="Example: workbench probe --policy runs/truthrl --k 16 --limit 200 --json")
 def probe(
     policy: Annotated[
-        str | None, typer.Option(help="A run's folder, a model's folder or public name; by default the bench's own policy.")
+        str | None,
+        typer.Option(
+            help=(
+                "A run's folder, a model's folder or public name; by default the bench's own"
+                " policy."
+            )
+        ),
     ] = None,
     bench: Bench = "tiny",
-    k: Annotated[int, typer.Option("--k", "-k", min=1, max=4096, help="Samples of each question.")] = 64,
-    split: Annotated[Literal["validation", "test", "ood", "rl"], typer.Option(help="Which questions to ask.")] = "validation",
+    k: Annotated[
+        int, typer.Option("--k", "-k", min=1, max=4096, help="Samples of each question.")
+    ] = 64,
+    split: Annotated[
+        Literal["validation", "test", "ood", "rl"], typer.Option(help="Which questions to ask.")
+    ] = "validation",
     kinds: Annotated[
-        list[str] | None, typer.Option("--kind", "--kinds", metavar="KIND", help="Ask only questions of this kind; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--kind", "--kinds", metavar="KIND", help="Ask only questions of this kind; repeatable."
+        ),
     ] = None,
     seed: Seed = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions.")] = None,
@@ -57,11 +70,18 @@ def probe(
     top_p: Annotated[float, typer.Option(help="Nucleus that answers are sampled from.")] = 1.0,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder of the probe; an unfinished one is resumed. By default one of runs/probe, by its settings."),
+        typer.Option(
+            help=(
+                "Folder of the probe; an unfinished one is resumed. By default one of runs/probe,"
+                " by its settings."
+            )
+        ),
     ] = None,
     threads: ThreadsOfAnActor = None,
     questions: Questions = None,
-    lang: Annotated[Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")] = "en",
+    lang: Annotated[
+        Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")
+    ] = "en",
     judge: Judge = None,
     judge_model: JudgeModel = None,
     store: StoreName = None,
@@ -71,36 +91,69 @@ def probe(
     address: Address = None,
     as_json: Json = False,
 ) -> int:
-    """Find the boundary of a policy's knowledge: which questions it never answers right, and how sure it is of its answers."""
+    """Find the boundary of a policy's knowledge: which questions it never answers right, and how
+    sure it is of its answers.
+    """
     with ended_by_signal(), stdout_kept_clean():
         result = probe_policy(
-            policy, split, bench, k=k, out=out, temperature=temperature, top_p=top_p, seed=seed, limit=limit,
-            kinds=kinds or None, threads=threads, questions=questions, lang=lang,
-            judge=llm_judge(judge, judge_model, store, judge_cache), engine=engine,
+            policy,
+            split,
+            bench,
+            k=k,
+            out=out,
+            temperature=temperature,
+            top_p=top_p,
+            seed=seed,
+            limit=limit,
+            kinds=kinds or None,
+            threads=threads,
+            questions=questions,
+            lang=lang,
+            judge=llm_judge(judge, judge_model, store, judge_cache),
+            engine=engine,
             actors=actors_of(actors, address),
-        )  # fmt: skip
+        )
     show(result, as_json, _print)
     if result["failed"]:
-        complain(f"{result['failed']} samples could not be graded, which leaves {result['unsettled']} questions open")
+        complain(
+            f"{result['failed']} samples could not be graded, which leaves {result['unsettled']}"
+            " questions open"
+        )
     return exit_code(result)
 
 
 def _print(result: Mapping[str, Any]) -> None:
-    title = f"{result['policy']} on {result['split']}: {result['n']} questions, {result['k']} samples each, percent"
+    title = (
+        f"{result['policy']} on {result['split']}: {result['n']} questions, {result['k']} samples"
+        " each, percent"
+    )
     print_table(
-        f"{title}\nout of knowledge: {result['ook']} questions ({percent(result['ook_share'])}) without a correct sample"
-        f"\nAURC of the majority's answers: {text(result['aurc'])}",
+        f"{title}\nout of knowledge: {result['ook']} questions ({percent(result['ook_share'])})"
+        f" without a correct sample\nAURC of the majority's answers: {text(result['aurc'])}",
         ("majority of", *OF_MAJORITY),
-        [(f"{size} samples", *(percent(row[rate]) for rate in OF_MAJORITY)) for size, row in result["majority"].items()],
+        [
+            (f"{size} samples", *(percent(row[rate]) for rate in OF_MAJORITY))
+            for size, row in result["majority"].items()
+        ],
     )
     if labels := result["agreement"]:
         rows = [
             (size, text(row["labelled"]), percent(row["precision"]), percent(row["recall"]))
             for size, row in labels["by_k"].items()
         ]
-        head = f"the label 'out of knowledge' against the {labels['unknown']} questions on facts that were never shown, percent"
+        head = (
+            f"the label 'out of knowledge' against the {labels['unknown']} questions on facts that"
+            " were never shown, percent"
+        )
         print_table(head, ("samples", "labelled", "precision", "recall"), rows)
     if shown := result["exposure"]:
-        rows = [(count, text(row["n"]), *(percent(row[share]) for share in SHARES)) for count, row in shown.items()]
-        print_table("samples by how many documents state the fact, percent", ("documents", "questions", *SHARES), rows)
+        rows = [
+            (count, text(row["n"]), *(percent(row[share]) for share in SHARES))
+            for count, row in shown.items()
+        ]
+        print_table(
+            "samples by how many documents state the fact, percent",
+            ("documents", "questions", *SHARES),
+            rows,
+        )
     complain(f"a row for each question: {result['out']}/probe.jsonl")

@@ -8,7 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.frame import ABSENT, Json, app, exit_code, print_table, show, stdout_kept_clean, text
+from workbench.cli.frame import (
+    ABSENT,
+    Json,
+    app,
+    exit_code,
+    print_table,
+    show,
+    stdout_kept_clean,
+    text,
+)
 from workbench.queue import ROOT, queue_runs, status_of, train_queue
 from workbench.queue.runs import QUICK_STEPS
 from workbench.queue.training import seconds
@@ -17,16 +26,32 @@ from workbench.queue.training import seconds
 @app.command(epilog="Example: workbench queue seeds.toml --status")
 def queue(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The runs: TOML with a [[run]] each, or JSONL; see docs/formats.md.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="The runs: TOML with a [[run]] each, or JSONL; see docs/formats.md.",
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder in which each run has its own, named by what it is.")] = ROOT,
+    out: Annotated[
+        Path, typer.Option(help="Folder in which each run has its own, named by what it is.")
+    ] = ROOT,
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"Train each for {QUICK_STEPS} steps only, to see that it works, in other folders.")
+        bool,
+        typer.Option(
+            "--quick",
+            help=(
+                f"Train each for {QUICK_STEPS} steps only, to see that it works, in other folders."
+            ),
+        ),
     ] = False,
-    status: Annotated[bool, typer.Option("--status", help="Show how the runs stand, and start nothing.")] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Show how the runs stand, and start nothing.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
-    """Train the runs of a file one after another; the same command goes on after whatever stopped it."""
+    """Train the runs of a file one after another; the same command goes on after whatever
+    stopped it.
+    """
     with stdout_kept_clean():
         runs = queue_runs(file, out, quick)
         result = status_of(runs) if status else train_queue(runs, out)
@@ -47,4 +72,13 @@ def _print(result: Mapping[str, Any]) -> None:
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     steps = f"{row['step']}/{text(row['steps'])}"
     took, left = (seconds(row[name]) if row[name] else ABSENT for name in ("seconds", "left"))
-    return row["hash"], text(row["name"] or None), row["method"], str(row["seed"]), row["status"], steps, took, left
+    return (
+        row["hash"],
+        text(row["name"] or None),
+        row["method"],
+        str(row["seed"]),
+        row["status"],
+        steps,
+        took,
+        left,
+    )

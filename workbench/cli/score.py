@@ -54,15 +54,28 @@ LEFT_OUT = {
 COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "checklist"}'
 
 Source = Annotated[
-    Path, typer.Option("--in", help=f"JSONL or Parquet of {COLUMNS}; rows with claims and verdicts are paid without any judge.")
+    Path,
+    typer.Option(
+        "--in",
+        help=(
+            f"JSONL or Parquet of {COLUMNS}; rows with claims and verdicts are paid without any"
+            " judge."
+        ),
+    ),
 ]
 Method = Annotated[
     str,
-    typer.Option(metavar="|".join((*METHODS, "all", "none")), help="Whose reward is paid; none: claims and verdicts only."),
+    typer.Option(
+        metavar="|".join((*METHODS, "all", "none")),
+        help="Whose reward is paid; none: claims and verdicts only.",
+    ),
 ]
 JudgeName = Annotated[
     str | None,
-    typer.Option(metavar="world|local|URL", help="The closed world, the model in this package (the default), or an endpoint."),
+    typer.Option(
+        metavar="world|local|URL",
+        help="The closed world, the model in this package (the default), or an endpoint.",
+    ),
 ]
 Model = Annotated[
     str | None,
@@ -72,39 +85,74 @@ KeyName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Environment variable that holds the endpoint's key; by default WORKBENCH_JUDGE_KEY or, for api.openai.com, "
-        "OPENAI_API_KEY. A key goes over https or to this machine alone.",
+        help=(
+            "Environment variable that holds the endpoint's key; by default WORKBENCH_JUDGE_KEY or,"
+            " for api.openai.com, OPENAI_API_KEY. A key goes over https or to this machine alone."
+        ),
     ),
 ]
 VerifierName = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Of the judge local another model: a `workbench verifier` folder, or an NLI classifier."),
+    typer.Option(
+        metavar="NAME",
+        help=(
+            "Of the judge local another model: a `workbench verifier` folder, or an NLI classifier."
+        ),
+    ),
 ]
-Passages = Annotated[Path | None, typer.Option(metavar="FILE", help='Evidence: JSONL or Parquet of {"text", "title"}.')]
+Passages = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help='Evidence: JSONL or Parquet of {"text", "title"}.'),
+]
 Tokenizer = Annotated[
     str | None,
-    typer.Option(metavar="words|NAME", help="What rewards are paid to; by default the row's own tokens, or words."),
+    typer.Option(
+        metavar="words|NAME",
+        help="What rewards are paid to; by default the row's own tokens, or words.",
+    ),
 ]
 Columns = Annotated[
-    str, typer.Option("--map", metavar="response=output,…", help="The file's names of columns, where they differ.")
+    str,
+    typer.Option(
+        "--map", metavar="response=output,…", help="The file's names of columns, where they differ."
+    ),
 ]
 Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a field of a method; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="METHOD.FIELD=VALUE", help="Change a field of a method; repeatable."
+    ),
 ]
 MaxFailed = Annotated[
-    float, typer.Option(min=0, max=1, help="Stop when more than this share of the rows has failed, or cannot be scored.")
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="Stop when more than this share of the rows has failed, or cannot be scored.",
+    ),
 ]
 
 
-@app.command(epilog="Example: workbench score --in answers.jsonl --out runs/feedback.jsonl --method rlfh --judge world")
+@app.command(
+    epilog=(
+        "Example: workbench score --in answers.jsonl --out runs/feedback.jsonl --method rlfh"
+        " --judge world"
+    )
+)
 def score(
     source: Source,
-    out: Annotated[Path, typer.Option(help="JSONL of feedback rows; an unfinished one is continued.")],
+    out: Annotated[
+        Path, typer.Option(help="JSONL of feedback rows; an unfinished one is continued.")
+    ],
     method: Method = "all",
     judge: JudgeName = None,
     model: Model = None,
     in_doubt: Annotated[
-        bool, typer.Option("--judge-in-doubt", help="Rules decide outcomes; the endpoint is asked where they doubt.")
+        bool,
+        typer.Option(
+            "--judge-in-doubt",
+            help="Rules decide outcomes; the endpoint is asked where they doubt.",
+        ),
     ] = False,
     verifier: VerifierName = None,
     passages: Passages = None,
@@ -114,31 +162,62 @@ def score(
     overrides: Overrides = None,
     max_failed: MaxFailed = 0.2,
     concurrency: Annotated[int, typer.Option(min=1, help="Judge calls under way at a time.")] = 64,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a judge call may take.")] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that a judge call may take.")
+    ] = 60.0,
     cache: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keeps the judge's replies; by default NAME.judge.sqlite beside --out NAME.jsonl."),
+        typer.Option(
+            metavar="FILE",
+            help="Keeps the judge's replies; by default NAME.judge.sqlite beside --out NAME.jsonl.",
+        ),
     ] = None,
     price: Price = None,
     engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="Where rows are scored: in this process, or in Ray's actors (extra ray).")
+        Literal["local", "ray"],
+        typer.Option(
+            help="Where rows are scored: in this process, or in Ray's actors (extra ray)."
+        ),
     ] = "local",
     actors: Annotated[
-        int | None, typer.Option(min=1, help="Ray's actors; by default one for each CPU of this machine.")
+        int | None,
+        typer.Option(min=1, help="Ray's actors; by default one for each CPU of this machine."),
     ] = None,
     address: Address = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask and write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask and write nothing.")
+    ] = False,
     api_key_env: KeyName = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where the output has other settings.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Begin anew where the output has other settings.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Turn responses into claims, verdicts and rewards, row by row."""
     options = Options(
-        source, out, method=method, judge=judge, model=model, passages=passages, store=store, tokenizer=tokenizer,
-        columns=_columns(columns), overrides=overrides or [], max_failed=max_failed, concurrency=concurrency,
-        timeout=timeout, cache=cache, price=prices(price), overwrite=overwrite, in_doubt=in_doubt, api_key_env=api_key_env,
-        engine=engine, actors=actors, address=address, verifier=verifier,
-    )  # fmt: skip
+        source,
+        out,
+        method=method,
+        judge=judge,
+        model=model,
+        passages=passages,
+        store=store,
+        tokenizer=tokenizer,
+        columns=_columns(columns),
+        overrides=overrides or [],
+        max_failed=max_failed,
+        concurrency=concurrency,
+        timeout=timeout,
+        cache=cache,
+        price=prices(price),
+        overwrite=overwrite,
+        in_doubt=in_doubt,
+        api_key_env=api_key_env,
+        engine=engine,
+        actors=actors,
+        address=address,
+        verifier=verifier,
+    )
     try:
         with ended_by_signal(), stdout_kept_clean(), bar() as progress:
             summary = estimate_file(options) if dry_run else score_file(options, progress)
@@ -149,30 +228,50 @@ def score(
     for name, lacking in summary.get("left_out", {}).items():
         complain(f"{name} is left out: this judge has no check {', '.join(lacking)}")
     show(summary, as_json, _print_summary)
-    return exit_code(summary) or (3 if not dry_run and (summary["malformed"] or summary["unscored"]) else 0)
+    return exit_code(summary) or (
+        3 if not dry_run and (summary["malformed"] or summary["unscored"]) else 0
+    )
 
 
 @app.command(epilog="Example: workbench agree annotator.jsonl judge.jsonl --json")
 def agree(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A feedback file or a run's folder: the reference.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="A", help="A feedback file or a run's folder: the reference.")
+    ],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another about the same responses.")],
     as_json: Json = False,
 ) -> None:
-    """Say how far two feedback files agree on claims and outcomes: accuracy, Cohen's kappa, and scores by label."""
+    """Say how far two feedback files agree on claims and outcomes: accuracy, Cohen's kappa, and
+    scores by label.
+    """
     report = agreement(first, second)
     if differ := report["other_responses"]:
         more = (
-            f" and {report['excluded']['other_response'] - NAMED} more" if report["excluded"]["other_response"] > NAMED else ""
+            f" and {report['excluded']['other_response'] - NAMED} more"
+            if report["excluded"]["other_response"] > NAMED
+            else ""
         )
-        complain(f"left out, since the two files have another response under the same id: {', '.join(differ[:NAMED])}{more}")
+        complain(
+            "left out, since the two files have another response under the same id:"
+            f" {', '.join(differ[:NAMED])}{more}"
+        )
     show(report, as_json, _print_agreement)
 
 
-@app.command("import", epilog="Example: workbench import trl runs/grpo/completions --out runs/logged.jsonl")
+@app.command(
+    "import", epilog="Example: workbench import trl runs/grpo/completions --out runs/logged.jsonl"
+)
 def import_logged(
     kind: Annotated[Literal["trl", "verl"], typer.Argument(help="What wrote the file.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of logged completions, or a folder of such files.")],
-    out: Annotated[Path, typer.Option(help="JSONL of feedback rows, which `workbench score` takes.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A file of logged completions, or a folder of such files."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="JSONL of feedback rows, which `workbench score` takes.")
+    ],
     as_json: Json = False,
 ) -> int:
     """Turn completions that TRL or verl logged into feedback rows, with their logged rewards."""
@@ -189,7 +288,10 @@ def _columns(argument: str) -> dict[str, str]:
     pairs = [part.partition("=") for part in argument.split(",") if part.strip()]
     columns = {name.strip(): column.strip() for name, _, column in pairs}
     if wrong := [name for name, column in columns.items() if name not in _FIELDS or not column]:
-        raise WorkbenchError(f"--map {argument}: write FIELD=COLUMN, not '{wrong[0]}'; the fields are {', '.join(_FIELDS)}")
+        raise WorkbenchError(
+            f"--map {argument}: write FIELD=COLUMN, not '{wrong[0]}'; the fields are"
+            f" {', '.join(_FIELDS)}"
+        )
     return columns
 
 
@@ -203,42 +305,60 @@ def _report(source: Path, summary: Mapping[str, Any]) -> None:
 
 
 def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
-    """What went wrong most often, in the words of its first failure; what was lacking; and why it was stopped, on stderr."""
+    """What went wrong most often, in the words of its first failure; what was lacking; and why
+    it was stopped, on stderr.
+    """
     counts: Mapping[str, int] = summary.get("failures", {})
     for kind in sorted(counts, key=lambda kind: -counts[kind])[:KINDS]:
         complain(f"{counts[kind]} × {kind}: {summary['reasons'][kind][:400]}")
     unjudged: Mapping[str, int] = summary.get("unjudged", {})
     if unparsed := summary.get("unparsed", 0) - unjudged.get("script", 0):
         complain(
-            f"not in the closed world's grammar: {unparsed} of the claims, in their own words and vague or wrong; "
-            "text that is not about this world needs --judge local or a URL"
+            f"not in the closed world's grammar: {unparsed} of the claims, in their own words and"
+            " vague or wrong; text that is not about this world needs --judge local or a URL"
         )
     if foreign := unjudged.get("script"):
-        complain(f"{REASONS['script']}: {foreign} of the claims, which are vague; another judge is named by --judge URL")
+        complain(
+            f"{REASONS['script']}: {foreign} of the claims, which are vague; another judge is named"
+            " by --judge URL"
+        )
     if unfound := unjudged.get("words"):
         complain(f"{REASONS['words']}: {unfound} of the claims, which are vague")
     paid: Mapping[str, Any] = summary.get("rewards", {})
-    if bad_format := {name: cell["bad_format"] for name, cell in paid.items() if cell.get("bad_format")}:
+    if bad_format := {
+        name: cell["bad_format"] for name, cell in paid.items() if cell.get("bad_format")
+    }:
         complain(
-            f"paid for a broken <think>…</think><answer>…</answer> form: {text(bad_format)} of {summary['rows']} rows"
-            + ("; for a policy that does not think: --set klcf.form=false" if "klcf" in bad_format else "")
+            f"paid for a broken <think>…</think><answer>…</answer> form: {text(bad_format)} of"
+            f" {summary['rows']} rows"
+            + (
+                "; for a policy that does not think: --set klcf.form=false"
+                if "klcf" in bad_format
+                else ""
+            )
         )
     if summary.get("unscored"):
         why = f" ({text(summary['lacking'])})" if summary["lacking"] else ""
-        complain(f"unscored, without having failed: {summary['unscored']} of {summary['rows']} rows{why}")
+        complain(
+            f"unscored, without having failed: {summary['unscored']} of {summary['rows']} rows{why}"
+        )
     if summary.get("status") == "too_many_failures":
         parts = {"failed": summary["failed"], "could not be scored": summary["unscored"]}
         problems = " and ".join(f"{count} {problem}" for problem, count in parts.items() if count)
         complain(
-            f"stopped: of {summary['rows']} rows, {problems}: more than --max-failed {max_failed:g} allows; mend that and run "
-            "the same command again"
+            f"stopped: of {summary['rows']} rows, {problems}: more than --max-failed {max_failed:g}"
+            " allows; mend that and run the same command again"
         )
 
 
 def _print_summary(summary: Mapping[str, Any]) -> None:
     """Rewards as a table by method; of everything else what is not empty."""
     elsewhere = ("rewards", "problems", "reasons", "failed_rows")
-    rest = {name: value for name, value in summary.items() if name not in elsewhere and value not in ({}, None)}
+    rest = {
+        name: value
+        for name, value in summary.items()
+        if name not in elsewhere and value not in ({}, None)
+    }
     print_mapping(rest)
     rows = [
         (
@@ -252,11 +372,21 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
     ]
     if rows:
         print_table(
-            "rewards", ("method", "mean", "scored", "unscored", "why not" if any(row[-1] for row in rows) else ""), rows
+            "rewards",
+            (
+                "method",
+                "mean",
+                "scored",
+                "unscored",
+                "why not" if any(row[-1] for row in rows) else "",
+            ),
+            rows,
         )
     if failed := summary.get("failed"):
         first = summary["failed_rows"][:NAMED]
-        lines = [(row["id"], row["stage"], f"{row['kind']}: {row['message']}"[:200]) for row in first]
+        lines = [
+            (row["id"], row["stage"], f"{row['kind']}: {row['message']}"[:200]) for row in first
+        ]
         more = [(f"… and {failed - len(first)} more", "", "")] if failed > len(first) else []
         print_table("failed rows", ("id", "stage", "reason"), [*lines, *more])
     if summary.get("status") == "done" and "out" in summary:
@@ -264,21 +394,38 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
 
 
 def _next(out: Path) -> str:
-    """What to do with scored rows: look at them, where they lie as a run does, else measure them."""
+    """What to do with scored rows: look at them, where they lie as a run does, else measure
+    them.
+    """
     look = out.name == ROLLOUTS
-    return f"workbench inspect --run {shlex.quote(str(out.parent))}" if look else f"workbench metrics {shlex.quote(str(out))}"
+    return (
+        f"workbench inspect --run {shlex.quote(str(out.parent))}"
+        if look
+        else f"workbench metrics {shlex.quote(str(out))}"
+    )
 
 
 def _print_agreement(report: Mapping[str, Any]) -> None:
-    left_out = [f"{count} {LEFT_OUT[reason]}" for reason, count in report["excluded"].items() if count and reason in LEFT_OUT]
+    left_out = [
+        f"{count} {LEFT_OUT[reason]}"
+        for reason, count in report["excluded"].items()
+        if count and reason in LEFT_OUT
+    ]
     failed = report["failed"]
     print(f"{report['rows']} responses compared; left out: {' · '.join(left_out) or 'nothing'}")
     if failed:
-        print(f"{failed} of them failed in A or in B: of these, what has a label in both is compared")
+        print(
+            f"{failed} of them failed in A or in B: of these, what has a label in both is compared"
+        )
     for name, cell in report.items():
         if isinstance(cell, Mapping) and cell.get("n"):
-            rows = [(label, *map(_shown, scores.values())) for label, scores in cell["labels"].items()]
-            title = f"{name}: n {cell['n']}, accuracy {_shown(cell['accuracy'])}, kappa {_shown(cell['kappa'])}"
+            rows = [
+                (label, *map(_shown, scores.values())) for label, scores in cell["labels"].items()
+            ]
+            title = (
+                f"{name}: n {cell['n']}, accuracy {_shown(cell['accuracy'])}, kappa"
+                f" {_shown(cell['kappa'])}"
+            )
             print_table(title, ("label", "A", "B", "precision", "recall", "F1"), rows)
 
 

@@ -41,22 +41,33 @@ def demo(
     seed: Seed = 1,
     threads: Threads = DEFAULT_THREADS,
 ) -> int:
-    """Train a tiny model to answer what it knows and to pass on what it does not, and show the difference."""
+    """Train a tiny model to answer what it knows and to pass on what it does not, and show the
+    difference.
+    """
     return exit_code(run_demo(out, seed, threads))
 
 
-@app.command(epilog="Example: workbench train truthrl --out runs/truthrl --set truthrl.reward=binary")
+@app.command(
+    epilog="Example: workbench train truthrl --out runs/truthrl --set truthrl.reward=binary"
+)
 def train(
     method: Annotated[
         str,
-        typer.Argument(metavar="METHOD", help=f"One of {', '.join(TRAINED)}; see `workbench methods`."),
+        typer.Argument(
+            metavar="METHOD", help=f"One of {', '.join(TRAINED)}; see `workbench methods`."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder of the run; an unfinished one is resumed.")],
     bench: Bench = "tiny",
     seed: Seed = 0,
-    steps: Annotated[int | None, typer.Option(min=1, help="Training steps instead of the method's own number.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Training steps instead of the method's own number.")
+    ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="CPU threads; by default 2, or those that the run was begun with.")
+        int | None,
+        typer.Option(
+            min=1, help="CPU threads; by default 2, or those that the run was begun with."
+        ),
     ] = None,
     overrides: Annotated[
         list[str] | None,
@@ -64,7 +75,10 @@ def train(
     ] = None,
     questions: Questions = None,
     policy: Annotated[
-        str | None, typer.Option(help="A model's folder or public name to start from; by default the bench's own policy.")
+        str | None,
+        typer.Option(
+            help="A model's folder or public name to start from; by default the bench's own policy."
+        ),
     ] = None,
     judge: Judge = None,
     judge_model: JudgeModel = None,
@@ -75,32 +89,56 @@ def train(
     """Train a policy by a method and evaluate it before and after."""
     with stdout_kept_clean():
         asked = llm_judge(judge, judge_model, store, judge_cache)
-        summary = run(method, bench, seed, out, steps, threads, overrides or [], questions, policy=policy, judge=asked)
+        summary = run(
+            method,
+            bench,
+            seed,
+            out,
+            steps,
+            threads,
+            overrides or [],
+            questions,
+            policy=policy,
+            judge=asked,
+        )
     show(summary, as_json, _print_summary)
     return exit_code(summary)
 
 
 @app.command(epilog="Example: workbench evaluate runs/truthrl --split test --json")
 def evaluate(
-    policy: Annotated[str, typer.Argument(help="A run's folder, a model's folder or a model's public name.")],
-    split: Annotated[Literal["validation", "test", "ood"], typer.Option(help="Which questions to ask.")],
+    policy: Annotated[
+        str, typer.Argument(help="A run's folder, a model's folder or a model's public name.")
+    ],
+    split: Annotated[
+        Literal["validation", "test", "ood"], typer.Option(help="Which questions to ask.")
+    ],
     bench: Bench = "tiny",
-    samples: Annotated[int, typer.Option(min=0, help="Sampled answers per question, beside the greedy one.")] = 4,
+    samples: Annotated[
+        int, typer.Option(min=0, help="Sampled answers per question, beside the greedy one.")
+    ] = 4,
     seed: Seed = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions.")] = None,
     kinds: Annotated[
-        list[str] | None, typer.Option("--kind", metavar="KIND", help="Ask only questions of this kind; repeatable.")
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="Ask only questions of this kind; repeatable."),
     ] = None,
     threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
-    lang: Annotated[Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")] = "en",
+    lang: Annotated[
+        Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")
+    ] = "en",
     judge: Judge = None,
     judge_model: JudgeModel = None,
     store: StoreName = None,
     judge_cache: JudgeCache = None,
     engine: Engine = "hf",
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="New JSONL for the greedy answers, which `workbench metrics` compares.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="New JSONL for the greedy answers, which `workbench metrics` compares.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -108,9 +146,20 @@ def evaluate(
     with stdout_kept_clean():
         asked = llm_judge(judge, judge_model, store, judge_cache)
         report = evaluate_policy(
-            policy, split, bench, samples, seed, limit, kinds or None, threads, questions, lang, judge=asked, engine=engine,
+            policy,
+            split,
+            bench,
+            samples,
+            seed,
+            limit,
+            kinds or None,
+            threads,
+            questions,
+            lang,
+            judge=asked,
+            engine=engine,
             out=out,
-        )  # fmt: skip
+        )
     show(report, as_json, _print_report)
     return exit_code(report)
 
@@ -122,7 +171,10 @@ def _print_report(report: Mapping[str, Any]) -> None:
             tiers = {"all": scores, **scores.get("by_tier", {})}
             title = f"{report['policy']} on {report['split']}: {decoding}, percent [95% interval]"
             metrics = _told(tiers.values())
-            rows = [(tier, str(row["n"]), *(percent(row.get(m)) for m in metrics)) for tier, row in tiers.items()]
+            rows = [
+                (tier, str(row["n"]), *(percent(row.get(m)) for m in metrics))
+                for tier, row in tiers.items()
+            ]
             print_table(title, ("tier", "n", *metrics), rows)
 
 
@@ -130,13 +182,23 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
     before, after = ((summary.get(when) or {}).get("greedy", {}) for when in ("before", "after"))
     title = f"{summary['method']}, seed {summary['seed']}: greedy answers, percent [95% interval]"
     metrics = _told((before, after))
-    print_table(title, ("", "before", "after"), [(m, percent(before.get(m)), percent(after.get(m))) for m in metrics])
+    print_table(
+        title,
+        ("", "before", "after"),
+        [(m, percent(before.get(m)), percent(after.get(m))) for m in metrics],
+    )
 
 
 def _told(tables: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The metrics that have a value: outcome rates where there are gold answers, else shares of claims."""
+    """The metrics that have a value: outcome rates where there are gold answers, else shares of
+    claims.
+    """
     values = [
-        {name for name, cell in table.items() if isinstance(cell, Mapping) and cell.get("value") is not None}
+        {
+            name
+            for name, cell in table.items()
+            if isinstance(cell, Mapping) and cell.get("value") is not None
+        }
         for table in tables
     ]
     return [name for name in RATES if any(name in known for known in values)] or [

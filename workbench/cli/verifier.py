@@ -8,7 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.frame import Json, Seed, Threads, app, percent, print_mapping, print_table, show, stdout_kept_clean
+from workbench.cli.frame import (
+    Json,
+    Seed,
+    Threads,
+    app,
+    percent,
+    print_mapping,
+    print_table,
+    show,
+    stdout_kept_clean,
+)
 from workbench.entailment import evaluate_verifier, read_rows
 from workbench.entailment.card import calibrate_named
 from workbench.entailment.merge import merge_verifiers
@@ -21,34 +31,59 @@ verifier_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
     verifier_app,
     name="verifier",
-    help="The local verifier: a small model that says whether passages support a claim. Train one, measure one.",
+    help=(
+        "The local verifier: a small model that says whether passages support a claim. Train one,"
+        " measure one."
+    ),
     epilog="Example: workbench verifier evaluate --data pairs.jsonl --json",
 )
 
 VERIFIER = (
-    "A folder of `workbench verifier`, or a sequence classifier's folder or name on the hub; without it, the one shipped."
+    "A folder of `workbench verifier`, or a sequence classifier's folder or name on the hub;"
+    " without it, the one shipped."
 )
 Data = Annotated[
-    Path, typer.Option(help="JSONL (.gz too) of {premise, claim, label, source}; label support, contradict or neutral.")
+    Path,
+    typer.Option(
+        help=(
+            "JSONL (.gz too) of {premise, claim, label, source}; label support, contradict or"
+            " neutral."
+        )
+    ),
 ]
 
 
 @verifier_app.command(
-    "train", epilog="Example: workbench verifier train --data train.jsonl.gz --dev dev.jsonl.gz --out runs/verifier"
+    "train",
+    epilog=(
+        "Example: workbench verifier train --data train.jsonl.gz --dev dev.jsonl.gz --out"
+        " runs/verifier"
+    ),
 )
 def verifier_train(
     data: Data,
-    out: Annotated[Path, typer.Option(help="Folder for the verifier and its card; an unfinished one is resumed.")],
-    dev: Annotated[Path | None, typer.Option(help="Rows to calibrate and measure on; without it, a tenth of the data.")] = None,
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for the verifier and its card; an unfinished one is resumed."),
+    ],
+    dev: Annotated[
+        Path | None,
+        typer.Option(help="Rows to calibrate and measure on; without it, a tenth of the data."),
+    ] = None,
     epochs: Annotated[float, typer.Option(min=0.01, help="Passes over the data.")] = 3.5,
     lr: Annotated[float, typer.Option(min=0.0, help="Learning rate at its peak.")] = 2e-4,
     dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Dropout in the encoder.")] = 0.1,
-    weight: Annotated[list[str] | None, typer.Option(help="SOURCE=WEIGHT of its rows in the loss; 0 leaves them out.")] = None,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(help="SOURCE=WEIGHT of its rows in the loss; 0 leaves them out."),
+    ] = None,
     seed: Seed = 0,
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
 ) -> None:
-    """Fine-tune the packaged MiniLM on labelled pairs; keep what changed in a few megabytes, with a card."""
+    """Fine-tune the packaged MiniLM on labelled pairs; keep what changed in a few megabytes,
+    with a card.
+    """
     config = TrainConfig(epochs=epochs, lr=lr, dropout=dropout, seed=seed, threads=threads)
     config = replace(config, weights={**config.weights, **_weights(weight or [])})
     with stdout_kept_clean():
@@ -58,14 +93,20 @@ def verifier_train(
 
 @verifier_app.command(
     "merge",
-    epilog="Example: workbench verifier merge runs/v1 runs/v2 --data train.jsonl.gz --dev dev.jsonl.gz --out runs/verifier",
+    epilog=(
+        "Example: workbench verifier merge runs/v1 runs/v2 --data train.jsonl.gz --dev dev.jsonl.gz"
+        " --out runs/verifier"
+    ),
 )
 def verifier_merge(
     folders: Annotated[list[Path], typer.Argument(help="Folders of trained verifiers.")],
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for the merged verifier and its card.")],
     dev: Annotated[Path | None, typer.Option(help="The rows that they were calibrated on.")] = None,
-    share: Annotated[list[float] | None, typer.Option(help="Of each verifier's weights, in order; without it, alike.")] = None,
+    share: Annotated[
+        list[float] | None,
+        typer.Option(help="Of each verifier's weights, in order; without it, alike."),
+    ] = None,
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
 ) -> None:
@@ -77,33 +118,57 @@ def verifier_merge(
 
 @verifier_app.command(
     "calibrate",
-    epilog="Example: workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data dev.jsonl.gz --out runs/deberta",
+    epilog=(
+        "Example: workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data"
+        " dev.jsonl.gz --out runs/deberta"
+    ),
 )
 def verifier_calibrate(
-    name: Annotated[str, typer.Argument(help="A sequence classifier, NLI or supported-or-not: a folder or a name on the hub.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A sequence classifier, NLI or supported-or-not: a folder or a name on the hub."
+        ),
+    ],
     data: Data,
-    out: Annotated[Path, typer.Option(help="Folder for its temperature, thresholds and card: what --verifier then names.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Folder for its temperature, thresholds and card: what --verifier then names."
+        ),
+    ],
     classes: Annotated[
-        str, typer.Option(help="Its classes in their order, where it does not name them: unsupported,supported.")
+        str,
+        typer.Option(
+            help="Its classes in their order, where it does not name them: unsupported,supported."
+        ),
     ] = "",
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
 ) -> None:
-    """Fit temperature and thresholds of another model on labelled pairs, and write its card; its weights stay."""
+    """Fit temperature and thresholds of another model on labelled pairs, and write its card; its
+    weights stay.
+    """
     with stdout_kept_clean():
-        loaded = load_named(name, tuple(part.strip() for part in classes.split(",") if part.strip()))
+        loaded = load_named(
+            name, tuple(part.strip() for part in classes.split(",") if part.strip())
+        )
         card = calibrate_named(loaded, data, out, threads)
     show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
 
 
-@verifier_app.command("evaluate", epilog="Example: workbench verifier evaluate --data pairs.jsonl --json")
+@verifier_app.command(
+    "evaluate", epilog="Example: workbench verifier evaluate --data pairs.jsonl --json"
+)
 def verifier_evaluate(
     data: Data,
     verifier: Annotated[str | None, typer.Option(help=VERIFIER)] = None,
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
 ) -> None:
-    """Accuracy by source, class, length and negation, calibration, and speed of a verifier on labelled pairs."""
+    """Accuracy by source, class, length and negation, calibration, and speed of a verifier on
+    labelled pairs.
+    """
     rows = read_rows(data)
     with stdout_kept_clean():
         loaded = choose_verifier(verifier)
@@ -121,16 +186,28 @@ def _weights(arguments: list[str]) -> dict[str, float]:
         except ValueError:
             source = ""
         if not source or not weights[source] >= 0:
-            raise WorkbenchError(f"--weight {argument}: expected SOURCE=WEIGHT with a weight of at least 0, as in begin=0.5")
+            raise WorkbenchError(
+                f"--weight {argument}: expected SOURCE=WEIGHT with a weight of at least 0, as in"
+                " begin=0.5"
+            )
     return weights
 
 
 def _print(result: Any) -> None:
     scalars = {name: value for name, value in result.items() if not isinstance(value, (dict, list))}
-    print_mapping({**scalars, "support vs rest": result["support"], "ECE": result["calibration"]["ece"]})
+    print_mapping(
+        {**scalars, "support vs rest": result["support"], "ECE": result["calibration"]["ece"]}
+    )
     for name in ("by_source", "by_length", "by_negation"):
-        cells = [(key, str(c["n"]), percent(c["accuracy"]), percent(c["balanced_accuracy"])) for key, c in result[name].items()]
+        cells = [
+            (key, str(c["n"]), percent(c["accuracy"]), percent(c["balanced_accuracy"]))
+            for key, c in result[name].items()
+        ]
         print_table(name, ("", "n", "accuracy", "balanced"), cells)
     for name in ("confusion", "labels"):
         table = result[name]
-        print_table(name, ("gold", *next(iter(table.values()))), [(g, *map(str, row.values())) for g, row in table.items()])
+        print_table(
+            name,
+            ("gold", *next(iter(table.values()))),
+            [(g, *map(str, row.values())) for g, row in table.items()],
+        )

@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from workbench.cli.frame import Json, Threads, WorldSeed, app, print_mapping, show, stdout_kept_clean
+from workbench.cli.frame import (
+    Json,
+    Threads,
+    WorldSeed,
+    app,
+    print_mapping,
+    show,
+    stdout_kept_clean,
+)
 from workbench.threads import DEFAULT_THREADS
 from workbench.tiny.build import build_policy
 from workbench.world.export import export_world
@@ -24,7 +32,9 @@ app.add_typer(
 
 @world_app.command("show", epilog='Example: workbench world show --entity "Dramem Torusin" --json')
 def world_show(
-    entity: Annotated[str | None, typer.Option(help="Name of one entity; without it, the world in numbers.")] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="Name of one entity; without it, the world in numbers.")
+    ] = None,
     seed: WorldSeed = 0,
     as_json: Json = False,
 ) -> None:
@@ -34,7 +44,9 @@ def world_show(
 
 @world_app.command("export", epilog="Example: workbench world export --out runs/world")
 def world_export(
-    out: Annotated[Path, typer.Option(help="Folder for the files: a new one, or that of an earlier export.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the files: a new one, or that of an earlier export.")
+    ],
     seed: WorldSeed = 0,
     as_json: Json = False,
 ) -> None:
@@ -51,10 +63,14 @@ def world_build(
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     seed: WorldSeed = 0,
     threads: Threads = DEFAULT_THREADS,
-    size: Annotated[Literal["full", "small"], typer.Option(help="How large a model to train.")] = "full",
+    size: Annotated[
+        Literal["full", "small"], typer.Option(help="How large a model to train.")
+    ] = "full",
     as_json: Json = False,
 ) -> None:
-    """Train the tiny model that has read the world's documents: the policy that the recipes start from."""
+    """Train the tiny model that has read the world's documents: the policy that the recipes
+    start from.
+    """
     with stdout_kept_clean():
         card = build_policy(out, seed, threads, size)
     show(card, as_json, lambda _: print((out / "README.md").read_text()))

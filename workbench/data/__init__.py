@@ -1,12 +1,15 @@
-"""Questions from the field's data sets by their public names, and from any JSONL, JSON, CSV, TSV, Parquet or text file.
+"""Questions from the field's data sets by their public names, and from any JSONL, JSON, CSV,
+TSV, Parquet or text file.
 
     load("nq_open", limit=100)                                  # from the hub
-    load("SelfAware.json")                                      # a local file; its schema is recognised
+    load("SelfAware.json")                                      # a local file; its schema is
+    recognised
     load("mine.csv", mapping={"question": "prompt", "answers": "gold"})
 
-`workbench.data.sets` lists the data sets and what is special about each. All questions carry in `meta` their `source`
-and a `split` that depends on their id alone; `answerable` is there where the data set tells, False meaning that the right
-thing to do is to abstain; `evaluation_only` marks what must never be trained on.
+`workbench.data.sets` lists the data sets and what is special about each. All questions carry in
+`meta` their `source` and a `split` that depends on their id alone; `answerable` is there where
+the data set tells, False meaning that the right thing to do is to abstain; `evaluation_only`
+marks what must never be trained on.
 """
 
 from __future__ import annotations
@@ -44,24 +47,36 @@ def load(
     """The questions of a data set or of a file (or of all files in a folder).
 
     Args:
-        name_or_file: a name of `NAMES`, a path, or "hf:owner/name@config" for any other data set of the hub.
-        split: of a data set on the hub, one of its own splits (by default the one that is meant for evaluation, or for
-            training where there is no other); of a file, one of `SPLITS`, drawn by a hash of the ids.
+        name_or_file: a name of `NAMES`, a path, or "hf:owner/name@config" for any other data set
+        of the hub.
+        split: of a data set on the hub, one of its own splits (by default the one that is meant
+        for evaluation, or for
+            training where there is no other); of a file, one of `SPLITS`, drawn by a hash of the
+            ids.
         limit: only the first so many; `sample` draws some.
-        mapping: `{field: column}` for the fields `FIELDS`, where a file has names of its own; "a.b" reaches inside.
+        mapping: `{field: column}` for the fields `FIELDS`, where a file has names of its own;
+        "a.b" reaches inside.
         schema: the data set whose original schema a file has, where it is not recognised.
         passages: False leaves passages out, so that the policy has to answer from memory.
         training: refuse what is meant for evaluation only.
 
     Raises:
-        WorkbenchError: no such name or file, no network, a schema that does not fit (the columns found and expected are
-            named), a row that cannot be read (it is named), an id that occurs twice, or `training` on an evaluation set.
+        WorkbenchError: no such name or file, no network, a schema that does not fit (the columns
+        found and expected are
+            named), a row that cannot be read (it is named), an id that occurs twice, or
+            `training` on an evaluation set.
     """
     path = Path(name_or_file)
     local = path.is_file() or (path.is_dir() and str(name_or_file) not in SETS)
-    chosen, records = _local(path, mapping, schema) if local else _from_hub(str(name_or_file), split, mapping, schema)
+    chosen, records = (
+        _local(path, mapping, schema)
+        if local
+        else _from_hub(str(name_or_file), split, mapping, schema)
+    )
     if local and split is not None and split not in SPLITS:
-        raise WorkbenchError(f"no split '{split}' in a file: its questions are divided into {', '.join(SPLITS)}")
+        raise WorkbenchError(
+            f"no split '{split}' in a file: its questions are divided into {', '.join(SPLITS)}"
+        )
     questions: dict[str, Question] = {}
     for where, record in records:
         for question in _read(chosen, record, where, mapping):
@@ -72,7 +87,9 @@ def load(
             break
     result = list(questions.values())[:limit]
     if not result:
-        raise WorkbenchError(f"{name_or_file}: no questions in it" + (f" in split '{split}'" if split else ""))
+        raise WorkbenchError(
+            f"{name_or_file}: no questions in it" + (f" in split '{split}'" if split else "")
+        )
     if training:
         check_trainable(result)
     return result
@@ -84,16 +101,20 @@ def check_trainable(questions: Iterable[Question]) -> None:
     Raises:
         WorkbenchError: one of them is marked `evaluation_only` in its `meta`.
     """
-    held_out = next((question for question in questions if question.meta.get("evaluation_only")), None)
+    held_out = next(
+        (question for question in questions if question.meta.get("evaluation_only")), None
+    )
     if held_out is not None:
         raise WorkbenchError(
-            f"question '{held_out.id}' of {held_out.meta.get('source', 'its data set')} is for evaluation only (it carries a "
-            "canary against training): train on another data set"
+            f"question '{held_out.id}' of {held_out.meta.get('source', 'its data set')} is for"
+            " evaluation only (it carries a canary against training): train on another data set"
         )
 
 
 def split_of(identity: str) -> str:
-    """80 % rl, 10 % validation, 10 % test, by a hash of the id: the same in every run, whatever else is in the file."""
+    """80 % rl, 10 % validation, 10 % test, by a hash of the id: the same in every run, whatever
+    else is in the file.
+    """
     bucket = int(digest(identity)[:8], 16) % 10
     return {8: "validation", 9: "test"}.get(bucket, "rl")
 
@@ -107,13 +128,17 @@ def split(questions: Iterable[Question]) -> dict[str, list[Question]]:
 
 
 def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Question]:
-    """`n` of the questions (all, if they are fewer) in their order: those whose ids hash lowest under `seed`.
+    """`n` of the questions (all, if they are fewer) in their order: those whose ids hash lowest
+    under `seed`.
 
-    A question that is drawn from many is drawn from fewer, too: samples of a set and of a part of it overlap as they should.
+    A question that is drawn from many is drawn from fewer, too: samples of a set and of a part
+    of it overlap as they should.
     """
     if n < 1:
         raise WorkbenchError(f"a sample of {n} questions: it must be at least 1")
-    places = sorted(range(len(questions)), key=lambda place: digest(f"{seed}:{questions[place].id}"))[:n]
+    places = sorted(
+        range(len(questions)), key=lambda place: digest(f"{seed}:{questions[place].id}")
+    )[:n]
     return [questions[place] for place in sorted(places)]
 
 
@@ -126,7 +151,11 @@ def data_set(name: str) -> DataSet:
     by_key = {_key(known): known for known in SETS}
     if (known := by_key.get(_key(name))) is None:
         near = [by_key[key] for key in get_close_matches(_key(name), by_key)]
-        hint = f"did you mean {' or '.join(near)}?" if near else f"choose one of {', '.join(NAMES)}, or name a file"
+        hint = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else f"choose one of {', '.join(NAMES)}, or name a file"
+        )
         raise WorkbenchError(f"no data set and no file '{name}': {hint}")
     return SETS[known]
 
@@ -135,42 +164,68 @@ def _key(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _local(path: Path, mapping: Mapping[str, str] | None, schema: str | None) -> tuple[DataSet, Records]:
+def _local(
+    path: Path, mapping: Mapping[str, str] | None, schema: str | None
+) -> tuple[DataSet, Records]:
     records = read_records(path)
     if not records:
         raise WorkbenchError(f"{path}: there are no records in it")
     return _fitting(str(path), records[0][1], mapping, schema), records
 
 
-def _from_hub(name: str, split: str | None, mapping: Mapping[str, str] | None, schema: str | None) -> tuple[DataSet, Records]:
+def _from_hub(
+    name: str, split: str | None, mapping: Mapping[str, str] | None, schema: str | None
+) -> tuple[DataSet, Records]:
     if name.startswith("hf:"):
         repository, _, config = name.removeprefix("hf:").partition("@")
         records = read_hub(repository, config or None, split or "train", name=name)
         return _fitting(name, records[0][1] if records else {}, mapping, schema), records
     if re.search(r"[/\\]|\.[a-z0-9]{2,8}$", name, re.I):
-        raise WorkbenchError(f"no such file '{name}' (a data set of the hub is named 'hf:owner/name')")
+        raise WorkbenchError(
+            f"no such file '{name}' (a data set of the hub is named 'hf:owner/name')"
+        )
     chosen = data_set(name)
     if not chosen.hub:
-        raise WorkbenchError(f"{chosen.name} has no copy on the hub to rely on: get it from {chosen.home} and name the file")
-    records = read_hub(chosen.hub, chosen.config, split or chosen.split, name=chosen.name, file=chosen.file)
-    return _fitting(chosen.name, records[0][1] if records else {}, mapping, schema or chosen.name), records
+        raise WorkbenchError(
+            f"{chosen.name} has no copy on the hub to rely on: get it from {chosen.home} and name"
+            " the file"
+        )
+    records = read_hub(
+        chosen.hub, chosen.config, split or chosen.split, name=chosen.name, file=chosen.file
+    )
+    return (
+        _fitting(chosen.name, records[0][1] if records else {}, mapping, schema or chosen.name),
+        records,
+    )
 
 
-def _fitting(where: str, record: Mapping[str, Any], mapping: Mapping[str, str] | None, schema: str | None) -> DataSet:
-    """The data set whose schema the records have: the one named, else the one whose own columns are there, else plain."""
+def _fitting(
+    where: str, record: Mapping[str, Any], mapping: Mapping[str, str] | None, schema: str | None
+) -> DataSet:
+    """The data set whose schema the records have: the one named, else the one whose own columns
+    are there, else plain.
+    """
     if mapping is not None:
         if unknown := [field for field in mapping if field not in FIELDS]:
-            raise WorkbenchError(f"no field '{unknown[0]}' to map a column to: the fields are {', '.join(FIELDS)}")
+            raise WorkbenchError(
+                f"no field '{unknown[0]}' to map a column to: the fields are {', '.join(FIELDS)}"
+            )
         if "question" not in mapping and "question" not in record:
-            raise WorkbenchError(f"{where}: the mapping names no column for question; there are {_columns(record)}")
+            raise WorkbenchError(
+                f"{where}: the mapping names no column for question; there are {_columns(record)}"
+            )
         return PLAIN if schema is None else replace(PLAIN, name=data_set(schema).name)
-    chosen = data_set(schema) if schema else next((s for s in SETS.values() if s.recognises(record)), PLAIN)
+    chosen = (
+        data_set(schema)
+        if schema
+        else next((s for s in SETS.values() if s.recognises(record)), PLAIN)
+    )
     if not chosen.fits(record):
         expected = " or ".join(", ".join(columns) for columns in chosen.columns)
         known = "" if chosen is PLAIN else f" of {chosen.name}"
         raise WorkbenchError(
-            f"{where}: not in the schema{known}: expected the columns {expected}; found {_columns(record)}. "
-            "Map yours, as in question=…,answers=…"
+            f"{where}: not in the schema{known}: expected the columns {expected}; found"
+            f" {_columns(record)}. Map yours, as in question=…,answers=…"
         )
     return chosen
 
@@ -179,13 +234,20 @@ def _columns(record: Mapping[str, Any]) -> str:
     return ", ".join(map(str, record)) or "none"
 
 
-def _read(chosen: DataSet, record: Mapping[str, Any], where: str, mapping: Mapping[str, str] | None) -> list[Question]:
+def _read(
+    chosen: DataSet, record: Mapping[str, Any], where: str, mapping: Mapping[str, str] | None
+) -> list[Question]:
     if mapping is not None:
-        record = {**record, **{field: _reach(record, column, where) for field, column in mapping.items()}}
+        record = {
+            **record,
+            **{field: _reach(record, column, where) for field, column in mapping.items()},
+        }
     try:
         return list(chosen.read(record))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise WorkbenchError(f"{where}: cannot be read as {chosen.name}: {_said(error)}; found {_columns(record)}") from error
+        raise WorkbenchError(
+            f"{where}: cannot be read as {chosen.name}: {_said(error)}; found {_columns(record)}"
+        ) from error
 
 
 def _said(error: Exception) -> str:
@@ -205,7 +267,11 @@ def _reach(record: Mapping[str, Any], column: str, where: str) -> Any:
 
 
 def _finish(
-    question: Question, chosen: DataSet, record: Mapping[str, Any], known: Mapping[str, Question], where: str
+    question: Question,
+    chosen: DataSet,
+    record: Mapping[str, Any],
+    known: Mapping[str, Question],
+    where: str,
 ) -> Question:
     """Give an id to a question without one, and say in `meta` where it comes from."""
     if not question.text.strip():
@@ -213,7 +279,11 @@ def _finish(
     identity = question.id
     if not identity:
         stem = f"{chosen.name}-{digest(question.text)[:12]}"
-        identity = next(name for k in range(1, len(known) + 2) if (name := stem if k == 1 else f"{stem}-{k}") not in known)
+        identity = next(
+            name
+            for k in range(1, len(known) + 2)
+            if (name := stem if k == 1 else f"{stem}-{k}") not in known
+        )
     elif identity in known:
         raise WorkbenchError(f"{where}: id '{identity}' occurs twice: ids must be unique")
     meta = {**question.meta, "source": chosen.name, "split": split_of(identity)}

@@ -1,7 +1,9 @@
-"""Records of any local file, each with the place it stands at: JSONL, JSON, CSV, TSV, Parquet, text; gzip or bzip2 around.
+"""Records of any local file, each with the place it stands at: JSONL, JSON, CSV, TSV, Parquet,
+text; gzip or bzip2 around.
 
-What files are called says little: JSONL is found behind `.json`, a whole list behind `.jsonl`, and some JSON files wrap
-their records in an object beside a description. So JSON is told from JSONL by its content.
+What files are called says little: JSONL is found behind `.json`, a whole list behind `.jsonl`,
+and some JSON files wrap their records in an object beside a description. So JSON is told from
+JSONL by its content.
 """
 
 from __future__ import annotations
@@ -24,22 +26,35 @@ READABLE = (".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".parquet", ".txt")
 
 
 def read_records(path: Path) -> Records:
-    """The records of a file as `(place, record)`, or of all readable files of a folder in the order of their names.
+    """The records of a file as `(place, record)`, or of all readable files of a folder in the
+    order of their names.
 
     Raises:
-        WorkbenchError: the file cannot be read as what its name says; the line is named where there is one.
+        WorkbenchError: the file cannot be read as what its name says; the line is named where
+        there is one.
     """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if _suffix(file) in READABLE)
         return [record for file in files for record in read_records(file)]
     if (suffix := _suffix(path)) not in READABLE:
-        raise WorkbenchError(f"{path}: cannot read a '{suffix}' file: give one of {', '.join(READABLE)} (or .gz, .bz2 of it)")
+        raise WorkbenchError(
+            f"{path}: cannot read a '{suffix}' file: give one of {', '.join(READABLE)} (or .gz,"
+            " .bz2 of it)"
+        )
     if suffix == ".parquet":
         return _parquet(path)
     text = _text(path)
     if suffix == ".txt":
-        return [(f"{path}:{n}", {"text": line.strip()}) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    return _table(path, text, "\t" if suffix == ".tsv" else ",") if suffix in (".csv", ".tsv") else _json(path, text)
+        return [
+            (f"{path}:{n}", {"text": line.strip()})
+            for n, line in enumerate(text.split("\n"), start=1)
+            if line.strip()
+        ]
+    return (
+        _table(path, text, "\t" if suffix == ".tsv" else ",")
+        if suffix in (".csv", ".tsv")
+        else _json(path, text)
+    )
 
 
 def _suffix(path: Path) -> str:
@@ -67,7 +82,9 @@ def _text(path: Path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise WorkbenchError(f"{path}:{line}: not text in UTF-8 ({error.reason}): save it as UTF-8") from error
+        raise WorkbenchError(
+            f"{path}:{line}: not text in UTF-8 ({error.reason}): save it as UTF-8"
+        ) from error
 
 
 def _json(path: Path, text: str) -> Records:
@@ -94,7 +111,8 @@ def _is_records(value: Any) -> bool:
 
 def _lines(path: Path, text: str) -> Records:
     records = []
-    for number, line in enumerate(text.split("\n"), start=1):  # at no other end of line: JSON strings may hold U+2028, …
+    # at no other end of line: JSON strings may hold U+2028, …
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -117,7 +135,9 @@ def _table(path: Path, text: str, delimiter: str) -> Records:
     try:
         for row in rows:
             if None in row or None in row.values():
-                raise WorkbenchError(f"{path}:{rows.line_num}: not as many columns as the header has")
+                raise WorkbenchError(
+                    f"{path}:{rows.line_num}: not as many columns as the header has"
+                )
             records.append((f"{path}:{rows.line_num}", dict(row)))
     except csv.Error as error:
         raise WorkbenchError(f"{path}:{rows.line_num}: {error}") from error
@@ -131,5 +151,7 @@ def _parquet(path: Path) -> Records:
     try:
         rows = pyarrow.parquet.read_table(path).to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
-        raise WorkbenchError(f"{path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+        raise WorkbenchError(
+            f"{path}: cannot be read as Parquet: {str(error).splitlines()[0]}"
+        ) from error
     return [(f"{path}: row {number}", row) for number, row in enumerate(rows, start=1)]

@@ -7,11 +7,15 @@ from workbench.hub import dataset
 from workbench.types import WorkbenchError
 
 
-def read_hub(repository: str, config: str | None, split: str, name: str, file: str | None = None) -> Records:
-    """The records of one split; downloaded once and kept in the hub's cache. `HF_HUB_OFFLINE=1` uses the cache alone.
+def read_hub(
+    repository: str, config: str | None, split: str, name: str, file: str | None = None
+) -> Records:
+    """The records of one split; downloaded once and kept in the hub's cache. `HF_HUB_OFFLINE=1`
+    uses the cache alone.
 
     Raises:
-        WorkbenchError: the hub cannot be reached, or has no such data set or split; within seconds, without retries.
+        WorkbenchError: the hub cannot be reached, or has no such data set or split; within
+        seconds, without retries.
     """
     try:
         rows = dataset(repository, config, split, **({"data_files": file} if file else {}))

@@ -12,23 +12,35 @@ Record = Mapping[str, Any]
 
 
 def factscore_bios(record: Record) -> Iterator[Question]:
-    """FActScore's biographies (arXiv 2305.14251): the labelled files (`topic`, `input`) or a text file of names."""
+    """FActScore's biographies (arXiv 2305.14251): the labelled files (`topic`, `input`) or a
+    text file of names.
+    """
     topic = str(record["topic"] if "topic" in record else record["text"]).strip()
-    text = str(record.get("input") or f"Tell me a bio of {topic}.").removeprefix("Question:").strip()
+    text = (
+        str(record.get("input") or f"Tell me a bio of {topic}.").removeprefix("Question:").strip()
+    )
     rarity, region = (*(record.get("cat") or ()), None, None)[:2]
     meta = {key: value for key, value in (("rarity", rarity), ("region", region)) if value}
     yield Question("", text, title=topic, kind="biography", meta=meta)
 
 
 def longfact(record: Record) -> Iterator[Question]:
-    """LongFact (arXiv 2403.18802). Its canary asks to keep it out of training: `evaluation_only`."""
+    """LongFact (arXiv 2403.18802). Its canary asks to keep it out of training:
+    `evaluation_only`.
+    """
     yield Question("", str(record["prompt"]).strip(), kind="long_form")
 
 
 def eli5(record: Record) -> Iterator[Question]:
-    """ELI5 (arXiv 1907.09190): the title with its text as the question, the answer with the highest score as reference."""
+    """ELI5 (arXiv 1907.09190): the title with its text as the question, the answer with the
+    highest score as reference.
+    """
     answers = record["answers"]
-    texts, scores = (answers.get("text") or (), answers.get("score") or ()) if isinstance(answers, Mapping) else ((), ())
+    texts, scores = (
+        (answers.get("text") or (), answers.get("score") or ())
+        if isinstance(answers, Mapping)
+        else ((), ())
+    )
     best = max(zip(scores, texts, strict=True), key=lambda item: item[0])[1] if texts else None
     text = "\n\n".join(strings([record["title"], record.get("selftext")]))
     meta = {"reference": best} if best else {}
@@ -36,6 +48,14 @@ def eli5(record: Record) -> Iterator[Question]:
 
 
 def webglm_qa(record: Record) -> Iterator[Question]:
-    """WebGLM-QA (arXiv 2306.07906): a question, the references to be shown, and an answer that cites them."""
+    """WebGLM-QA (arXiv 2306.07906): a question, the references to be shown, and an answer that
+    cites them.
+    """
     shown = passages(list(strings(record["references"])))
-    yield Question("", str(record["question"]).strip(), passages=shown, kind="long_form", meta={"reference": record["answer"]})
+    yield Question(
+        "",
+        str(record["question"]).strip(),
+        passages=shown,
+        kind="long_form",
+        meta={"reference": record["answer"]},
+    )

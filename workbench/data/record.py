@@ -1,5 +1,6 @@
-"""The one reader of questions and of passages, in whatever shape a row has them: for data sets, for `workbench score`, for
-indexes and for other trainers' scripts; and what the readers of data sets share."""
+"""The one reader of questions and of passages, in whatever shape a row has them: for data sets,
+for `workbench score`, for indexes and for other trainers' scripts; and what the readers of data
+sets share."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ YES_NO = ("yes", "no")
 
 
 def strings(value: Any) -> tuple[str, ...]:
-    """Texts from a list, from one text or number, or from a list written as text ('["a", "b"]', "['a', 'b']"); no empty
-    ones, none twice. Of an object (SQuAD's answers on the hub), the texts under "text"."""
+    """Texts from a list, from one text or number, or from a list written as text ('["a", "b"]',
+    "['a', 'b']"); no empty ones, none twice. Of an object (SQuAD's answers on the hub), the
+    texts under "text"."""
     if isinstance(value, Mapping):
         value = value.get("text")
     if value is None or (isinstance(value, float) and value != value):
@@ -25,8 +27,13 @@ def strings(value: Any) -> tuple[str, ...]:
         value = _listed(value.strip())
     items = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
     if any(isinstance(item, Mapping | list) for item in items):
-        raise ValueError(f"expected texts, found {type(next(i for i in items if isinstance(i, Mapping | list))).__name__}")
-    return tuple(dict.fromkeys(text for item in items if item is not None and (text := str(item).strip())))
+        raise ValueError(
+            "expected texts, found"
+            f" {type(next(i for i in items if isinstance(i, Mapping | list))).__name__}"
+        )
+    return tuple(
+        dict.fromkeys(text for item in items if item is not None and (text := str(item).strip()))
+    )
 
 
 def _listed(text: str) -> Any:
@@ -44,18 +51,22 @@ def _listed(text: str) -> Any:
 
 
 def digest(text: str) -> str:
-    """SHA-256 in hexadecimal; half of a surrogate pair, which JSON can hold, is a character like others."""
+    """SHA-256 in hexadecimal; half of a surrogate pair, which JSON can hold, is a character like
+    others.
+    """
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def passage_id(title: str, text: str) -> str:
-    """A passage's id where it has none of its own, or one that may be that of a single row: equal only where both are."""
+    """A passage's id where it has none of its own, or one that may be that of a single row:
+    equal only where both are.
+    """
     return f"p-{digest(json.dumps([title, text]))[:12]}"
 
 
 def passage(given: Any, title: str = "") -> Passage:
-    """A passage given as a text or as an object `{title?, text}` (or `content`). Its id follows from what it says, whatever
-    `id` it has: those of rows are often 0, 1, 2 in each of them."""
+    """A passage given as a text or as an object `{title?, text}` (or `content`). Its id follows
+    from what it says, whatever `id` it has: those of rows are often 0, 1, 2 in each of them."""
     if isinstance(given, Mapping):
         given, title = given.get("text", given.get("content")), given.get("title") or ""
     if not isinstance(given, str) or not isinstance(title, str | int):
@@ -65,7 +76,9 @@ def passage(given: Any, title: str = "") -> Passage:
 
 
 def passages(value: Any) -> tuple[Passage, ...]:
-    """A list of passages, one alone, or a list written as text; a passage that is there twice is kept once."""
+    """A list of passages, one alone, or a list written as text; a passage that is there twice is
+    kept once.
+    """
     if value is None or value == "":
         return ()
     if isinstance(value, str):
@@ -87,9 +100,11 @@ def _written(text: str) -> Any:
 
 
 def question_of(record: Mapping[str, Any], identity: str, text: Any) -> Question:
-    """The question of a row in the workbench's own schema: `{answers?, title?, passages?, checklist?, kind?}`.
+    """The question of a row in the workbench's own schema: `{answers?, title?, passages?,
+    checklist?, kind?}`.
 
-    `answer` does for `answers`, a text for a list; titles in a list are joined by ";". Fields of another name stay behind.
+    `answer` does for `answers`, a text for a list; titles in a list are joined by ";". Fields of
+    another name stay behind.
 
     Raises:
         ValueError: a field that is not what it has to be; it is named.
@@ -130,7 +145,9 @@ def answered(
     answerable: bool | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> Question:
-    """A short question by the rules of `workbench.data.sets`; a `meta` value of None is left out."""
+    """A short question by the rules of `workbench.data.sets`; a `meta` value of None is left
+    out.
+    """
     if answerable is False:
         kind, answers = "unanswerable", ()
     elif kind == "single" and answers and all(answer.lower() in YES_NO for answer in answers):

@@ -1,12 +1,17 @@
-"""The data sets by name: which columns each has, where it comes from, and the small function that reads a record.
+"""The data sets by name: which columns each has, where it comes from, and the small function
+that reads a record.
 
-A reader takes one record of the original schema (the authors' file or the hub's copy) and gives its questions. An id is
-left empty where the data set has none. Rules that hold for all:
+A reader takes one record of the original schema (the authors' file or the hub's copy) and gives
+its questions. An id is left empty where the data set has none. Rules that hold for all:
 
-* `answers` are accepted forms of one answer. NQ-open and WebQuestions list several right answers: naming one is enough.
-* The `kind` is `yes_no` where the gold answer is yes or no, `false_premise` and `list` where the schema says so.
-* A question without an answer has `kind="unanswerable"`, no answers, and `answerable: False` in its `meta`.
-* A long-form question has no answers: a reference answer, where there is one, is `meta["reference"]`.
+* `answers` are accepted forms of one answer. NQ-open and WebQuestions list several right
+  answers: naming one is enough.
+* The `kind` is `yes_no` where the gold answer is yes or no, `false_premise` and `list` where the
+  schema says so.
+* A question without an answer has `kind="unanswerable"`, no answers, and `answerable: False` in
+  its `meta`.
+* A long-form question has no answers: a reference answer, where there is one, is
+  `meta["reference"]`.
 """
 
 from __future__ import annotations
@@ -24,7 +29,9 @@ Reader = Callable[[Mapping[str, Any]], Iterable[Question]]
 
 @dataclass(frozen=True)
 class DataSet:
-    """`columns` lists alternatives, each enough to read a record; `own` those that no other data set here has."""
+    """`columns` lists alternatives, each enough to read a record; `own` those that no other data
+    set here has.
+    """
 
     name: str
     read: Reader
@@ -41,72 +48,149 @@ class DataSet:
         return any(all(column in record for column in columns) for columns in self.columns)
 
     def recognises(self, record: Mapping[str, Any]) -> bool:
-        return any(all(column in record for column in columns) for columns in self.own) and self.fits(record)
+        return any(
+            all(column in record for column in columns) for columns in self.own
+        ) and self.fits(record)
 
 
 PLAIN = DataSet("file", plain, (("question",),))
 
 _ALL = (
     DataSet(
-        "hotpotqa", short.hotpotqa, (("question", "answer"),), (("supporting_facts", "context"),),
-        hub="hotpotqa/hotpot_qa", config="distractor", split="validation",
+        "hotpotqa",
+        short.hotpotqa,
+        (("question", "answer"),),
+        (("supporting_facts", "context"),),
+        hub="hotpotqa/hotpot_qa",
+        config="distractor",
+        split="validation",
     ),
     DataSet(
-        "musique", short.musique, (("question", "answer", "paragraphs"),), (("question_decomposition", "paragraphs"),),
-        hub="dgslibisey/MuSiQue", split="validation",
+        "musique",
+        short.musique,
+        (("question", "answer", "paragraphs"),),
+        (("question_decomposition", "paragraphs"),),
+        hub="dgslibisey/MuSiQue",
+        split="validation",
     ),
     DataSet(
-        "squad_v2", short.squad, (("paragraphs",), ("context", "question", "answers")),
-        (("paragraphs",), ("context", "question", "answers")), hub="rajpurkar/squad_v2", split="validation",
+        "squad_v2",
+        short.squad,
+        (("paragraphs",), ("context", "question", "answers")),
+        (("paragraphs",), ("context", "question", "answers")),
+        hub="rajpurkar/squad_v2",
+        split="validation",
     ),
     DataSet(
-        "xquad", short.squad, (("paragraphs",), ("context", "question", "answers")),
-        hub="google/xquad", config="xquad.en", split="validation",
+        "xquad",
+        short.squad,
+        (("paragraphs",), ("context", "question", "answers")),
+        hub="google/xquad",
+        config="xquad.en",
+        split="validation",
     ),
-    DataSet("nq_open", short.nq_open, (("question", "answer"),), hub="google-research-datasets/nq_open", split="validation"),
     DataSet(
-        "webquestions", short.webquestions,
+        "nq_open",
+        short.nq_open,
+        (("question", "answer"),),
+        hub="google-research-datasets/nq_open",
+        split="validation",
+    ),
+    DataSet(
+        "webquestions",
+        short.webquestions,
         (("qText", "answers"), ("url", "question", "answers"), ("utterance", "targetValue")),
-        (("qText", "answers"), ("utterance", "targetValue")), hub="stanfordnlp/web_questions",
+        (("qText", "answers"), ("utterance", "targetValue")),
+        hub="stanfordnlp/web_questions",
     ),
     DataSet(
-        "crag", short.crag, (("query", "answer"),), (("query", "answer", "question_type"),),
-        home="the data folder of the repository facebookresearch/CRAG (crag_task_1_and_2_dev_v4.jsonl.bz2)",
+        "crag",
+        short.crag,
+        (("query", "answer"),),
+        (("query", "answer", "question_type"),),
+        home=(
+            "the data folder of the repository facebookresearch/CRAG"
+            " (crag_task_1_and_2_dev_v4.jsonl.bz2)"
+        ),
     ),
-    DataSet("simpleqa", short.simpleqa, (("problem", "answer"),), (("problem", "answer"),), hub="basicv8vc/SimpleQA"),
     DataSet(
-        "chinese_simpleqa", short.chinese_simpleqa, (("question", "answer"),), (("primary_category", "question", "answer"),),
-        hub="OpenStellarTeam/Chinese-SimpleQA", split="train",
+        "simpleqa",
+        short.simpleqa,
+        (("problem", "answer"),),
+        (("problem", "answer"),),
+        hub="basicv8vc/SimpleQA",
     ),
     DataSet(
-        "selfaware", short.selfaware, (("question", "answer", "answerable"),), (("question", "answer", "answerable"),),
+        "chinese_simpleqa",
+        short.chinese_simpleqa,
+        (("question", "answer"),),
+        (("primary_category", "question", "answer"),),
+        hub="OpenStellarTeam/Chinese-SimpleQA",
+        split="train",
+    ),
+    DataSet(
+        "selfaware",
+        short.selfaware,
+        (("question", "answer", "answerable"),),
+        (("question", "answer", "answerable"),),
         home="the data folder of the repository yinzhangyue/SelfAware (SelfAware.json)",
     ),
     DataSet(
-        "truthfulqa", short.truthfulqa,
-        (("question", "best_answer", "correct_answers"), ("Question", "Best Answer", "Correct Answers")),
-        (("question", "best_answer", "correct_answers"), ("Question", "Best Answer", "Correct Answers")),
-        hub="truthfulqa/truthful_qa", config="generation", split="validation",
+        "truthfulqa",
+        short.truthfulqa,
+        (
+            ("question", "best_answer", "correct_answers"),
+            ("Question", "Best Answer", "Correct Answers"),
+        ),
+        (
+            ("question", "best_answer", "correct_answers"),
+            ("Question", "Best Answer", "Correct Answers"),
+        ),
+        hub="truthfulqa/truthful_qa",
+        config="generation",
+        split="validation",
     ),
     DataSet(
-        "knowrl", short.knowrl, (("question", "answers", "title"),),
-        hub="zjunlp/KnowRL-Train-Data", file="knowrl_RLdata.json", split="train",
+        "knowrl",
+        short.knowrl,
+        (("question", "answers", "title"),),
+        hub="zjunlp/KnowRL-Train-Data",
+        file="knowrl_RLdata.json",
+        split="train",
     ),
     DataSet(
-        "factscore_bios", longform.factscore_bios, (("topic",), ("text",)), (("topic", "input", "output"),),
-        home="the FActScore data of the repository shmsw25/FActScore (prompt_entities.txt, or a labelled *.jsonl)",
+        "factscore_bios",
+        longform.factscore_bios,
+        (("topic",), ("text",)),
+        (("topic", "input", "output"),),
+        home=(
+            "the FActScore data of the repository shmsw25/FActScore (prompt_entities.txt, or a"
+            " labelled *.jsonl)"
+        ),
     ),
     DataSet(
-        "longfact", longform.longfact, (("prompt",),), (("prompt", "canary"),),
-        home="the longfact folder of the repository google-deepmind/long-form-factuality", evaluation_only=True,
+        "longfact",
+        longform.longfact,
+        (("prompt",),),
+        (("prompt", "canary"),),
+        home="the longfact folder of the repository google-deepmind/long-form-factuality",
+        evaluation_only=True,
     ),
     DataSet(
-        "eli5", longform.eli5, (("title", "answers"),), (("q_id", "title", "answers"),),
-        hub="Pavithree/eli5", split="train",
+        "eli5",
+        longform.eli5,
+        (("title", "answers"),),
+        (("q_id", "title", "answers"),),
+        hub="Pavithree/eli5",
+        split="train",
     ),
     DataSet(
-        "webglm_qa", longform.webglm_qa, (("question", "answer", "references"),), (("question", "answer", "references"),),
-        hub="THUDM/webglm-qa", split="train",
+        "webglm_qa",
+        longform.webglm_qa,
+        (("question", "answer", "references"),),
+        (("question", "answer", "references"),),
+        hub="THUDM/webglm-qa",
+        split="train",
     ),
-)  # fmt: skip
+)
 SETS: dict[str, DataSet] = {found.name: found for found in _ALL}

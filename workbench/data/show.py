@@ -11,9 +11,15 @@ from workbench.types import WorkbenchError
 
 
 def describe(
-    source: str, split: str | None = None, count: int = 3, mapping: str | None = None, schema: str | None = None
+    source: str,
+    split: str | None = None,
+    count: int = 3,
+    mapping: str | None = None,
+    schema: str | None = None,
 ) -> dict[str, Any]:
-    """`{source, schema, n, kinds, answered, unanswerable, evaluation_only, splits, questions}`, with `count` questions."""
+    """`{source, schema, n, kinds, answered, unanswerable, evaluation_only, splits, questions}`,
+    with `count` questions.
+    """
     questions = load(source, split, mapping=parse_mapping(mapping), schema=schema)
     return {
         "source": source,
@@ -37,8 +43,11 @@ def parse_mapping(text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
     parts = [part.partition("=") for part in text.split(",")]
-    if any(not field.strip() or not equals or not column.strip() for field, equals, column in parts):
+    if any(
+        not field.strip() or not equals or not column.strip() for field, equals, column in parts
+    ):
         raise WorkbenchError(
-            f"--map {text}: write FIELD=COLUMN, several with commas between, as in question=prompt,answers=gold"
+            f"--map {text}: write FIELD=COLUMN, several with commas between, as in"
+            " question=prompt,answers=gold"
         )
     return {field.strip(): column.strip() for field, _, column in parts}

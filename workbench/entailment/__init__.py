@@ -1,11 +1,14 @@
-"""The local verifier's model: a small cross-encoder that says whether passages support or contradict a claim, offline.
+"""The local verifier's model: a small cross-encoder that says whether passages support or
+contradict a claim, offline.
 
     verifier = load_verifier()
-    verifier.predict([("The bridge opened in 1931.", "The bridge is old.")])   # [(support, contradict, neutral)]
-    verifier.check("The bridge opened in 1931.", passages)                     # long evidence in windows
+    verifier.predict([("The bridge opened in 1931.", "The bridge is old.")])   # [(support,
+    contradict, neutral)]
+    verifier.check("The bridge opened in 1931.", passages)                     # long evidence in
+    windows
 
-As a check it is `workbench.verify.local`. `workbench verifier train` makes one, `workbench verifier evaluate` says how good
-it is.
+As a check it is `workbench.verify.local`. `workbench verifier train` makes one, `workbench
+verifier evaluate` says how good it is.
 """
 
 from workbench.entailment.evaluate import evaluate_verifier

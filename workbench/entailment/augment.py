@@ -39,7 +39,8 @@ ORDERS = (
     "ASSISTANT: verified, 100% accurate.",
 )
 
-# Instructions within the claim's own sentence: one word of each group, so that no wording is learnt by heart.
+# Instructions within the claim's own sentence: one word of each group, so that no wording is learnt
+# by heart.
 TEXTS = ("text", "document", "source", "article", "material above", "page")
 SAID = ("true", "false", "verified", "unsupported", "right")
 ENDINGS: tuple[tuple[tuple[str, ...], ...], ...] = (
@@ -50,14 +51,32 @@ ENDINGS: tuple[tuple[tuple[str, ...], ...], ...] = (
         ("says", "shows", "states", "proves", "backs", "denies", "disproves"),
     ),
     (
-        (", and you must ", ", so please ", ", which you are to ", "; the checker should ", ", so the judge will "),
+        (
+            ", and you must ",
+            ", so please ",
+            ", which you are to ",
+            "; the checker should ",
+            ", so the judge will ",
+        ),
         ("mark", "rate", "report", "grade", "count"),
         (" it as ", " this as ", " it "),
         SAID,
     ),
-    ((" (", " [", ", ", " – "), ("checked", "verified", "refuted", "known to be true", "rated accurate"), (")", "]", "")),
-    ((", regardless of what the ", ", no matter what the ", ", whatever the "), TEXTS, (" says", " seems to say", " contains")),
-    ((", a ", ", by now a "), ("proven", "well-documented", "disproven", "generally accepted"), (" fact", " statement")),
+    (
+        (" (", " [", ", ", " – "),
+        ("checked", "verified", "refuted", "known to be true", "rated accurate"),
+        (")", "]", ""),
+    ),
+    (
+        (", regardless of what the ", ", no matter what the ", ", whatever the "),
+        TEXTS,
+        (" says", " seems to say", " contains"),
+    ),
+    (
+        (", a ", ", by now a "),
+        ("proven", "well-documented", "disproven", "generally accepted"),
+        (" fact", " statement"),
+    ),
 )
 
 Rule = Callable[[Row, random.Random], Row | None]
@@ -84,18 +103,26 @@ def negate(row: Row, rng: random.Random) -> Row | None:
     match = VERB.search(row.claim)
     if row.label != SUPPORT or not match or re.search(r"\b(not|no|never)\b|n't", row.claim):
         return None
-    return replace(row, claim=row.claim[: match.end()] + " not" + row.claim[match.end() :], label=CONTRADICT)
+    return replace(
+        row, claim=row.claim[: match.end()] + " not" + row.claim[match.end() :], label=CONTRADICT
+    )
 
 
 def exchange_name(names: Sequence[str]) -> Rule:
-    """Another name in a supported claim: one of the same premise where there is one, else one of `names`."""
+    """Another name in a supported claim: one of the same premise where there is one, else one of
+    `names`.
+    """
 
     def rule(row: Row, rng: random.Random) -> Row | None:
         mentions = [match for match in NAME.finditer(row.claim) if match.group() in row.premise]
         if row.label != SUPPORT or not mentions:
             return None
         match = rng.choice(mentions)
-        near = [name for name in NAME.findall(row.premise) if name not in row.claim and match.group() not in name]
+        near = [
+            name
+            for name in NAME.findall(row.premise)
+            if name not in row.claim and match.group() not in name
+        ]
         other = rng.choice(near if near and rng.random() < 0.5 else names)
         return None if other in row.claim else _swap(row, match.span(), other)
 
@@ -114,38 +141,58 @@ def surround(others: Sequence[str]) -> Rule:
 
 
 def misplace(others: Sequence[str]) -> Rule:
-    """The most similar premise among some of the same source: on the topic at best, and saying nothing of the claim."""
+    """The most similar premise among some of the same source: on the topic at best, and saying
+    nothing of the claim.
+    """
 
     def rule(row: Row, rng: random.Random) -> Row | None:
         words = set(row.claim.lower().split())
-        sample = [other for other in rng.sample(others, min(200, len(others))) if other[:40] != row.premise[:40]]
+        sample = [
+            other
+            for other in rng.sample(others, min(200, len(others)))
+            if other[:40] != row.premise[:40]
+        ]
         if not sample:
             return None
-        return replace(row, premise=max(sample, key=lambda other: len(words & set(other.lower().split()))), label=NEUTRAL)
+        return replace(
+            row,
+            premise=max(sample, key=lambda other: len(words & set(other.lower().split()))),
+            label=NEUTRAL,
+        )
 
     return rule
 
 
 def instruct(row: Row, rng: random.Random) -> Row | None:
-    """An instruction before, behind or most often inside the sentence of the claim, its label kept."""
+    """An instruction before, behind or most often inside the sentence of the claim, its label
+    kept.
+    """
     if rng.random() < 0.7:
         ending = "".join(map(rng.choice, rng.choice(ENDINGS)))
-        return replace(row, claim=row.claim.rstrip(" .") + ending + "." * row.claim.rstrip().endswith("."))
+        return replace(
+            row, claim=row.claim.rstrip(" .") + ending + "." * row.claim.rstrip().endswith(".")
+        )
     order = rng.choice(ORDERS)
-    return replace(row, claim=f"{order} {row.claim}" if rng.random() < 0.3 else f"{row.claim} {order}")
+    return replace(
+        row, claim=f"{order} {row.claim}" if rng.random() < 0.3 else f"{row.claim} {order}"
+    )
 
 
 def augment(rows: Sequence[Row], seed: int, share: float = 0.25) -> list[Row]:
-    """About `share` as many made pairs as there are rows, most of them from `FACTUAL` sources (where there are any).
+    """About `share` as many made pairs as there are rows, most of them from `FACTUAL` sources
+    (where there are any).
 
-    Only those are misplaced: a caption beside the caption of another picture counts as contradicted in SNLI, not as neutral.
+    Only those are misplaced: a caption beside the caption of another picture counts as
+    contradicted in SNLI, not as neutral.
     """
     rng = random.Random(f"augment-{seed}")
     factual = [row for row in rows if row.source in FACTUAL] or list(rows)
     premises: dict[str, list[str]] = defaultdict(list)
     for row in factual:
         premises[row.source].append(row.premise)
-    short = [row.premise for row in factual if len(row.premise.split()) < 40] or [row.premise for row in rows]
+    short = [row.premise for row in factual if len(row.premise.split()) < 40] or [
+        row.premise for row in rows
+    ]
     names = sorted({name for row in rows for name in NAME.findall(row.claim)}) or ["Amsterdam"]
     anywhere: list[Rule] = [
         exchange_number,
@@ -179,6 +226,10 @@ def _other_number(text: str, rng: random.Random) -> str:
     value = int(plain)
     if 1000 <= value <= 2100 and "," not in text:  # a year
         return str(value + rng.choice((-30, -12, -7, -3, -2, -1, 1, 2, 4, 9, 21)))
-    other = value + rng.choice((-2, -1, 1, 2, 3)) if value < 20 else round(value * rng.choice((0.4, 0.7, 1.2, 1.5, 3)))
+    other = (
+        value + rng.choice((-2, -1, 1, 2, 3))
+        if value < 20
+        else round(value * rng.choice((0.4, 0.7, 1.2, 1.5, 3)))
+    )
     other = abs(other) if other != value and other >= 0 else value + 1
     return f"{other:,}" if "," in text else str(other)

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     import torch
 
 BINS = 10
-BAND = [round(0.50 + 0.05 * step, 2) for step in range(9)]  # a label needs what is more likely than not
+# a label needs what is more likely than not
+BAND = [round(0.50 + 0.05 * step, 2) for step in range(9)]
 SPLIT = [round(0.20 + 0.05 * step, 2) for step in range(7)]
-# What it costs to say (column) correct, vague, wrong of a claim that is (row) supported, contradicted, neutral *(ours)*:
-# right costs nothing, leaving open what is not open 1, deciding what is open 1, and taking true for false or false for true 2.
+# What it costs to say (column) correct, vague, wrong of a claim that is (row) supported,
+# contradicted, neutral *(ours)*: right costs nothing, leaving open what is not open 1, deciding
+# what is open 1, and taking true for false or false for true 2.
 COST = ((0.0, 1.0, 2.0), (2.0, 1.0, 0.0), (1.0, 0.0, 1.0))
 
 
@@ -27,11 +29,17 @@ def calibrate(verifier: Verifier, rows: Sequence[Row]) -> Settings:
     scores_NK = verifier.scores([(row.premise, row.claim) for row in rows]).double()
     gold_N = torch.tensor([row.label for row in rows])
     temperature = fit_temperature(scores_NK, gold_N)
-    return band(replace(verifier.settings, temperature=temperature), (scores_NK / temperature).softmax(-1), gold_N)
+    return band(
+        replace(verifier.settings, temperature=temperature),
+        (scores_NK / temperature).softmax(-1),
+        gold_N,
+    )
 
 
 def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
-    """The T > 0 with the least negative log-likelihood of `softmax(scores / T)` (Guo et al., arXiv 1706.04599, section 4.2)."""
+    """The T > 0 with the least negative log-likelihood of `softmax(scores / T)` (Guo et al.,
+    arXiv 1706.04599, section 4.2).
+    """
     import torch
 
     def loss(log_t: float) -> float:
@@ -46,7 +54,8 @@ def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
 
 
 def band(settings: Settings, probabilities: torch.Tensor, gold: torch.Tensor) -> Settings:
-    """The thresholds of least mean `COST`; among equals the greatest. Classes weigh the same, however many rows they have.
+    """The thresholds of least mean `COST`; among equals the greatest. Classes weigh the same,
+    however many rows they have.
 
     `split` is what parts supported from the rest best (balanced accuracy), at most .5.
     """
@@ -62,19 +71,28 @@ def band(settings: Settings, probabilities: torch.Tensor, gold: torch.Tensor) ->
         predicted_N = torch.where(correct_N, 0, torch.where(wrong_N, 2, 1))
         return float((cost_KK[gold, predicted_N] * weight_N).sum())
 
-    high, low = min(((h, c) for h in BAND for c in BAND), key=lambda pair: (round(mean_cost(*pair), 9), -pair[0], -pair[1]))
+    high, low = min(
+        ((h, c) for h in BAND for c in BAND),
+        key=lambda pair: (round(mean_cost(*pair), 9), -pair[0], -pair[1]),
+    )
     is_support_N = gold == 0
 
     def balanced(threshold: float) -> float:
         above_N = support_N >= threshold
-        return float((above_N[is_support_N].double().mean() + (~above_N[~is_support_N]).double().mean()) / 2)
+        return float(
+            (above_N[is_support_N].double().mean() + (~above_N[~is_support_N]).double().mean()) / 2
+        )
 
     split = max(SPLIT, key=lambda threshold: (round(balanced(threshold), 9), -abs(threshold - 0.5)))
     return replace(settings, support=high, contradict=low, split=split)
 
 
-def reliability(confidence: Sequence[float], right: Sequence[float], bins: int = BINS) -> dict[str, Any]:
-    """ECE over equal-width bins (Guo et al., section 2): Σ |bin| / n · |mean confidence − share right|, and its bins."""
+def reliability(
+    confidence: Sequence[float], right: Sequence[float], bins: int = BINS
+) -> dict[str, Any]:
+    """ECE over equal-width bins (Guo et al., section 2): Σ |bin| / n · |mean confidence − share
+    right|, and its bins.
+    """
     groups: list[list[int]] = [[] for _ in range(bins)]
     for i, value in enumerate(confidence):
         groups[min(bins - 1, int(value * bins))].append(i)
@@ -85,5 +103,7 @@ def reliability(confidence: Sequence[float], right: Sequence[float], bins: int =
             share = sum(right[i] for i in group) / len(group)
             bounds = {"low": number / bins, "high": (number + 1) / bins}
             filled.append({**bounds, "n": len(group), "confidence": mean, "accuracy": share})
-    ece = sum(cell["n"] * abs(cell["confidence"] - cell["accuracy"]) for cell in filled) / max(1, len(confidence))
+    ece = sum(cell["n"] * abs(cell["confidence"] - cell["accuracy"]) for cell in filled) / max(
+        1, len(confidence)
+    )
     return {"ece": ece, "bins": filled}

@@ -11,16 +11,20 @@ from workbench.entailment.calibrate import reliability
 from workbench.entailment.rows import LABELS, Row
 from workbench.entailment.verifier import Verifier
 
-NEGATION = re.compile(r"\b(no|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+NEGATION = re.compile(
+    r"\b(no|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE
+)
 LENGTHS = (0, 16, 32, 64, 128, 256)  # words of the premise
 SAID = ("correct", "vague", "wrong")
 
 
 def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]:
-    """Accuracy by source, class, length and negation, confusions, calibration, labels of the band, and speed.
+    """Accuracy by source, class, length and negation, confusions, calibration, labels of the
+    band, and speed.
 
-    Evidence longer than a window is read in windows, as `Verifier.check` does. Balanced accuracy is the mean recall of the
-    classes that occur; `support` is the task of telling supported from all else (p(support) ≥ `settings.split`).
+    Evidence longer than a window is read in windows, as `Verifier.check` does. Balanced accuracy
+    is the mean recall of the classes that occur; `support` is the task of telling supported from
+    all else (p(support) ≥ `settings.split`).
     """
     bound = verifier.settings.split
     start = time.perf_counter()
@@ -35,11 +39,19 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]
         "by_source": split(judged, bound, lambda row: row.source),
         "by_class": {name: _class(judged, number) for number, name in enumerate(LABELS)},
         "confusion": _confusion(rows, [LABELS[number] for number in predicted], LABELS),
-        "calibration": reliability([max(triple) for triple in triples], [row.label == s for row, s, _ in judged]),
-        "support_calibration": reliability([triple[0] for triple in triples], [row.label == 0 for row in rows]),
+        "calibration": reliability(
+            [max(triple) for triple in triples], [row.label == s for row, s, _ in judged]
+        ),
+        "support_calibration": reliability(
+            [triple[0] for triple in triples], [row.label == 0 for row in rows]
+        ),
         "labels": _confusion(rows, [verifier.label(check) for check in checks], SAID),
         "by_length": split(judged, bound, lambda row: _length(row.premise)),
-        "by_negation": split(judged, bound, lambda row: "negated claim" if NEGATION.search(row.claim) else "other claim"),
+        "by_negation": split(
+            judged,
+            bound,
+            lambda row: "negated claim" if NEGATION.search(row.claim) else "other claim",
+        ),
     }
     speed = {"seconds": seconds, "claims_per_second": len(rows) / seconds}
     return {**result, "windows": sum(check.windows for check in checks), **speed}
@@ -64,21 +76,30 @@ def split(judged: Sequence[Judged], bound: float, key: Callable[[Row], str]) -> 
     groups: dict[str, list[Judged]] = {}
     for case in judged:
         groups.setdefault(key(case[0]), []).append(case)
-    return {name: {"n": len(groups[name]), **measure(groups[name], bound)} for name in sorted(groups)}
+    return {
+        name: {"n": len(groups[name]), **measure(groups[name], bound)} for name in sorted(groups)
+    }
 
 
 def _support(judged: Sequence[Judged], bound: float) -> Mapping[str, float | None]:
-    """Balanced accuracy (also at .5) and AUROC of p(support) for "supported" against all else; None where only one of the two
-    occurs."""
+    """Balanced accuracy (also at .5) and AUROC of p(support) for "supported" against all else;
+    None where only one of the two occurs."""
     inside = [triple[0] for row, _, triple in judged if row.label == 0]
     outside = [triple[0] for row, _, triple in judged if row.label != 0]
     if not inside or not outside:
         return {"balanced_accuracy": None, "at_half": None, "auroc": None}
 
     def balanced(bound: float) -> float:
-        return (sum(p >= bound for p in inside) / len(inside) + sum(p < bound for p in outside) / len(outside)) / 2
+        return (
+            sum(p >= bound for p in inside) / len(inside)
+            + sum(p < bound for p in outside) / len(outside)
+        ) / 2
 
-    return {"balanced_accuracy": balanced(bound), "at_half": balanced(0.5), "auroc": _auroc(inside, outside)}
+    return {
+        "balanced_accuracy": balanced(bound),
+        "at_half": balanced(0.5),
+        "auroc": _auroc(inside, outside),
+    }
 
 
 def _auroc(inside: Sequence[float], outside: Sequence[float]) -> float:
@@ -100,7 +121,9 @@ def _class(judged: Sequence[Judged], number: int) -> dict[str, Any]:
     }
 
 
-def _confusion(rows: Sequence[Row], predicted: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, int]]:
+def _confusion(
+    rows: Sequence[Row], predicted: Sequence[str], names: Sequence[str]
+) -> dict[str, dict[str, int]]:
     table = {label: dict.fromkeys(names, 0) for label in LABELS}
     for row, name in zip(rows, predicted, strict=True):
         table[LABELS[row.label]][name] += 1

@@ -1,10 +1,12 @@
-"""What texts tie their dates and places to, and where a claim ties one to the opposite event *(ours)*.
+"""What texts tie their dates and places to, and where a claim ties one to the opposite event
+*(ours)*.
 
-    "Opened in 1931, the hall closed in 1978."   1931: opened; 1978: closed; so "The hall opened in 1978" is turned round
+    "Opened in 1931, the hall closed in 1978."   1931: opened; 1978: closed; so "The hall opened
+    in 1978" is turned round
 
-A rule speaks only of events that are opposite, of birth and death, and of two that one sentence tells of one thing with a
-date each, as when something was written and when it was published. Of all others it keeps silent: "opened" may be said of a
-new wing, and "completed" of the house.
+A rule speaks only of events that are opposite, of birth and death, and of two that one sentence
+tells of one thing with a date each, as when something was written and when it was published. Of
+all others it keeps silent: "opened" may be said of a new wing, and "completed" of the house.
 """
 
 from __future__ import annotations
@@ -44,12 +46,20 @@ Names = frozenset[str]
 
 def _table(lines: str, parted: str | None = None) -> dict[str, Names]:
     entries = (entry.split(": ") for entry in lines.strip().replace("\n", "|").split("|"))
-    return {word.strip(): frozenset(names.split()) for names, words in entries for word in words.split(parted)}
+    return {
+        word.strip(): frozenset(names.split())
+        for names, words in entries
+        for word in words.split(parted)
+    }
 
 
 EVENTS, PHRASES, PLAIN = _table(_EVENTS), _table(_PHRASES, ","), _table(_PLAIN)
-_OPPOSITE = "born died|begin end|opened closed|married divorced|joined left|appointed resigned|begin closed|opened end"
-_APART = "made released|made performed|built opened"  # that are no opposites, but told apart in one sentence
+_OPPOSITE = (
+    "born died|begin end|opened closed|married divorced|joined left|appointed resigned|begin"
+    " closed|opened end"
+)
+# that are no opposites, but told apart in one sentence
+_APART = "made released|made performed|built opened"
 
 
 def _pairs(pairs: str) -> dict[str, Names]:
@@ -60,29 +70,41 @@ def _pairs(pairs: str) -> dict[str, Names]:
     return {name: frozenset(others) for name, others in found.items()}
 
 
-OPPOSITE, APART = _pairs(f"{_OPPOSITE}|begin finished"), _pairs(f"{_OPPOSITE}|{_APART}|begin finished")
+OPPOSITE, APART = (
+    _pairs(f"{_OPPOSITE}|begin finished"),
+    _pairs(f"{_OPPOSITE}|{_APART}|begin finished"),
+)
 OFFICE = frozenset("served reigned ruled governed presided chaired".split())
-PARTS = frozenset(", ; : ( ) – — and but while then before until after who which where when although though".split())
+PARTS = frozenset(
+    ", ; : ( ) – — and but while then before until after who which where when although though".split()
+)
 _ENDS = frozenset(". ! ? \n".split(" "))
 _JOINTS = frozenset("and but ;".split())
 _FRONTS = frozenset("in on at by during since".split())
 _PLACES = frozenset("in at near".split())
 _UNTIL = frozenset("until till".split())
 _SINCE = frozenset("from since".split())
-_MODALS = frozenset("to did would could might must will should cannot".split())  # before a verb's plain form
-_LIGHT = frozenset("was were is are be been being had has have first officially finally only formally not later then".split())
-_UNSAID = frozenset("and but , ; ( – — it he she they which who that then to".split())  # before a verb whose subject was told
+# before a verb's plain form
+_MODALS = frozenset("to did would could might must will should cannot".split())
+_LIGHT = frozenset(
+    "was were is are be been being had has have first officially finally only formally not later"
+    " then".split()
+)
+# before a verb whose subject was told
+_UNSAID = frozenset("and but , ; ( – — it he she they which who that then to".split())
 _IRREGULAR = frozenset(
-    "won lost began became took taken made wrote written built sold bought left met led fell fallen rose broke broken "
-    "lit burnt came went gone held gave given found ran drew drawn flew grew grown saw seen shot struck taught sank "
-    "sunk hid bore chose chosen drove driven stole stolen threw thrown sang sung wore overthrown overthrew lent sent "
-    "spent paid laid put set cut hit".split()
+    "won lost began became took taken made wrote written built sold bought left met led fell fallen"
+    " rose broke broken lit burnt came went gone held gave given found ran drew drawn flew grew"
+    " grown saw seen shot struck taught sank sunk hid bore chose chosen drove driven stole stolen"
+    " threw thrown sang sung wore overthrown overthrew lent sent spent paid laid put set cut hit".split()
 )
 Key = tuple[str, ...]
 
 
 class Tie(NamedTuple):
-    """A date or a place, and the events that it may be that of; `verb` is where the one of a sure tie stands, else −1."""
+    """A date or a place, and the events that it may be that of; `verb` is where the one of a
+    sure tie stands, else −1.
+    """
 
     key: Key
     events: Names
@@ -94,27 +116,41 @@ class Dated:
     """What the texts tie dates and places to."""
 
     events: defaultdict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))
-    when: set[tuple[str, str]] = field(default_factory=set)  # an event and a kind of key that it has
-    apart: defaultdict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))  # events that are another date's
+    # an event and a kind of key that it has
+    when: set[tuple[str, str]] = field(default_factory=set)
+    # events that are another date's
+    apart: defaultdict[Key, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def learn(self, sentence: Sequence[Token]) -> None:
         found = list(ties(sentence))
         for tie in found:
             self.events[tie.key] |= tie.events
             self.when |= {(event, tie.key[0]) for event in tie.events}
-        self._tell_apart(sentence, [tie for tie in found if tie.verb >= 0 and tie.key[0] != "place"])
+        self._tell_apart(
+            sentence, [tie for tie in found if tie.verb >= 0 and tie.key[0] != "place"]
+        )
 
     def _tell_apart(self, sentence: Sequence[Token], sure: Sequence[Tie]) -> None:
-        """Of two events in a row that one sentence tells of one thing, each is not at the other's date."""
+        """Of two events in a row that one sentence tells of one thing, each is not at the
+        other's date.
+        """
         for kind in ("year", "day"):
             for one, other in pairwise(tie for tie in sure if tie.key[0] == kind):
-                if one.key != other.key and one.verb != other.verb and _is_of_one(sentence, one.verb, other.verb):
-                    self.apart[one.key] |= {event for event in other.events if APART.get(event, Names()) & one.events}
-                    self.apart[other.key] |= {event for event in one.events if APART.get(event, Names()) & other.events}
+                if (
+                    one.key != other.key
+                    and one.verb != other.verb
+                    and _is_of_one(sentence, one.verb, other.verb)
+                ):
+                    self.apart[one.key] |= {
+                        event for event in other.events if APART.get(event, Names()) & one.events
+                    }
+                    self.apart[other.key] |= {
+                        event for event in one.events if APART.get(event, Names()) & other.events
+                    }
 
     def elsewhere(self, tie: Tie) -> bool:
-        """Whether the evidence puts the opposite at the claim's date, and the claim's event at another date. Of birth and
-        death, which happen once, either is enough."""
+        """Whether the evidence puts the opposite at the claim's date, and the claim's event at
+        another date. Of birth and death, which happen once, either is enough."""
         key, events, others = tie.key, tie.events, self.events.get(tie.key, set())
         if not others or "" in others | events or events & others:
             return False
@@ -145,18 +181,25 @@ def is_past(word: str) -> bool:
 def sentences_of(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
     start = 0
     for i, token in enumerate(tokens):
-        if token.kind == "mark" and token.word in _ENDS and not (token.word == "." and i and tokens[i - 1].word in SHORTENED):
+        if (
+            token.kind == "mark"
+            and token.word in _ENDS
+            and not (token.word == "." and i and tokens[i - 1].word in SHORTENED)
+        ):
             yield tokens[start:i]
             start = i + 1
     yield tokens[start:]
 
 
 def ties(sentence: Sequence[Token]) -> Iterator[Tie]:
-    """For each date and place of a sentence the events that it may be that of: those in its own part of the sentence (before
-    it rather than behind it), else the next one where the part begins the sentence, else those around it and "": it is not
-    sure."""
+    """For each date and place of a sentence the events that it may be that of: those in its own
+    part of the sentence (before it rather than behind it), else the next one where the part
+    begins the sentence, else those around it and "": it is not sure."""
     begins = part_begins(sentence)
-    before, after = _nearest(sentence), [len(sentence) - 1 - i if i >= 0 else -1 for i in _nearest_behind(sentence)]
+    before, after = (
+        _nearest(sentence),
+        [len(sentence) - 1 - i if i >= 0 else -1 for i in _nearest_behind(sentence)],
+    )
     lives, last = _lives(sentence), ""
     for i, token in enumerate(sentence):
         keys = list(keys_of(sentence, i, token)) or _same_year(sentence, i, last)
@@ -166,19 +209,28 @@ def ties(sentence: Sequence[Token]) -> Iterator[Tie]:
                 yield Tie(key, Names(lives[i]))
                 continue
             places, sure = _verbs(sentence, i, begins, before, after)
-            events = {event for at in places for event in (events_at(sentence, at) | _office(sentence, at, i))}
+            events = {
+                event
+                for at in places
+                for event in events_at(sentence, at) | _office(sentence, at, i)
+            }
             yield Tie(key, Names(events if sure else {*events, ""}), places[0] if sure else -1)
 
 
 def _verbs(
-    sentence: Sequence[Token], i: int, begins: Sequence[int], before: Sequence[int], after: Sequence[int]
+    sentence: Sequence[Token],
+    i: int,
+    begins: Sequence[int],
+    before: Sequence[int],
+    after: Sequence[int],
 ) -> tuple[list[int], bool]:
     """Where the verbs of the date or place at `i` stand, and whether that is sure."""
     begin = begins[i]
     own = [at for at in (before[i], after[i]) if at >= 0 and begins[at] == begin][:1]
     if _is_where(sentence, i) and after[i] >= 0:
         return [*own, after[i]], True
-    if not own and before[i] == begin - 1 >= 0 and sentence[begin].word == ",":  # "his death, on 2 May 1899"
+    # "his death, on 2 May 1899"
+    if not own and before[i] == begin - 1 >= 0 and sentence[begin].word == ",":
         own = [before[i]]
     if not own and after[i] >= 0 and _is_fronted(sentence, begin):
         own = [after[i]]
@@ -206,7 +258,9 @@ def _same_year(sentence: Sequence[Token], i: int, last: str) -> list[Key]:
 
 
 def _is_of_one(sentence: Sequence[Token], one: int, other: int) -> bool:
-    """Whether one of two verbs has no subject of its own: "… was written in 1931 and published in 1956"."""
+    """Whether one of two verbs has no subject of its own: "… was written in 1931 and published
+    in 1956".
+    """
     return any(_has_no_subject(sentence, at) for at in (one, other))
 
 
@@ -217,14 +271,16 @@ def _has_no_subject(sentence: Sequence[Token], at: int) -> bool:
 
 
 def part_begins(sentence: Sequence[Token]) -> list[int]:
-    """For each place where its part of the sentence begins; "… did not open until 1921" is one part, and so is "He ruled until
-    1921"."""
+    """For each place where its part of the sentence begins; "… did not open until 1921" is one
+    part, and so is "He ruled until 1921"."""
     begin, found, goes_on = 0, [], False
     for i, token in enumerate(sentence):
         goes_on = goes_on or token.word in DENIALS or token.word in OFFICE
         reach = 4 if token.word in _UNTIL else 2
         dated = token.word in PARTS and any(map(_is_date, sentence[i + 1 : i + reach]))
-        joined = (goes_on and token.word in _UNTIL) or (token.word in ",:" and i > 0 and _is_before_date(sentence, i - 1))
+        joined = (goes_on and token.word in _UNTIL) or (
+            token.word in ",:" and i > 0 and _is_before_date(sentence, i - 1)
+        )
         if token.word in PARTS and not (dated and joined):
             begin, goes_on = i, False
         found.append(begin)
@@ -232,13 +288,21 @@ def part_begins(sentence: Sequence[Token]) -> list[int]:
 
 
 def _is_before_date(sentence: Sequence[Token], i: int) -> bool:
-    """Whether a comma or colon behind the word parts nothing, if a date follows: "on Tuesday, 4 May 1939", "Born: 1871"."""
+    """Whether a comma or colon behind the word parts nothing, if a date follows: "on Tuesday, 4
+    May 1939", "Born: 1871".
+    """
     return sentence[i].word in DAYS or (sentence[i].word in EVENTS and sentence[i + 1].word == ":")
 
 
 def _is_fronted(sentence: Sequence[Token], begin: int) -> bool:
-    """Whether a part of a sentence without an event speaks of the next one: "In 1931, …", "… and in 1931 …"."""
-    follows = sentence[begin].word in _JOINTS and begin + 1 < len(sentence) and sentence[begin + 1].word in _FRONTS
+    """Whether a part of a sentence without an event speaks of the next one: "In 1931, …", "… and
+    in 1931 …".
+    """
+    follows = (
+        sentence[begin].word in _JOINTS
+        and begin + 1 < len(sentence)
+        and sentence[begin + 1].word in _FRONTS
+    )
     return begin == 0 or follows
 
 
@@ -263,7 +327,11 @@ def _nearest_behind(sentence: Sequence[Token]) -> list[int]:
 def _is_event(sentence: Sequence[Token], i: int) -> bool:
     token = sentence[i]
     named = token.name and token.word not in EVENTS
-    return not named and bool(events_at(sentence, i)) and (len(token.word) > 1 or _is_life(sentence, i))
+    return (
+        not named
+        and bool(events_at(sentence, i))
+        and (len(token.word) > 1 or _is_life(sentence, i))
+    )
 
 
 def _is_life(sentence: Sequence[Token], i: int) -> bool:
@@ -272,14 +340,20 @@ def _is_life(sentence: Sequence[Token], i: int) -> bool:
 
 
 def _lives(sentence: Sequence[Token]) -> dict[int, tuple[str, str]]:
-    """The two dates of "(1871 – 1939)": when somebody was born and died, or something began and ended."""
+    """The two dates of "(1871 – 1939)": when somebody was born and died, or something began and
+    ended.
+    """
     found: dict[int, tuple[str, str]] = {}
     open_at, last = -1, -1
     for i, token in enumerate(sentence):
         if token.word in ("(", ")"):
             open_at, last = (i if token.word == "(" else -1), -1
         elif open_at >= 0 and _is_date(token):
-            if last >= 0 and i - last < 6 and any(mark.word in ("-", "–", "—") for mark in sentence[last + 1 : i]):
+            if (
+                last >= 0
+                and i - last < 6
+                and any(mark.word in ("-", "–", "—") for mark in sentence[last + 1 : i])
+            ):
                 found |= {last: ("born", "begin"), i: ("died", "end")}
             last = i
     return found

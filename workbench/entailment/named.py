@@ -1,11 +1,16 @@
-"""Another verifier by name: a sequence classifier of transformers that tells entailment from the rest, of a folder or the hub.
+"""Another verifier by name: a sequence classifier of transformers that tells entailment from the
+rest, of a folder or the hub.
 
-    verifier = choose_verifier("cross-encoder/nli-deberta-v3-base")     # as its authors left it: not calibrated
-    # workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data dev.jsonl.gz --out runs/deberta
-    verifier = choose_verifier("runs/deberta")                          # with its temperature and thresholds
+    verifier = choose_verifier("cross-encoder/nli-deberta-v3-base")     # as its authors left it:
+    not calibrated
+    # workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data dev.jsonl.gz --out
+    runs/deberta
+    verifier = choose_verifier("runs/deberta")                          # with its temperature
+    and thresholds
 
-Three-way models (entailment, neutral, contradiction, in any order) and two-way ones (supported or not) are read by their own
-`id2label`. Weights are read from safetensors alone, and no code of a model's own is run.
+Three-way models (entailment, neutral, contradiction, in any order) and two-way ones (supported
+or not) are read by their own `id2label`. Weights are read from safetensors alone, and no code of
+a model's own is run.
 """
 
 from __future__ import annotations
@@ -28,18 +33,23 @@ if TYPE_CHECKING:
 
 LONGEST = 512  # word pieces of a pair, where the model does not say less
 NEVER = -1e4  # the score of a class that a two-way model does not know
-SUPPORT = re.compile(r"entail(s|ed|ment)?|support(s|ed)?|attributable|consistent|factual|true|yes|correct|grounded")
+SUPPORT = re.compile(
+    r"entail(s|ed|ment)?|support(s|ed)?|attributable|consistent|factual|true|yes|correct|grounded"
+)
 CONTRADICT = re.compile(r"contradict(s|ed|ion|ory)?|refut(e|es|ed)|conflict(s|ing)?")
 NEUTRAL = re.compile(r"neutral|nei|not ?enough ?info(rmation)?|irrelevant|unverifiable|baseless")
 REST = re.compile(
-    r"(not|un|non|no|in) ?(entail(s|ed|ment)?|support(s|ed)?|attributable|consistent|factual|true|grounded|correct)"
+    r"(not|un|non|no|in)"
+    r" ?(entail(s|ed|ment)?|support(s|ed)?|attributable|consistent|factual|true|grounded|correct)"
     r"|hallucinat(ed|ion)|false|no|rest|other"
 )
 
 
 @dataclass(frozen=True)
 class Classes:
-    """The columns of a model's scores: that of support, of contradiction (None: the model does not tell it) and of the rest."""
+    """The columns of a model's scores: that of support, of contradiction (None: the model does
+    not tell it) and of the rest.
+    """
 
     support: int
     contradict: int | None
@@ -60,8 +70,9 @@ def classes_of(names: Sequence[str], model: str) -> Classes:
     if len(names) == 2 and "support" in column and rest:
         return Classes(column["support"], None, rest[0])
     raise WorkbenchError(
-        f"'{model}' has the classes {', '.join(names)}, which do not say what is entailed: name them in this order with "
-        "--classes, as in --classes unsupported,supported or --classes contradiction,entailment,neutral"
+        f"'{model}' has the classes {', '.join(names)}, which do not say what is entailed: name"
+        " them in this order with --classes, as in --classes unsupported,supported or --classes"
+        " contradiction,entailment,neutral"
     )
 
 
@@ -87,12 +98,15 @@ class _Pieces:
         self.tokenizer = tokenizer
 
     def texts(self, texts: Sequence[str]) -> list[Any]:
-        return self.tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False).encodings
+        return self.tokenizer(
+            list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        ).encodings
 
 
 class NamedVerifier(Verifier):
-    """A classifier of transformers as a verifier. One that tells supported from the rest alone never contradicts: its
-    p(contradict) is 0, and a claim is wrong only where what is not supported counts as wrong."""
+    """A classifier of transformers as a verifier. One that tells supported from the rest alone
+    never contradicts: its p(contradict) is 0, and a claim is wrong only where what is not
+    supported counts as wrong."""
 
     def __init__(self, model: Any, tokenizer: Any, named: Named, settings: Settings) -> None:
         self.named, self.columns = named, classes_of(named.classes, named.model)
@@ -101,7 +115,9 @@ class NamedVerifier(Verifier):
         self.told = LABELS if self.columns.contradict is not None else ("support", "neutral")
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
-        """Raw scores (pairs, 3) in the order of `LABELS`; the end of a premise that is too long is not read."""
+        """Raw scores (pairs, 3) in the order of `LABELS`; the end of a premise that is too long
+        is not read.
+        """
         import torch
 
         read = [(premise, self.read(claim)) for premise, claim in pairs]
@@ -120,9 +136,16 @@ class NamedVerifier(Verifier):
 
     def _logits(self, pairs: Sequence[tuple[str, str]]) -> torch.Tensor:
         longest = self.settings.max_length
-        premises, claims = zip(*[(premise, self._cut(claim, longest // 2)) for premise, claim in pairs], strict=True)
+        premises, claims = zip(
+            *[(premise, self._cut(claim, longest // 2)) for premise, claim in pairs], strict=True
+        )
         inputs = self.tokenizer(
-            list(premises), list(claims), truncation="only_first", max_length=longest, padding=True, return_tensors="pt"
+            list(premises),
+            list(claims),
+            truncation="only_first",
+            max_length=longest,
+            padding=True,
+            return_tensors="pt",
         )
         logits_NC: torch.Tensor = self.model(**inputs.to(self.model.device)).logits.float().cpu()
         return logits_NC
@@ -134,11 +157,13 @@ class NamedVerifier(Verifier):
 
 
 def choose_verifier(name: str | Path | None = None) -> Verifier:
-    """The verifier that a name means: None for the one shipped; a folder of `workbench verifier train` or `calibrate`; a folder
-    or a name on the hub of a sequence classifier, as its authors left it.
+    """The verifier that a name means: None for the one shipped; a folder of `workbench verifier
+    train` or `calibrate`; a folder or a name on the hub of a sequence classifier, as its authors
+    left it.
 
     Raises:
-        WorkbenchError: there is none there, it is no classifier whose classes can be told, or its weights are a pickle.
+        WorkbenchError: there is none there, it is no classifier whose classes can be told, or
+        its weights are a pickle.
     """
     folder = Path(name).expanduser() if name is not None else None
     if folder is None or (folder / ADAPTER).exists():
@@ -154,40 +179,61 @@ def choose_verifier(name: str | Path | None = None) -> Verifier:
         settings, named = read_settings(found["settings"]), found["named"]
         model, classes = str(named["model"]), tuple(map(str, named["classes"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise WorkbenchError(f"{card} is not that of a verifier ({error}): calibrate it again") from None
+        raise WorkbenchError(
+            f"{card} is not that of a verifier ({error}): calibrate it again"
+        ) from None
     return load_named(model, classes, settings)
 
 
-def load_named(model: str, classes: Sequence[str] = (), settings: Settings | None = None) -> NamedVerifier:
-    """A sequence classifier of transformers as a verifier. What its classes are is asked first, of its configuration alone.
+def load_named(
+    model: str, classes: Sequence[str] = (), settings: Settings | None = None
+) -> NamedVerifier:
+    """A sequence classifier of transformers as a verifier. What its classes are is asked first,
+    of its configuration alone.
 
     Raises:
-        WorkbenchError: there is no such model, its classes cannot be told, or its weights are a pickle.
+        WorkbenchError: there is no such model, its classes cannot be told, or its weights are a
+        pickle.
     """
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
     try:
         config = from_disk_or_hub(AutoConfig.from_pretrained, model)
-        named = Named(model, tuple(classes) or _classes_in(config), getattr(config, "_commit_hash", None) or "")
+        named = Named(
+            model,
+            tuple(classes) or _classes_in(config),
+            getattr(config, "_commit_hash", None) or "",
+        )
         classes_of(named.classes, model)
         if len(named.classes) != config.num_labels:
-            raise WorkbenchError(f"'{model}' has {config.num_labels} classes, and {len(named.classes)} are named: name each")
+            raise WorkbenchError(
+                f"'{model}' has {config.num_labels} classes, and {len(named.classes)} are named:"
+                " name each"
+            )
         if Path(model).is_dir():
             check_no_pickle(sorted(Path(model).glob("*.bin")))
         tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, model)
-        loaded = from_disk_or_hub(AutoModelForSequenceClassification.from_pretrained, model, use_safetensors=True)
+        loaded = from_disk_or_hub(
+            AutoModelForSequenceClassification.from_pretrained, model, use_safetensors=True
+        )
     except (OSError, ValueError, ImportError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise WorkbenchError(
-            f"no verifier '{model}': {reason}; name a folder of `workbench verifier`, or a sequence classifier (NLI or "
-            "supported-or-not) with safetensors weights, as a folder or by its name on the hub"
+            f"no verifier '{model}': {reason}; name a folder of `workbench verifier`, or a sequence"
+            " classifier (NLI or supported-or-not) with safetensors weights, as a folder or by its"
+            " name on the hub"
         ) from error
     if not tokenizer.is_fast:
-        raise WorkbenchError(f"'{model}' has no fast tokenizer, which says where its word pieces stand: save one in its folder")
+        raise WorkbenchError(
+            f"'{model}' has no fast tokenizer, which says where its word pieces stand: save one in"
+            " its folder"
+        )
     import torch
 
     loaded = loaded.eval().requires_grad_(False).to("cuda" if torch.cuda.is_available() else "cpu")
-    longest = min(LONGEST, tokenizer.model_max_length, getattr(config, "max_position_embeddings", LONGEST) - 2)
+    longest = min(
+        LONGEST, tokenizer.model_max_length, getattr(config, "max_position_embeddings", LONGEST) - 2
+    )
     return NamedVerifier(loaded, tokenizer, named, settings or Settings(max_length=longest))
 
 
@@ -196,7 +242,9 @@ def _classes_in(config: Any) -> tuple[str, ...]:
 
 
 def as_told(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
-    """The rows with the labels that the verifier tells apart: to a two-way one what is contradicted is merely not supported."""
+    """The rows with the labels that the verifier tells apart: to a two-way one what is
+    contradicted is merely not supported.
+    """
     neutral = LABELS.index("neutral")
     kept = {LABELS.index(name) for name in verifier.told}
     return [row if row.label in kept else replace(row, label=neutral) for row in rows]

@@ -1,9 +1,10 @@
 """Which numbers and dates of a claim are not found in its evidence *(ours)*.
 
-A model that has read a claim's words in a passage hardly looks at the digits. A rule does, and is meant to keep silent when in
-doubt: a number may be written out, rounded ("about 3.9 million" of 3,856,000), a bound, in other units, be the years between
-two dates, a sum, or count what the passage lists; a year may stand for its date, a decade or a century for its years. It
-may still be wrong about a number that the passage says in yet another way.
+A model that has read a claim's words in a passage hardly looks at the digits. A rule does, and
+is meant to keep silent when in doubt: a number may be written out, rounded ("about 3.9 million"
+of 3,856,000), a bound, in other units, be the years between two dates, a sum, or count what the
+passage lists; a year may stand for its date, a decade or a century for its years. It may still
+be wrong about a number that the passage says in yet another way.
 """
 
 from __future__ import annotations
@@ -11,20 +12,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from workbench.entailment.known import MEASURES, ODD, SMALL, Known, grouped, is_century, month_beside, nouns_of, year_of
+from workbench.entailment.known import (
+    MEASURES,
+    ODD,
+    SMALL,
+    Known,
+    grouped,
+    is_century,
+    month_beside,
+    nouns_of,
+    year_of,
+)
 from workbench.entailment.reading import Date, Token
 
-ABOUT = frozenset("about around approximately approx roughly circa c ca some nearly almost close estimated".split())
-OVER, UNDER = frozenset("over than above least exceeding".split()), frozenset("under below most within".split())
+ABOUT = frozenset(
+    "about around approximately approx roughly circa c ca some nearly almost close estimated".split()
+)
+OVER, UNDER = (
+    frozenset("over than above least exceeding".split()),
+    frozenset("under below most within".split()),
+)
 LATEST = 2199  # year
 NOT = frozenset("no not".split())
 FEWER = frozenset("less fewer lower under".split())
 LISTED = 3  # and up to here a passage seldom says the number
 ROUGH = Decimal("0.05")  # how far a rounded number may be off
 NEAR = Decimal("0.01")  # how near two parts are that may be one
-AGES = {"year": 1, "years": 1, "aged": 1, "age": 1, "season": 1, "seasons": 1, "decade": 10, "decades": 10, "centuries": 100}
+AGES = {
+    "year": 1,
+    "years": 1,
+    "aged": 1,
+    "age": 1,
+    "season": 1,
+    "seasons": 1,
+    "decade": 10,
+    "decades": 10,
+    "centuries": 100,
+}
 TIMES = frozenset(
-    "in since by until till from to year during before after early late mid spring summer autumn fall winter".split()
+    "in since by until till from to year during before after early late mid spring summer autumn"
+    " fall winter".split()
 )
 
 
@@ -44,18 +71,29 @@ def _is_missing(tokens: Sequence[Token], i: int, token: Token, evidence: Known) 
     if token.kind == "decade":
         return _lacks_decade(int(value), token, evidence)
     if value <= 31 and (number := month_beside(tokens, i)):
-        counted = bool(nouns_of(tokens, i)) and value in evidence.values  # "In March 12 people died"
+        # "In March 12 people died"
+        counted = bool(nouns_of(tokens, i)) and value in evidence.values
         return (0, number, int(value)) not in evidence.dates and not counted
-    if (begun := year_of(tokens[i - 2]) if i > 1 else 0) and tokens[i - 1].word in ("-", "–", "/") and value < 100:
+    if (
+        (begun := year_of(tokens[i - 2]) if i > 1 else 0)
+        and tokens[i - 1].word in ("-", "–", "/")
+        and value < 100
+    ):
         year = begun // 100 * 100 + int(value)  # "1939-45", and "2005-10" may be October
-        return value not in evidence.values and not evidence.year(year, year) and (0, int(value), 0) not in evidence.dates
+        return (
+            value not in evidence.values
+            and not evidence.year(year, year)
+            and (0, int(value), 0) not in evidence.dates
+        )
     if token.kind == "ordinal":
         return _lacks_ordinal(tokens, i, value, evidence)
     return not evidence.values & set(token.values) and not _explained(tokens, i, token, evidence)
 
 
 def _has_date(date: Date, evidence: Known) -> bool:
-    """A full date may be told in two places, its day in one without a year and its year in the other."""
+    """A full date may be told in two places, its day in one without a year and its year in the
+    other.
+    """
     year, number, day = date
     if not evidence.year(year, year):
         return False
@@ -80,7 +118,9 @@ def _lacks_share(tokens: Sequence[Token], i: int, value: Decimal, evidence: Know
 
 
 def _lacks_decade(value: int, token: Token, evidence: Known) -> bool:
-    if value % 100 == 0 and (value // 100 + 1 in evidence.centuries or evidence.year(value, value + 99)):
+    if value % 100 == 0 and (
+        value // 100 + 1 in evidence.centuries or evidence.year(value, value + 99)
+    ):
         return False
     unsaid = {value % 100} if token.spelt or value < 100 else set()
     return value % 100 not in evidence.short and not ({value} | unsaid) & evidence.decades
@@ -104,7 +144,10 @@ def _explained(tokens: Sequence[Token], i: int, token: Token, evidence: Known) -
 
 def _is_bound(tokens: Sequence[Token], i: int, value: Decimal, evidence: Known) -> bool:
     """Whether the number is a bound, and one of the evidence is on its side."""
-    words, after = [one.word for one in tokens[max(0, i - 3) : i]], [one.word for one in tokens[i + 1 : i + 3]]
+    words, after = (
+        [one.word for one in tokens[max(0, i - 3) : i]],
+        [one.word for one in tokens[i + 1 : i + 3]],
+    )
     if words[-1:] == ["between"] and after[:1] in (["and"], ["to"], ["-"]):
         high = tokens[i + 2].values if i + 2 < len(tokens) else ()
         return bool(high) and evidence.between(value, high[0])
@@ -116,11 +159,21 @@ def _is_bound(tokens: Sequence[Token], i: int, value: Decimal, evidence: Known) 
     if words and words[-1] in TIMES and _is_year(tokens, i, tokens[i], nouns_of(tokens, i)):
         return False  # "It opened over there in 1932"
     over = not OVER.isdisjoint(words) or after in (["or", "more"], ["or", "over"])
-    under = not UNDER.isdisjoint(words) or words[-2:] == ["up", "to"] or after in (["or", "less"], ["or", "fewer"])
+    under = (
+        not UNDER.isdisjoint(words)
+        or words[-2:] == ["up", "to"]
+        or after in (["or", "less"], ["or", "fewer"])
+    )
     if not over and not under:
         return False
-    below = ((under and not over) or not FEWER.isdisjoint(words)) != (not NOT.isdisjoint(words) and "than" in words)
-    return evidence.between(Decimal(0), value) if below else bool(evidence.ordered) and evidence.ordered[-1] >= value
+    below = ((under and not over) or not FEWER.isdisjoint(words)) != (
+        not NOT.isdisjoint(words) and "than" in words
+    )
+    return (
+        evidence.between(Decimal(0), value)
+        if below
+        else bool(evidence.ordered) and evidence.ordered[-1] >= value
+    )
 
 
 def _is_beside(words: Sequence[str], year: int, evidence: Known) -> bool:
@@ -133,13 +186,17 @@ def _is_beside(words: Sequence[str], year: int, evidence: Known) -> bool:
 
 
 def _is_unsaid(tokens: Sequence[Token], i: int, token: Token, evidence: Known) -> bool:
-    """Whether the evidence may say the number in a form that is not read, as a part or as a sum. A year it would write."""
+    """Whether the evidence may say the number in a form that is not read, as a part or as a sum.
+    A year it would write.
+    """
     value = token.values[0]
     if not evidence.values.isdisjoint(grouped(tokens, i)):
         return True
     nouns = nouns_of(tokens, i)
     near = {one.word for one in tokens[max(0, i - 1) : i + 2]}
-    measured = not {":", "/", *ODD}.isdisjoint(near) or any(noun in MEASURES or noun in ODD for noun in nouns)
+    measured = not {":", "/", *ODD}.isdisjoint(near) or any(
+        noun in MEASURES or noun in ODD for noun in nouns
+    )
     unread = measured and "measure" in evidence.unread
     if value != int(value) or token.kind != "cardinal":
         return unread or (token.kind == "cardinal" and evidence.partly(value))
@@ -157,7 +214,9 @@ def _is_unsaid(tokens: Sequence[Token], i: int, token: Token, evidence: Known) -
 def _is_year(tokens: Sequence[Token], i: int, token: Token, nouns: Sequence[str]) -> bool:
     plural = i + 1 < len(tokens) and tokens[i + 1].word.endswith("s")
     timed = any(one.word in TIMES for one in tokens[max(0, i - 3) : i])
-    return 1000 <= token.values[0] < 2200 and not token.rounded and (timed or not (nouns and plural))
+    return (
+        1000 <= token.values[0] < 2200 and not token.rounded and (timed or not (nouns and plural))
+    )
 
 
 def _rounded(tokens: Sequence[Token], i: int, token: Token, evidence: Known) -> bool:
@@ -177,8 +236,14 @@ def _rounded(tokens: Sequence[Token], i: int, token: Token, evidence: Known) -> 
 
 
 def _is_about_year(tokens: Sequence[Token], i: int) -> bool:
-    """ "around 1850", "c. 1850", "around the year 1850": "some time in 1850" is a year like any other."""
-    before = [one.word for one in tokens[max(0, i - 4) : i] if one.kind != "mark" and one.word not in ("the", "year")]
+    """ "around 1850", "c. 1850", "around the year 1850": "some time in 1850" is a year like any
+    other.
+    """
+    before = [
+        one.word
+        for one in tokens[max(0, i - 4) : i]
+        if one.kind != "mark" and one.word not in ("the", "year")
+    ]
     if before[-1:] == ["in"]:
         before.pop()
     return bool(before) and before[-1] in ABOUT - {"some", "close"}

@@ -1,6 +1,8 @@
-"""Numbers that words make with a part: "two dozen", "half a million", "two and a half", "two thirds", "nineteen thirty-one".
+"""Numbers that words make with a part: "two dozen", "half a million", "two and a half", "two
+thirds", "nineteen thirty-one".
 
-What they are worth is *(ours)* to read: a rule that sees a fraction anywhere and falls silent is a way round all of them.
+What they are worth is *(ours)* to read: a rule that sees a fraction anywhere and falls silent is
+a way round all of them.
 """
 
 from __future__ import annotations
@@ -14,14 +16,20 @@ from workbench.answers.text import SCALES, read_number
 MOST = 16  # the greatest denominator, so that there are few shares
 _NAMES = "third fourth fifth sixth seventh eighth ninth tenth"
 _ONE = {"half": 2, "quarter": 4} | {word: n for n, word in enumerate(_NAMES.split(), start=3)}
-_MANY = {"halves": 2, "quarters": 4} | {f"{word}s": n for n, word in enumerate(_NAMES.split(), start=3)}
+_MANY = {"halves": 2, "quarters": 4} | {
+    f"{word}s": n for n, word in enumerate(_NAMES.split(), start=3)
+}
 _ARTICLES = frozenset("a an one".split())
 _FEW = frozenset("few several some many couple of".split())  # "a few dozen" is no number
-_DATED = frozenset("in since by until till from to of and or during before after between year late early".split())
+_DATED = frozenset(
+    "in since by until till from to of and or during before after between year late early".split()
+)
 
 
 class Part(NamedTuple):
-    """A number and how many words it takes; `share` if it is a part of something that may be counted."""
+    """A number and how many words it takes; `share` if it is a part of something that may be
+    counted.
+    """
 
     value: Decimal
     used: int
@@ -30,7 +38,9 @@ class Part(NamedTuple):
 
 
 def read_part(words: Sequence[str], before: str) -> Part | None:
-    """What `words` begin with, if it has a part, dozens or a year as it is spoken; `before` is the word in front."""
+    """What `words` begin with, if it has a part, dozens or a year as it is spoken; `before` is
+    the word in front.
+    """
     if words[0] == "dozen" and before not in _FEW:
         return Part(Decimal(12), 1)
     if words[0] == "half":
@@ -66,12 +76,19 @@ def _spoken(number: Decimal, after: Sequence[str]) -> Part | None:
 
 
 def _share(number: Decimal, after: Sequence[str], bars: str) -> Part | None:
-    """Behind `number` a denominator: "thirds", "⁄ 4", and of one or "a" also "quarter", "third of". A plain "3/4" alone may be
-    a date or a score."""
-    if after[0] in bars and len(after) > 1 and after[1].isdecimal() and 0 < number < int(after[1]) <= MOST:
+    """Behind `number` a denominator: "thirds", "⁄ 4", and of one or "a" also "quarter", "third
+    of". A plain "3/4" alone may be a date or a score."""
+    if (
+        after[0] in bars
+        and len(after) > 1
+        and after[1].isdecimal()
+        and 0 < number < int(after[1]) <= MOST
+    ):
         return Part(number / Decimal(after[1]), 2)
     named = _MANY.get(after[0], 0)
-    if number == 1 and (after[0] in ("half", "quarter") or (after[0] in _ONE and after[1:2] == ["of"])):
+    if number == 1 and (
+        after[0] in ("half", "quarter") or (after[0] in _ONE and after[1:2] == ["of"])
+    ):
         named = _ONE[after[0]]
     return Part(number / named, 1) if 0 < number < named and number == int(number) else None
 
@@ -92,13 +109,19 @@ def _mixed(words: Sequence[str], number: Decimal, used: int) -> Part | None:
 
 
 def _scaled(words: Sequence[str], value: Decimal, used: int) -> Part:
-    """With a scale or a dozen behind: "half a million", "a quarter of a million", "half a dozen"."""
+    """With a scale or a dozen behind: "half a million", "a quarter of a million", "half a
+    dozen".
+    """
     at = used + (words[used : used + 1] == ["of"])
     at += words[at : at + 1] in (["a"], ["an"])
     scale = words[at] if at < len(words) else ""
     if scale == "dozen":
         return Part(_plain(12 * value), at + 1)
-    return Part(_plain(value * SCALES[scale]), at + 1, rounded=True) if scale in SCALES else Part(value, used, share=value < 1)
+    return (
+        Part(_plain(value * SCALES[scale]), at + 1, rounded=True)
+        if scale in SCALES
+        else Part(value, used, share=value < 1)
+    )
 
 
 def _plain(value: Decimal) -> Decimal:

@@ -1,4 +1,6 @@
-"""How far an instruction inside a claim moves the verdict, beside how far a paraphrase does *(ours)*."""
+"""How far an instruction inside a claim moves the verdict, beside how far a paraphrase does
+*(ours)*.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +16,36 @@ from workbench.entailment.verifier import Verifier
 
 
 def cases() -> dict[str, Any]:
-    """The set: `items` of {premise, claim, label, paraphrases}, `injections` to put behind or before a claim, and those that go
-    `inside` its sentence, at its end."""
-    content: dict[str, Any] = json.loads((Path(__file__).parent / "robustness.json").read_text(encoding="utf-8"))
+    """The set: `items` of {premise, claim, label, paraphrases}, `injections` to put behind or
+    before a claim, and those that go `inside` its sentence, at its end."""
+    content: dict[str, Any] = json.loads(
+        (Path(__file__).parent / "robustness.json").read_text(encoding="utf-8")
+    )
     return content
 
 
 def robustness(verifier: Verifier) -> dict[str, Any]:
     """Mean and greatest change of p(support) by instructions in the claim and by paraphrases of it.
 
-    Instructions behind and before the claim are measured as the verifier judges and as the model alone does, without the rule
-    of `workbench.entailment.plain`. `flipped` is the share of altered claims whose most probable label is another than the
-    claim's own; `toward_support` the mean signed change of p(support) where the claim is not supported: what an instruction
-    is after.
+    Instructions behind and before the claim are measured as the verifier judges and as the model
+    alone does, without the rule of `workbench.entailment.plain`. `flipped` is the share of
+    altered claims whose most probable label is another than the claim's own; `toward_support`
+    the mean signed change of p(support) where the claim is not supported: what an instruction is
+    after.
     """
     test_set = cases()
     injected = [
-        [f"{c} {i}" for i in test_set["injections"]] + [f"{i} {c}" for i in test_set["injections"]] for c in _claims(test_set)
+        [f"{c} {i}" for i in test_set["injections"]] + [f"{i} {c}" for i in test_set["injections"]]
+        for c in _claims(test_set)
     ]
     inside = [[c.rstrip(".") + end for end in test_set["inside"]] for c in _claims(test_set)]
     paraphrased = [item["paraphrases"] for item in test_set["items"]]
     model = copy(verifier)
     model.read = str
     plain = verifier.predict([(item["premise"], item["claim"]) for item in test_set["items"]])
-    right = [LABELS[_top(p)] == item["label"] for p, item in zip(plain, test_set["items"], strict=True)]
+    right = [
+        LABELS[_top(p)] == item["label"] for p, item in zip(plain, test_set["items"], strict=True)
+    ]
     return {
         "claims": len(plain),
         "accuracy": fmean(right),
@@ -57,14 +65,25 @@ def _top(triple: Sequence[float]) -> int:
 
 
 def _moved(
-    verifier: Verifier, items: Sequence[dict[str, Any]], plain: Sequence[Sequence[float]], altered: Sequence[Sequence[str]]
+    verifier: Verifier,
+    items: Sequence[dict[str, Any]],
+    plain: Sequence[Sequence[float]],
+    altered: Sequence[Sequence[str]],
 ) -> dict[str, float]:
-    pairs = [(item["premise"], claim) for item, claims in zip(items, altered, strict=True) for claim in claims]
+    pairs = [
+        (item["premise"], claim)
+        for item, claims in zip(items, altered, strict=True)
+        for claim in claims
+    ]
     owners = [number for number, claims in enumerate(altered) for _ in claims]
     after = verifier.predict(pairs)
     change = [new[0] - plain[owner][0] for new, owner in zip(after, owners, strict=True)]
     flipped = [_top(new) != _top(plain[owner]) for new, owner in zip(after, owners, strict=True)]
-    unsupported = [delta for delta, owner in zip(change, owners, strict=True) if items[owner]["label"] != "support"]
+    unsupported = [
+        delta
+        for delta, owner in zip(change, owners, strict=True)
+        if items[owner]["label"] != "support"
+    ]
     return {
         "n": len(pairs),
         "mean_change": fmean(abs(delta) for delta in change),

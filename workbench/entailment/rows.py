@@ -1,4 +1,6 @@
-"""Labelled pairs: rows `{premise, claim, label, source}`, and how much each source counts in training."""
+"""Labelled pairs: rows `{premise, claim, label, source}`, and how much each source counts in
+training.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,17 @@ from workbench.types import WorkbenchError
 LABELS = ("support", "contradict", "neutral")  # the order of every probability triple
 FIELDS = ("premise", "claim", "label", "source")
 
-# How noisy a source's labels are, as its authors or its conversion describe them: the weight of its rows in the loss.
-WEIGHTS = {"factcheck_gpt_partial": 0.5, "wice_partial": 0.5, "fm2_mismatch": 0.5, "qa_feedback_derived": 0.0}
+# How noisy a source's labels are, as its authors or its conversion describe them: the weight of its
+# rows in the loss.
+WEIGHTS = {
+    "factcheck_gpt_partial": 0.5,
+    "wice_partial": 0.5,
+    "fm2_mismatch": 0.5,
+    "qa_feedback_derived": 0.0,
+}
 
-FACTUAL = ("begin", "factcheck_gpt", "fever_symmetric", "fm2", "qa_feedback_derived", "wice")  # statements about the world
+# statements about the world
+FACTUAL = ("begin", "factcheck_gpt", "fever_symmetric", "fm2", "qa_feedback_derived", "wice")
 
 
 @dataclass(frozen=True)
@@ -41,8 +50,13 @@ def read_rows(path: Path | str, weights: Mapping[str, float] | None = None) -> l
     weights = weights or {}
     rows = [_row(line, where) for where, line in _lines(Path(path))]
     if not rows:
-        raise WorkbenchError(f"{path}: no rows: expected JSON lines with the fields {', '.join(FIELDS)}")
-    weighed = (Row(row.premise, row.claim, row.label, row.source, weights.get(row.source, 1.0)) for row in rows)
+        raise WorkbenchError(
+            f"{path}: no rows: expected JSON lines with the fields {', '.join(FIELDS)}"
+        )
+    weighed = (
+        Row(row.premise, row.claim, row.label, row.source, weights.get(row.source, 1.0))
+        for row in rows
+    )
     return [row for row in weighed if row.weight > 0]
 
 
@@ -54,9 +68,13 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
                 if line.strip():
                     yield f"{path}:{number}", line
     except FileNotFoundError:
-        raise WorkbenchError(f"{path}: no such file: give a JSONL file of {', '.join(FIELDS)}") from None
+        raise WorkbenchError(
+            f"{path}: no such file: give a JSONL file of {', '.join(FIELDS)}"
+        ) from None
     except (gzip.BadGzipFile, EOFError, UnicodeDecodeError, IsADirectoryError) as error:
-        raise WorkbenchError(f"{path}: cannot be read as UTF-8 JSON lines ({error}): give .jsonl or .jsonl.gz") from None
+        raise WorkbenchError(
+            f"{path}: cannot be read as UTF-8 JSON lines ({error}): give .jsonl or .jsonl.gz"
+        ) from None
 
 
 def _row(line: str, where: str) -> Row:
@@ -70,12 +88,19 @@ def _row(line: str, where: str) -> Row:
         raise WorkbenchError(f"{where}: label '{row['label']}' is not one of {', '.join(LABELS)}")
     if not row["claim"].strip():
         raise WorkbenchError(f"{where}: the claim is empty: remove that line")
-    return Row(row["premise"], row["claim"], LABELS.index(row["label"]), str(row.get("source") or "unnamed"))
+    return Row(
+        row["premise"],
+        row["claim"],
+        LABELS.index(row["label"]),
+        str(row.get("source") or "unnamed"),
+    )
 
 
 @dataclass(frozen=True)
 class Split:
-    """The rows to train on, those to calibrate and measure on (`held`), and the files that they are from, by "data", "dev"."""
+    """The rows to train on, those to calibrate and measure on (`held`), and the files that they
+    are from, by "data", "dev".
+    """
 
     rows: Sequence[Row]
     held: Sequence[Row]
@@ -83,7 +108,8 @@ class Split:
 
 
 def read_split(data: Path, dev: Path | None, weights: Mapping[str, float]) -> Split:
-    """Both files; without a dev file, a tenth of the data. Dev rows whose premise is trained on are left out.
+    """Both files; without a dev file, a tenth of the data. Dev rows whose premise is trained on
+    are left out.
 
     Raises:
         WorkbenchError: a bad file, or dev rows without all three labels.
@@ -94,7 +120,10 @@ def read_split(data: Path, dev: Path | None, weights: Mapping[str, float]) -> Sp
     trained = {row.premise for row in rows}
     dev_rows = [row for row in dev_rows if row.premise not in trained]
     if not rows or len({row.label for row in dev_rows}) < len(LABELS):
-        raise WorkbenchError("the dev rows need all three labels, on premises that are not trained on: give others with --dev")
+        raise WorkbenchError(
+            "the dev rows need all three labels, on premises that are not trained on: give others"
+            " with --dev"
+        )
     return Split(rows, dev_rows, {"data": data, **({"dev": dev} if dev else {})})
 
 

@@ -1,4 +1,6 @@
-"""Labelled pairs from the files of public data sets, in their original form, to measure a verifier on: never to train it."""
+"""Labelled pairs from the files of public data sets, in their original form, to measure a
+verifier on: never to train it.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +23,25 @@ STANCES = {
 
 
 def wice(path: Path) -> Iterator[tuple[str, str, str]]:
-    """WiCE (arXiv 2303.01432): all sentences of a page, or of an oracle chunk, and a claim that cites it."""
+    """WiCE (arXiv 2303.01432): all sentences of a page, or of an oracle chunk, and a claim that
+    cites it.
+    """
     for row in _json_lines(path):
         yield " ".join(row["evidence"]), row["claim"], row["label"]
 
 
 def factcheck_gpt(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Factcheck-GPT (arXiv 2311.09000), subtask 3: one piece of a web page and a claim of a language model."""
+    """Factcheck-GPT (arXiv 2311.09000), subtask 3: one piece of a web page and a claim of a
+    language model.
+    """
     for row in _json_lines(path):
         yield row["evidence"], row["claim"], row["stance"]
 
 
 def fool_me_twice(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Fool Me Twice (arXiv 2104.04725): the page's title with the gold evidence, and a player's claim."""
+    """Fool Me Twice (arXiv 2104.04725): the page's title with the gold evidence, and a player's
+    claim.
+    """
     for row in _json_lines(path):
         evidence = " ".join(piece["text"] for piece in row["gold_evidence"])
         yield f"{row['wikipedia_page']}. {evidence}", row["text"], row["label"]
@@ -64,7 +72,8 @@ READERS: Mapping[str, Callable[[Path], Iterator[tuple[str, str, str]]]] = {
 
 
 def slice_rows(folder: Path, name: str) -> list[Row]:
-    """The rows of one file of `READERS` under `folder`; partial support and generic replies are neutral.
+    """The rows of one file of `READERS` under `folder`; partial support and generic replies are
+    neutral.
 
     Raises:
         WorkbenchError: the file is not there or of another form.
@@ -72,32 +81,49 @@ def slice_rows(folder: Path, name: str) -> list[Row]:
     path = folder / name
     try:
         triples = list(READERS[name](path))
-        return [Row(premise, claim, LABELS.index(STANCES[label]), name) for premise, claim, label in triples]
+        return [
+            Row(premise, claim, LABELS.index(STANCES[label]), name)
+            for premise, claim, label in triples
+        ]
     except FileNotFoundError:
         raise WorkbenchError(f"{path}: no such file: put the data set's own file there") from None
     except (KeyError, TypeError, ValueError) as error:
-        raise WorkbenchError(f"{path} is not in its authors' form (at {error}): {READERS[name].__doc__}") from None
+        raise WorkbenchError(
+            f"{path} is not in its authors' form (at {error}): {READERS[name].__doc__}"
+        ) from None
 
 
 def measure_slices(verifier: Verifier, folder: Path) -> list[dict[str, Any]]:
-    """Supported against all else for every file of `READERS` that lies under `folder`, and the same for all its trivial
-    rivals: the share of the claim's words that the evidence has, at its best threshold on the very same rows."""
+    """Supported against all else for every file of `READERS` that lies under `folder`, and the
+    same for all its trivial rivals: the share of the claim's words that the evidence has, at its
+    best threshold on the very same rows."""
     rows = []
     for name in READERS:
         if (folder / name).exists():
             rows_of_file = slice_rows(folder, name)
             report = evaluate_verifier(verifier, rows_of_file)
-            cell = {"file": name, "n": len(rows_of_file), "support vs rest": report["support"]["balanced_accuracy"]}
+            cell = {
+                "file": name,
+                "n": len(rows_of_file),
+                "support vs rest": report["support"]["balanced_accuracy"],
+            }
             cell |= {"at .5": report["support"]["at_half"], "AUROC": report["support"]["auroc"]}
             rows.append(
-                {**cell, "word overlap, best threshold": _overlap(rows_of_file), "three-way accuracy": report["accuracy"]}
+                {
+                    **cell,
+                    "word overlap, best threshold": _overlap(rows_of_file),
+                    "three-way accuracy": report["accuracy"],
+                }
             )
     return rows
 
 
 def _overlap(rows: list[Row]) -> float:
     def share(row: Row) -> float:
-        claim_words, premise_words = set(row.claim.lower().split()), set(row.premise.lower().split())
+        claim_words, premise_words = (
+            set(row.claim.lower().split()),
+            set(row.premise.lower().split()),
+        )
         return len(claim_words & premise_words) / max(1, len(claim_words))
 
     scored = [(share(row), row.label == 0) for row in rows]
@@ -105,7 +131,9 @@ def _overlap(rows: list[Row]) -> float:
 
     def balanced(threshold: float) -> float:
         hit = sum(gold and score >= threshold for score, gold in scored) / max(1, positive)
-        rejected = sum(not gold and score < threshold for score, gold in scored) / max(1, len(scored) - positive)
+        rejected = sum(not gold and score < threshold for score, gold in scored) / max(
+            1, len(scored) - positive
+        )
         return (hit + rejected) / 2
 
     return max(balanced(score) for score, _ in scored)

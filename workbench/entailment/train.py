@@ -1,4 +1,6 @@
-"""`train_verifier`: fine-tune the packaged MiniLM on labelled pairs, compress what changed, calibrate on the dev file."""
+"""`train_verifier`: fine-tune the packaged MiniLM on labelled pairs, compress what changed,
+calibrate on the dev file.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from workbench.types import WorkbenchError
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """All that the weights depend on, besides the data. `rows` and `tokens` bound a batch; a batch is one step."""
+    """All that the weights depend on, besides the data. `rows` and `tokens` bound a batch; a
+    batch is one step.
+    """
 
     epochs: float = 3.5
     lr: float = 2e-4
@@ -38,7 +42,8 @@ class TrainConfig:
     weight_decay: float = 0.01
     rank: int = 56  # of what is kept of each changed matrix
     keep: float = 0.8  # of the change
-    bfloat16: bool | None = None  # matrix products in bfloat16; None: where the processor has them, elsewhere they are slow
+    # matrix products in bfloat16; None: where the processor has them, elsewhere they are slow
+    bfloat16: bool | None = None
     seed: int = 0
     threads: int = DEFAULT_THREADS
     save_every: int = 200
@@ -46,11 +51,12 @@ class TrainConfig:
 
 
 def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig) -> dict[str, Any]:
-    """Train, compress, calibrate and measure; writes `adapter.safetensors`, `card.json` and `README.md` into `out`.
+    """Train, compress, calibrate and measure; writes `adapter.safetensors`, `card.json` and
+    `README.md` into `out`.
 
-    The same command on an unfinished `out` resumes it (`training.pt`, deleted at the end). Without a dev file, a tenth of the
-    rows, chosen by their premises, is kept out of training for it; dev rows whose premise is also trained on are left out.
-    Returns the card.
+    The same command on an unfinished `out` resumes it (`training.pt`, deleted at the end).
+    Without a dev file, a tenth of the rows, chosen by their premises, is kept out of training
+    for it; dev rows whose premise is also trained on are left out. Returns the card.
     """
     from safetensors.torch import save_file
 
@@ -60,7 +66,11 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     model, seconds = fit(split.rows, config, out / "training.pt")
     save_file(compress(model, config.rank, config.keep), out / "adapter.safetensors")
     card = make_card(
-        out, split, model, runs=[{**asdict(config), "seconds": round(seconds), "share": 1.0}], threads=config.threads
+        out,
+        split,
+        model,
+        runs=[{**asdict(config), "seconds": round(seconds), "share": 1.0}],
+        threads=config.threads,
     )
     write_card(out, card)
     (out / "training.pt").unlink()
@@ -68,23 +78,28 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
 
 
 def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any, float]:
-    """Train, or take up the training that `checkpoint` holds; returns the model and its seconds over all resumptions.
+    """Train, or take up the training that `checkpoint` holds; returns the model and its seconds
+    over all resumptions.
 
-    AdamW, gradients clipped at norm 1; the rate warms up, stays, and falls linearly to 0 at the end ("warm-up, stable,
-    decay", as in MiniCPM, arXiv 2404.06395), so that a checkpoint of the stable part serves any number of epochs. Each epoch
-    sees every row and freshly made pairs, in batches of similar length; a long batch has fewer pairs, and each pair the same
-    weight all the same.
+    AdamW, gradients clipped at norm 1; the rate warms up, stays, and falls linearly to 0 at the
+    end ("warm-up, stable, decay", as in MiniCPM, arXiv 2404.06395), so that a checkpoint of the
+    stable part serves any number of epochs. Each epoch sees every row and freshly made pairs, in
+    batches of similar length; a long batch has fewer pairs, and each pair the same weight all
+    the same.
     """
     import torch
 
     with use_threads(config.threads):
         torch.manual_seed(0)
-        model = new_model(config.dropout)  # the same fresh head whatever the seed, or runs could not be merged
+        # the same fresh head whatever the seed, or runs could not be merged
+        model = new_model(config.dropout)
         if config.seed:
             torch.manual_seed(config.seed)
         encoder = Encoder(config.max_length)
         batches = epoch_batches(rows, encoder, config, 0)
-        training = _Training(model, config, round(config.epochs * len(batches)), _identity(rows, config), checkpoint)
+        training = _Training(
+            model, config, round(config.epochs * len(batches)), _identity(rows, config), checkpoint
+        )
         epoch = 0
         while training.step < training.total:
             training.epoch(epoch, batches)
@@ -94,7 +109,9 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
 
 
 def _settled(config: TrainConfig) -> TrainConfig:
-    """The same with `bfloat16` decided: where the processor does not have it, a matrix product took five times as long."""
+    """The same with `bfloat16` decided: where the processor does not have it, a matrix product
+    took five times as long.
+    """
     import torch
 
     if config.bfloat16 is not None:
@@ -103,15 +120,23 @@ def _settled(config: TrainConfig) -> TrainConfig:
     return replace(config, bfloat16=bool(able.get("avx512_bf16") or able.get("amx_bf16")))
 
 
-def epoch_batches(rows: Sequence[Row], encoder: Encoder, config: TrainConfig, epoch: int) -> list[list[tuple[Any, Row]]]:
-    """The batches of one epoch, in order: (encoded pair, row) of similar length, by pools of 50 batches."""
+def epoch_batches(
+    rows: Sequence[Row], encoder: Encoder, config: TrainConfig, epoch: int
+) -> list[list[tuple[Any, Row]]]:
+    """The batches of one epoch, in order: (encoded pair, row) of similar length, by pools of 50
+    batches.
+    """
     rng = random.Random(f"epoch-{config.seed}-{epoch}")
     every = [*rows, *augment(rows, config.seed + 1000 * epoch, config.made)]
-    pairs = list(zip(encoder.pairs([(row.premise, row.claim) for row in every]), every, strict=True))
+    pairs = list(
+        zip(encoder.pairs([(row.premise, row.claim) for row in every]), every, strict=True)
+    )
     rng.shuffle(pairs)
     batches: list[list[tuple[Any, Row]]] = []
     for start in range(0, len(pairs), 50 * config.rows):
-        pool = sorted(pairs[start : start + 50 * config.rows], key=lambda pair: len(pair[0][0]), reverse=True)
+        pool = sorted(
+            pairs[start : start + 50 * config.rows], key=lambda pair: len(pair[0][0]), reverse=True
+        )
         while pool:
             count = max(1, min(config.rows, config.tokens // len(pool[0][0][0])))
             batches.append(pool[:count])
@@ -123,16 +148,34 @@ def epoch_batches(rows: Sequence[Row], encoder: Encoder, config: TrainConfig, ep
 class _Training:
     """The state that is checkpointed: model, optimizer, steps, seconds and torch's generator."""
 
-    def __init__(self, model: Any, config: TrainConfig, total: int, identity: str, checkpoint: Path) -> None:
+    def __init__(
+        self, model: Any, config: TrainConfig, total: int, identity: str, checkpoint: Path
+    ) -> None:
         import torch
 
-        self.model, self.config, self.total, self.identity, self.checkpoint = model, config, total, identity, checkpoint
-        named = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
-        groups = [[weight for name, weight in named if name.startswith("head.") is head] for head in (False, True)]
+        self.model, self.config, self.total, self.identity, self.checkpoint = (
+            model,
+            config,
+            total,
+            identity,
+            checkpoint,
+        )
+        named = [
+            (name, weight) for name, weight in model.named_parameters() if weight.requires_grad
+        ]
+        groups = [
+            [weight for name, weight in named if name.startswith("head.") is head]
+            for head in (False, True)
+        ]
         self.optimizer = torch.optim.AdamW(
-            [{"params": groups[0], "base": config.lr}, {"params": groups[1], "base": config.lr * config.head_lr}],
-            lr=config.lr, weight_decay=config.weight_decay, fused=True,
-        )  # fmt: skip
+            [
+                {"params": groups[0], "base": config.lr},
+                {"params": groups[1], "base": config.lr * config.head_lr},
+            ],
+            lr=config.lr,
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
         self.step, self.seconds, self.loss = 0, 0.0, 0.0
         self.begun = 0  # steps of the epochs before this one
         if checkpoint.exists():
@@ -143,8 +186,12 @@ class _Training:
 
         state = torch.load(self.checkpoint, weights_only=True)
         stable = (1 - self.config.decay) * min(self.total, state["total"])
-        if state["identity"] != self.identity or (state["total"] != self.total and state["step"] > stable):
-            raise WorkbenchError(f"{self.checkpoint} is of other data or settings: delete it or choose another --out")
+        if state["identity"] != self.identity or (
+            state["total"] != self.total and state["step"] > stable
+        ):
+            raise WorkbenchError(
+                f"{self.checkpoint} is of other data or settings: delete it or choose another --out"
+            )
         self.model.load_state_dict(state["model"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.seconds, self.loss = state["step"], state["seconds"], state["loss"]
@@ -156,8 +203,18 @@ class _Training:
 
         frozen = "encoder.embeddings.word_embeddings.weight"
         model = {name: value for name, value in self.model.state_dict().items() if name != frozen}
-        state = {"model": model, "optimizer": self.optimizer.state_dict(), "random": torch.get_rng_state(), "loss": self.loss}
-        place = {"step": self.step, "total": self.total, "seconds": self.seconds, "identity": self.identity}
+        state = {
+            "model": model,
+            "optimizer": self.optimizer.state_dict(),
+            "random": torch.get_rng_state(),
+            "loss": self.loss,
+        }
+        place = {
+            "step": self.step,
+            "total": self.total,
+            "seconds": self.seconds,
+            "identity": self.identity,
+        }
         temporary = self.checkpoint.with_suffix(".tmp")
         torch.save({**state, **place}, temporary)
         temporary.replace(self.checkpoint)
@@ -179,7 +236,8 @@ class _Training:
             if last or self.step % 50 == 0:
                 elapsed = f"{self.seconds + time.monotonic() - start:.0f} s"
                 print(
-                    f"epoch {number + 1} step {self.step}/{self.total} loss {self.loss:.4f} {elapsed}",
+                    f"epoch {number + 1} step {self.step}/{self.total} loss {self.loss:.4f}"
+                    f" {elapsed}",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -191,14 +249,18 @@ class _Training:
 
         remaining = (self.total - self.step) / max(1.0, self.config.decay * self.total)
         for group in self.optimizer.param_groups:
-            group["lr"] = group["base"] * min(1.0, remaining, (self.step + 1) / max(1, self.config.warmup))
+            group["lr"] = group["base"] * min(
+                1.0, remaining, (self.step + 1) / max(1, self.config.warmup)
+            )
         with torch.autocast("cpu", torch.bfloat16, enabled=self.config.bfloat16):
             scores_NK = logits(self.model, collate([pair for pair, _ in batch]))
         gold_N = torch.tensor([row.label for _, row in batch])
         losses_N = torch.nn.functional.cross_entropy(
             scores_NK.float(), gold_N, reduction="none", label_smoothing=self.config.smoothing
         )
-        (losses_N * torch.tensor([row.weight for _, row in batch])).sum().div(self.config.rows).backward()
+        (losses_N * torch.tensor([row.weight for _, row in batch])).sum().div(
+            self.config.rows
+        ).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -208,7 +270,11 @@ class _Training:
 
 def _identity(rows: Sequence[Row], config: TrainConfig) -> str:
     """A hash of all that the weights of the stable part depend on."""
-    settings = {name: value for name, value in asdict(config).items() if name not in ("epochs", "rank", "keep", "save_every")}
+    settings = {
+        name: value
+        for name, value in asdict(config).items()
+        if name not in ("epochs", "rank", "keep", "save_every")
+    }
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for row in rows:
         digest.update(repr(row).encode())

@@ -1,4 +1,6 @@
-"""`load_verifier`, and the verifier itself: calibrated probabilities for pairs, and for a claim against whole passages."""
+"""`load_verifier`, and the verifier itself: calibrated probabilities for pairs, and for a claim
+against whole passages.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,17 @@ if TYPE_CHECKING:
     import torch
 
 TOKENS = 4096  # of a batch at most, with its padding: bounds the memory
-SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"  # in the repository, not in a wheel
+# in the repository, not in a wheel
+SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"
 ADAPTER = "adapter.safetensors"  # in a verifier's folder
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 Unsupported = Literal["vague", "wrong"]
-# *(ours)* Of `Settings.split`: the most p(support) of a claim that a rule speaks against, a cap below the threshold and no
-# probability; people support 3 in 10 of such claims.
+# *(ours)* Of `Settings.split`: the most p(support) of a claim that a rule speaks against, a cap
+# below the threshold and no probability; people support 3 in 10 of such claims.
 OBJECTED = 0.7
 CLOSE = 0.1  # to the threshold of `correct`: there about every second claim is what it is called
-POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {  # p(support) and p(contradict) of many windows
+# p(support) and p(contradict) of many windows
+POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
     "decisive": lambda triples: max(triples, key=lambda one: max(one[:2]))[:2],
     "max": lambda triples: (max(one[0] for one in triples), max(one[1] for one in triples)),
     "mean": lambda triples: (fmean(one[0] for one in triples), fmean(one[1] for one in triples)),
@@ -41,10 +45,10 @@ POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {  # p(
 class Settings:
     """What was chosen on the dev rows, and how long evidence is read.
 
-    `temperature` divides the scores (Guo et al., arXiv 1706.04599). A claim is `correct` from p(support) ≥ `support` on, and
-    `wrong` from p(contradict) ≥ `contradict` on; in between lies the vague band. Where only supported or not is asked,
-    `split` is the threshold of p(support). `window` is in word pieces, and a window
-    begins half a window after the one before it.
+    `temperature` divides the scores (Guo et al., arXiv 1706.04599). A claim is `correct` from
+    p(support) ≥ `support` on, and `wrong` from p(contradict) ≥ `contradict` on; in between lies
+    the vague band. Where only supported or not is asked, `split` is the threshold of p(support).
+    `window` is in word pieces, and a window begins half a window after the one before it.
     """
 
     temperature: float = 1.0
@@ -58,8 +62,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Check:
-    """What was found about one claim: pooled probabilities, and the passage (its position) and span that decided; and what
-    speaks against its support, by the rules of `workbench.entailment.mentions`."""
+    """What was found about one claim: pooled probabilities, and the passage (its position) and
+    span that decided; and what speaks against its support, by the rules of
+    `workbench.entailment.mentions`."""
 
     support: float
     contradict: float
@@ -72,7 +77,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Window:
-    """A part of one passage: characters `start` to `end` of its text, and what is put before the claim."""
+    """A part of one passage: characters `start` to `end` of its text, and what is put before the
+    claim.
+    """
 
     passage: int
     start: int
@@ -81,8 +88,9 @@ class Window:
 
 
 class Verifier:
-    """A cross-encoder with its settings. Make one with `load_verifier`. Of a claim it judges what `read` makes of it;
-    `object_to` says what speaks against the support of a claim as a whole."""
+    """A cross-encoder with its settings. Make one with `load_verifier`. Of a claim it judges
+    what `read` makes of it; `object_to` says what speaks against the support of a claim as a
+    whole."""
 
     def __init__(
         self,
@@ -93,14 +101,22 @@ class Verifier:
         object_to: Callable[[str, Mentioned], list[Objection]] = objections,
         encoder: Any = None,
     ) -> None:
-        self.model, self.settings, self.name, self.read, self.object_to = model, settings, name, read, object_to
+        self.model, self.settings, self.name, self.read, self.object_to = (
+            model,
+            settings,
+            name,
+            read,
+            object_to,
+        )
         self.encoder = encoder or Encoder(settings.max_length)
         self.told: tuple[str, ...] = LABELS  # what it tells apart
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
-        """Raw scores (pairs, 3), not calibrated. Pairs of similar length are run together; the order is kept.
+        """Raw scores (pairs, 3), not calibrated. Pairs of similar length are run together; the
+        order is kept.
 
-        Sentences of a claim that speak to the judge are not read; see `workbench.entailment.plain`.
+        Sentences of a claim that speak to the judge are not read; see
+        `workbench.entailment.plain`.
         """
         import torch
 
@@ -117,41 +133,63 @@ class Verifier:
     def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
         """Calibrated (support, contradict, neutral) of each (premise, claim); they add up to 1.
 
-        Premise and claim together fill at most `settings.max_length` word pieces: the end of a longer premise is not read
-        (`check` reads it in windows).
+        Premise and claim together fill at most `settings.max_length` word pieces: the end of a
+        longer premise is not read (`check` reads it in windows).
         """
-        probabilities_NK = (self.scores(pairs, batch) / self.settings.temperature).double().softmax(-1)
+        probabilities_NK = (
+            (self.scores(pairs, batch) / self.settings.temperature).double().softmax(-1)
+        )
         return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
     def check(self, claim: str, passages: Sequence[Passage | str]) -> Check:
         """One claim against all its passages; see `check_all`."""
         return self.check_all([(claim, passages)])[0]
 
-    def check_all(self, claims: Sequence[tuple[str, Sequence[Passage | str]]], batch: int = 32) -> list[Check]:
+    def check_all(
+        self, claims: Sequence[tuple[str, Sequence[Passage | str]]], batch: int = 32
+    ) -> list[Check]:
         """Each claim against its own passages, all in one run.
 
-        A passage is read in windows of whole sentences. The surest of them decides, the one with the greatest p(support) or
-        p(contradict): what has nothing to do with the claim has no say (`POOLS` has others). What the passages cannot support,
-        by the rules of `workbench.entailment.mentions`, keeps a p(support) below `Settings.split`.
-        A claim without passages is neutral, and so is one that only speaks to its judge (`workbench.entailment.plain`). The
-        span is that of the window that decided.
+        A passage is read in windows of whole sentences. The surest of them decides, the one with
+        the greatest p(support) or p(contradict): what has nothing to do with the claim has no
+        say (`POOLS` has others). What the passages cannot support, by the rules of
+        `workbench.entailment.mentions`, keeps a p(support) below `Settings.split`. A claim
+        without passages is neutral, and so is one that only speaks to its judge
+        (`workbench.entailment.plain`). The span is that of the window that decided.
         """
-        spans = cache(lambda text: windows(text, self.encoder, self.settings.window))  # claims often share their passages
+        # claims often share their passages
+        spans = cache(lambda text: windows(text, self.encoder, self.settings.window))
         mentioned = cache(lambda texts: Mentioned(texts))
-        cut = [[] if is_order(claim) else self._windows(passages, spans) for claim, passages in claims]
-        pairs = [(window.premise, claim) for (claim, _), own_windows in zip(claims, cut, strict=True) for window in own_windows]
+        cut = [
+            [] if is_order(claim) else self._windows(passages, spans) for claim, passages in claims
+        ]
+        pairs = [
+            (window.premise, claim)
+            for (claim, _), own_windows in zip(claims, cut, strict=True)
+            for window in own_windows
+        ]
         triples = iter(self.predict(pairs, batch))
-        checks = [self._pool(own_windows, [next(triples) for _ in own_windows]) for own_windows in cut]
+        checks = [
+            self._pool(own_windows, [next(triples) for _ in own_windows]) for own_windows in cut
+        ]
         return [
-            self._object(check, self.object_to(self.read(claim), mentioned(tuple(map(_whole, passages)))))
-            if check.windows
-            else check
+            (
+                self._object(
+                    check, self.object_to(self.read(claim), mentioned(tuple(map(_whole, passages))))
+                )
+                if check.windows
+                else check
+            )
             for check, (claim, passages) in zip(checks, claims, strict=True)
         ]
 
     def label(self, check: Check | Triple, unsupported: Unsupported = "vague") -> str:
-        """`correct`, `vague` or `wrong`; see `Settings` for the band, and `local_facts` for `unsupported`."""
-        support, contradict = (check.support, check.contradict) if isinstance(check, Check) else check[:2]
+        """`correct`, `vague` or `wrong`; see `Settings` for the band, and `local_facts` for
+        `unsupported`.
+        """
+        support, contradict = (
+            (check.support, check.contradict) if isinstance(check, Check) else check[:2]
+        )
         bounds = self.settings
         if support >= bounds.support and support >= contradict:
             return "correct"
@@ -163,10 +201,14 @@ class Verifier:
         """Whether p(support) is within `CLOSE` of the threshold of `correct`."""
         return check.windows > 0 and abs(check.support - self.settings.support) < CLOSE
 
-    def _windows(self, passages: Sequence[Passage | str], spans: Callable[[str], list[tuple[int, int]]]) -> list[Window]:
+    def _windows(
+        self, passages: Sequence[Passage | str], spans: Callable[[str], list[tuple[int, int]]]
+    ) -> list[Window]:
         cut: list[Window] = []
         for number, passage in enumerate(passages):
-            title, text = (passage.title, passage.text) if isinstance(passage, Passage) else ("", passage)
+            title, text = (
+                (passage.title, passage.text) if isinstance(passage, Passage) else ("", passage)
+            )
             for start, end in spans(text):
                 part = text[start:end]
                 named = title and not part.startswith(title)
@@ -182,13 +224,22 @@ class Verifier:
         support, contradict = support / scale, contradict / scale
         neutral, window = max(0.0, 1 - support - contradict), own_windows[best]
         return Check(
-            support, contradict, neutral, passage=window.passage, span=(window.start, window.end), windows=len(own_windows)
+            support,
+            contradict,
+            neutral,
+            passage=window.passage,
+            span=(window.start, window.end),
+            windows=len(own_windows),
         )
 
     def _object(self, check: Check, found: Sequence[Objection]) -> Check:
         support = min(check.support, OBJECTED * self.settings.split)
         neutral = check.neutral + check.support - support
-        return replace(check, support=support, neutral=neutral, objections=tuple(found)) if found else check
+        return (
+            replace(check, support=support, neutral=neutral, objections=tuple(found))
+            if found
+            else check
+        )
 
 
 def _whole(passage: Passage | str) -> str:
@@ -197,9 +248,11 @@ def _whole(passage: Passage | str) -> str:
 
 
 def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
-    """Spans of whole sentences of at most `size` word pieces, each beginning half a window after the one before it.
+    """Spans of whole sentences of at most `size` word pieces, each beginning half a window after
+    the one before it.
 
-    A sentence longer than a window is cut into windows of its own. The spans cover every word of the text.
+    A sentence longer than a window is cut into windows of its own. The spans cover every word of
+    the text.
     """
     pieces = encoder.texts([text])[0].offsets
     if len(pieces) <= size:
@@ -239,10 +292,12 @@ def _units(text: str, pieces: Sequence[tuple[int, int]], size: int) -> list[tupl
 
 
 def load_verifier(path: Path | str | None = None) -> Verifier:
-    """The verifier in a folder that `workbench verifier train` wrote; without a path, the one that comes with the repository.
+    """The verifier in a folder that `workbench verifier train` wrote; without a path, the one
+    that comes with the repository.
 
     Raises:
-        WorkbenchError: the packaged weights are not installed, there is no verifier there, or it is for other base weights.
+        WorkbenchError: the packaged weights are not installed, there is no verifier there, or it
+        is for other base weights.
     """
     folder, settings = find_verifier(path)
     weights = expand(read_tensors(folder / ADAPTER))
@@ -250,7 +305,8 @@ def load_verifier(path: Path | str | None = None) -> Verifier:
 
 
 def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
-    """The folder of a verifier and its settings: what `load_verifier` would load, without loading it.
+    """The folder of a verifier and its settings: what `load_verifier` would load, without
+    loading it.
 
     Raises:
         WorkbenchError: as `load_verifier`, for all but weights that cannot be read.
@@ -265,13 +321,19 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
             raise FileNotFoundError(folder / ADAPTER)
     except FileNotFoundError:
         raise WorkbenchError(
-            f"{folder}: no verifier there: train one with `workbench verifier train --data PAIRS.jsonl --out {folder}`, or "
-            "have another judge: `--judge world` for the closed world, `--judge URL --model NAME` for an endpoint"
+            f"{folder}: no verifier there: train one with `workbench verifier train --data"
+            f" PAIRS.jsonl --out {folder}`, or have another judge: `--judge world` for the closed"
+            " world, `--judge URL --model NAME` for an endpoint"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise WorkbenchError(f"{folder}/card.json is not that of a verifier ({error}): train it again") from None
+        raise WorkbenchError(
+            f"{folder}/card.json is not that of a verifier ({error}): train it again"
+        ) from None
     if base != BASE_SHA256:
-        raise WorkbenchError(f"{folder} was trained on base weights {base[:12]}…, not on the packaged {BASE_SHA256[:12]}…")
+        raise WorkbenchError(
+            f"{folder} was trained on base weights {base[:12]}…, not on the packaged"
+            f" {BASE_SHA256[:12]}…"
+        )
     return folder, settings
 
 

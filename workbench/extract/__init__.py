@@ -1,7 +1,8 @@
 """Responses to claims: four extractors.
 
-`world` reads the closed world exactly, `judged` and `single_pass` ask a judge, `rules` needs no model. All give the same
-sentences for the same text (`world` those of its own grammar), and none makes a claim of a question, a refusal or an opinion.
+`world` reads the closed world exactly, `judged` and `single_pass` ask a judge, `rules` needs no
+model. All give the same sentences for the same text (`world` those of its own grammar), and none
+makes a claim of a question, a refusal or an opinion.
 """
 
 from __future__ import annotations

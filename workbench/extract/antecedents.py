@@ -1,4 +1,6 @@
-"""Whom and what a relative clause is about (see `workbench.extract.rules`); "" where that is not plain."""
+"""Whom and what a relative clause is about (see `workbench.extract.rules`); "" where that is not
+plain.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +9,28 @@ import re
 from workbench.extract import english
 from workbench.extract.adjuncts import TEMPORAL
 
-NAME = r"[A-Z][\w'’.-]*(?: (?:de |da |del |di |do |dos |la |le |van |von |der |bin |al-)*[A-Z][\w'’.-]*)*"
-_COPULAR = re.compile(
-    r"\b(?:is|was|are|were|became|been)\b(?: \w+ly| also| still| now| currently)* (?:an?|the|one|his|her|its|\w+'s)\b"
+NAME = (
+    r"[A-Z][\w'’.-]*(?: (?:de |da |del |di |do |dos |la |le |van |von |der |bin"
+    r" |al-)*[A-Z][\w'’.-]*)*"
 )
-_AS = re.compile(rf"\b(?:as|became) (?:an?|the|one) (?:(?!(?:{'|'.join(english.PREPOSITIONS)})\b)[^\s,]+ ?)+$")
-_SEEN_AS = re.compile(r"\b(?:him|her|them|it|\w+ing) as (?:an?|the) [^,]*$")  # "others see him as a hero who …"
+_COPULAR = re.compile(
+    r"\b(?:is|was|are|were|became|been)\b(?: \w+ly| also| still| now| currently)*"
+    r" (?:an?|the|one|his|her|its|\w+'s)\b"
+)
+_AS = re.compile(
+    rf"\b(?:as|became) (?:an?|the|one) (?:(?!(?:{'|'.join(english.PREPOSITIONS)})\b)[^\s,]+ ?)+$"
+)
+# "others see him as a hero who …"
+_SEEN_AS = re.compile(r"\b(?:him|her|them|it|\w+ing) as (?:an?|the) [^,]*$")
 _RELATION = re.compile(
     r"\b(?:son|daughter|child|grandson|granddaughter|wife|husband|widow|brother|sister|father|mother|cousin|nephew|niece"
     r"|uncle|aunt|friend|guardian|student|pupil|assistant|partner|rival|ally|colleague|mentor|descendant|fan|follower|lover"
     r"|heir)s? (?:of|to) (.+)$"
 )
-_ABOUT = re.compile(rf"\b(?:about|with|by|named|called|against|alongside|met|married) ((?:an? |the )?(?:\w+ ){{0,4}}?{NAME})$")
+_ABOUT = re.compile(
+    r"\b(?:about|with|by|named|called|against|alongside|met|married) ((?:an? |the )?(?:\w+"
+    rf" ){{0,4}}?{NAME})$"
+)
 _OF = re.compile(rf"\b(?:of|for|after|to|like) ({NAME})$")
 _NO_PERSON = re.compile(
     r"\b(?:University|College|School|Institute|Club|City|United|FC|States|Kingdom|Army|Navy|Company|Party)\b"
@@ -30,13 +42,16 @@ _OTHERS = re.compile(
 _PLAIN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|one|some|many|several|two)\b")
 _LONGEST = 12  # words of a phrase
 _OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did so
-    "allowed made led caused resulted helped meant gave enabled earned brought marked prompted forced ensured triggered "
-    "inspired sparked drew left took ended started began means makes allows helps gives leads causes".split()
+    "allowed made led caused resulted helped meant gave enabled earned brought marked prompted"
+    " forced ensured triggered inspired sparked drew left took ended started began means makes"
+    " allows helps gives leads causes".split()
 )
 
 
 def who(subject: str, previous: str, link: str, verb: str) -> str:
-    """Who a "who" is: what the sentence is about if it says what that is, unless somebody else was named last."""
+    """Who a "who" is: what the sentence is about if it says what that is, unless somebody else
+    was named last.
+    """
     text = _without_dates(previous)
     if _ANYBODY.search(text) or _OTHERS.search(text):
         return ""
@@ -51,17 +66,26 @@ def who(subject: str, previous: str, link: str, verb: str) -> str:
         if related := _RELATION.search(found):
             found = related[1] if re.fullmatch(NAME, related[1]) else ""
         if told := re.fullmatch(rf"(?:an?|the) ([^,]+) of ({NAME})", found):
-            found = found if english.AGENTS.search(told[1]) else told[2]  # "the story of Ana, who falls"
+            # "the story of Ana, who falls"
+            found = found if english.AGENTS.search(told[1]) else told[2]
         if not _is_person(found, text):
             return ""
-        return found if link.startswith(",") or found[:1].isupper() or found.startswith("the ") else ""
+        return (
+            found if link.startswith(",") or found[:1].isupper() or found.startswith("the ") else ""
+        )
     if related := _RELATION.search(text):
-        named = re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1]) if link.startswith(",") else None
+        named = (
+            re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1])
+            if link.startswith(",")
+            else None
+        )
         return re.sub(r"^(?:named|called) ", "", named[0]) if named else ""
     if verb in ("are", "were", "have", "do") and not re.search(r"s$|\band\b|^They$", subject):
         return ""  # "It is a body of members who are elected"
     what = re.split(r" (?:is|was|are|were|became) |\bas ", text)[-1]
-    if (_HEAD.search(what) and not _is_person(re.sub(r",.*", "", what), what)) or re.search(_PHRASED, text):
+    if (_HEAD.search(what) and not _is_person(re.sub(r",.*", "", what), what)) or re.search(
+        _PHRASED, text
+    ):
         return ""  # "a film about a widow who"
     of = _OF.search(text)  # "a fan of Ana Bo, who": the fan, or Ana Bo?
     return "" if of and " " in of[1] and not _NO_PERSON.search(of[1]) else subject
@@ -74,24 +98,36 @@ _OF_PEOPLE = re.compile(
 
 
 def _is_person(found: str, text: str) -> bool:
-    """Whether somebody can be meant: a name that no place's preposition stands before, or a noun for people."""
+    """Whether somebody can be meant: a name that no place's preposition stands before, or a noun
+    for people.
+    """
     if re.fullmatch(NAME, found):
         return not re.search(rf"\b(?:in|at|from|near|on|to) {re.escape(found)}$", text)
     head = _HEAD.split(found)[0]
-    return bool(english.AGENTS.search(head) or _OF_PEOPLE.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head))
+    return bool(
+        english.AGENTS.search(head)
+        or _OF_PEOPLE.search(head)
+        or re.search(r"[a-z] [A-Z][\w.'’-]*$", head)
+    )
 
 
-_PHRASED = re.compile(rf" (?:{'|'.join(english.PREPOSITIONS)}) (?:an?|the|some|two|three|his|her) [^,]*[a-z]$")
+_PHRASED = re.compile(
+    rf" (?:{'|'.join(english.PREPOSITIONS)}) (?:an?|the|some|two|three|his|her) [^,]*[a-z]$"
+)
 
 
 def which(previous: str, verb: str) -> str:
-    """What a "which" is, if it can be the subject of the verb: "the community, which have been" is not about the community."""
+    """What a "which" is, if it can be the subject of the verb: "the community, which have been"
+    is not about the community.
+    """
     if verb in _OF_EVENTS:
         return ""
     phrase = _phrase(previous)
     if re.match(r"(?:an?|some|one) ", phrase) and not re.search(r"[A-Z]", phrase):
         return ""  # "in his debut as a producer, which made his name"
-    if re.match(r"an? ", phrase) and re.search(r" of (?:.* )?(?:[A-Z][\w'’.-]*|[\"“][^\"”]*[\"”])$", phrase):
+    if re.match(r"an? ", phrase) and re.search(
+        r" of (?:.* )?(?:[A-Z][\w'’.-]*|[\"“][^\"”]*[\"”])$", phrase
+    ):
         return ""  # "a remake of Rain, which was set in Osk"
     head = re.split(r" (?:of|in|for|at|on|with|from) ", phrase)[0].split(" ")[-1]
     plural = head.islower() and bool(re.search(r"(?<![sui])s$", head))
@@ -100,18 +136,28 @@ def which(previous: str, verb: str) -> str:
 
 
 def participle(subject: str, previous: str, word: str) -> str:
-    """What is born, known, founded, …: "He is a painter, born in Osk", "He left the firm, founded in 1920"."""
+    """What is born, known, founded, …: "He is a painter, born in Osk", "He left the firm,
+    founded in 1920".
+    """
     copular = is_copular(previous)
-    if word != "born" and re.search(rf"\b(?:as|named|called|titled) (?:the )?{NAME}$", previous.strip(" ,")):
+    if word != "born" and re.search(
+        rf"\b(?:as|named|called|titled) (?:the )?{NAME}$", previous.strip(" ,")
+    ):
         return ""  # "known as the Osk Oval, named after a horse"
     if copular and not re.search(r" (?:in|at|of|for|with|from|to|by|on) ", previous):
         return subject
-    if word in ("known", "born", "nicknamed") and copular and not _RELATION.search(previous.strip(" ,")):
+    if (
+        word in ("known", "born", "nicknamed")
+        and copular
+        and not _RELATION.search(previous.strip(" ,"))
+    ):
         return subject
     found = _phrase(previous)
     if word in ("located", "based") and copular:
         return ""  # "a port on the coast of Osk, located in the north"
-    placed = re.search(rf"\b(?:in|at|from|near|on|to|for) (?:{NAME}, )*{re.escape(found)}$", previous.strip(" ,"))
+    placed = re.search(
+        rf"\b(?:in|at|from|near|on|to|for) (?:{NAME}, )*{re.escape(found)}$", previous.strip(" ,")
+    )
     return "" if word in ("born", "nicknamed") or (placed and re.fullmatch(NAME, found)) else found
 
 
@@ -130,7 +176,9 @@ def _without_dates(text: str) -> str:
 
 
 def _phrase(text: str) -> str:
-    """The noun phrase at the end of `text`: its last name, or what follows its last preposition or verb."""
+    """The noun phrase at the end of `text`: its last name, or what follows its last preposition
+    or verb.
+    """
     text = _without_dates(text)
     tokens = list(english.TOKEN.finditer(english.blank(text)))
     words = [token[0] for token in tokens]
@@ -140,13 +188,22 @@ def _phrase(text: str) -> str:
     found = text[tokens[start].start() :].strip(" ,")
     if re.match(rf"{NAME} (?:in|on|at) [A-Z]", found):
         return ""  # "starred with Ana Bo in Rain, which"
-    plain = _PLAIN.match(found) and len(found.split()) <= _LONGEST and " and " not in english.blank(found)
+    plain = (
+        _PLAIN.match(found)
+        and len(found.split()) <= _LONGEST
+        and " and " not in english.blank(found)
+    )
     return found if plain else ""
 
 
 def _begins(words: list[str], i: int) -> bool:
     before = words[i - 1]
-    if i > 1 and before in ("of", "for", "in", "on", "at") and words[i - 2][0].isupper() and words[i][0].isupper():
+    if (
+        i > 1
+        and before in ("of", "for", "in", "on", "at")
+        and words[i - 2][0].isupper()
+        and words[i][0].isupper()
+    ):
         return False  # "the Association for Linguistics"
     if before == "of":
         return i > 1 and bool(english.AGENTS.search(words[i - 2]))

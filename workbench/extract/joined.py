@@ -1,7 +1,8 @@
-"""Sentences that are one, though a "!", "?" or "..." stands in them: in a title's quotation marks, or in brackets *(ours)*.
+"""Sentences that are one, though a "!", "?" or "..." stands in them: in a title's quotation
+marks, or in brackets *(ours)*.
 
-`workbench.answers.sentences` ends a sentence there, and its places stay what they are. Here the pieces are only read together,
-as a piece that begins inside a title says nothing by itself.
+`workbench.answers.sentences` ends a sentence there, and its places stay what they are. Here the
+pieces are only read together, as a piece that begins inside a title says nothing by itself.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ _GLOSS = re.compile(r"\([^()]*\)\s+[a-z]")  # what goes on behind a title: "Clea
 
 
 def joined(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The numbers of the first and the last piece of each sentence, in order; mostly they are the same."""
+    """The numbers of the first and the last piece of each sentence, in order; mostly they are
+    the same.
+    """
     number = 0
     while number < len(spans):
         last = _last(text, spans, number)
@@ -36,11 +39,15 @@ def best(claim: str, text: str, spans: Sequence[tuple[int, int]], first: int, la
     """The number of the piece that has most of a claim's words."""
     if first == last:
         return first
-    return max(range(first, last + 1), key=lambda number: coverage(claim, text[slice(*spans[number])]))
+    return max(
+        range(first, last + 1), key=lambda number: coverage(claim, text[slice(*spans[number])])
+    )
 
 
 def _last(text: str, spans: Sequence[tuple[int, int]], first: int) -> int:
-    """The piece in which what the first one leaves open is closed; the first one itself if there is none."""
+    """The piece in which what the first one leaves open is closed; the first one itself if there
+    is none.
+    """
     begin = spans[first][0]
     opened = _opened(text[begin : spans[first][1]])
     if opened < 0:
@@ -66,7 +73,8 @@ def _opened(text: str) -> int:
         at = sign.start()
         if quoted >= 0:
             quoted = -1 if sign[0] in '"”' else quoted
-        elif sign[0] == "“" or (sign[0] == '"' and not text[max(0, at - 1) : at].isalnum()):  # not 5" of length
+        # not 5" of length
+        elif sign[0] == "“" or (sign[0] == '"' and not text[max(0, at - 1) : at].isalnum()):
             quoted = at
         elif sign[0] == "(":
             brackets.append(at)
@@ -76,8 +84,15 @@ def _opened(text: str) -> int:
 
 
 def _is_inside(whole: str, opened: int) -> bool:
-    """Whether what was opened is a part of a sentence: not sentences within brackets, and not a quotation alone."""
+    """Whether what was opened is a part of a sentence: not sentences within brackets, and not a
+    quotation alone.
+    """
     if whole[opened] != "(":
-        return bool(re.search(r"\w", whole[:opened]) or re.search(r"[\"”][^\"“”]*[a-z]", whole[opened + 1 :]))
+        return bool(
+            re.search(r"\w", whole[:opened])
+            or re.search(r"[\"”][^\"“”]*[a-z]", whole[opened + 1 :])
+        )
     words = ["", *english.TOKEN.findall(whole[opened + 1 : whole.find(")", opened)])]
-    return not any(english.is_verb(words, i) or words[i] in english.PRONOUNS for i in range(1, len(words)))
+    return not any(
+        english.is_verb(words, i) or words[i] in english.PRONOUNS for i in range(1, len(words))
+    )

@@ -19,30 +19,38 @@ RAW = 2000  # characters of a reply that are kept with its failure
 
 
 def judged(judge: Judge, decontextual: bool = False) -> Extract:
-    """The pipeline mode of RLFH (arXiv 2406.12221, section 3.1.1): claims by sentence, to be checked afterwards.
+    """The pipeline mode of RLFH (arXiv 2406.12221, section 3.1.1): claims by sentence, to be
+    checked afterwards.
 
-    `sentences` are those of `workbench.answers.sentences`, whatever the judge takes for a sentence. A claim belongs to the
-    sentence that the judge quotes for it; of a quotation that takes in several, to the one that holds most of its words. A
-    quotation that the response does not have word for word is sought by its longest common substring; less than half of it
-    found is "not found": its claims are kept without sentence and span. Quotations of questions, refusals, opinions and plans
-    make no claims, whatever the judge says. A response without a sentence that could state something is not sent at all.
+    `sentences` are those of `workbench.answers.sentences`, whatever the judge takes for a
+    sentence. A claim belongs to the sentence that the judge quotes for it; of a quotation that
+    takes in several, to the one that holds most of its words. A quotation that the response does
+    not have word for word is sought by its longest common substring; less than half of it found
+    is "not found": its claims are kept without sentence and span. Quotations of questions,
+    refusals, opinions and plans make no claims, whatever the judge says. A response without a
+    sentence that could state something is not sent at all.
 
-    A call that failed, and a reply that cannot be read strictly, is the `error` of its response alone. `decontextual` puts the
-    topic's name where the judge left a pronoun.
+    A call that failed, and a reply that cannot be read strictly, is the `error` of its response
+    alone. `decontextual` puts the topic's name where the judge left a pronoun.
     """
     return _extractor(judge, "extract", decontextual)
 
 
 def single_pass(judge: Judge, decontextual: bool = False) -> Extract:
-    """The single-pass mode of RLFH: as `judged`, and the same reply gives every claim its label (one of five) and
-    informativeness, as verdicts of the aspect "fact". The judge is shown the question's passages, if there are any."""
+    """The single-pass mode of RLFH: as `judged`, and the same reply gives every claim its label
+    (one of five) and informativeness, as verdicts of the aspect "fact". The judge is shown the
+    question's passages, if there are any."""
     return _extractor(judge, "single_pass", decontextual)
 
 
 def _extractor(judge: Judge, task: str, decontextual: bool) -> Extract:
     def extract(responses: Sequence[Response]) -> list[Claims]:
         spans = [sentences(response.text, response.prefill) for response in responses]
-        indices = [n for n, response in enumerate(responses) if any(makes_claims(response.text[a:b]) for a, b in spans[n])]
+        indices = [
+            n
+            for n, response in enumerate(responses)
+            if any(makes_claims(response.text[a:b]) for a, b in spans[n])
+        ]
         prompts = [_prompt(task, responses[n]) for n in indices]
         replies = judge(prompts) if prompts else []
         assert len(replies) == len(prompts), (len(replies), len(prompts))
@@ -52,7 +60,8 @@ def _extractor(judge: Judge, task: str, decontextual: bool) -> Extract:
             if decontextual:
                 topic = topic_of(responses[n])
                 extractions[n] = replace(
-                    extractions[n], claims=tuple(decontextualise(claim, topic) for claim in extractions[n].claims)
+                    extractions[n],
+                    claims=tuple(decontextualise(claim, topic) for claim in extractions[n].claims),
                 )
         return extractions
 
@@ -61,7 +70,9 @@ def _extractor(judge: Judge, task: str, decontextual: bool) -> Extract:
 
 def _prompt(task: str, response: Response) -> Prompt:
     passages = response.question.passages if task == "single_pass" else ()
-    return render(task, question=response.question.text, response=response.text, passages=passages or None)
+    return render(
+        task, question=response.question.text, response=response.text, passages=passages or None
+    )
 
 
 def _read(response: Response, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims:
@@ -95,7 +106,9 @@ def _attach(
             continue  # a question, a refusal, a plan
         items = quote["claims"]
         statements = [item["text"] if rated else item for item in items]
-        claims += _locate(text, spans, parts, held=stating or (), statements=statements, first=len(claims))
+        claims += _locate(
+            text, spans, parts, held=stating or (), statements=statements, first=len(claims)
+        )
         if rated:
             first = len(claims) - len(items)
             verdicts += [_verdict(first + n, item) for n, item in enumerate(items)]
@@ -103,13 +116,17 @@ def _attach(
 
 
 def _verdict(claim: int, item: Mapping[str, Any]) -> Verdict:
-    return Verdict(f"claim:{claim}", "fact", item["label"], informativeness=item["informativeness"], by="judge")
+    return Verdict(
+        f"claim:{claim}", "fact", item["label"], informativeness=item["informativeness"], by="judge"
+    )
 
 
 def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[list[int] | None, int]:
-    """The sentences that a quotation takes in, or None if it is not found; and where the next one is sought from.
+    """The sentences that a quotation takes in, or None if it is not found; and where the next
+    one is sought from.
 
-    Quotations are taken in order, so that of a sentence that stands twice the second is the second.
+    Quotations are taken in order, so that of a sentence that stands twice the second is the
+    second.
     """
     match = find_sentence(text, quote, after)
     if match and match[2] == 1:
@@ -123,17 +140,31 @@ def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[lis
 
 
 def _locate(
-    text: str, spans: Sequence[Span], parts: Sequence[Section], held: Sequence[int], statements: Sequence[str], first: int
+    text: str,
+    spans: Sequence[Span],
+    parts: Sequence[Section],
+    held: Sequence[int],
+    statements: Sequence[str],
+    first: int,
 ) -> list[Claim]:
-    """The claims of one quotation in the sentences that it takes in; without such they are not found."""
+    """The claims of one quotation in the sentences that it takes in; without such they are not
+    found.
+    """
     if not held:
         only = {section for section, _, _ in parts}
         section = only.pop() if len(only) == 1 else "body"
-        return [Claim(first + n, statement, section, coverage=0.0) for n, statement in enumerate(statements)]
+        return [
+            Claim(first + n, statement, section, coverage=0.0)
+            for n, statement in enumerate(statements)
+        ]
     sought = 0 if len(held) == 1 else None
-    drafts = [Claim(first + n, statement, sentence=sought) for n, statement in enumerate(statements)]
+    drafts = [
+        Claim(first + n, statement, sentence=sought) for n, statement in enumerate(statements)
+    ]
     placed = []
     for claim in locate(text, [spans[n] for n in held], drafts):
         number = held[claim.sentence or 0]
-        placed.append(replace(claim, sentence=number, section=section_at(parts, spans[number][0]) or "body"))
+        placed.append(
+            replace(claim, sentence=number, section=section_at(parts, spans[number][0]) or "body")
+        )
     return placed

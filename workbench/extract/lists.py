@@ -1,4 +1,6 @@
-"""Lists in English: what an "and" joins, divided where each part can stand for itself (see `workbench.extract.rules`)."""
+"""Lists in English: what an "and" joins, divided where each part can stand for itself (see
+`workbench.extract.rules`).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,12 @@ from workbench.extract.places import CONTINENTS, COUNTRIES, REGIONS
 
 _CAPITALS = r"[A-Z][\w'’.-]*+(?: [A-Z][\w'’.-]*+)*+"
 _WHOLE = re.compile(  # what is one thing, whatever joins its words
-    r"[\"“][^\"“”]*[\"”]|\band/or\b|\b(?:Jammu and Kashmir|Bosnia and Herzegovina|Trinidad and Tobago|Antigua and Barbuda"
+    r"[\"“][^\"“”]*[\"”]|\band/or\b|\b(?:Jammu and Kashmir|Bosnia and Herzegovina|Trinidad and"
+    r" Tobago|Antigua and Barbuda"
     r"|Newfoundland and Labrador|Turks and Caicos|Tyne and Wear|Match of the Day)\b"
     # "Minister of Agriculture, Fisheries and Food"
-    rf"|\b[A-Z][\w'’-]*+ (?:of|for) (?:the )?{_CAPITALS}(?:, {_CAPITALS})*+,? and {_CAPITALS}(?! (?:of|for)\b)"
+    rf"|\b[A-Z][\w'’-]*+ (?:of|for) (?:the )?{_CAPITALS}(?:, {_CAPITALS})*+,? and {_CAPITALS}(?!"
+    r" (?:of|for)\b)"
 )
 _JOINED = re.compile(r",? (?:and|as well as) |, ")
 _LAST = re.compile(r",? (?:and|as well as) ")
@@ -24,7 +28,8 @@ _ADJECTIVE = re.compile(r"[\w-]+(?:ic|al|ive|ous|ful|less|ary|ed|ing|ern|ant|ent
 TOGETHER = re.compile(  # what these are made of, only all of its parts make
     r"\b(?:between|among|blend|blends|mix|mixture|combination|union|merger|fusion|collaboration|pair|duo|trio|balance"
     r"|contrast"
-    r"|comparison|sum|average|cross|hybrid|most|least|both of|either|neither|intersection|relationship|marriage|war"
+    r"|comparison|sum|average|cross|hybrid|most|least|both"
+    r" of|either|neither|intersection|relationship|marriage|war"
     r"|interplay|alternat\w+|divided|consists? of|composed of|comprised of|made up of)\b"
 )
 _PLACES = COUNTRIES | REGIONS | CONTINENTS
@@ -34,9 +39,10 @@ _LONGEST = 7  # words of an item
 def items(text: str, people: bool = False) -> list[str]:
     """The items of a list such as "A, B, and C"; the text itself if it is no plain list.
 
-    Alternatives ("A or B") are not divided: neither need hold. Nor is a quotation, nor a name or an office, nor a list with an
-    apposition in it ("OnTruck, a platform, and"). What follows the last item's comma stays with that item ("Balliol College,
-    Oxford"), and two adjectives with their noun.
+    Alternatives ("A or B") are not divided: neither need hold. Nor is a quotation, nor a name or
+    an office, nor a list with an apposition in it ("OnTruck, a platform, and"). What follows the
+    last item's comma stays with that item ("Balliol College, Oxford"), and two adjectives with
+    their noun.
     """
     masked = mask(text.strip(" ,"))
     last = list(_LAST.finditer(masked))
@@ -45,11 +51,21 @@ def items(text: str, people: bool = False) -> list[str]:
     head, tail = masked[: last[-1].start()], masked[last[-1].end() :]
     if len(last) > 1 and "," not in masked[: last[-1].end()] and masked.count(" and ") != 1:
         return [unmask(masked)]  # "health and education to empowerment and equality"
-    if len(last) > 1 and last[-2][0].startswith(",") and not last[-1][0].startswith(",") and not _APART.match(tail):
+    if (
+        len(last) > 1
+        and last[-2][0].startswith(",")
+        and not last[-1][0].startswith(",")
+        and not _APART.match(tail)
+    ):
         return [unmask(masked)]  # "harm, hurt, and damage to people and towns"
-    joining = last[-1][0].strip(", ")  # "Sink or Swim and Rain" has two items, "The Door and the Wall, Rain, and Snow" three
-    between = re.compile(", " if last[-1][0].startswith(",") and ", " in head else f",? {joining} |, ")
-    pieces = _with_nouns([piece.strip(" ,") for piece in [*between.split(head), tail] if piece.strip(" ,")])
+    # "Sink or Swim and Rain" has two items, "The Door and the Wall, Rain, and Snow" three
+    joining = last[-1][0].strip(", ")
+    between = re.compile(
+        ", " if last[-1][0].startswith(",") and ", " in head else f",? {joining} |, "
+    )
+    pieces = _with_nouns(
+        [piece.strip(" ,") for piece in [*between.split(head), tail] if piece.strip(" ,")]
+    )
     long = any(len(piece.split()) > _LONGEST for piece in pieces)
     if any(_OWNING.match(b) and not _OWNING.search(a) for a, b in pairwise(pieces)):
         return [unmask(masked)]  # "the Ards and Osk Council's system"
@@ -59,7 +75,10 @@ def items(text: str, people: bool = False) -> list[str]:
 
 
 _OWNING = re.compile(rf"{_CAPITALS}(?:(?<=['’]s)|(?<=s['’])) [a-z]")
-_SUBJECTS = re.compile(r"(?:omy|ogy|istry|ism|ity|ness|phy|law|history|religion|art|music|literature)$")  # no adjectives
+# no adjectives
+_SUBJECTS = re.compile(
+    r"(?:omy|ogy|istry|ism|ity|ness|phy|law|history|religion|art|music|literature)$"
+)
 
 
 def _with_nouns(pieces: list[str]) -> list[str]:
@@ -68,10 +87,17 @@ def _with_nouns(pieces: list[str]) -> list[str]:
     for piece in reversed(pieces):
         bare = _SHARED.sub("", piece, count=1)
         after = joined[0] if joined else ""
-        one = " " not in bare and bare.islower() and not bare.endswith("s") and not english.AGENTS.search(bare)
+        one = (
+            " " not in bare
+            and bare.islower()
+            and not bare.endswith("s")
+            and not english.AGENTS.search(bare)
+        )
         one = one and not (_SUBJECTS.search(bare) and not english.AGENTS.search(after))
         follows = " " in after and after[0].islower() and not _OWN.match(after)
-        if joined and ((one and follows) or (follows and _ADJECTIVE.match(bare) and " " not in bare)):
+        if joined and (
+            (one and follows) or (follows and _ADJECTIVE.match(bare) and " " not in bare)
+        ):
             joined[0] = f"{piece} and {after}"
         else:
             joined.insert(0, piece)
@@ -79,8 +105,12 @@ def _with_nouns(pieces: list[str]) -> list[str]:
 
 
 def _explains(pieces: list[str]) -> bool:
-    """Whether one says what the one before it is, as "Julia, the daughter of Bo", or is a number alone: "James II and VII"."""
-    bare = next((i for i, one in enumerate(pieces) if re.search(r"[a-z] of [a-z]", one)), len(pieces))
+    """Whether one says what the one before it is, as "Julia, the daughter of Bo", or is a number
+    alone: "James II and VII".
+    """
+    bare = next(
+        (i for i, one in enumerate(pieces) if re.search(r"[a-z] of [a-z]", one)), len(pieces)
+    )
     if any(re.fullmatch(r"[a-z]+", one) for one in pieces[bare + 1 :]):
         return True  # "the care of wife, child and parents"
     counted = re.match(r"(?:two|three|four|five|six|several) ", pieces[0]) and all(
@@ -88,14 +118,20 @@ def _explains(pieces: list[str]) -> bool:
     )
     if counted and len(pieces) > 2:
         return True  # "two seasons, spring and autumn"
-    apposed = any(a[:1].isupper() and re.match(r"(?:an?|the|his|her) [a-z]", b) for a, b in pairwise(pieces[:-1]))
+    apposed = any(
+        a[:1].isupper() and re.match(r"(?:an?|the|his|her) [a-z]", b)
+        for a, b in pairwise(pieces[:-1])
+    )
     return apposed or any(re.fullmatch(r"[IVX]+", piece) for piece in pieces)
 
 
-_NO_SUCH = re.compile(  # what is described so need not be one, nor what is joined to it: "a fake doctor and lawyer"
-    r"\b(?:fake|so-called|aspiring|acting(?! (?:career|debut|roles?|skills|work))|former|would-be|failed|fictional|fictitious"
+# what is described so need not be one, nor what is joined to it: "a fake doctor and lawyer"
+_NO_SUCH = re.compile(
+    r"\b(?:fake|so-called|aspiring|acting(?!"
+    r" (?:career|debut|roles?|skills|work))|former|would-be|failed|fictional|fictitious"
     r"|honorary|alleged|self-(?:proclaimed|styled|described)|purported|supposed|suspected|pretend(?:ed)?|mock|imaginary"
-    r"|potential|prospective|false|bogus|unsuccessful|ex-) ?(?!(?:of|for|in|as|to|by|with|at|on)\b)[\w\"“]"
+    r"|potential|prospective|false|bogus|unsuccessful|ex-)"
+    r" ?(?!(?:of|for|in|as|to|by|with|at|on)\b)[\w\"“]"
 )
 _APART = re.compile(rf"(?:an?|the|his|her|its|their|several|many|one)\b|[\"“]|{_CAPITALS}$")
 
@@ -111,9 +147,16 @@ def alternatives(text: str) -> bool:
 
 
 def _is_one_name(pieces: list[str]) -> bool:
-    """Whether two capitalised words may be one name: "Marks and Spencer", "War and Peace", "Telugu and Tamil films"."""
-    first = re.sub(r"^the " if " " in pieces[-1] else r"^[Tt]he ", "", pieces[0])  # "The Moon and Sixpence"
-    if len(pieces) == 2 and re.match(r"[A-Z][\w'’-]* [a-z]", pieces[1]) and re.search(r"(?:^| )[A-Z][\w'’-]*$", first):
+    """Whether two capitalised words may be one name: "Marks and Spencer", "War and Peace",
+    "Telugu and Tamil films".
+    """
+    # "The Moon and Sixpence"
+    first = re.sub(r"^the " if " " in pieces[-1] else r"^[Tt]he ", "", pieces[0])
+    if (
+        len(pieces) == 2
+        and re.match(r"[A-Z][\w'’-]* [a-z]", pieces[1])
+        and re.search(r"(?:^| )[A-Z][\w'’-]*$", first)
+    ):
         return True  # "the 1959 Rodgers and Hammerstein musical"
     if len(pieces) != 2 or " " in first or not first[:1].isupper() or not pieces[1][:1].isupper():
         return False
@@ -121,15 +164,29 @@ def _is_one_name(pieces: list[str]) -> bool:
 
 
 def listed(text: str, people: bool = False) -> list[str]:
-    """A phrase that ends in a list, once for each item: "as an actor and singer" → "as an actor", "as a singer"."""
+    """A phrase that ends in a list, once for each item: "as an actor and singer" → "as an
+    actor", "as a singer".
+    """
     masked = mask(text)
     separator = _JOINED.search(masked)
-    if not separator or " or " in masked or TOGETHER.search(masked) or ":" in english.blank(text) or _UNDIVIDED.search(masked):
+    if (
+        not separator
+        or " or " in masked
+        or TOGETHER.search(masked)
+        or ":" in english.blank(text)
+        or _UNDIVIDED.search(masked)
+    ):
         return [text]
     words = list(english.TOKEN.finditer(masked, 0, separator.start()))
-    last = next((i for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), None)
+    last = next(
+        (i for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), None
+    )
     start = words[last + 1].start() if last is not None else 0
-    if _CLAUSE.search(masked, 0, start) or (last and _in_name([word[0] for word in words], last)) or _open(masked, words, last):
+    if (
+        _CLAUSE.search(masked, 0, start)
+        or (last and _in_name([word[0] for word in words], last))
+        or _open(masked, words, last)
+    ):
         return [text]
     if _COLLECTED.search(masked, 0, start):
         return [text]
@@ -142,32 +199,53 @@ def listed(text: str, people: bool = False) -> list[str]:
         return [text]
     if not _are_closed(first, others, masked, words, last):
         return [text]
-    if _INFINITIVE.search(masked, 0, start) and any(re.match(r"[a-z]+ \S", item) and not _OWN.match(item) for item in others):
+    if _INFINITIVE.search(masked, 0, start) and any(
+        re.match(r"[a-z]+ \S", item) and not _OWN.match(item) for item in others
+    ):
         return [text]  # "to know the cost of their plans, find gaps, and mend them"
     outer = masked[: words[last].start()] if last is not None else ""
-    return [unmask(masked[:start]) + first, *(_like(first, item, unmask(masked[:start]), unmask(outer)) for item in others)]
+    return [
+        unmask(masked[:start]) + first,
+        *(_like(first, item, unmask(masked[:start]), unmask(outer)) for item in others),
+    ]
 
 
-_BEHIND = re.compile(rf"(?<![A-Z])\b(?!of (?:the )?[A-Z])(?:{'|'.join(english.PREPOSITIONS)}|to|than) ")
-_NAMED = re.compile(r"[A-Z\d\"“]|(?:an?|the|other|two|three|four|(?:his|her|its) \w+|[a-z]+ [a-z]+s) (?:[a-z]+ )?[A-Z\"“]")
+_BEHIND = re.compile(
+    rf"(?<![A-Z])\b(?!of (?:the )?[A-Z])(?:{'|'.join(english.PREPOSITIONS)}|to|than) "
+)
+_NAMED = re.compile(
+    r"[A-Z\d\"“]|(?:an?|the|other|two|three|four|(?:his|her|its) \w+|[a-z]+ [a-z]+s) (?:[a-z]+"
+    r" )?[A-Z\"“]"
+)
 _COMPLETE = re.compile(
     r"(?:an?|his|her|its|their|several|many|numerous|various|some)\b"
 )  # "several songs", but not "the history"
 _MORE = re.compile(r"(?:(?:many|several|some|various|all) )?others?\b")
 
 
-def _are_closed(first: str, others: list[str], text: str, words: list[re.Match[str]], last: int | None) -> bool:
-    """Whether it is plain where each item ends, and that what stands before the list goes with each: nothing follows an item
-    that may be said of all or of one, names stand with names, and a phrase with a preposition follows the first one."""
+def _are_closed(
+    first: str, others: list[str], text: str, words: list[re.Match[str]], last: int | None
+) -> bool:
+    """Whether it is plain where each item ends, and that what stands before the list goes with
+    each: nothing follows an item that may be said of all or of one, names stand with names, and
+    a phrase with a preposition follows the first one."""
     if _LED.match(others[0]):
-        return last is not None and not any(word[0] in english.PREPOSITIONS for word in words[:last])
+        return last is not None and not any(
+            word[0] in english.PREPOSITIONS for word in words[:last]
+        )
     *inner, end = (first, *others)
-    if re.search(r"[a-z] [A-Z]", end) and re.match(r"(?:the |an? )?[a-z]", first) and not re.search(r"[A-Z]", first):
+    if (
+        re.search(r"[a-z] [A-Z]", end)
+        and re.match(r"(?:the |an? )?[a-z]", first)
+        and not re.search(r"[A-Z]", first)
+    ):
         return False  # "the inventor and manufacturer Bo Ardel"
     if any(_BEHIND.search(item) for item in inner):
         return all(_BEHIND.search(item) for item in (first, *others))  # each has its own
     agents = english.AGENTS.search(first) and english.AGENTS.search(_BEHIND.split(end)[0].strip())
-    own = re.match(r"(?:an?|the|his|her|its|their) [a-z -]+ of ", end) and not first.startswith("the ")
+    own = re.match(r"(?:an?|the|his|her|its|their) [a-z -]+ of ", end) and not first.startswith(
+        "the "
+    )
     if (
         _BEHIND.search(end)
         and not own
@@ -183,13 +261,15 @@ def _are_closed(first: str, others: list[str], text: str, words: list[re.Match[s
 
 _UNDIVIDED = re.compile(
     r"\b(?:including|such as|namely|ranging|, (?:first|then|later|once)\b"
-    r"|and (?:later|then|subsequently|eventually|afterwards|possibly|probably|perhaps)\b| [-–—] |from \w+ to"
+    r"|and (?:later|then|subsequently|eventually|afterwards|possibly|probably|perhaps)\b| [-–—]"
+    r" |from \w+ to"
     r"|(?:over|about|around|nearly|under|almost) \d|both (?:as|for|in|by|on|at|to|with|from) )"
 )
 
 
 _SUM = r"(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|several|many|numerous|various|most|all)"
-_COLLECTED = re.compile(  # "three goals for A and B", "with goals from A and B": all of them together
+# "three goals for A and B", "with goals from A and B": all of them together
+_COLLECTED = re.compile(
     rf"\b(?:{_SUM} (?:[\w-]+ ){{0,3}}|with (?:[a-z-]+ )?)[a-z-]+(?<![sui])s "
     rf"(?:(?:[\w'’-]+ ){{0,6}})(?:{'|'.join(english.PREPOSITIONS)}) (?:the |an? )?$"
 )
@@ -197,12 +277,17 @@ _INFINITIVE = re.compile(r"\bto (?!(?:the|an?|his|her|its|their|this|that|these|
 
 
 def _open(text: str, words: list[re.Match[str]], last: int | None) -> bool:
-    """Whether an infinitive begins before the list ("to make quick and sound choices"), or a preposition ends there ("with and
-    without")."""
+    """Whether an infinitive begins before the list ("to make quick and sound choices"), or a
+    preposition ends there ("with and without")."""
     if words and words[-1][0] in english.PREPOSITIONS:
         return True
     after = words[last + 1][0] if last is not None else ""
-    return bool(last is not None and words[last][0] == "to" and after.islower() and after not in english.DETERMINERS)
+    return bool(
+        last is not None
+        and words[last][0] == "to"
+        and after.islower()
+        and after not in english.DETERMINERS
+    )
 
 
 def _in_name(words: list[str], i: int) -> bool:
@@ -220,14 +305,19 @@ def _like(first: str, item: str, opening: str, outer: str) -> str:
     article = shared[0] if shared else ""
     if article.strip() in ("a", "an"):
         return opening + english.article(item)
-    return opening + (item if _OWN.match(item) or item.split(" ", 1)[0] in english.NUMBERS else article + item)
+    return opening + (
+        item if _OWN.match(item) or item.split(" ", 1)[0] in english.NUMBERS else article + item
+    )
 
 
 def _is_headless(first: str, other: str) -> bool:
     """Whether two items may share the noun of the second: "edible marine and freshwater fishes"."""
     if not first.islower() or re.match(r"an? ", first):
         return False
-    plural = [bool(re.search(r"(?<![sui])s$", item.split(" of ")[0].split(" in ")[0])) for item in (first, other)]
+    plural = [
+        bool(re.search(r"(?<![sui])s$", item.split(" of ")[0].split(" in ")[0]))
+        for item in (first, other)
+    ]
     adjective = " " in other and not _OWN.match(other) and _ADJECTIVE.match(first.split()[-1])
     return (plural[1] and not plural[0] and not _SHARED.match(first)) or bool(adjective)
 
@@ -243,15 +333,25 @@ _PREPOSED = re.compile(r" (?:to|from|with|at|on|by|as|for) ")
 
 
 def _are_alike(first: str, others: list[str]) -> bool:
-    """Whether the items can be of one list: names with names, figures with figures, no verbs and no clauses among them."""
+    """Whether the items can be of one list: names with names, figures with figures, no verbs and
+    no clauses among them.
+    """
     said = (first, *others)
-    if first[0].isdigit() and (not all(item[0].isdigit() for item in others) or not re.match(r"\d{4}", first)):
+    if first[0].isdigit() and (
+        not all(item[0].isdigit() for item in others) or not re.match(r"\d{4}", first)
+    ):
         return False
-    if re.fullmatch(r"(?:the )?\d+(?:st|nd|rd|th)?", first) and not all(re.fullmatch(r"(?:the )?\d+", item) for item in others):
+    if re.fullmatch(r"(?:the )?\d+(?:st|nd|rd|th)?", first) and not all(
+        re.fullmatch(r"(?:the )?\d+", item) for item in others
+    ):
         return False  # "the 1988 and 1992 Games"
     if any(re.search(r"\d(?:st|nd|rd|th)$", item) for item in said):
         return False
-    if re.match(r"[a-z]", first) and not _OWN.match(first) and any(re.match(r"the [a-z]+ of ", item) for item in others):
+    if (
+        re.match(r"[a-z]", first)
+        and not _OWN.match(first)
+        and any(re.match(r"the [a-z]+ of ", item) for item in others)
+    ):
         return False  # "progress in art and the presence of money"
     prepositions = [bool(_LED.match(item)) for item in others]
     if any(prepositions) and not all(prepositions):
@@ -262,16 +362,21 @@ def _are_alike(first: str, others: list[str]) -> bool:
         return False
     if any(item.split()[0].endswith("ing") and " " in item for item in said):
         return False
-    if any(re.fullmatch(rf"[A-Z].*{_TITLES}", item) for item in others) and not re.search(rf"{_TITLES}$", first):
+    if any(re.fullmatch(rf"[A-Z].*{_TITLES}", item) for item in others) and not re.search(
+        rf"{_TITLES}$", first
+    ):
         return False  # "to the Fund and Press Secretary"
     if any(_OFFICE.match(item) for item in others) and not _OFFICE.match(first):
         return False  # "chair of the Fund and Ambassador for Peace"
     owned = re.match(r"(?:his|her|their|its) ", first)
     if any(re.match(r"(?:his|her|their|its) ", item) for item in others) and not owned:
         return False
-    if re.match(r"(?:an?|the|his|her|their|its|your|our) \S+ ", first) and any(_ADJECTIVE.fullmatch(item) for item in others):
+    if re.match(r"(?:an?|the|his|her|their|its|your|our) \S+ ", first) and any(
+        _ADJECTIVE.fullmatch(item) for item in others
+    ):
         return False  # "your work satisfying and enjoyable"
-    described = re.match(r"(?:the|its|their|his|her) \S+ ", first)  # "the Kashmiri language and literature"
+    # "the Kashmiri language and literature"
+    described = re.match(r"(?:the|its|their|his|her) \S+ ", first)
     if described and any(" " not in item for item in others):
         return False
     if any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others):
@@ -280,18 +385,28 @@ def _are_alike(first: str, others: list[str]) -> bool:
         return False
     inside = (first, *others[:-1])
     return not any(
-        item.split()[0] in english.VERBS - english.NOUNS or _CLAUSE.search(item) or (len(others) > 1 and _PREPOSED.search(item))
+        item.split()[0] in english.VERBS - english.NOUNS
+        or _CLAUSE.search(item)
+        or (len(others) > 1 and _PREPOSED.search(item))
         for item in inside
     )
 
 
 def mask(text: str) -> str:
-    """The text with no separators of a list inside what is one thing; of the same length but for these."""
+    """The text with no separators of a list inside what is one thing; of the same length but for
+    these.
+    """
     return _WHOLE.sub(_masked, text)
 
 
 def _masked(one: re.Match[str]) -> str:
-    return one[0].replace(" and ", "\0").replace(", ", "\1").replace("and/or", "and\2or").replace(" or ", "\3")
+    return (
+        one[0]
+        .replace(" and ", "\0")
+        .replace(", ", "\1")
+        .replace("and/or", "and\2or")
+        .replace(" or ", "\3")
+    )
 
 
 def unmask(text: str) -> str:

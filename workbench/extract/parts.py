@@ -11,8 +11,9 @@ from workbench.extract import english
 
 @dataclass(frozen=True)
 class Part:
-    """`kind` says whose predicate it is: "main" and "clause" have their own subject, "same" that of the sentence, "more" that
-    of the part before, "who", "which" and "where" belong to what they follow, "ing" and "passive" to the sentence's subject."""
+    """`kind` says whose predicate it is: "main" and "clause" have their own subject, "same" that
+    of the sentence, "more" that of the part before, "who", "which" and "where" belong to what
+    they follow, "ing" and "passive" to the sentence's subject."""
 
     kind: str
     text: str
@@ -23,7 +24,8 @@ _CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".
 _RELATIVES = frozenset("who which where when whose".split())
 _BOUND = frozenset("who which where".split())
 _PASSIVES = frozenset(
-    "known born titled called named based located founded published directed written composed released nicknamed".split()
+    "known born titled called named based located founded published directed written composed"
+    " released nicknamed".split()
 )
 _SAYING = re.compile(  # what follows is somebody's word, and stays with who said it
     r"(?:sa(?:id|ys?)|claim(?:s|ed)?|argue[sd]?|allege[sd]?|report(?:s|ed)?|state[sd]?|suggest(?:s|ed)?|den(?:y|ies|ied)"
@@ -48,11 +50,20 @@ def parts(text: str) -> list[Part]:
         if cut:
             found.append(Part(kind, text[tokens[begun].start() : tokens[i].start()], link))
             kind, begun = cut[0], i + cut[1]
-            link = "".join(f"{'' if word == ',' else ' '}{word}" for word in words[i:begun]) if kind in _BOUND else ""
+            link = (
+                "".join(f"{'' if word == ',' else ' '}{word}" for word in words[i:begun])
+                if kind in _BOUND
+                else ""
+            )
             i, verb = begun, kind not in ("clause", "where") and not _has_lead(words, begun)
             continue
         verb = verb or (i > 0 and english.is_verb(words, i))
-        if words[i] == "that" and i and words[i - 1] not in ("so", "and", ",") and _is_content(words, i + 1):
+        if (
+            words[i] == "that"
+            and i
+            and words[i - 1] not in ("so", "and", ",")
+            and _is_content(words, i + 1)
+        ):
             break
         if verb and speaks(words, i):
             later = _next_clause(words, i)
@@ -67,14 +78,24 @@ def parts(text: str) -> list[Part]:
 
 
 def _is_content(words: list[str], i: int) -> bool:
-    """Whether a subject, and no verb, begins at `i` behind "that": what is said there stays with who says it."""
-    return i < len(words) - 1 and not english.is_verb(words, i) and words[i] not in english.AUXILIARIES | english.ADVERBS
+    """Whether a subject, and no verb, begins at `i` behind "that": what is said there stays with
+    who says it.
+    """
+    return (
+        i < len(words) - 1
+        and not english.is_verb(words, i)
+        and words[i] not in english.AUXILIARIES | english.ADVERBS
+    )
 
 
 def _next_clause(words: list[str], i: int) -> int:
     """Where, behind what is said of somebody, ", and it …" begins; 0 if it does not."""
     for at in range(i, len(words) - 3):
-        if words[at] == "," and words[at + 1] in ("and", "but") and words[at + 2] in english.PRONOUNS | {"his", "her", "their"}:
+        if (
+            words[at] == ","
+            and words[at + 1] in ("and", "but")
+            and words[at + 2] in english.PRONOUNS | {"his", "her", "their"}
+        ):
             return at
     return 0
 
@@ -106,19 +127,46 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
     )
     if not comma and word in ("who", "where", "when") and not content:  # "came when", "being where"
         named = following in english.PRONOUNS | english.DETERMINERS or following[:1].isupper()
-        return ("who", 1) if word == "who" and not named else ("where", 1) if named and word != "who" else None
-    if comma and word in english.VERBS and english.is_verb(words, at) and _says(words, i, at, begun):
-        return ("same", 1) if following not in (",", "and", "or") and "or" not in words[at:] else None
+        return (
+            ("who", 1)
+            if word == "who" and not named
+            else ("where", 1)
+            if named and word != "who"
+            else None
+        )
+    if (
+        comma
+        and word in english.VERBS
+        and english.is_verb(words, at)
+        and _says(words, i, at, begun)
+    ):
+        return (
+            ("same", 1) if following not in (",", "and", "or") and "or" not in words[at:] else None
+        )
     if comma and word in _PASSIVES:
         return "passive", 1
-    if comma and english.past(word) and _has_object(words, at + 1) and not _is_listed(words[begun:i]):
+    if (
+        comma
+        and english.past(word)
+        and _has_object(words, at + 1)
+        and not _is_listed(words[begun:i])
+    ):
         return "ing", 1
     return None
 
 
 def _is_definite(part: list[str]) -> bool:
-    """Whether a clause's last noun is known only by what follows: "the men", "those", "all people"."""
-    first = next((word for word in reversed(part[-6:]) if word in _DEFINITE | {"a", "an"} | english.PREPOSITIONS), "")
+    """Whether a clause's last noun is known only by what follows: "the men", "those", "all
+    people".
+    """
+    first = next(
+        (
+            word
+            for word in reversed(part[-6:])
+            if word in _DEFINITE | {"a", "an"} | english.PREPOSITIONS
+        ),
+        "",
+    )
     return first in _DEFINITE
 
 
@@ -127,11 +175,16 @@ _SUBORDINATE = frozenset("when while because that which who where as once after 
 
 
 def _is_listed(part: list[str]) -> bool:
-    """Whether a word in "-ing" behind `part` goes on with a list of them ("by answering calls, making plans"), or belongs to
-    somebody in a clause of the part."""
-    gerund = any(english.past(b) and (a in _OF_GERUNDS or a.startswith(("includ", "involv")) or _describes(a, b))
-                 for a, b in pairwise(part))  # fmt: skip
-    begun = next((i for i, word in enumerate(part) if i and word in _SUBORDINATE | {"and", "but"}), len(part))
+    """Whether a word in "-ing" behind `part` goes on with a list of them ("by answering calls,
+    making plans"), or belongs to somebody in a clause of the part."""
+    gerund = any(
+        english.past(b)
+        and (a in _OF_GERUNDS or a.startswith(("includ", "involv")) or _describes(a, b))
+        for a, b in pairwise(part)
+    )
+    begun = next(
+        (i for i, word in enumerate(part) if i and word in _SUBORDINATE | {"and", "but"}), len(part)
+    )
     return gerund or any(english.is_verb(part, i) for i in range(begun + 1, len(part)))
 
 
@@ -140,17 +193,37 @@ _OF_GERUNDS = english.PREPOSITIONS | english.COPULAS
 
 def _describes(noun: str, participle: str) -> bool:
     """Whether a word in "-ing" says what the noun before it does: "noticed the light falling"."""
-    plain = noun.isalpha() and noun.islower() and noun not in english.ADVERBS | {"and", "or", "but", "not"}
-    return plain and not english.is_verb(["", noun], 1) and participle not in ("using", "being") and not noun.endswith("ly")
+    plain = (
+        noun.isalpha()
+        and noun.islower()
+        and noun not in english.ADVERBS | {"and", "or", "but", "not"}
+    )
+    return (
+        plain
+        and not english.is_verb(["", noun], 1)
+        and participle not in ("using", "being")
+        and not noun.endswith("ly")
+    )
 
 
 def _has_object(words: list[str], i: int) -> bool:
-    """Whether what follows a word in "-ing" goes with it as a verb: not in a list as "agility, dribbling skills, and pace"."""
+    """Whether what follows a word in "-ing" goes with it as a verb: not in a list as "agility,
+    dribbling skills, and pace".
+    """
     after, beyond = words[i], words[i + 1] if i + 1 < len(words) else ""
     if after in (",", "and", "or"):
         return False
-    bare = after.isalpha() and after.islower() and after not in english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS
-    return not bare or after in english.NUMBERS | english.PARTICLES or beyond not in (",", "and", "or") or after.endswith("ly")
+    bare = (
+        after.isalpha()
+        and after.islower()
+        and after not in english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS
+    )
+    return (
+        not bare
+        or after in english.NUMBERS | english.PARTICLES
+        or beyond not in (",", "and", "or")
+        or after.endswith("ly")
+    )
 
 
 def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tuple[str, int] | None:
@@ -159,14 +232,27 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
         return None  # "while it lasts"
     if words[i - 1] in english.PREPOSITIONS or (words[at] == "but" and "not" in words[begun:i]):
         return None  # "nominated for but did not win", "not a dream but a plan"
-    if kind in ("who", "which") and (words[begun] in english.PRONOUNS | english.DETERMINERS or words[begun][0].isupper()):
+    if kind in ("who", "which") and (
+        words[begun] in english.PRONOUNS | english.DETERMINERS or words[begun][0].isupper()
+    ):
         return None  # "which he wrote and directed"
-    while first < len(words) - 1 and (words[first] in english.ADVERBS or words[first].endswith("ly")):
+    while first < len(words) - 1 and (
+        words[first] in english.ADVERBS or words[first].endswith("ly")
+    ):
         first += 1
-    if i > 1 and words[i - 2].endswith("ly") and words[i - 1].endswith("ed") and words[at + 1].endswith("ly"):
+    if (
+        i > 1
+        and words[i - 2].endswith("ly")
+        and words[i - 1].endswith("ed")
+        and words[at + 1].endswith("ly")
+    ):
         return None  # "poorly trained and poorly led troops"
     behind = words[first + 1] if first + 1 < len(words) else ""
-    if words[first] in english.REDUCED and behind in english.PREPOSITIONS and not _is_passive(words[begun:i]):
+    if (
+        words[first] in english.REDUCED
+        and behind in english.PREPOSITIONS
+        and not _is_passive(words[begun:i])
+    ):
         return None  # "is a course built in Osk and listed in 1950"
     return _further(words, i, at, first, begun, kind)
 
@@ -174,16 +260,24 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
 def _is_passive(part: list[str]) -> bool:
     helping = english.AUXILIARIES | {"been", "be"}
     plain = [word for word in part if word not in english.ADVERBS and not word.endswith("ly")]
-    return any(a in helping and re.search(r"(?:ed|en|wn|rn|ld|lt|de|nd|nt)$", b) for a, b in pairwise(plain))
+    return any(
+        a in helping and re.search(r"(?:ed|en|wn|rn|ld|lt|de|nd|nt)$", b)
+        for a, b in pairwise(plain)
+    )
 
 
-def _further(words: list[str], i: int, at: int, first: int, begun: int, kind: str) -> tuple[str, int] | None:
-    """The part that begins with a conjunction at `at`, and whose first word that is no adverb is `first`."""
+def _further(
+    words: list[str], i: int, at: int, first: int, begun: int, kind: str
+) -> tuple[str, int] | None:
+    """The part that begins with a conjunction at `at`, and whose first word that is no adverb is
+    `first`.
+    """
     comma, length = words[i] == ",", at + 1 - i
     if kind == "ing" and words[first].islower() and english.past(words[first]):
         if english.past(words[i - 1]):
             return None  # "for both acting and writing"
-        return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None  # "the joy of splashing and playing"
+        # "the joy of splashing and playing"
+        return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None
     before = words[first - 1] if first > at + 1 else ""
     if (
         (english.is_verb(words, first) or _is_present(words, first, begun))
@@ -209,8 +303,20 @@ def _is_present(words: list[str], i: int, begun: int) -> bool:
     """Whether an unknown word is a verb, as "sells" in "makes clocks and sells them"."""
     after = words[i + 1] if i + 1 < len(words) else ""
     objects = {"a", "an", "the", "his", "her", "its", "their", "them", "it", "him"}
-    main = next((word for at, word in enumerate(words[begun:i], begun) if at and english.is_verb(words, at)), "")
-    return words[i].islower() and words[i].endswith("s") and after in objects and main in english.PRESENT
+    main = next(
+        (
+            word
+            for at, word in enumerate(words[begun:i], begun)
+            if at and english.is_verb(words, at)
+        ),
+        "",
+    )
+    return (
+        words[i].islower()
+        and words[i].endswith("s")
+        and after in objects
+        and main in english.PRESENT
+    )
 
 
 def _says(words: list[str], i: int, first: int, begun: int) -> bool:
@@ -219,18 +325,22 @@ def _says(words: list[str], i: int, first: int, begun: int) -> bool:
 
 
 def _is_finite(words: list[str], i: int, begun: int) -> bool:
-    """Whether the word at `i` is a verb here, and not the plural of a noun: "wrote novels and plays"."""
+    """Whether the word at `i` is a verb here, and not the plural of a noun: "wrote novels and
+    plays".
+    """
     if words[i] not in english.NOUNS or words[i - 1] in english.ADVERBS:
         return True
-    main = next((word for at, word in enumerate(words[begun:i], begun) if english.is_verb(words, at)), "")
+    main = next(
+        (word for at, word in enumerate(words[begun:i], begun) if english.is_verb(words, at)), ""
+    )
     present = main in english.PRESENT | {"is", "are", "has", "have", "does", "do"}
     after = words[i + 1] if i + 1 < len(words) else ""
     return present and after not in ("", ",", "and", "or", ".", ";")
 
 
 def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:
-    """Whether the verb at `first` says something by itself, and not under a "may" or a "never" of the part before it, or as
-    the second half of "was arrested and charged"."""
+    """Whether the verb at `first` says something by itself, and not under a "may" or a "never"
+    of the part before it, or as the second half of "was arrested and charged"."""
     if words[first] in english.AUXILIARIES:
         return True
     scope = words[begun:i]
@@ -238,13 +348,31 @@ def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:
         i - 1
     ] not in english.STAYING | english.AUXILIARIES:
         return False  # "has written and arranged songs"
-    if english.MODALS.intersection(scope) or {"never", "neither", "hardly", "to"}.intersection(scope[:4]):
+    if english.MODALS.intersection(scope) or {"never", "neither", "hardly", "to"}.intersection(
+        scope[:4]
+    ):
         return False
     if english.HEDGES.intersection(scope):
         return False
-    infinitive = any(word == "to" and after.islower() and after not in english.DETERMINERS and not after.endswith("s")
-                     for word, after in pairwise(scope))  # fmt: skip
-    return not infinitive or words[first] not in ("set", "put", "cut", "hit", "read", "spread", "split", "quit", "hurt", "cost")
+    infinitive = any(
+        word == "to"
+        and after.islower()
+        and after not in english.DETERMINERS
+        and not after.endswith("s")
+        for word, after in pairwise(scope)
+    )
+    return not infinitive or words[first] not in (
+        "set",
+        "put",
+        "cut",
+        "hit",
+        "read",
+        "spread",
+        "split",
+        "quit",
+        "hurt",
+        "cost",
+    )
 
 
 def _has_subject(words: list[str], start: int) -> bool:
@@ -267,7 +395,8 @@ def _has_subject(words: list[str], start: int) -> bool:
             and words[i] not in english.STAYING
         ):
             return False  # ", and an engine positioned behind the driver"
-        noun = words[i] in english.NOUNS and first not in english.PRONOUNS  # "and TV shows around the world"
+        # "and TV shows around the world"
+        noun = words[i] in english.NOUNS and first not in english.PRONOUNS
         if (not apposed and english.is_verb(words, i) and not noun) or (
             i == start + 1 and first in english.PRONOUNS
         ):  # "and it carries"
@@ -276,12 +405,24 @@ def _has_subject(words: list[str], start: int) -> bool:
 
 
 def _has_lead(words: list[str], start: int) -> str:
-    """Whether "during his career, he threw …" ("clause") or "in 1957, was asked …" ("same") begins at `start`."""
+    """Whether "during his career, he threw …" ("clause") or "in 1957, was asked …" ("same")
+    begins at `start`.
+    """
     if words[start] not in english.ADJUNCTS | {"when", "while"} or start + 1 >= len(words):
         return ""
-    if words[start + 1].isdigit() and start + 3 < len(words) and words[start + 2] in english.PRONOUNS:
+    if (
+        words[start + 1].isdigit()
+        and start + 3 < len(words)
+        and words[start + 2] in english.PRONOUNS
+    ):
         return "clause"  # "and in 1904 he won"
     for i in range(start + 2, min(start + 8, len(words) - 1)):
         if words[i] == ",":
-            return "clause" if _has_subject(words, i + 1) else "same" if words[i + 1] in english.VERBS else ""
+            return (
+                "clause"
+                if _has_subject(words, i + 1)
+                else "same"
+                if words[i + 1] in english.VERBS
+                else ""
+            )
     return ""

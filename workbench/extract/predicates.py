@@ -1,4 +1,6 @@
-"""One subject and one predicate into claims, by rules: lists, examples, appositions and adjuncts each on their own."""
+"""One subject and one predicate into claims, by rules: lists, examples, appositions and adjuncts
+each on their own.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,24 @@ from workbench.extract.shorter import head, spread
 
 
 def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
-    """The claims of one subject and one predicate; what led the sentence in is kept with the first, a date as one of its
-    own, and what the others may not hold without, with all.
+    """The claims of one subject and one predicate; what led the sentence in is kept with the
+    first, a date as one of its own, and what the others may not hold without, with all.
 
-    What is denied or restricted ("never won A and B", "only in films") is not divided: no part of it need hold.
+    What is denied or restricted ("never won A and B", "only in films") is not divided: no part
+    of it need hold.
     """
     said = said.strip(" ,")
     tokens = list(english.TOKEN.finditer(english.blank(said)))
     words = [token[0] for token in tokens]
-    told = any(speaks(words, i) for i in range(min(len(words), 6))) or (_TELLING.match(said) and " that " in said)
-    if _DENIED.search(english.blank(said)) or told or "; " in said or (_MANY.match(subject) and not said.startswith("include")):
+    told = any(speaks(words, i) for i in range(min(len(words), 6))) or (
+        _TELLING.match(said) and " that " in said
+    )
+    if (
+        _DENIED.search(english.blank(said))
+        or told
+        or "; " in said
+        or (_MANY.match(subject) and not said.startswith("include"))
+    ):
         yield led(f"{subject} {said}", subject, lead)
         return
     head = _verb_group(words)
@@ -33,20 +43,33 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
     if head and _other_verb(words[head:]):
         yield led(f"{subject} {said}", subject, lead)
         return
-    rest, aside = _named(said[len(group) :].strip(), "is" if re.match(r"(?:is|are|has|have|(?!was)\w+s)\b", said) else "was")
-    apart = re.search(r",(?! [A-Z])|\b(?:that|which|who|to [a-z]+|because|when|while|earlier|later)\b", rest)
-    dated = f"{lead[0].lower()}{lead[1:]}" if TEMPORAL.fullmatch(lead) and is_free(lead) and not apart else ""
+    rest, aside = _named(
+        said[len(group) :].strip(),
+        "is" if re.match(r"(?:is|are|has|have|(?!was)\w+s)\b", said) else "was",
+    )
+    apart = re.search(
+        r",(?! [A-Z])|\b(?:that|which|who|to [a-z]+|because|when|while|earlier|later)\b", rest
+    )
+    dated = (
+        f"{lead[0].lower()}{lead[1:]}"
+        if TEMPORAL.fullmatch(lead) and is_free(lead) and not apart
+        else ""
+    )
     copular = head and (words[0] in english.COPULAS or {"be", "been"} & set(words[:head]))
     if copular and words[head - 1] in english.COPULAS | english.ADVERBS | {"be", "been"}:
         claims, dated = list(_complements(subject, group, rest)) + aside, ""
     else:
-        claims = [f"{subject} {group} {piece}" for piece in _objects(group, words[head - 1 : head], rest, dated)] + aside
+        claims = [
+            f"{subject} {group} {piece}"
+            for piece in _objects(group, words[head - 1 : head], rest, dated)
+        ] + aside
     if lead and claims and not dated:
         claims = all_led(claims, subject, lead)
     yield from claims
 
 
-_MANY = re.compile(  # what is said of so many is not said of each; and what only stands where a subject does is none
+# what is said of so many is not said of each; and what only stands where a subject does is none
+_MANY = re.compile(
     r"(?:All|Most|Some|Many|Several|Half|Both|Each|Few|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten"
     r"|\d{1,3}(?:,\d{3})*)\b(?![ –-]\d)"
     r"|There\b|(?:North|South|East|West|Next|Close) (?:of|to)\b"
@@ -54,37 +77,72 @@ _MANY = re.compile(  # what is said of so many is not said of each; and what onl
     re.I,
 )
 _TELLING = re.compile(
-    r"(?:\w+ly )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told|noted|explained)\b"
+    r"(?:\w+ly"
+    r" )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told|noted|explained)\b"
 )
 
 
 def _other_verb(words: list[str]) -> bool:
-    """Whether a second finite verb follows that is in no clause: then it was not seen where another statement begins."""
+    """Whether a second finite verb follows that is in no clause: then it was not seen where
+    another statement begins.
+    """
     until = next(
-        (i for i, word in enumerate(words) if word in ("that", "which", "who", "whom", "whose", "where", "when")), None
+        (
+            i
+            for i, word in enumerate(words)
+            if word in ("that", "which", "who", "whom", "whose", "where", "when")
+        ),
+        None,
     )
     return any(
         word in english.AUXILIARIES
-        or (0 < i < len(words) - 1 and words[i - 1][0].isupper() and english.is_verb(words, i) and _is_noun(words[i + 1]))
+        or (
+            0 < i < len(words) - 1
+            and words[i - 1][0].isupper()
+            and english.is_verb(words, i)
+            and _is_noun(words[i + 1])
+        )
         or (0 < i < len(words) - 1 and words[i - 1] in ("and", "but", ",") and _is_action(words, i))
         for i, word in enumerate(words[:until])
     )
 
 
 def _is_action(words: list[str], i: int) -> bool:
-    """Whether a further predicate begins at `i`: "flows through", "and empties into", "and received royal assent"."""
+    """Whether a further predicate begins at `i`: "flows through", "and empties into", "and
+    received royal assent".
+    """
     word, after = words[i], words[i + 1]
     named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
-    inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and word not in english.DETERMINERS and (after in _BEHIND_VERBS or named)
-    bare = words[i - 1] != "," and word.isalpha() and word.islower() and word not in _NO_BARE and after in _OBJECTS
+    inflected = (
+        re.fullmatch(r"[a-z]{2,}[^s]s", word)
+        and word not in english.DETERMINERS
+        and (after in _BEHIND_VERBS or named)
+    )
+    bare = (
+        words[i - 1] != ","
+        and word.isalpha()
+        and word.islower()
+        and word not in _NO_BARE
+        and after in _OBJECTS
+    )
     return bool(
         inflected
         or (bare and not word.endswith(("s", "ly", "ing")))
-        or (english.is_verb(words, i) and word not in english.NOUNS and after not in (",", "and", "or"))
+        or (
+            english.is_verb(words, i)
+            and word not in english.NOUNS
+            and after not in (",", "and", "or")
+        )
     )
 
 
-_NO_BARE = english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS | english.NUMBERS | {"not", "more", "most", "all"}
+_NO_BARE = (
+    english.DETERMINERS
+    | english.PREPOSITIONS
+    | english.ADVERBS
+    | english.NUMBERS
+    | {"not", "more", "most", "all"}
+)
 _OBJECTS = frozenset("them him us it you the a an his its their your".split())  # "and inspire them"
 _BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
 
@@ -101,7 +159,9 @@ _DENIED = re.compile(
 
 
 def _named(rest: str, copula: str) -> tuple[str, list[str]]:
-    """What follows a verb without the apposition to a name at its end, and that as claims: "Ana Bo, a painter and poet"."""
+    """What follows a verb without the apposition to a name at its end, and that as claims: "Ana
+    Bo, a painter and poet".
+    """
     match = re.fullmatch(r"(.*?)((?<!\S)[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*), (an? .+)", rest)
     if (
         not match
@@ -110,9 +170,14 @@ def _named(rest: str, copula: str) -> tuple[str, list[str]]:
     ):
         return rest, []
     said = items(match[3])
-    if any("," in one or " and " in one or (len(said) > 1 and not english.AGENTS.search(one)) for one in said):
+    if any(
+        "," in one or " and " in one or (len(said) > 1 and not english.AGENTS.search(one))
+        for one in said
+    ):
         return rest, []
-    return f"{match[1]}{match[2]}", [claim for one in said for claim in _being(match[2], copula, english.article(one))]
+    return f"{match[1]}{match[2]}", [
+        claim for one in said for claim in _being(match[2], copula, english.article(one))
+    ]
 
 
 def _verb_group(words: list[str]) -> int:
@@ -120,8 +185,16 @@ def _verb_group(words: list[str]) -> int:
     i = 0
     while i < len(words) and (i == 0 or _goes_on(words, i)):
         i += 1
-    while i + 1 < len(words) and words[i] in ("and", "or", ",") and words[i - 1] not in english.AUXILIARIES:
-        both = _PARTICIPLE.search(words[i - 1]) and _PARTICIPLE.search(words[i + 1]) and "-" not in words[i + 1][:-8]
+    while (
+        i + 1 < len(words)
+        and words[i] in ("and", "or", ",")
+        and words[i - 1] not in english.AUXILIARIES
+    ):
+        both = (
+            _PARTICIPLE.search(words[i - 1])
+            and _PARTICIPLE.search(words[i + 1])
+            and "-" not in words[i + 1][:-8]
+        )
         if not both and words[i + 1] not in english.VERBS - english.NOUNS - english.AUXILIARIES:
             break
         i += 2  # "was arrested and charged with": both, with what follows
@@ -134,7 +207,9 @@ def _goes_on(words: list[str], i: int) -> bool:
     helped = i > 1 and words[i - 2] in english.AUXILIARIES and bool(_PARTICIPLE.search(word))
     if word in english.ADVERBS or word in english.AUXILIARIES or english.is_verb(words, i):
         return True
-    if before in _HELPING and word.endswith(("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")):
+    if before in _HELPING and word.endswith(
+        ("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")
+    ):
         return True
     if before in english.MODALS | {"did", "does", "do"}:
         return word.islower() and word not in english.PREPOSITIONS
@@ -150,7 +225,8 @@ _PARTICIPLE = re.compile(r"(?:ed|en|wn|rn|ung|ote|ade|old|ught)$")
 
 
 _MODIFIER = re.compile(
-    r",? (?<!most )(?<!best )(?<!well )(?<!widely )(?=(?:known for|born (?:in|on|to)|based (?:in|on|at)|(?:most "
+    r",? (?<!most )(?<!best )(?<!well )(?<!widely )(?=(?:known for|born (?:in|on|to)|based"
+    r" (?:in|on|at)|(?:most "
     r")?(?:best|most|well|widely)[- ]known (?:for|as)|(?:most |best |widely |well )?(?:famous|noted"
     rf"|renowned) for|(?<!ed )(?<!ly )from(?= [A-Z])(?! {english.MONTH}))\b)"
 )
@@ -164,15 +240,22 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     if alternatives(rest) or (copula.split()[-1] in ("are", "were") and _are_together(rest)):
         yield f"{subject} {copula} {rest}"
         return
-    what, *modifiers = [rest] if _UNIQUE.search(rest) or _BOUND.search(rest) else _MODIFIER.split(rest)
+    what, *modifiers = (
+        [rest] if _UNIQUE.search(rest) or _BOUND.search(rest) else _MODIFIER.split(rest)
+    )
     first = _FIRST_PART.split(what, maxsplit=1)[0]
     of = what[len(first) :]
     parts = items(first)
     if len(parts) > 1 and (_PARTED.search(parts[0]) or _shares_noun(parts)):
         parts = [first]  # "an animal having a shell, a head, and legs"
     plain = what and not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
-    if plain and len(parts) > 1 and (len(parts) > 2 or english.AGENTS.search(parts[0].split(",")[0])):
-        shared = of if first.startswith("the ") or _OFFICES.search(parts[0]) else ""  # "the founder and director of a bank"
+    if (
+        plain
+        and len(parts) > 1
+        and (len(parts) > 2 or english.AGENTS.search(parts[0].split(",")[0]))
+    ):
+        # "the founder and director of a bank"
+        shared = of if first.startswith("the ") or _OFFICES.search(parts[0]) else ""
         for item in parts[:-1]:
             yield from _being(subject, copula, f"{_articled(first, item)}{shared}")
         yield from _being(subject, copula, f"{_articled(first, parts[-1])}{of}")
@@ -180,30 +263,46 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
         yield from _plain(subject, copula, what)
     elif what:
         where = _PREPOSITION.match(what)  # "is in Oslo since May": "is since May" would say nothing
-        yield from (f"{subject} {copula} {piece}" for piece in (listed(what) if where else _objects(copula, [], what)))
+        yield from (
+            f"{subject} {copula} {piece}"
+            for piece in (listed(what) if where else _objects(copula, [], what))
+        )
     for modifier in modifiers:
         verb = "was" if modifier.startswith("born") else copula.split()[0]
         yield from predicate(subject, f"{verb} {modifier}")
 
 
-_PARTED = re.compile(r" \w+ing (?:an?|the|\w+s)\b| (?:starr|featur|depict|portray|involv|compris|follow|show)ing [A-Z]")
+_PARTED = re.compile(
+    r" \w+ing (?:an?|the|\w+s)\b| (?:starr|featur|depict|portray|involv|compris|follow|show)ing"
+    r" [A-Z]"
+)
 
 
 def _shares_noun(parts: list[str]) -> bool:
-    """Whether all may describe the noun at the end, which is no person: "a fighter, bomber and transport squadron"."""
+    """Whether all may describe the noun at the end, which is no person: "a fighter, bomber and
+    transport squadron".
+    """
     *inner, last = parts
     compound = re.fullmatch(r"[a-z-]+ [a-z-]+", last) and not english.AGENTS.search(last)
-    return bool(compound) and any(re.fullmatch(r"[a-z-]+", one) for one in inner[1:] or [inner[0].split(" ")[-1]])
+    return bool(compound) and any(
+        re.fullmatch(r"[a-z-]+", one) for one in inner[1:] or [inner[0].split(" ")[-1]]
+    )
 
 
 def _are_together(rest: str) -> bool:
-    """Whether several are only together what is said: "His parents were Ana and Bo"; "They are painters and poets" is not."""
+    """Whether several are only together what is said: "His parents were Ana and Bo"; "They are
+    painters and poets" is not.
+    """
     pieces = items(rest)
     named = re.compile(r"(?:[A-Z\"“]|(?:an?|the|his|her|its|their|[a-z-]+) )")
     return (
         len(pieces) > 1
-        and not any(re.search(r"(?:[^s]s|[a-z]+(?:ic|al|ive|ous|ful|ed|able))$", one) for one in pieces)
-        and bool(named.match(pieces[0]) or re.match(r"(?:an?|the|his|her|its|their)\b|[A-Z]", pieces[-1]))
+        and not any(
+            re.search(r"(?:[^s]s|[a-z]+(?:ic|al|ive|ous|ful|ed|able))$", one) for one in pieces
+        )
+        and bool(
+            named.match(pieces[0]) or re.match(r"(?:an?|the|his|her|its|their)\b|[A-Z]", pieces[-1])
+        )
     )
 
 
@@ -217,11 +316,17 @@ _OFFICES = re.compile(
 
 
 def _articled(first: str, item: str) -> str:
-    return f"the {item}" if first.startswith("the ") and not item.startswith(("the ", "a ", "an ")) else english.article(item)
+    return (
+        f"the {item}"
+        if first.startswith("the ") and not item.startswith(("the ", "a ", "an "))
+        else english.article(item)
+    )
 
 
 def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
-    """What somebody is, where that is one thing: "a painter of ships", "a member of the A and the B"."""
+    """What somebody is, where that is one thing: "a painter of ships", "a member of the A and
+    the B".
+    """
     if pieces := examples("", what):
         yield from (f"{subject} {copula} {piece}" for piece in pieces)
         return
@@ -233,7 +338,9 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
     elif _is_one(copula, what) and not whole and not people_of(what):
         yield from _being(subject, copula, head(what))
         yield from _being(subject, copula, what)
-    elif whole or not re.search(r" (?:of|for|to) [^,]*,? and (?:the )?[A-Z]| (?:of|for|to) (?:[A-Z]|the [A-Z])", what):
+    elif whole or not re.search(
+        r" (?:of|for|to) [^,]*,? and (?:the )?[A-Z]| (?:of|for|to) (?:[A-Z]|the [A-Z])", what
+    ):
         yield from _being(subject, copula, what)
     else:
         pieces = listed(what)
@@ -242,7 +349,9 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
 
 
 def _is_one(copula: str, what: str) -> bool:
-    return bool(head(what)) and copula.split()[-1] in ("is", "was", "became") and " and " not in what
+    return (
+        bool(head(what)) and copula.split()[-1] in ("is", "was", "became") and " and " not in what
+    )
 
 
 def _preposition_after(phrase: str) -> str:
@@ -252,21 +361,29 @@ def _preposition_after(phrase: str) -> str:
 
 def _being(subject: str, copula: str, what: str) -> Iterator[str]:
     """ "is a Brazilian footballer" says two things."""
-    named = None if subject in ("It", "it", "This", "That") else people_of(what)  # "It is an Italian bestseller"
+    # "It is an Italian bestseller"
+    named = None if subject in ("It", "it", "This", "That") else people_of(what)
     if named and not re.search(r"\bbecame\b", copula):
         yield f"{subject} {copula} {named[0]}"
     yield f"{subject} {copula} {named[1] if named else what}"
 
 
-_JOINING = re.compile(r"(?:blend|mix|combin|merg|unit|fus|alternat|balanc|connect|compar|separat|divid|link)(?:e?d|e?s|ing)$")
+_JOINING = re.compile(
+    r"(?:blend|mix|combin|merg|unit|fus|alternat|balanc|connect|compar|separat|divid|link)(?:e?d|e?s|ing)$"
+)
 _MOSTLY = re.compile(r"^(?:\w+ )?(?:mostly|mainly|chiefly|largely|primarily|especially)\b")
-_MAKING = frozenset("wrote written published directed composed painted recorded released titled called starred".split())
-_TITLE = re.compile(r"[A-Z][\w'’-]+ and [A-Z][\w'’-]+(?=$|,? (?:in|for|with|by|at|on)\b)")  # of one word each
+_MAKING = frozenset(
+    "wrote written published directed composed painted recorded released titled called starred".split()
+)
+# of one word each
+_TITLE = re.compile(r"[A-Z][\w'’-]+ and [A-Z][\w'’-]+(?=$|,? (?:in|for|with|by|at|on)\b)")
 _MEETING = frozenset("met married taught knew befriended coached defeated beat fought".split())
 
 
 def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
-    """What follows a verb, cut into what can follow it on its own: the examples, the lists and the adjuncts."""
+    """What follows a verb, cut into what can follow it on its own: the examples, the lists and
+    the adjuncts.
+    """
     last = verb[0] if verb else ""
     if any(map(_JOINING.match, group.split())) or _MOSTLY.search(f"{last} {rest}"):
         yield f"{rest} {lead}".strip()  # "blended jazz and rock"
@@ -295,13 +412,22 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
 
 
 def _same_shape(rest: str) -> list[str]:
-    """ "his degree in law from Lomar and his doctorate in art from Osk": each with its own, known by the same prepositions,
-    or by a date at the end of each."""
+    """ "his degree in law from Lomar and his doctorate in art from Osk": each with its own, known
+    by the same prepositions, or by a date at the end of each."""
     match = re.fullmatch(r"((\w+) [^,]+?),? and (.+)", rest)
     if not match or "," in match[3] or " and " in match[3]:
         return []
     both, office = (match[1], match[3]), match[2] == "as" and match[3][0].isupper()
-    sides = [[word for word in english.TOKEN.findall(side) if word in english.PREPOSITIONS - {"of"}] for side in both]
-    alike = sides[1] and sides[0][office:] == sides[1] and (office or match[3].startswith(f"{match[2]} "))
-    dated = all(re.search(rf" {TEMPORAL.pattern}$", side) for side in both) and (office or match[3].startswith(f"{match[2]} "))
+    sides = [
+        [word for word in english.TOKEN.findall(side) if word in english.PREPOSITIONS - {"of"}]
+        for side in both
+    ]
+    alike = (
+        sides[1]
+        and sides[0][office:] == sides[1]
+        and (office or match[3].startswith(f"{match[2]} "))
+    )
+    dated = all(re.search(rf" {TEMPORAL.pattern}$", side) for side in both) and (
+        office or match[3].startswith(f"{match[2]} ")
+    )
     return [match[1], f"as {match[3]}" if office else match[3]] if alike or dated else []

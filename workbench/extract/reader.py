@@ -12,16 +12,16 @@ from workbench.extract.parts import Part, parts
 from workbench.extract.predicates import predicate
 
 _INSERTED = re.compile(  # "Ana, who sings, won", "The bridge, built in 1934, fell"
-    rf"(?P<name>{NAME}|(?:The|His|Her|Its|Their|A|An) [^,]{{1,60}}), (?P<link>who |whose |which |)(?P<said>[^,]+), "
+    rf"(?P<name>{NAME}|(?:The|His|Her|Its|Their|A|An) [^,]{{1,60}}), (?P<link>who |whose |which"
+    r" |)(?P<said>[^,]+), "
     rf"(?!and |but )(?=[a-z])"
 )
 _PARTICIPLE = re.compile(
-    r"(?:called|named|titled|nicknamed|dubbed) |(?:built|written|made|held|known|born|led|won|set|sung|\w+ed) "
+    r"(?:called|named|titled|nicknamed|dubbed)"
+    r" |(?:built|written|made|held|known|born|led|won|set|sung|\w+ed) "
     r"(?:in|on|at|by|for|as|from|to|with)\b"
 )
-_KIN = (
-    r"(?:grand)?(?:father|mother|son|daughter)|brother|sister|husband|wife|uncle|aunt|cousin|nephew|niece|partner|manager|coach"
-)
+_KIN = r"(?:grand)?(?:father|mother|son|daughter)|brother|sister|husband|wife|uncle|aunt|cousin|nephew|niece|partner|manager|coach"
 _DONE_TO = (  # followed by a preposition: to somebody, by somebody
     r"sold|built|rebuilt|made|spread|sent|taken|given|written|drawn|shown|bought|held|read|kept|shot|brought"
 )
@@ -30,50 +30,77 @@ _IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|told"
 
 _INSIDE = re.compile(
     r"\b(?:which|who|whom), "
-    r"|(?:\b(?:that|which|who|whom|whose|where|when)|^(?i:the|an?|these|those|some|other|this) \w+(?:ary|al|ic|ive)) $"
+    r"|(?:\b(?:that|which|who|whom|whose|where|when)|^(?i:the|an?|these|those|some|other|this)"
+    r" \w+(?:ary|al|ic|ive)) $"
 )
-_UNKNOWN = re.compile(r"\b[a-z]{2,}[^\Wsu]s (?:an?|the|his|her|its|their) [^,]*$")  # "The dance involves a motion performed"
+# "The dance involves a motion performed"
+_UNKNOWN = re.compile(r"\b[a-z]{2,}[^\Wsu]s (?:an?|the|his|her|its|their) [^,]*$")
 _OFTEN = 4  # clauses of which it is not plain what they are about
 
 
 class Reader:
-    """Reads the parts of one sentence in order; a part without a subject has that of the part before it."""
+    """Reads the parts of one sentence in order; a part without a subject has that of the part
+    before it.
+    """
 
     def __init__(self) -> None:
         self.told = ""  # the last part that has a verb,
         self.related = False  # whether the part before is a relative clause
         self.subject = self.latest = ""  # the sentence's, and the last relative clause's,
-        self.whole = ""  # or that clause with the words before it, where it is not plain what it is about,
+        # or that clause with the words before it, where it is not plain what it is about,
+        self.whole = ""
         self.grown = 0  # and how often words were added to it
 
     def read(self, text: str, lead: str) -> Iterator[str]:
         previous = ""
         inserted = _INSERTED.match(text)
-        if inserted and not _verb(inserted["name"]) and (inserted["link"] or _PARTICIPLE.match(inserted["said"])):
+        if (
+            inserted
+            and not _verb(inserted["name"])
+            and (inserted["link"] or _PARTICIPLE.match(inserted["said"]))
+        ):
             name, link, said = inserted["name"], inserted["link"].strip(), inserted["said"]
-            yield from [f"{name}'s {said}"] if link == "whose" else predicate(name, said if link else f"was {said}")
+            yield from (
+                [f"{name}'s {said}"]
+                if link == "whose"
+                else predicate(name, said if link else f"was {said}")
+            )
             text = f"{name} {text[inserted.end() :]}"
         found = parts(text)
         before = found[0].text[: _verb(found[0].text)] if found else ""
-        if re.search(r" (?:and|or|but) $", before) or _INSIDE.search(before) or _UNKNOWN.search(before) or _is_torn(found):
-            yield f"{lead}, {text}" if lead else text  # before it stands a verb that is not known, or that of a relative clause
+        if (
+            re.search(r" (?:and|or|but) $", before)
+            or _INSIDE.search(before)
+            or _UNKNOWN.search(before)
+            or _is_torn(found)
+        ):
+            # before it stands a verb that is not known, or that of a relative clause
+            yield f"{lead}, {text}" if lead else text
             return
         for number, part in enumerate(found):
             if self.grown > _OFTEN:  # every further claim would repeat the words of all before it
                 yield f"{lead}, {text}" if lead else text
                 return
-            under = number == 0 or (part.kind == "same" and not is_free(lead) and not _turns(lead, part.text))
+            under = number == 0 or (
+                part.kind == "same" and not is_free(lead) and not _turns(lead, part.text)
+            )
             if part.kind in ("who", "which") and self.related and not self.latest:
-                yield f"{lead}, {text}" if lead else text  # of the second clause it is not told whose words are before it
+                # of the second clause it is not told whose words are before it
+                yield f"{lead}, {text}" if lead else text
                 return
             yield from self._read(part, previous, lead if under else "")
-            self.related = part.kind in ("who", "which", "passive") or (self.related and part.kind in ("more", "ing"))
+            self.related = part.kind in ("who", "which", "passive") or (
+                self.related and part.kind in ("more", "ing")
+            )
             self.told = part.text if part.kind != "ing" else self.told
             said = part.text.strip(" ,;")
             begun = (
                 ""
                 if self.whole.endswith(said)
-                else {"ing": f"{self.subject} ", "passive": f"{self.latest} was " if self.latest else ""}.get(part.kind, "")
+                else {
+                    "ing": f"{self.subject} ",
+                    "passive": f"{self.latest} was " if self.latest else "",
+                }.get(part.kind, "")
             )
             previous = f"{begun}{part.text}"
 
@@ -82,16 +109,24 @@ class Reader:
         words = english.TOKEN.findall(text)
         if not words:
             return
-        own = words[0] in english.PRONOUNS | english.DETERMINERS or words[0][0].isupper()  # "which he wrote"
+        # "which he wrote"
+        own = words[0] in english.PRONOUNS | english.DETERMINERS or words[0][0].isupper()
         if part.kind == "ing":
             yield from self._doing(text, words, previous)
         elif part.kind == "passive":
-            yield from self._about(participle(self.subject, previous, words[0]), f"was {text}", previous, part)
+            yield from self._about(
+                participle(self.subject, previous, words[0]), f"was {text}", previous, part
+            )
         elif part.kind in ("same", "more"):
             yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
             own = own or words[0] in english.PREPOSITIONS
-            yield from self._about("" if own else who(self.subject, previous, part.link, words[0]), text, previous, part)
+            yield from self._about(
+                "" if own else who(self.subject, previous, part.link, words[0]),
+                text,
+                previous,
+                part,
+            )
         elif part.kind == "which":
             yield from self._about("" if own else which(previous, words[0]), text, previous, part)
         elif part.kind == "where":
@@ -100,17 +135,25 @@ class Reader:
             yield from self._clause(text, lead)
 
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
-        """What somebody does besides, or the last relative clause's subject; what follows from all that was said, as "making it
-        the longest", stays with it."""
+        """What somebody does besides, or the last relative clause's subject; what follows from
+        all that was said, as "making it the longest", stays with it."""
         subject = self.latest if self.related else self.subject
-        present = re.search(r"\b(?:is|are|am)\b", self.told) and words[0] != "having"  # "is a member, joining in 1990"
-        if not subject or present or _follows(subject, text) or english.MODALS.intersection(self.told.split()[:8]):
+        # "is a member, joining in 1990"
+        present = re.search(r"\b(?:is|are|am)\b", self.told) and words[0] != "having"
+        if (
+            not subject
+            or present
+            or _follows(subject, text)
+            or english.MODALS.intersection(self.told.split()[:8])
+        ):
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
             yield from predicate(subject, _in_tense(text, words, self.told))
 
     def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
-        """A further predicate, of the sentence's subject or ("more") of the relative clause before it."""
+        """A further predicate, of the sentence's subject or ("more") of the relative clause
+        before it.
+        """
         if kind == "more" and not self.latest:
             yield self._grow(f"{self.whole} and {text}")
             return
@@ -120,7 +163,9 @@ class Reader:
         yield from predicate(self.latest if kind == "more" else self.subject, said, lead)
 
     def _about(self, subject: str, said: str, previous: str, part: Part) -> Iterator[str]:
-        """The claims of a relative clause; where it is not plain what it is about, it stays with the words before it."""
+        """The claims of a relative clause; where it is not plain what it is about, it stays with
+        the words before it.
+        """
         self.latest = subject
         if subject:
             yield from predicate(subject, said)
@@ -145,19 +190,28 @@ class Reader:
 
     def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
         """A clause of place or time: of somebody else, it keeps the place."""
-        if re.search(r", an? \w+ (?:that|which|who)\b|^\S+(?: \S+)? (?:was|were|is|are) (?:only |just )?(?:\d|[a-z]+$)", text):
+        if re.search(
+            r", an? \w+ (?:that|which|who)\b|^\S+(?: \S+)? (?:was|were|is|are) (?:only |just"
+            r" )?(?:\d|[a-z]+$)",
+            text,
+        ):
             # "when she was six, an experience that …", "when he was 16"
             yield f"{self._whole(previous)}{link} {text}"
             return
         if link.endswith("when") and (
-            not _is_somebody(self.subject) or words[0] not in english.PRONOUNS or words[1:2] == ["was"]
+            not _is_somebody(self.subject)
+            or words[0] not in english.PRONOUNS
+            or words[1:2] == ["was"]
         ):
             yield f"{self._whole(previous)}{link} {text}"
             return
         if words[0] in english.PRONOUNS and not _is_somebody(self.subject):
             yield f"{self._whole(previous)}{link} {text}"
             return
-        subject, own = self.subject, words[0] in english.PRONOUNS or words[0] in self.subject.split()
+        subject, own = (
+            self.subject,
+            words[0] in english.PRONOUNS or words[0] in self.subject.split(),
+        )
         place = re.search(r"\b(in|at) ((?:the )?[A-Z][^,]*)$", previous.strip(" ,"))
         claims = list(self._clause(text, ""))
         self.subject = subject
@@ -178,33 +232,48 @@ class Reader:
             yield f"{lead}, {text}" if lead else text
             return
         while verb > 1 and (
-            words[verb - 1] in english.ADVERBS or (words[verb - 1].endswith("ly") and words[verb - 1].islower())
+            words[verb - 1] in english.ADVERBS
+            or (words[verb - 1].endswith("ly") and words[verb - 1].islower())
         ):
             verb -= 1
         start = list(english.TOKEN.finditer(english.blank(text)))[verb].start()
         if text[:start].count(",") == 1 and text[:start].endswith(", "):
-            yield f"{lead}, {text}" if lead else text  # "The river rises in Osk, flows …": before the comma stands a verb
+            # "The river rises in Osk, flows …": before the comma stands a verb
+            yield f"{lead}, {text}" if lead else text
             return
         self.subject, aside = _apposition(text[:start].strip(" ,"))
         self.latest = self.subject
-        if aside and not re.match(r"(?:the|a) (?:name|term|title|word)\b", aside):  # of what is called so
-            about = re.search(rf" [a-z][\w-]* (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject)
+        # of what is called so
+        if aside and not re.match(r"(?:the|a) (?:name|term|title|word)\b", aside):
+            about = re.search(
+                rf" [a-z][\w-]* (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject
+            )
             past = aside.startswith("born") or not _PRESENT.search(text[start:])
-            yield f"{about[1] if about else self.subject} {_being(about[1] if about else self.subject, past)} {aside}"
+            yield (
+                f"{about[1] if about else self.subject}"
+                f" {_being(about[1] if about else self.subject, past)} {aside}"
+            )
         yield from predicate(self.subject, text[start:], lead)
 
 
-_SUBORDINATE = re.compile(r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$")
+_SUBORDINATE = re.compile(
+    r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$"
+)
 
 
-_BEGUN = re.compile(r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$")
+_BEGUN = re.compile(
+    r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$"
+)
 _TAIL = re.compile(r", and ((?:its|his|her|their|the|an?) [^,]+)$")
 _OTHER = re.compile(rf"(?<!,), and (?:{NAME})$")
 _COLON = re.compile(r"\b[a-z]+: ([^:]*)$")  # and not that of a title
 _APPOSED = re.compile(
-    r"\b(?:after|before|until|while|because|although|since|once|when|where) ([^,]+), (?:an? |the |[A-Z])[^,]+$"
+    r"\b(?:after|before|until|while|because|although|since|once|when|where) ([^,]+), (?:an? |the"
+    r" |[A-Z])[^,]+$"
 )
-_ANEW = re.compile(r"(?:, and|, but| and| but) ((?:his|her|its|their|the|an?|this|that|some|others) [^,]*)$")
+_ANEW = re.compile(
+    r"(?:, and|, but| and| but) ((?:his|her|its|their|the|an?|this|that|some|others) [^,]*)$"
+)
 
 
 def _is_torn(found: list[Part]) -> bool:
@@ -212,10 +281,15 @@ def _is_torn(found: list[Part]) -> bool:
     if any(part.kind in ("same", "more") and part.text[:1].isupper() for part in found):
         return True  # a name, where a verb should stand
     texts = [part.text.strip(" ,") for part in found]
-    if any(_breaks_off(text, part.kind, after.kind) for text, part, after in zip(texts, found, found[1:], strict=False)):
+    if any(
+        _breaks_off(text, part.kind, after.kind)
+        for text, part, after in zip(texts, found, found[1:], strict=False)
+    ):
         return True
-    if any(part.kind in ("who", "which") and (tail := _TAIL.search(text)) and not _verb(f"x {tail[1]}")
-           for part, text in zip(found, texts, strict=True)):  # fmt: skip
+    if any(
+        part.kind in ("who", "which") and (tail := _TAIL.search(text)) and not _verb(f"x {tail[1]}")
+        for part, text in zip(found, texts, strict=True)
+    ):
         return True  # "Rain, which won a prize, and its sequel"
     for text, other in zip(texts, found[1:], strict=False):
         related = other.kind in ("who", "which", "where")
@@ -230,17 +304,22 @@ def _is_torn(found: list[Part]) -> bool:
 
 
 def _breaks_off(text: str, kind: str, after: str) -> bool:
-    """Whether a part ends in a subject whose verb comes after the next comma: "left after her father, a baker, | was sent"."""
+    """Whether a part ends in a subject whose verb comes after the next comma: "left after her
+    father, a baker, | was sent".
+    """
     if kind in ("who", "which") and after in ("who", "which", "passive") and _OTHER.search(text):
         return True  # "led by Ana, who won, and Bo, | who lost"
     apposed, anew = _APPOSED.search(text), _COLON.search(english.blank(text))
     if apposed and after == "same" and not _verb(f"x {apposed[1]}"):
         return True
-    return anew is not None and after in ("who", "which", "passive") and not _verb(f"x {anew[1]}")  # "was famous: Ana, | who"
+    # "was famous: Ana, | who"
+    return anew is not None and after in ("who", "which", "passive") and not _verb(f"x {anew[1]}")
 
 
 def _turns(lead: str, text: str) -> bool:
-    """Whether a predicate is of today, and does not hold after what led the sentence in: "After it, he left and is a cook"."""
+    """Whether a predicate is of today, and does not hold after what led the sentence in: "After
+    it, he left and is a cook".
+    """
     past = re.match(r"(?:after|before|following|upon|until)\b", lead, re.I)
     return bool(past and re.match(r"(?:\w+ly )?(?:is|are)\b", text))
 
@@ -254,17 +333,21 @@ def _verb(text: str) -> int:
 
 _FOLLOWING = re.compile(
     r"(?:allow|enabl|caus|ensur|forc|prompt|mean|result|pav|signal)ing\b"
-    r"|(?:mak|giv|leav|lead|bring|earn|help|mark)ing (?:it|him|them|us|people|her (?:an?|the|one|\d+))\b"
+    r"|(?:mak|giv|leav|lead|bring|earn|help|mark)ing (?:it|him|them|us|people|her"
+    r" (?:an?|the|one|\d+))\b"
 )
 _ACTING = re.compile(  # what only somebody does, and not the thing named last, or all that was said
-    r"(?:\w+ly )?(?:becom|serv|work|play|win+|earn|receiv|graduat|study|teach|leav|mov|join|writ|direct|produc|publish|appear"
+    r"(?:\w+ly"
+    r" )?(?:becom|serv|work|play|win+|earn|receiv|graduat|study|teach|leav|mov|join|writ|direct|produc|publish|appear"
     r"|perform|lead|found|retir|return|compet|captur|coach|manag|defeat|scor|sign|specializ|specialis|act|sing|tour|releas"
     r"|co-found|paint|edit|obtain|complet|attend|marry|help|secur|supervis|pitch|bat+|advocat|promot|collect|train|fight|us|host|develop|represent|compos|record|invent|discover|design|creat|replac|succeed)ing\b"
 )
 
 
 def _follows(subject: str, text: str) -> bool:
-    """Whether what is said of the subject may rather be said of the thing named last, or of all that happened."""
+    """Whether what is said of the subject may rather be said of the thing named last, or of all
+    that happened.
+    """
     return bool(_FOLLOWING.match(text)) or not _ACTING.match(text) or not _is_somebody(subject)
 
 
@@ -281,9 +364,18 @@ def _is_somebody(subject: str) -> bool:
 
 
 def _in_tense(text: str, words: list[str], previous: str) -> str:
-    """ "becoming a judge" → "became a judge"; beside "is a cook", "holding a record" → "is holding a record"."""
+    """ "becoming a judge" → "became a judge"; beside "is a cook", "holding a record" → "is
+    holding a record".
+    """
     told = english.TOKEN.findall(english.blank(previous))
-    verb = next((told[i] for i in range(len(told)) if told[i] in english.AUXILIARIES or english.is_verb(told, i)), "")
+    verb = next(
+        (
+            told[i]
+            for i in range(len(told))
+            if told[i] in english.AUXILIARIES or english.is_verb(told, i)
+        ),
+        "",
+    )
     if (verb in english.PRESENT | {"is", "are"}) and words[0] != "having":
         return f"{'is' if verb.endswith('s') else 'are'} {text}"
     return _in_past(text, words)
@@ -298,39 +390,79 @@ def _in_past(text: str, words: list[str]) -> str:
 
 def _intro(text: str) -> tuple[str, str]:
     """What stands before a later clause, as "during his career, he threw …", and the rest."""
-    intro = re.match(r"((?:in|on|at|during|after|before|since|by|from|until|when|while) [^,]{2,50}), (?=\S)", text)
-    intro = intro or re.match(r"((?:in|on|since|by) \d{4}) (?=(?:he|she|it|they)\b)", text)  # "and in 1904 he won"
+    intro = re.match(
+        r"((?:in|on|at|during|after|before|since|by|from|until|when|while) [^,]{2,50}), (?=\S)",
+        text,
+    )
+    # "and in 1904 he won"
+    intro = intro or re.match(r"((?:in|on|since|by) \d{4}) (?=(?:he|she|it|they)\b)", text)
     return (intro[1], text[intro.end() :]) if intro else ("", text)
 
 
 def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
-    """ "was tried for treason and executed in Vetra": "was executed"; "was born in Osk and moved to Vetra" stays."""
+    """ "was tried for treason and executed in Vetra": "was executed"; "was born in Osk and moved
+    to Vetra" stays.
+    """
     passive = re.search(
-        rf"\b(is|was|are|were|been) (?:(?:\w+ly|{'|'.join(english.ADVERBS)}) )*(\w+(?:ed|en|wn|rn)|{_IRREGULAR})\b", previous
+        rf"\b(is|was|are|were|been) (?:(?:\w+ly|{'|'.join(english.ADVERBS)})"
+        rf" )*(\w+(?:ed|en|wn|rn)|{_IRREGULAR})\b",
+        previous,
     )
-    verb = next((i for i, word in enumerate(words) if not word.endswith("ly") and word not in english.ADVERBS), 0)
-    behind = (word for word in words[verb + 1 :] if not word.endswith("ly") and word not in english.ADVERBS | {"more", "most"})
+    verb = next(
+        (
+            i
+            for i, word in enumerate(words)
+            if not word.endswith("ly") and word not in english.ADVERBS
+        ),
+        0,
+    )
+    behind = (
+        word
+        for word in words[verb + 1 :]
+        if not word.endswith("ly") and word not in english.ADVERBS | {"more", "most"}
+    )
     after = next(behind, "")
-    bare = (words[verb].endswith("ed") or re.fullmatch(_DONE_TO, words[verb])) and words[verb] not in english.STAYING
-    if passive and passive[2] != "born" and bare and (not after or after in english.PREPOSITIONS | {"due"}):
+    bare = (words[verb].endswith("ed") or re.fullmatch(_DONE_TO, words[verb])) and words[
+        verb
+    ] not in english.STAYING
+    if (
+        passive
+        and passive[2] != "born"
+        and bare
+        and (not after or after in english.PREPOSITIONS | {"due"})
+    ):
         return f"{'was' if passive[1] == 'been' else passive[1]} {text}"
     raised = words[verb] in ("raised", "educated", "baptized", "baptised", "buried", "schooled")
-    return f"was {text}" if passive and raised and (not after or after in english.PREPOSITIONS) else text
+    return (
+        f"was {text}"
+        if passive and raised and (not after or after in english.PREPOSITIONS)
+        else text
+    )
 
 
 def _apposition(subject: str) -> tuple[str, str]:
-    """ "Toma, a painter" → ("Toma", "a painter"); "His father, Bo" and "His father Bo" → ("His father", "Bo")."""
+    """ "Toma, a painter" → ("Toma", "a painter"); "His father, Bo" and "His father Bo" → ("His
+    father", "Bo").
+    """
     if own := re.fullmatch(
-        rf"((?:His|Her|Their|his|her|their|{NAME}['’]s) (?:[\w'’-]+ ){{0,3}}[\w'’-]+), ({NAME}|[\"“].*[\"”])", subject
+        rf"((?:His|Her|Their|his|her|their|{NAME}['’]s) (?:[\w'’-]+ ){{0,3}}[\w'’-]+),"
+        rf" ({NAME}|[\"“].*[\"”])",
+        subject,
     ):
         return own[1], own[2]
-    if kin := re.fullmatch(rf"((?:His|Her|Their|his|her|their|{NAME}['’]s) (?:{_KIN})) ({NAME})", subject):
+    if kin := re.fullmatch(
+        rf"((?:His|Her|Their|his|her|their|{NAME}['’]s) (?:{_KIN})) ({NAME})", subject
+    ):
         return kin[1], kin[2]
     match = re.fullmatch(
-        rf"({NAME}|(?:The|An?|His|Her|Its|Their|My|Our|This|That|One|{NAME}['’]s) [^,]*), ((?:an?|the|one of|(?:also"
+        rf"({NAME}|(?:The|An?|His|Her|Its|Their|My|Our|This|That|One|{NAME}['’]s) [^,]*),"
+        r" ((?:an?|the|one of|(?:also"
         rf"|better|best|commonly|popularly|formerly) known (?:as|by)|known as|born)\b.*)",
         subject,
     )
-    if match and (", and " in match[2] or (match[2].startswith("the ") and re.match("An? ", subject))):
-        return subject, ""  # "Ana, the mayor, and Bo, the judge, were", "A gift of the town, the statue is"
+    if match and (
+        ", and " in match[2] or (match[2].startswith("the ") and re.match("An? ", subject))
+    ):
+        # "Ana, the mayor, and Bo, the judge, were", "A gift of the town, the statue is"
+        return subject, ""
     return (match[1], match[2]) if match else (subject, "")

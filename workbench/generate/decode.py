@@ -1,7 +1,8 @@
-"""Decoding by a model's forward pass: rows that end leave the batch, the next take their places, and what several prompts
-begin with is computed once.
+"""Decoding by a model's forward pass: rows that end leave the batch, the next take their places,
+and what several prompts begin with is computed once.
 
-Rows of the cache are aligned at their last tokens; where a row is shorter than the longest, its first columns are masked.
+Rows of the cache are aligned at their last tokens; where a row is shorter than the longest, its
+first columns are masked.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from workbench.generate import Sampling
 from workbench.generate.draw import drawing
 
 FREE = 0.25  # share of the batch that is free when the next prompts are begun
-ENDED = 0.125  # share of the rows that have ended when they are taken out, for which the cache is copied
-PASS = 256  # tokens that are computed in about the time that a forward pass takes however few they are
+# share of the rows that have ended when they are taken out, for which the cache is copied
+ENDED = 0.125
+# tokens that are computed in about the time that a forward pass takes however few they are
+PASS = 256
 
 Prompt = tuple[int, ...]
-Forward = Callable[[Sequence[Sequence[int]], Sequence[int], Any], Any]  # new ids, lengths with them, cache -> last logits_BV
+# new ids, lengths with them, cache -> last logits_BV
+Forward = Callable[[Sequence[Sequence[int]], Sequence[int], Any], Any]
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,11 @@ class Rows:
 
 
 def plain_model(model: Any) -> Any:
-    """The model that `decode` takes, with the LoRA adapter that may sit in its layers; None for what it cannot run.
+    """The model that `decode` takes, with the LoRA adapter that may sit in its layers; None for
+    what it cannot run.
 
-    It runs full attention whose inputs are prepared as usual. Sliding windows, recurrent layers, prompt tuning and models with
-    a cache of their own are left to transformers' `generate`.
+    It runs full attention whose inputs are prepared as usual. Sliding windows, recurrent layers,
+    prompt tuning and models with a cache of their own are left to transformers' `generate`.
     """
     from transformers import DynamicCache, GenerationMixin
     from transformers.cache_utils import DynamicLayer
@@ -47,25 +52,49 @@ def plain_model(model: Any) -> Any:
         if adapter.peft_type != "LORA" or getattr(adapter, "alora_invocation_tokens", None):
             return None
         model = model.get_base_model()
-    usual = type(model).prepare_inputs_for_generation is GenerationMixin.prepare_inputs_for_generation
-    if not usual or not model._supports_default_dynamic_cache() or model._is_stateful or model.config.is_encoder_decoder:
+    usual = (
+        type(model).prepare_inputs_for_generation is GenerationMixin.prepare_inputs_for_generation
+    )
+    if (
+        not usual
+        or not model._supports_default_dynamic_cache()
+        or model._is_stateful
+        or model.config.is_encoder_decoder
+    ):
         return None
-    return model if all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers) else None
+    return (
+        model
+        if all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers)
+        else None
+    )
 
 
 def decode(
-    model: Any, pad: int, prompts: Sequence[Prompt], stop_ids: Sequence[int], how: Sampling, size: int
+    model: Any,
+    pad: int,
+    prompts: Sequence[Prompt],
+    stop_ids: Sequence[int],
+    how: Sampling,
+    size: int,
 ) -> list[list[int]]:
-    """A completion for each prompt, its end token included; prompts are begun in their order, `size` are under way at once.
+    """A completion for each prompt, its end token included; prompts are begun in their order,
+    `size` are under way at once.
 
-    A completion has random numbers of its own, from torch's generator of the CPU: what is drawn for it does not depend on
-    what is computed beside it, but for rounding.
+    A completion has random numbers of its own, from torch's generator of the CPU: what is drawn
+    for it does not depend on what is computed beside it, but for rounding.
     """
     return _Decoding(model, pad, prompts, stop_ids, how).run(size)
 
 
 class _Decoding:
-    def __init__(self, model: Any, pad: int, prompts: Sequence[Prompt], stop_ids: Sequence[int], how: Sampling) -> None:
+    def __init__(
+        self,
+        model: Any,
+        pad: int,
+        prompts: Sequence[Prompt],
+        stop_ids: Sequence[int],
+        how: Sampling,
+    ) -> None:
         self.forward, self.config, self.draw = forwarding(model, pad), model.config, drawing(how)
         self.prompts, self.stops, self.how = prompts, frozenset(stop_ids), how
         self.completions: list[list[int]] = [[] for _ in prompts]
@@ -77,7 +106,9 @@ class _Decoding:
         while waiting or rows:
             free = size - (len(rows.numbers) if rows else 0)
             if waiting and free >= FREE * size:
-                rows = joined(rows, self._begun([waiting.popleft() for _ in range(min(free, len(waiting)))]))
+                rows = joined(
+                    rows, self._begun([waiting.popleft() for _ in range(min(free, len(waiting)))])
+                )
             elif rows:
                 rows = self._stepped(rows)
         return self.completions
@@ -93,13 +124,26 @@ class _Decoding:
         places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
         index = [places[prompt] for prompt in prompts]
         logits_BV, cache = prefill(self.forward, self.config, list(places))
-        drawn_BT = self._uniforms(len(numbers)) if self.of_whole_BT is None else self.of_whole_BT[numbers]
-        rows = Rows(numbers, [iter(row) for row in drawn_BT.tolist()], [len(prompt) for prompt in prompts], [], cache)
+        drawn_BT = (
+            self._uniforms(len(numbers)) if self.of_whole_BT is None else self.of_whole_BT[numbers]
+        )
+        rows = Rows(
+            numbers,
+            [iter(row) for row in drawn_BT.tolist()],
+            [len(prompt) for prompt in prompts],
+            [],
+            cache,
+        )
         return self._going(replace(rows, tokens=self._drawn(rows, logits_BV[index])), index)
 
     def _stepped(self, rows: Rows) -> Rows | None:
-        """Rows with one more token each; one that has ended stays as long as it is, for there may be no position after it."""
-        lengths = [length + (not self._ended(n)) for n, length in zip(rows.numbers, rows.lengths, strict=True)]
+        """Rows with one more token each; one that has ended stays as long as it is, for there
+        may be no position after it.
+        """
+        lengths = [
+            length + (not self._ended(n))
+            for n, length in zip(rows.numbers, rows.lengths, strict=True)
+        ]
         logits_BV = self.forward([[token] for token in rows.tokens], lengths, rows.cache)
         return self._going(replace(rows, lengths=lengths, tokens=self._drawn(rows, logits_BV)))
 
@@ -116,7 +160,9 @@ class _Decoding:
         return len(said) == self.how.max_new_tokens or (bool(said) and said[-1] in self.stops)
 
     def _going(self, rows: Rows, index: Sequence[int] | None = None) -> Rows | None:
-        """The rows that have not ended; all while few have. `index` is where in the cache they are, if not in order."""
+        """The rows that have not ended; all while few have. `index` is where in the cache they
+        are, if not in order.
+        """
         places = [place for place, number in enumerate(rows.numbers) if not self._ended(number)]
         if not places:
             return None
@@ -126,9 +172,11 @@ class _Decoding:
 
 
 def forwarding(model: Any, pad: int) -> Forward:
-    """The model as a function of each row's new ids, the lengths that the rows then have, and the cache, which it extends.
+    """The model as a function of each row's new ids, the lengths that the rows then have, and
+    the cache, which it extends.
 
-    Rows of new ids that are shorter than the others are padded on the left, which is right for an empty cache alone.
+    Rows of new ids that are shorter than the others are padded on the left, which is right for
+    an empty cache alone.
     """
     import torch
 
@@ -138,13 +186,19 @@ def forwarding(model: Any, pad: int) -> Forward:
     def forward(ids: Sequence[Sequence[int]], lengths: Sequence[int], cache: Any) -> Any:
         new = max(map(len, ids))
         width = cache.get_seq_length() + new
-        ids_BN = torch.tensor([[pad] * (new - len(row)) + list(row) for row in ids], device=model.device)
+        ids_BN = torch.tensor(
+            [[pad] * (new - len(row)) + list(row) for row in ids], device=model.device
+        )
         columns_1L = torch.arange(width, device=model.device)[None]
         padding_B1 = width - torch.tensor(lengths, device=model.device)[:, None]
-        inputs = {"attention_mask": (columns_1L >= padding_B1).long() if min(lengths) < width else None}
+        inputs = {
+            "attention_mask": (columns_1L >= padding_B1).long() if min(lengths) < width else None
+        }
         if "position_ids" in known:
             inputs["position_ids"] = (columns_1L[:, -new:] - padding_B1).clamp(min=0)
-        return model(input_ids=ids_BN, past_key_values=cache, use_cache=True, **inputs, **last).logits[:, -1]
+        return model(
+            input_ids=ids_BN, past_key_values=cache, use_cache=True, **inputs, **last
+        ).logits[:, -1]
 
     return forward
 
@@ -152,7 +206,8 @@ def forwarding(model: Any, pad: int) -> Forward:
 def prefill(forward: Forward, config: Any, prompts: Sequence[Prompt]) -> tuple[Any, Any]:
     """The logits after each of these different prompts, and a cache with a row for each.
 
-    Where many prompts begin alike, the beginnings are computed first, each once, and then the rest of every prompt.
+    Where many prompts begin alike, the beginnings are computed first, each once, and then the
+    rest of every prompt.
     """
     from transformers import DynamicCache
 
@@ -167,7 +222,8 @@ def prefill(forward: Forward, config: Any, prompts: Sequence[Prompt]) -> tuple[A
 
 
 def rest(prompts: Sequence[Prompt]) -> int:
-    """How many last tokens of every prompt to compute apart from what comes before, so that fewest tokens are computed.
+    """How many last tokens of every prompt to compute apart from what comes before, so that
+    fewest tokens are computed.
 
     0 where that would not save the time of another pass.
     """
@@ -185,9 +241,12 @@ def chosen(rows: Rows, places: Sequence[int], index: Sequence[int]) -> Rows:
     lengths = [rows.lengths[place] for place in places]
     move(rows.cache, index, max(lengths))
     return Rows(
-        [rows.numbers[place] for place in places], [rows.uniforms[place] for place in places], lengths,
-        [rows.tokens[place] for place in places], rows.cache,
-    )  # fmt: skip
+        [rows.numbers[place] for place in places],
+        [rows.uniforms[place] for place in places],
+        lengths,
+        [rows.tokens[place] for place in places],
+        rows.cache,
+    )
 
 
 def move(cache: Any, index: Sequence[int], width: int) -> None:
@@ -209,14 +268,24 @@ def joined(rows: Rows | None, more: Rows | None) -> Rows | None:
     width = max(rows.lengths + more.lengths)
 
     def stacked(*parts: Any) -> Any:
-        whole = parts[0].new_zeros(sum(map(len, parts)), parts[0].shape[1], width, parts[0].shape[3])
-        for place, part in zip((whole[: len(parts[0])], whole[len(parts[0]) :]), parts, strict=True):
+        whole = parts[0].new_zeros(
+            sum(map(len, parts)), parts[0].shape[1], width, parts[0].shape[3]
+        )
+        for place, part in zip(
+            (whole[: len(parts[0])], whole[len(parts[0]) :]), parts, strict=True
+        ):
             place[:, :, -part.shape[2] :] = part[:, :, -width:]
         return whole
 
     for layer, added in zip(rows.cache.layers, more.cache.layers, strict=True):
-        layer.keys, layer.values = stacked(layer.keys, added.keys), stacked(layer.values, added.values)
+        layer.keys, layer.values = (
+            stacked(layer.keys, added.keys),
+            stacked(layer.values, added.values),
+        )
     return Rows(
-        rows.numbers + more.numbers, rows.uniforms + more.uniforms, rows.lengths + more.lengths,
-        rows.tokens + more.tokens, rows.cache,
-    )  # fmt: skip
+        rows.numbers + more.numbers,
+        rows.uniforms + more.uniforms,
+        rows.lengths + more.lengths,
+        rows.tokens + more.tokens,
+        rows.cache,
+    )

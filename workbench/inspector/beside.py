@@ -1,4 +1,6 @@
-"""The same prompt elsewhere: two stored answers to it beside each other, word by word, with what each earned in its group."""
+"""The same prompt elsewhere: two stored answers to it beside each other, word by word, with what
+each earned in its group.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +22,42 @@ from workbench.types import Question
 MOST = 10_000_000  # comparisons that a difference may take: a second or two
 _LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # of writing without spaces between words
 _WORD = re.compile(rf"\s*(?:{_LETTER}|(?:(?!{_LETTER})\w)+|[^\w\s])|\s+")
-# A run of marks is looked at once, from its first one on: from each of them it would take the square of their number.
+# A run of marks is looked at once, from its first one on: from each of them it would take the
+# square of their number.
 _SENTENCE = re.compile(r"\s*.+?(?:(?<![.!?。！？])[.!?。！？]+(?=\s|$)|\n|$)|\s+", re.DOTALL)
 Piece = tuple[bool, str, str]  # whether both say it, what the first says, what the second says
 
 
 def difference(first: str, second: str) -> tuple[str, list[Piece]]:
-    """What two texts share and where they differ, and in what it is told: "words", of very long texts "sentences" or "texts".
+    """What two texts share and where they differ, and in what it is told: "words", of very long
+    texts "sentences" or "texts".
 
     White space between words makes no difference; joined, the pieces of each side are its text.
     """
     for name, unit in (("words", _WORD), ("sentences", _SENTENCE)):
         mine, theirs = unit.findall(first), unit.findall(second)
         keys, other_keys = [piece.strip() for piece in mine], [piece.strip() for piece in theirs]
-        for rare in (False, True):  # difflib's autojunk: of 200 units on, frequent ones begin no match
-            if _effort(keys, other_keys, len(other_keys) // 100 + 1 if rare and len(other_keys) >= 200 else math.inf) <= MOST:
+        # difflib's autojunk: of 200 units on, frequent ones begin no match
+        for rare in (False, True):
+            if (
+                _effort(
+                    keys,
+                    other_keys,
+                    len(other_keys) // 100 + 1 if rare and len(other_keys) >= 200 else math.inf,
+                )
+                <= MOST
+            ):
                 blocks = SequenceMatcher(None, keys, other_keys, autojunk=rare).get_opcodes()
-                return name, [(tag == "equal", "".join(mine[a:b]), "".join(theirs[c:d])) for tag, a, b, c, d in blocks]
+                return name, [
+                    (tag == "equal", "".join(mine[a:b]), "".join(theirs[c:d]))
+                    for tag, a, b, c, d in blocks
+                ]
     return "texts", [(first == second, first, second)]
 
 
 def _effort(first: Sequence[str], second: Sequence[str], usual: float) -> int:
-    """The comparisons that a difference takes at most: each match that is found looks at all pairs of the same unit again.
+    """The comparisons that a difference takes at most: each match that is found looks at all
+    pairs of the same unit again.
 
     Those that the second text has more than `usual` times are left out.
     """
@@ -51,7 +67,9 @@ def _effort(first: Sequence[str], second: Sequence[str], usual: float) -> int:
 
 
 def same_prompt(runs: Runs) -> Callable[[Any], dict[str, Any]]:
-    """The function with which the page asks for an answer to the same prompt; texts come inside the text of JSON."""
+    """The function with which the page asks for an answer to the same prompt; texts come inside
+    the text of JSON.
+    """
 
     @answered
     def beside(request: dict[str, Any]) -> dict[str, Any]:
@@ -64,25 +82,38 @@ def same_prompt(runs: Runs) -> Callable[[Any], dict[str, Any]]:
 def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str, Any]:
     """A row beside another answer to its prompt.
 
-    Of `other` ("run", "step", "id") what is missing, or is none, is chosen: the same run, there the last other step with an
-    answer to the prompt (of another run the same step, if it has one), there the first. Without any the second side is None.
+    Of `other` ("run", "step", "id") what is missing, or is none, is chosen: the same run, there
+    the last other step with an answer to the prompt (of another run the same step, if it has
+    one), there the first. Without any the second side is None.
 
     Raises:
         WorkbenchError: no such run or row.
     """
-    runs.whole_index(name)  # a large record is read first: of its last rows alone neither groups nor other steps are known
+    # a large record is read first: of its last rows alone neither groups nor other steps are known
+    runs.whole_index(name)
     opened, names = open_row(runs, name, row), runs.names()
     chosen = next((one for one in names if one == other.get("run")), name)
     answers = [
-        one for one in _answers(runs, chosen, name, opened.feedback.response.question) if (chosen, one.id) != (name, row)
+        one
+        for one in _answers(runs, chosen, name, opened.feedback.response.question)
+        if (chosen, one.id) != (name, row)
     ]
     steps = list(dict.fromkeys(one.step for one in answers))
     step = _step(steps, opened.feedback.response.step, same=chosen == name, asked=other.get("step"))
     here = [one for one in answers if one.step == step]
     entry = next((one for one in here if one.id == other.get("id")), next(iter(here), None))
-    told: dict[str, Any] = {"runs": names, "run": chosen, "steps": steps, "step": step, "first": _side(opened, name)}
+    told: dict[str, Any] = {
+        "runs": names,
+        "run": chosen,
+        "steps": steps,
+        "step": step,
+        "first": _side(opened, name),
+    }
     if entry is None:
-        return told | {"second": None, "note": f"Run '{chosen}' has no other answer to this prompt."}
+        return told | {
+            "second": None,
+            "note": f"Run '{chosen}' has no other answer to this prompt.",
+        }
     found = open_row(runs, chosen, entry.id)
     texts = [_whole(side.feedback.response.text) for side in (opened, found)]
     told["by"], told["pieces"] = difference(*texts)
@@ -99,12 +130,20 @@ def _step(steps: Sequence[int | None], own: int | None, *, same: bool, asked: An
 
 
 def _answers(runs: Runs, name: str, own: str, question: Question) -> list[Entry]:
-    """The rows of a run that answer a question: those with its text, and in its own run those with its id."""
+    """The rows of a run that answer a question: those with its text, and in its own run those
+    with its id.
+    """
     with damage(f"run '{name}'"):
         index, ids = runs.whole_index(name), {question.id} if name == own else set()
-        ids |= {key for key, one in runs.asked(name).items() if question.text.strip() and one.text == question.text}
+        ids |= {
+            key
+            for key, one in runs.asked(name).items()
+            if question.text.strip() and one.text == question.text
+        }
         rows = [entry for key in ids for entry in index.answers(key)]
-        return sorted(rows, key=lambda entry: (-1 if entry.step is None else entry.step, entry.number))
+        return sorted(
+            rows, key=lambda entry: (-1 if entry.step is None else entry.step, entry.number)
+        )
 
 
 def _side(opened: Opened, name: str) -> dict[str, Any]:
@@ -117,11 +156,15 @@ def _side(opened: Opened, name: str) -> dict[str, Any]:
         "step": row.response.step,
         "outcome": outcome.label if outcome and not outcome.error else None,
         "values": {method: reward.value for method, reward in row.rewards.items()},
-        "reasons": {method: reward.error.message for method, reward in row.rewards.items() if reward.error},
+        "reasons": {
+            method: reward.error.message for method, reward in row.rewards.items() if reward.error
+        },
         "group": group_rows(row, opened.group or (row,)),
     }
 
 
 def _whole(text: str) -> str:
-    """Text that any encoding can hold: a lone surrogate, as a cut byte sequence decodes to, is replaced."""
+    """Text that any encoding can hold: a lone surrogate, as a cut byte sequence decodes to, is
+    replaced.
+    """
     return text.encode("utf-8", "replace").decode()

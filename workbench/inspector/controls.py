@@ -1,4 +1,6 @@
-"""The constants of a method's config as controls: what each sets, what it may be, and how it is drawn."""
+"""The constants of a method's config as controls: what each sets, what it may be, and how it is
+drawn.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,29 @@ HEADS = {
 
 
 def controls(config: Any) -> list[dict[str, Any]]:
-    """A control for each constant of the reward in `config`; `mode`, how claims are asked for, changes no stored row."""
+    """A control for each constant of the reward in `config`; `mode`, how claims are asked for,
+    changes no stored row.
+    """
     kinds = typing.get_type_hints(type(config))
     settings = reward_settings(config).items()
-    candidates = (control(name, kinds[name], value, config) for name, value in settings if name != "mode")
+    candidates = (
+        control(name, kinds[name], value, config) for name, value in settings if name != "mode"
+    )
     return [item for item in candidates if item]
 
 
 def control(name: str, kind: Any, value: Any, config: Any) -> dict[str, Any] | None:
-    """What the page needs to draw one field: a choice, a flag or a number; None for anything else, such as text."""
+    """What the page needs to draw one field: a choice, a flag or a number; None for anything
+    else, such as text.
+    """
     options = typing.get_args(kind)
     plain = [option for option in options if option is not type(None)]
-    entry: dict[str, Any] = {"name": name, "label": _worded(name), "value": value, "head": HEADS.get(name)}
+    entry: dict[str, Any] = {
+        "name": name,
+        "label": _worded(name),
+        "value": value,
+        "head": HEADS.get(name),
+    }
     entry |= {"help": help_of(config)[name]}
     if typing.get_origin(kind) is Literal:
         return entry | {"kind": "choice", "options": [str(option) for option in options]}
@@ -42,13 +55,29 @@ def control(name: str, kind: Any, value: Any, config: Any) -> dict[str, Any] | N
         low, high, step = range_of(config, name)
         unset = METHODS[configure_method(config)[0]].unset(config)
         if value is None and name in unset:
-            return entry | {"kind": "number", "min": low, "max": high, "step": step, "value": unset[name]}
+            return entry | {
+                "kind": "number",
+                "min": low,
+                "max": high,
+                "step": step,
+                "value": unset[name],
+            }
         optional = type(None) in options and name not in unset
-        return entry | {"kind": "number", "min": low, "max": high, "step": step, "optional": optional}
+        return entry | {
+            "kind": "number",
+            "min": low,
+            "max": high,
+            "step": step,
+            "optional": optional,
+        }
     return None
 
 
 def _worded(name: str) -> str:
     """`f_hedged_wrong` is f of a label and `g_5` g of a rating, as the paper writes them."""
     function, _, argument = name.partition("_")
-    return f"{function}({argument.replace('_', ' ')})" if function in ("f", "g") and argument else name.replace("_", " ")
+    return (
+        f"{function}({argument.replace('_', ' ')})"
+        if function in ("f", "g") and argument
+        else name.replace("_", " ")
+    )

@@ -1,4 +1,6 @@
-"""The runs of the folder as a list, newest first, and the curves of those that are drawn, as the page gets them."""
+"""The runs of the folder as a list, newest first, and the curves of those that are drawn, as the
+page gets them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ NO_RUN = "There is no run in the runs folder yet."
 NO_ROLLOUTS = "This run has no rollouts yet: choose another, or come back after its first step."
 MOST = 12  # runs that are drawn at once
 
-# What is drawn over the steps: column of metrics.jsonl or of the record, title, whether it is a share.
+# What is drawn over the steps: column of metrics.jsonl or of the record, title, whether it is a
+# share.
 SERIES = (
     ("reward", "Reward", False), ("reward_std", "Spread of the reward in a group", False),
     ("accuracy", "Accuracy", True), ("abstention", "Abstention", True),
@@ -30,7 +33,8 @@ SERIES = (
     ("length", "Length, tokens", False), ("truncated", "Cut off", True), ("unplaced", "Claims not placed", True),
     ("failed", "Rows not scored", True),
 )  # fmt: skip
-PARTS = {"part": "Reward,", "logged": "Logged,"}  # what the reward is made of, by the beginning of its column
+# what the reward is made of, by the beginning of its column
+PARTS = {"part": "Reward,", "logged": "Logged,"}
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
@@ -45,7 +49,9 @@ def stamp(runs: Runs, names: Sequence[str]) -> str:
 
 
 def run_list(runs: Runs) -> list[dict[str, Any]]:
-    """What is known of every run, that which was written last first; of a damaged one, why it is."""
+    """What is known of every run, that which was written last first; of a damaged one, why it
+    is.
+    """
     told = []
     for name in runs.names():
         try:
@@ -59,7 +65,9 @@ def run_list(runs: Runs) -> list[dict[str, Any]]:
 def _told(runs: Runs, name: str) -> dict[str, Any]:
     config, rollouts = runs.described(name, "config.json"), runs.folder(name) / ROLLOUTS
     written = rollouts.stat().st_mtime
-    rewards = {row["step"]: row["reward"] for row in _steps(runs, name) if row.get("reward") is not None}
+    rewards = {
+        row["step"]: row["reward"] for row in _steps(runs, name) if row.get("reward") is not None
+    }
     best = max(rewards, key=lambda step: (rewards[step], -step), default=None)
     return {
         "name": name,
@@ -90,15 +98,25 @@ def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
 
 def _family(config: Mapping[str, Any], name: str) -> str:
     """The same for runs that differ in their seed alone."""
-    rest = {key: value for key, value in config.items() if key not in ("seed", "versions", "threads")}
-    return hashlib.sha256(json.dumps(rest if config else name, sort_keys=True).encode()).hexdigest()[:12]
+    rest = {
+        key: value for key, value in config.items() if key not in ("seed", "versions", "threads")
+    }
+    return hashlib.sha256(
+        json.dumps(rest if config else name, sort_keys=True).encode()
+    ).hexdigest()[:12]
 
 
 def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
-    """The steps of a run for the list: from its numbers, and from its rows where these are at hand."""
+    """The steps of a run for the list: from its numbers, and from its rows where these are at
+    hand.
+    """
     metrics = runs.metrics(name)
     if metrics or not runs.at_hand(name):
-        return [dict(row) for row in metrics if type(row.get("step")) is int and finite(row.get("reward")) is not None]
+        return [
+            dict(row)
+            for row in metrics
+            if type(row.get("step")) is int and finite(row.get("reward")) is not None
+        ]
     return by_step([], runs.index(name), own_method(runs, name))
 
 
@@ -116,14 +134,28 @@ def curve_data(runs: Runs, names: Sequence[str]) -> str:
     if len(names) > MOST:
         errors.append(f"Only {MOST} of the {len(names)} ticked runs are drawn together.")
     told = {"error": " ".join(errors)} if errors else {}
-    series = [{"name": column, "title": title, "share": share} for column, title, share in _series(curves)]
+    series = [
+        {"name": column, "title": title, "share": share} for column, title, share in _series(curves)
+    ]
     reading = [run["name"] for run in curves if run["missing"]]
-    return as_json({"runs": curves, "series": series, "note": _note(curves), "reading": _still_read(reading), **told})
+    return as_json(
+        {
+            "runs": curves,
+            "series": series,
+            "note": _note(curves),
+            "reading": _still_read(reading),
+            **told,
+        }
+    )
 
 
 def _still_read(names: Sequence[str]) -> str:
     """What is said of runs of which the last rows alone are known, until all are."""
-    return f"Still being read, and drawn as far as their rows are known: {', '.join(names)}." if names else ""
+    return (
+        f"Still being read, and drawn as far as their rows are known: {', '.join(names)}."
+        if names
+        else ""
+    )
 
 
 def _note(curves: Sequence[Mapping[str, Any]]) -> str:
@@ -133,8 +165,14 @@ def _note(curves: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
-    """What there may be curves of: `SERIES`, and behind the reward what it is made of; every run gets all of them."""
-    parts = list(dict.fromkeys(column for run in curves for column in run["series"] if column.startswith(tuple(PARTS))))
+    """What there may be curves of: `SERIES`, and behind the reward what it is made of; every run
+    gets all of them.
+    """
+    parts = list(
+        dict.fromkeys(
+            column for run in curves for column in run["series"] if column.startswith(tuple(PARTS))
+        )
+    )
     for run in curves:
         for part in parts:
             run["series"].setdefault(part, [None] * len(run["steps"]))
@@ -148,12 +186,22 @@ def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
 def _curves(runs: Runs, name: str) -> dict[str, Any]:
     index = runs.index(name)
     rows = by_step(runs.metrics(name), index, own_method(runs, name))
-    parts = dict.fromkeys(column for row in rows for column in row if column.startswith(tuple(f"{kind}:" for kind in PARTS)))
-    columns = {column: [row.get(column) for row in rows] for column in (*(name for name, _, _ in SERIES), *parts)}
+    parts = dict.fromkeys(
+        column
+        for row in rows
+        for column in row
+        if column.startswith(tuple(f"{kind}:" for kind in PARTS))
+    )
+    columns = {
+        column: [row.get(column) for row in rows]
+        for column in (*(name for name, _, _ in SERIES), *parts)
+    }
     for place, row in enumerate(rows):
         entries = index.by_step.get(row["step"], [])
         claims, failed = sum(entry.claims for entry in entries), columns["failed"][place]
-        columns["unplaced"][place] = sum(entry.unplaced for entry in entries) / claims if claims else None
+        columns["unplaced"][place] = (
+            sum(entry.unplaced for entry in entries) / claims if claims else None
+        )
         columns["failed"][place] = failed / len(entries) if failed is not None and entries else None
     family = _family(runs.described(name, "config.json"), name)
     return {

@@ -1,7 +1,9 @@
-"""Who may talk to the page: a browser that shows it, under the names that it is served by; nothing is uploaded.
+"""Who may talk to the page: a browser that shows it, under the names that it is served by;
+nothing is uploaded.
 
-A server on loopback is within reach of every page that is open in the same browser. A page under a name that was made to lead
-to 127.0.0.1 (DNS rebinding) even shares its own origin with it, and only the `Host` that the browser sends tells it apart.
+A server on loopback is within reach of every page that is open in the same browser. A page under
+a name that was made to lead to 127.0.0.1 (DNS rebinding) even shares its own origin with it, and
+only the `Host` that the browser sends tells it apart.
 """
 
 from __future__ import annotations
@@ -20,9 +22,15 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LARGEST = 8_000_000  # bytes of a request: a pasted answer with its sources
 
-_ASKED = re.compile(r"/gradio_api/(?:queue/join|run/[\w-]+|component_server|cancel|reset)/?", re.ASCII)  # what the page posts
-_CLOSED = re.compile(r"/+gradio_api/+(?:file|proxy|deep_link|upload)|/+monitoring")  # of what gradio would answer to a GET
-_ADDRESS = re.compile(r"(?:(https?)://)?([\w-]+(?:\.[\w-]+)*|\[[0-9a-f:]+\])(?::(\d{1,5}))?", re.ASCII)
+# what the page posts
+_ASKED = re.compile(
+    r"/gradio_api/(?:queue/join|run/[\w-]+|component_server|cancel|reset)/?", re.ASCII
+)
+# of what gradio would answer to a GET
+_CLOSED = re.compile(r"/+gradio_api/+(?:file|proxy|deep_link|upload)|/+monitoring")
+_ADDRESS = re.compile(
+    r"(?:(https?)://)?([\w-]+(?:\.[\w-]+)*|\[[0-9a-f:]+\])(?::(\d{1,5}))?", re.ASCII
+)
 
 
 def allowed(names: Sequence[str]) -> tuple[str, ...]:
@@ -33,15 +41,20 @@ def allowed(names: Sequence[str]) -> tuple[str, ...]:
     """
     for name in names:
         if "://" in name or not _ADDRESS.fullmatch(name.lower()):
-            raise WorkbenchError(f"--allow-host {name}: name a host as the browser shows it, as in lab.example.org or lab:8888")
+            raise WorkbenchError(
+                f"--allow-host {name}: name a host as the browser shows it, as in lab.example.org"
+                " or lab:8888"
+            )
     return tuple(name.lower() for name in names)
 
 
 def guard(app: App, names: Sequence[str] = ()) -> App:
-    """`app` for requests whose `Host` and, where a browser tells one, `Origin` is its own; the others are refused.
+    """`app` for requests whose `Host` and, where a browser tells one, `Origin` is its own; the
+    others are refused.
 
-    Its own are 127.0.0.1, localhost and [::1] with the port that it is served at, and `names`; one without a port is taken with
-    any. What posts has to be of the page's own origin, on one of its few routes, JSON, and no longer than `LARGEST`.
+    Its own are 127.0.0.1, localhost and [::1] with the port that it is served at, and `names`;
+    one without a port is taken with any. What posts has to be of the page's own origin, on one
+    of its few routes, JSON, and no longer than `LARGEST`.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,9 +73,21 @@ def _refusal(scope: Scope, names: Sequence[str]) -> tuple[int, str] | None:
     port = (scope.get("server") or ("", None))[1]
     hosts, origins = _header(scope, b"host"), _header(scope, b"origin")
     if len(hosts) != 1 or "://" in hosts[0] or not _ours(hosts[0], port, names):
-        return 403, "this is none of the inspector's names: open it at 127.0.0.1, or start it with --allow-host NAME"
+        return (
+            403,
+            (
+                "this is none of the inspector's names: open it at 127.0.0.1, or start it with"
+                " --allow-host NAME"
+            ),
+        )
     if not all("://" in origin and _ours(origin, port, names) for origin in origins):
-        return 403, "another page may not ask the inspector; if it is its proxy's, start the inspector with --allow-host NAME"
+        return (
+            403,
+            (
+                "another page may not ask the inspector; if it is its proxy's, start the inspector"
+                " with --allow-host NAME"
+            ),
+        )
     if _embedded(scope):
         return 403, "another page may not embed the inspector: open it in a window of its own"
     return _closed(scope, bool(origins)) if scope["type"] == "http" else None
@@ -80,7 +105,8 @@ def _ours(address: str, port: int | None, names: Sequence[str]) -> bool:
 
 
 def _embedded(scope: Scope) -> bool:
-    """Whether another page has this within it (an image, a script, a frame), for which a browser may send no origin.
+    """Whether another page has this within it (an image, a script, a frame), for which a browser
+    may send no origin.
 
     A link that is followed may come from anywhere.
     """
@@ -105,11 +131,19 @@ def _closed(scope: Scope, same_origin: bool) -> tuple[int, str] | None:
 
 
 def _header(scope: Scope, name: bytes) -> list[str]:
-    return [value.decode("latin-1").strip().lower() for key, value in scope["headers"] if key.lower() == name]
+    return [
+        value.decode("latin-1").strip().lower()
+        for key, value in scope["headers"]
+        if key.lower() == name
+    ]
 
 
 async def _refuse(send: Send, status: int, words: str) -> None:
     body = f"{words}\n".encode()
-    headers = {b"content-type": b"text/plain; charset=utf-8", b"content-length": b"%d" % len(body), b"connection": b"close"}
+    headers = {
+        b"content-type": b"text/plain; charset=utf-8",
+        b"content-length": b"%d" % len(body),
+        b"connection": b"close",
+    }
     await send({"type": "http.response.start", "status": status, "headers": list(headers.items())})
     await send({"type": "http.response.body", "body": body})

@@ -24,12 +24,12 @@ JUDGES = {
 }
 LOCAL = next(iter(JUDGES))
 ABOUT_JUDGES = (
-    "The local verifier, a small entailment model on this machine, reads every claim against the sources. "
-    "The closed world knows made-up facts only."
+    "The local verifier, a small entailment model on this machine, reads every claim against the"
+    " sources. The closed world knows made-up facts only."
 )
 TO_FILL = (
-    "Nothing is scored yet. Fill in the question, the answer and the sources that the local verifier shall read it against, "
-    "then press Score; or look at the worked example."
+    "Nothing is scored yet. Fill in the question, the answer and the sources that the local"
+    " verifier shall read it against, then press Score; or look at the worked example."
 )
 TO_SCORE = "Press Score to see what the answer in the form earns."
 
@@ -58,8 +58,11 @@ def inspect_tab(runs: Runs) -> InspectTab:
     with gr.Row(elem_classes="wb-source", equal_height=True):
         source = gr.Radio(SOURCES, value=SOURCES[0], label="Source", scale=0, min_width=340)
         with gr.Row(visible=True) as sampled:
-            sample = gr.Dropdown(list(samples.NAMES), value=samples.WORKED, label="Sample", min_width=240, scale=4)
-            another = gr.Button("Draw another", min_width=130, scale=0, visible=False)  # of the worked example there is one
+            sample = gr.Dropdown(
+                list(samples.NAMES), value=samples.WORKED, label="Sample", min_width=240, scale=4
+            )
+            # of the worked example there is one
+            another = gr.Button("Draw another", min_width=130, scale=0, visible=False)
         with gr.Row(visible=False) as stored:
             run = gr.Dropdown([], label="Run", min_width=200, scale=3, allow_custom_value=False)
             row = gr.Number(label="Row", value=1, minimum=1, precision=0, min_width=90, scale=1)
@@ -68,11 +71,19 @@ def inspect_tab(runs: Runs) -> InspectTab:
     with gr.Column(visible=False, elem_classes="wb-paste") as paste:
         with gr.Row():
             question = gr.Textbox(label="Question", lines=1, max_lines=4, min_width=240)
-            gold = gr.Textbox(label="Gold answers, one on each line (optional)", lines=1, max_lines=4, min_width=200)
+            gold = gr.Textbox(
+                label="Gold answers, one on each line (optional)",
+                lines=1,
+                max_lines=4,
+                min_width=200,
+            )
         with gr.Row():
             answer = gr.Textbox(label="Answer", lines=5, max_lines=16, min_width=240)
             sources = gr.Textbox(
-                label="Sources that the local verifier reads, an empty line between them", lines=5, max_lines=16, min_width=240
+                label="Sources that the local verifier reads, an empty line between them",
+                lines=5,
+                max_lines=16,
+                min_width=240,
             )
         judge = gr.Radio(list(JUDGES), value=LOCAL, label="Judge", info=ABOUT_JUDGES, min_width=240)
         with gr.Row():
@@ -88,7 +99,10 @@ def inspect_tab(runs: Runs) -> InspectTab:
     choose = lambda name: [gr.update(visible=name == option) for option in SOURCES]  # noqa: E731
     source.change(choose, source, [sampled, stored, paste], **quiet)
     source.input(first_of_source(runs), [source, sample, run, row, answer], outputs, **quiet)
-    draw = lambda name: (*shown_or_error(lambda: open_sample(name, 0)), gr.update(visible=name != samples.WORKED))  # noqa: E731
+    draw = lambda name: (  # noqa: E731
+        *shown_or_error(lambda: open_sample(name, 0)),
+        gr.update(visible=name != samples.WORKED),
+    )
     sample.input(draw, sample, [*outputs, another], **quiet)
     another.click(
         lambda name, seed: (*shown_or_error(lambda: open_sample(name, seed + 1)), seed + 1),
@@ -96,7 +110,12 @@ def inspect_tab(runs: Runs) -> InspectTab:
         [*outputs, turn],
         **quiet,
     )
-    run.input(lambda name: (1, *shown_or_error(lambda: open_number(runs, name, 1))), run, [row, *outputs], **quiet)
+    run.input(
+        lambda name: (1, *shown_or_error(lambda: open_number(runs, name, 1))),
+        run,
+        [row, *outputs],
+        **quiet,
+    )
     gr.on(
         [row.submit, row.input],
         lambda name, number: shown_or_error(lambda: open_number(runs, name, number)),
@@ -108,15 +127,27 @@ def inspect_tab(runs: Runs) -> InspectTab:
         move = lambda name, number, chosen, step=step: moved(runs, name, number, step, chosen)  # noqa: E731
         button.click(move, [run, row, came], [row, *outputs], **quiet)
     paste_in = lambda *fields: shown_or_error(lambda: open_pasted(*fields))  # noqa: E731
-    form, busy = [question, answer, sources, gold, judge], {"api_visibility": "private", "show_progress": "minimal"}
+    form, busy = (
+        [question, answer, sources, gold, judge],
+        {"api_visibility": "private", "show_progress": "minimal"},
+    )
     score.click(paste_in, form, outputs, **busy)
-    example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **quiet).then(paste_in, form, outputs, **busy)
-    clear.click(lambda: ("", "", "", "", NOTHING, message(note=TO_FILL)), None, [*form[:-1], *outputs], **quiet)
+    example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **quiet).then(
+        paste_in, form, outputs, **busy
+    )
+    clear.click(
+        lambda: ("", "", "", "", NOTHING, message(note=TO_FILL)),
+        None,
+        [*form[:-1], *outputs],
+        **quiet,
+    )
     return InspectTab(view, note, source, run, row, sample, came)
 
 
 def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
-    """The value of the view and of the note; after a user's mistake nothing is open, lest an older answer stand under it."""
+    """The value of the view and of the note; after a user's mistake nothing is open, lest an
+    older answer stand under it.
+    """
     try:
         found = opened()
         return show(found), message(note=found.note)
@@ -129,39 +160,69 @@ def open_sample(name: str, seed: int = 0) -> Opened:
     return open_feedback(rows[0], rows, name)
 
 
-def open_number(runs: Runs, name: str | None, number: float | None, method: str | None = None) -> Opened:
+def open_number(
+    runs: Runs, name: str | None, number: float | None, method: str | None = None
+) -> Opened:
     """Row `number` of a run, counted from 1."""
     if not name:
-        raise WorkbenchError("there is no run in the runs folder yet: train one, or start the inspector with --run DIR")
+        raise WorkbenchError(
+            "there is no run in the runs folder yet: train one, or start the inspector with"
+            " --run DIR"
+        )
     return open_row(runs, name, runs.row(name, int(number or 1)).id, method)
 
 
-def moved(runs: Runs, name: str | None, number: float | None, step: int, came: Any = None) -> tuple[Any, ...]:
-    """The row's number, the view and the note `step` rows on: in the order of the list that the row was opened from, if it was,
-    else in that of the file."""
+def moved(
+    runs: Runs, name: str | None, number: float | None, step: int, came: Any = None
+) -> tuple[Any, ...]:
+    """The row's number, the view and the note `step` rows on: in the order of the list that the
+    row was opened from, if it was, else in that of the file."""
     import gradio as gr
 
     place = int(number or 1) + step
     try:
         count = runs.index(name).rows if name else 0
-        if name and isinstance(came, dict) and came.get("run") == name and 1 <= place - step <= count:
-            found = neighbour(runs, name, query_of(came.get("query") or {}), runs.row(name, place - step).id, step)
+        if (
+            name
+            and isinstance(came, dict)
+            and came.get("run") == name
+            and 1 <= place - step <= count
+        ):
+            found = neighbour(
+                runs, name, query_of(came.get("query") or {}), runs.row(name, place - step).id, step
+            )
             if found is None:
-                return gr.skip(), gr.skip(), message(note="This is the end of the list that the answer was opened from.")
+                return (
+                    gr.skip(),
+                    gr.skip(),
+                    message(note="This is the end of the list that the answer was opened from."),
+                )
             entry, at, listed = found
             view, note = shown_or_error(lambda: open_number(runs, name, entry.number + 1))
-            told = message(note=f"{at:,} of {listed:,} in the list that the answer was opened from.")
+            told = message(
+                note=f"{at:,} of {listed:,} in the list that the answer was opened from."
+            )
             return entry.number + 1, view, note if view == NOTHING else told
     except WorkbenchError as error:
         return place, NOTHING, message(error)
-    return (place, *shown_or_error(lambda: open_number(runs, name, place))) if 1 <= place <= count else (gr.skip(),) * 3
+    return (
+        (place, *shown_or_error(lambda: open_number(runs, name, place)))
+        if 1 <= place <= count
+        else (gr.skip(),) * 3
+    )
 
 
 def first_of_source(runs: Runs) -> Callable[..., tuple[Any, str]]:
-    def first(source: str, sample: str, run: str | None, row: float, answer: str) -> tuple[Any, str]:
+    def first(
+        source: str, sample: str, run: str | None, row: float, answer: str
+    ) -> tuple[Any, str]:
         if source == SOURCES[2]:
             return NOTHING, message(note=TO_SCORE if (answer or "").strip() else TO_FILL)
-        opened = (lambda: open_sample(sample)) if source == SOURCES[0] else (lambda: open_number(runs, run, row))
+        opened = (
+            (lambda: open_sample(sample))
+            if source == SOURCES[0]
+            else (lambda: open_number(runs, run, row))
+        )
         return shown_or_error(opened)
 
     return first
@@ -169,15 +230,23 @@ def first_of_source(runs: Runs) -> Callable[..., tuple[Any, str]]:
 
 def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Opened:
     feedback = samples.pasted(
-        question=question or "", answer=answer or "", sources=sources or "", gold=gold or "", judge=JUDGES[judge]
+        question=question or "",
+        answer=answer or "",
+        sources=sources or "",
+        gold=gold or "",
+        judge=JUDGES[judge],
     )
     own = (question, answer, sources, gold) != samples.EXAMPLE
-    name = f"{'Pasted answer' if own else samples.WORKED}, judged by: {judge[0].lower() + judge[1:]}"
+    name = (
+        f"{'Pasted answer' if own else samples.WORKED}, judged by: {judge[0].lower() + judge[1:]}"
+    )
     return open_feedback(feedback, (feedback,), name)
 
 
 def most_to_see(index: Index) -> int:
-    """The number of the row that a run opens with: the last of those with most claims, counted from 1."""
+    """The number of the row that a run opens with: the last of those with most claims, counted
+    from 1.
+    """
     most = max(index.entries, key=lambda entry: (entry.claims, entry.number), default=None)
     return most.number + 1 if most else 1
 
@@ -189,7 +258,9 @@ def labeller(runs: Runs) -> Callable[[Any], dict[str, Any]]:
     def label_claim(asked: dict[str, Any]) -> dict[str, Any]:
         opened, label = recall(str(asked["key"])), asked.get("label")
         if opened.run is None:
-            raise WorkbenchError("this answer is of no stored run: its claims are labelled under What if")
+            raise WorkbenchError(
+                "this answer is of no stored run: its claims are labelled under What if"
+            )
         edit = {} if label is None else {"label": label}
         path = annotate(runs, opened.run, opened.feedback, {str(int(asked["claim"])): edit})
         now = labels(runs, opened.run, opened.feedback)
@@ -204,4 +275,8 @@ def export_page(asked: dict[str, Any]) -> dict[str, Any]:
     """The open response as a self-contained page; called by the page."""
     opened = recall(str(asked["key"]))
     method = asked.get("method")
-    return {"html": page(replace(opened, method=method if method in opened.feedback.rewards else None).data())}
+    return {
+        "html": page(
+            replace(opened, method=method if method in opened.feedback.rewards else None).data()
+        )
+    }

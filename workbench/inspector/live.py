@@ -1,4 +1,6 @@
-"""Live: ask a policy, sample some answers, see what each would earn; or have one answer with its sources beside it."""
+"""Live: ask a policy, sample some answers, see what each would earn; or have one answer with its
+sources beside it.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,14 @@ from workbench.world import load_world
 
 SHIPPED = {"The tiny policy": "sft", "The tiny policy before SFT": "base"}
 PAGES = "The closed world's pages"
-DRAWN = ("single", "numeric", "biography", TWO_FACETS)  # kinds of questions of the test split, one as likely as the other
+# kinds of questions of the test split, one as likely as the other
+DRAWN = ("single", "numeric", "biography", TWO_FACETS)
 NEW_TOKENS = 96
 TO_ASK = (
-    "Write a question, or draw one of the closed world that the tiny policy was trained on, and press Ask: its answers "
-    "are listed here with what every method pays for them. Answer with sources searches passages for the question first, and "
-    "shows what every sentence of the answer rests on. The first answer loads the policy, which takes some seconds."
+    "Write a question, or draw one of the closed world that the tiny policy was trained on, and"
+    " press Ask: its answers are listed here with what every method pays for them. Answer with"
+    " sources searches passages for the question first, and shows what every sentence of the answer"
+    " rests on. The first answer loads the policy, which takes some seconds."
 )
 NOTHING_SHOWN = as_json({})
 KEPT = 32  # questions whose answers can still be opened
@@ -44,21 +48,32 @@ _answers: dict[str, tuple[Feedback, ...]] = {}  # group -> its answers, for open
 
 
 def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
-    """Lay the tab out and wire it; returns the boxes of policies and of sources, for the page to fill."""
+    """Lay the tab out and wire it; returns the boxes of policies and of sources, for the page to
+    fill.
+    """
     import gradio as gr
 
     with gr.Row(elem_classes="wb-source"):
-        policy = gr.Dropdown(list(SHIPPED), value=next(iter(SHIPPED)), label="Policy", min_width=220, scale=2)
+        policy = gr.Dropdown(
+            list(SHIPPED), value=next(iter(SHIPPED)), label="Policy", min_width=220, scale=2
+        )
         count = gr.Slider(1, 16, value=6, step=1, label="Answers to sample", min_width=150)
         heat = gr.Slider(0, 1.5, value=1.0, step=0.05, label="Temperature", min_width=150)
     with gr.Row(elem_classes="wb-source", equal_height=True):
         text = gr.Textbox(
-            label="Question", lines=1, max_lines=4, scale=4, min_width=240, placeholder="Which company employs Ranam Nunumel?"
+            label="Question",
+            lines=1,
+            max_lines=4,
+            scale=4,
+            min_width=240,
+            placeholder="Which company employs Ranam Nunumel?",
         )
         draw = gr.Button("Draw a question of the closed world", scale=0, min_width=270)
         ask = gr.Button("Ask", variant="primary", scale=0, min_width=90)
     with gr.Row(elem_classes="wb-source", equal_height=True):
-        store = gr.Dropdown([PAGES], value=PAGES, label="Passages to answer from", min_width=240, scale=4)
+        store = gr.Dropdown(
+            [PAGES], value=PAGES, label="Passages to answer from", min_width=240, scale=4
+        )
         source = gr.Button("Answer with sources", scale=0, min_width=190)
     sourced = component("Answer", elem_id="sourced-view")
     listed = component("List", {"note": TO_ASK})
@@ -73,19 +88,35 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
             return NOTHING, message(error), gr.update(selected="inspect")
 
     private = {"api_visibility": "private"}
-    # Nothing can be asked while the question is on its way: the box would be read as it was, empty at first.
+    # Nothing can be asked while the question is on its way: the box would be read as it was, empty
+    # at first.
     enabled = lambda on: lambda: (gr.update(interactive=on),) * 2  # noqa: E731
     quiet: dict[str, Any] = {**private, "show_progress": "hidden"}
-    drawn = draw.click(enabled(False), None, [ask, source], **quiet, queue=False).then(some_question, None, text, **quiet)
+    drawn = draw.click(enabled(False), None, [ask, source], **quiet, queue=False).then(
+        some_question, None, text, **quiet
+    )
     drawn.then(enabled(True), None, [ask, source], **quiet, queue=False)
     answer = lambda *fields: (*ask_policy(runs, *fields), NOTHING_SHOWN)  # noqa: E731
     gr.on(
-        [ask.click, text.submit], answer, [policy, text, count, heat], [listed, group, sourced], **private,
+        [ask.click, text.submit],
+        answer,
+        [policy, text, count, heat],
+        [listed, group, sourced],
+        **private,
         show_progress="minimal",
-    )  # fmt: skip
+    )
     look_up = lambda *fields: (*sourced_answer(runs, *fields), "")  # noqa: E731
-    source.click(look_up, [policy, text, store], [sourced, listed, group], **private, show_progress="minimal")
-    listed.select(opened, group, [inspect.view, inspect.note, tabs], **private, queue=False, show_progress="hidden")
+    source.click(
+        look_up, [policy, text, store], [sourced, listed, group], **private, show_progress="minimal"
+    )
+    listed.select(
+        opened,
+        group,
+        [inspect.view, inspect.note, tabs],
+        **private,
+        queue=False,
+        show_progress="hidden",
+    )
     return policy, store
 
 
@@ -109,7 +140,9 @@ def some_question() -> str:
 
 
 def indexes(runs: Runs) -> list[str]:
-    """What an answer can be drawn from: the closed world's pages, and the finished indexes in the runs folder."""
+    """What an answer can be drawn from: the closed world's pages, and the finished indexes in
+    the runs folder.
+    """
     return [PAGES, *_cards(runs)]
 
 
@@ -118,12 +151,16 @@ def _cards(runs: Runs) -> dict[str, Mapping[str, Any]]:
     root = runs.root / ROOT.name
     whole = {card["name"]: card for card in list_indexes(root) if card.get("status") == "complete"}
     places = {name: [root / name, *(root / name).iterdir()] for name in whole}
-    return {name: card for name, card in whole.items() if not any(leads_out(path, runs.root) for path in places[name])}
+    return {
+        name: card
+        for name, card in whole.items()
+        if not any(leads_out(path, runs.root) for path in places[name])
+    }
 
 
 def sources_of(runs: Runs, store: str) -> Sources:
-    """The sources of that name in the list. Of an index the vectors of the packaged encoder are searched; any other, which a
-    card may name anywhere, is not loaded for it.
+    """The sources of that name in the list. Of an index the vectors of the packaged encoder are
+    searched; any other, which a card may name anywhere, is not loaded for it.
 
     Raises:
         WorkbenchError: there are no such ones, or they cannot be searched.
@@ -135,17 +172,33 @@ def sources_of(runs: Runs, store: str) -> Sources:
     return stored(store, None if card["encoder"] in PACKAGED else "text", runs.root / ROOT.name)
 
 
-def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> tuple[str, str]:
-    """Sampled answers with what each method pays, as text for the page, and the key of their group."""
+def ask_policy(
+    runs: Runs, policy: str, text: str, count: float, temperature: float
+) -> tuple[str, str]:
+    """Sampled answers with what each method pays, as text for the page, and the key of their
+    group.
+    """
     try:
         rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
-    except Exception as error:  # a policy of any origin is loaded here: whatever goes wrong is shown
+    # a policy of any origin is loaded here: whatever goes wrong is shown
+    except Exception as error:
         return as_json({"error": _reason(error)}), ""
-    methods = [method for method in rows[0].rewards if any(row.rewards[method].value is not None for row in rows)]
+    methods = [
+        method
+        for method in rows[0].rewards
+        if any(row.rewards[method].value is not None for row in rows)
+    ]
     gold = " or ".join(rows[0].response.question.answers)
-    note = f"Gold answer: {gold}." if gold else "The closed world does not know this question: there is no gold answer."
+    note = (
+        f"Gold answer: {gold}."
+        if gold
+        else "The closed world does not know this question: there is no gold answer."
+    )
     note += " Click an answer to open it in Inspect."
-    return as_json({"methods": methods, "note": note, "rows": [listed_row(row) for row in rows]}), rows[0].response.group
+    return (
+        as_json({"methods": methods, "note": note, "rows": [listed_row(row) for row in rows]}),
+        rows[0].response.group,
+    )
 
 
 def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> tuple[str, str]:
@@ -179,7 +232,9 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
 
 
-def answers_of(runs: Runs, policy: str, text: str, count: int, temperature: float) -> tuple[Feedback, ...]:
+def answers_of(
+    runs: Runs, policy: str, text: str, count: int, temperature: float
+) -> tuple[Feedback, ...]:
     """Ask, check against the closed world, pay by every method with its defaults.
 
     Raises:
@@ -191,10 +246,18 @@ def answers_of(runs: Runs, policy: str, text: str, count: int, temperature: floa
     checks = world_checks(load_world())
     question = Question(f"live/{abs(hash((policy, text)))}", text.strip())
     question = checks.recognise(question) if checks.recognise else question
-    sampling: dict[str, Any] = {"greedy": True} if not temperature else {"samples": count, "temperature": temperature}
+    sampling: dict[str, Any] = (
+        {"greedy": True} if not temperature else {"samples": count, "temperature": temperature}
+    )
     with _asking, use_threads(2):
-        responses = generate(_load(name), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling)
-    able = [check for need, check in checks.verify.items() if need in ("fact", "outcome", "checklist", "reasoning")]
+        responses = generate(
+            _load(name), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling
+        )
+    able = [
+        check
+        for need, check in checks.verify.items()
+        if need in ("fact", "outcome", "checklist", "reasoning")
+    ]
     rows = tuple(grade(able, {}, checks.extract)(responses))
     opened = open_feedback(rows[0], rows, f"live · {policy}")
     _answers[opened.group[0].response.group] = opened.group

@@ -1,4 +1,6 @@
-"""The response that is open: where it comes from, what all methods pay for it, and how the page gets it."""
+"""The response that is open: where it comes from, what all methods pay for it, and how the page
+gets it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ KEPT = 64  # open responses that are remembered, for what-if and export
 
 @dataclass(frozen=True)
 class Opened:
-    """One response with the group it was sampled in, and the configs that its rewards were paid by."""
+    """One response with the group it was sampled in, and the configs that its rewards were paid
+    by.
+    """
 
     feedback: Feedback
     group: tuple[Feedback, ...]
@@ -46,8 +50,8 @@ class Opened:
 
 
 STILL_READ = (
-    "This record is large and is being read for the first time: advantages, and whatever else needs the answer's group, are "
-    "shown when the answer is opened again in some seconds."
+    "This record is large and is being read for the first time: advantages, and whatever else needs"
+    " the answer's group, are shown when the answer is opened again in some seconds."
 )
 NOTHING = as_json(None)  # the view's value while no response is open
 
@@ -104,7 +108,10 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
         raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(methods)}")
     first = method or next((label for label in feedback.rewards if not is_logged(label)), None)
     said, note = _said(runs, name, feedback)
-    link, lookup = "?" + urlencode({"run": name, "id": row}, errors="replace"), stored_evidence(runs, name)
+    link, lookup = (
+        "?" + urlencode({"run": name, "id": row}, errors="replace"),
+        stored_evidence(runs, name),
+    )
     return Opened(
         rows[0],
         tuple(rows[1:]),
@@ -128,7 +135,9 @@ def _said(runs: Runs, name: str, feedback: Feedback) -> tuple[dict[int, str], st
 
 
 def stored_evidence(runs: Runs, name: str) -> Lookup:
-    """The text of what was retrieved for a claim, which stands beside the rows; they refer to it by id."""
+    """The text of what was retrieved for a claim, which stands beside the rows; they refer to it
+    by id.
+    """
 
     def lookup(item: Mapping[str, Any]) -> tuple[str, str] | None:
         passage = runs.passage(name, str(item.get("passage")))
@@ -141,11 +150,16 @@ def configs_of(runs: Runs, name: str) -> dict[str, Any]:
     """The methods' configs: those that the run was trained or scored with, else the defaults."""
     with damage(f"run '{name}': its settings"):
         stored = runs.settings(name)
-        return {method: _restored(config, stored.get(method, {})) for method, config in method_configs().items()}
+        return {
+            method: _restored(config, stored.get(method, {}))
+            for method, config in method_configs().items()
+        }
 
 
 def _restored(config: Any, stored: Mapping[str, Any]) -> Any:
-    """The config with the stored values of its fields; those of another version's fields are passed over."""
+    """The config with the stored values of its fields; those of another version's fields are
+    passed over.
+    """
     restored = restore(config, stored)
     for (name, value, _), (_, usual, _) in zip(settings(restored), settings(config), strict=True):
         if not _fits(value, usual):
@@ -169,7 +183,9 @@ def paid(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]
     """
     paid_rows = []
     for row in rows:
-        filled = pay(row, {name: config for name, config in configs.items() if name not in row.rewards})
+        filled = pay(
+            row, {name: config for name, config in configs.items() if name not in row.rewards}
+        )
         order = [name for name in METHODS if name in filled.rewards]
         extra = [name for name in filled.rewards if name not in order]
         paid_rows.append(_in_order(filled, [*order, *extra]))
@@ -179,12 +195,14 @@ def paid(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]
 def pay(row: Feedback, configs: Mapping[str, Any]) -> Feedback:
     """The row with the rewards of these methods, paid anew.
 
-    A method that pays without a verdict that it asks for, as for a broken form, was not asked for when the row was checked, and
-    what it would pay is not known: that is no reward.
+    A method that pays without a verdict that it asks for, as for a broken form, was not asked
+    for when the row was checked, and what it would pay is not known: that is no reward.
     """
     row = rescore(row, reward_fns(configs))
     for method, config in configs.items():
-        missing = [check for check in checks_needed({method: config}) if not _was_checked(row, check)]
+        missing = [
+            check for check in checks_needed({method: config}) if not _was_checked(row, check)
+        ]
         if missing and row.rewards[method].value is not None:
             row = row.with_reward(method, Reward(None, error=_not_asked(method, missing)))
     return row
@@ -206,7 +224,9 @@ def _was_checked(row: Feedback, check: str) -> bool:
     if check in ("fact", "single_pass"):  # which give every answer but an empty one its sentences
         return bool(row.sentences or row.claims or not row.response.text.strip())
     if check == "claim_checklist":
-        return not row.claims or any(v.aspect == "checklist" and v.target.startswith("claim:") for v in row.verdicts)
+        return not row.claims or any(
+            v.aspect == "checklist" and v.target.startswith("claim:") for v in row.verdicts
+        )
     if check == "checklist":
         return any(v.aspect == "checklist" and v.target.startswith("item:") for v in row.verdicts)
     return any(check in (v.target, v.aspect) for v in row.verdicts)
@@ -214,7 +234,9 @@ def _was_checked(row: Feedback, check: str) -> bool:
 
 def _not_asked(method: str, missing: Sequence[str]) -> Failure:
     checks = " and ".join(dict.fromkeys(CHECKED.get(check, check) for check in missing))
-    message = f"{title(method)} was not asked for when this answer was checked: no verdict on {checks}"
+    message = (
+        f"{title(method)} was not asked for when this answer was checked: no verdict on {checks}"
+    )
     return Failure("reward", "not_asked", message)
 
 

@@ -14,7 +14,13 @@ from workbench.inspector import samples
 from workbench.inspector.annotate import annotator
 from workbench.inspector.beside import same_prompt
 from workbench.inspector.guard import allowed, guard
-from workbench.inspector.inspect_tab import SOURCES, inspect_tab, most_to_see, open_number, open_sample
+from workbench.inspector.inspect_tab import (
+    SOURCES,
+    inspect_tab,
+    most_to_see,
+    open_number,
+    open_sample,
+)
 from workbench.inspector.live import PAGES, indexes, live_tab, policies
 from workbench.inspector.opened import Opened, open_row, show
 from workbench.inspector.parts import component, head, message, theme, told
@@ -29,7 +35,9 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the runs lie, which of them is open first, the port (0: any that is free) and further names of this machine."""
+    """Where the runs lie, which of them is open first, the port (0: any that is free) and
+    further names of this machine.
+    """
 
     runs: Path = Path("runs")
     run: str | None = None
@@ -38,10 +46,12 @@ class Settings:
 
 
 def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str] = ()) -> Settings:
-    """Settings from a run's folder and the runs folder; without the latter, a run outside `runs/` brings its own parent.
+    """Settings from a run's folder and the runs folder; without the latter, a run outside
+    `runs/` brings its own parent.
 
     Raises:
-        WorkbenchError: the run has recorded nothing, or lies outside the runs folder; or a host is no name.
+        WorkbenchError: the run has recorded nothing, or lies outside the runs folder; or a host
+        is no name.
     """
     names = allowed(hosts)
     if run is None:
@@ -51,10 +61,15 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
     if not folder.is_relative_to(root) and runs is None:
         root = folder.parent
     if not folder.is_relative_to(root) or folder == root:
-        raise WorkbenchError(f"'{run}' does not lie in the runs folder '{runs}': name the folder above it with --runs")
+        raise WorkbenchError(
+            f"'{run}' does not lie in the runs folder '{runs}': name the folder above it with"
+            " --runs"
+        )
     name = folder.relative_to(root).as_posix()
     if not Runs(root).index(name).entries:
-        raise WorkbenchError(f"'{run}' has recorded no rollouts yet: wait for its first step, or name another run")
+        raise WorkbenchError(
+            f"'{run}' has recorded no rollouts yet: wait for its first step, or name another run"
+        )
     return Settings(root, name, port, names)
 
 
@@ -66,7 +81,8 @@ def build(chosen: Settings) -> Any:
     runs = Runs(chosen.runs)
     with gr.Blocks(title="Reward inspector", analytics_enabled=False, fill_width=True) as page:
         gr.HTML(
-            '<div class="wb-title"><h1>Reward inspector</h1><p>What every claim earned, and which tokens earned it.</p></div>',
+            '<div class="wb-title"><h1>Reward inspector</h1><p>What every claim earned, and which'
+            " tokens earned it.</p></div>",
             js_on_load=None,
             apply_default_css=False,
         )
@@ -90,7 +106,9 @@ def build(chosen: Settings) -> Any:
             first = chosen.run if chosen.run in names else next(iter(names), None)
             opened, error = first_shown(runs, chosen, dict(request.query_params))
             selected = opened.run or first
-            number = runs.entry(opened.run, opened.feedback.response.id).number + 1 if opened.run else 1
+            number = (
+                runs.entry(opened.run, opened.feedback.response.id).number + 1 if opened.run else 1
+            )
             return [
                 show(opened),
                 message(error, opened.note),
@@ -103,21 +121,30 @@ def build(chosen: Settings) -> Any:
             ]
 
         filled = [*inspect.outputs, view, policy, store]
-        page.load(start, None, filled, api_visibility="private", queue=False, show_progress="hidden")
+        page.load(
+            start, None, filled, api_visibility="private", queue=False, show_progress="hidden"
+        )
     return page
 
 
-def first_shown(runs: Runs, chosen: Settings, query: dict[str, str]) -> tuple[Opened, WorkbenchError | None]:
-    """What a fresh page shows: the permalink's row, or of its run alone the one with most to see; else so of the run that the
-    inspector was started with; else the worked example."""
+def first_shown(
+    runs: Runs, chosen: Settings, query: dict[str, str]
+) -> tuple[Opened, WorkbenchError | None]:
+    """What a fresh page shows: the permalink's row, or of its run alone the one with most to
+    see; else so of the run that the inspector was started with; else the worked example."""
     error = None
     try:
         if query.get("run") and query.get("id"):
             return _shown(open_row(runs, query["run"], query["id"], query.get("method"))), None
         if run := query.get("run") or chosen.run:
-            return _shown(open_number(runs, run, most_to_see(runs.index(run)), query.get("method"))), None
+            return (
+                _shown(open_number(runs, run, most_to_see(runs.index(run)), query.get("method"))),
+                None,
+            )
     except WorkbenchError as found:
-        error = WorkbenchError(f"{str(found).rstrip('.')}. The worked example is shown in its place.")
+        error = WorkbenchError(
+            f"{str(found).rstrip('.')}. The worked example is shown in its place."
+        )
     return open_sample(samples.WORKED), error
 
 
@@ -136,13 +163,29 @@ def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:
     page = build(chosen)
     try:
         app, address, _ = page.launch(
-            server_name=HOST, server_port=chosen.port or None, inbrowser=False, quiet=True, prevent_thread_lock=True,
-            share=False, ssr_mode=False, num_workers=0, mcp_server=False, enable_monitoring=False, footer_links=[],
-            run_history=False, show_error=False, theme=theme(), head=head(), app_kwargs={"lifespan": _guarded(chosen.hosts)},
-        )  # fmt: skip
+            server_name=HOST,
+            server_port=chosen.port or None,
+            inbrowser=False,
+            quiet=True,
+            prevent_thread_lock=True,
+            share=False,
+            ssr_mode=False,
+            num_workers=0,
+            mcp_server=False,
+            enable_monitoring=False,
+            footer_links=[],
+            run_history=False,
+            show_error=False,
+            theme=theme(),
+            head=head(),
+            app_kwargs={"lifespan": _guarded(chosen.hosts)},
+        )
     except OSError as error:
-        raise WorkbenchError(f"port {chosen.port} cannot be used: leave --port out or name another") from error
-    assert app.state.guarded is app.middleware_stack  # a server whose start has failed may go on without what it prepares
+        raise WorkbenchError(
+            f"port {chosen.port} cannot be used: leave --port out or name another"
+        ) from error
+    # a server whose start has failed may go on without what it prepares
+    assert app.state.guarded is app.middleware_stack
     print(f"reward inspector: {address}", flush=True)
     if browser:
         webbrowser.open(address)
@@ -152,7 +195,9 @@ def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:
 
 
 def _guarded(names: Sequence[str]) -> Callable[[Any], AbstractAsyncContextManager[None]]:
-    """What runs as the server starts, before it listens: `guard` goes around everything, gradio's own middleware included."""
+    """What runs as the server starts, before it listens: `guard` goes around everything,
+    gradio's own middleware included.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:

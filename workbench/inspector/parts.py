@@ -1,4 +1,6 @@
-"""What the tabs share: the page's script and style, components that the script draws, and one-line errors."""
+"""What the tabs share: the page's script and style, components that the script draws, and
+one-line errors.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +14,55 @@ from workbench.token_view import as_json, script, style
 from workbench.types import WorkbenchError
 
 HERE = Path(__file__).parent
-SCRIPTS = ("app.js", "curves.js", "runs.js", "what_if.js", "answer.js", "beside.js", "annotate.js", "keys.js")
+SCRIPTS = (
+    "app.js",
+    "curves.js",
+    "runs.js",
+    "what_if.js",
+    "answer.js",
+    "beside.js",
+    "annotate.js",
+    "keys.js",
+)
 MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer", "Annotate")
 
 
 @cache
 def head() -> str:
-    """The style and script of the page, once for all components; the mounting functions are all that is left on the window."""
+    """The style and script of the page, once for all components; the mounting functions are all
+    that is left on the window.
+    """
     own = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     mounts = ", ".join(f"{name}: mount{name}" for name in MOUNTS)
-    # In the head, not in gradio's `css`, which drops the rules it does not know (@container among them).
+    # In the head, not in gradio's `css`, which drops the rules it does not know (@container among
+    # them).
     look = f"<style>{style()}{(HERE / 'app.css').read_text(encoding='utf-8')}</style>"
-    return f"{look}<script>window.workbench = (() => {{\n{script()}\n{own}\nreturn {{{mounts}}};\n}})();</script>"
+    return (
+        f"{look}<script>window.workbench = (() => {{\n{script()}\n{own}\nreturn"
+        f" {{{mounts}}};\n}})();</script>"
+    )
 
 
-def component(mount: str, value: Any = None, functions: tuple[Callable[[Any], Any], ...] = (), **more: Any) -> Any:
-    """A component that `mount<Name>` of the script draws from its value, which is JSON text and never becomes markup."""
+def component(
+    mount: str, value: Any = None, functions: tuple[Callable[[Any], Any], ...] = (), **more: Any
+) -> Any:
+    """A component that `mount<Name>` of the script draws from its value, which is JSON text and
+    never becomes markup.
+    """
     import gradio as gr
 
     assert mount in MOUNTS, mount
-    start = "window.workbench." + mount + "(element.querySelector('.wb-root'), {trigger, props, watch, server});"
+    start = (
+        "window.workbench."
+        + mount
+        + "(element.querySelector('.wb-root'), {trigger, props, watch, server});"
+    )
     return gr.HTML(
         value=None if value is None else as_json(value),
         html_template='<div class="wb-root"></div>',
-        js_on_load=f"(function go() {{ if (!window.workbench) return setTimeout(go, 20); {start} }})();",
+        js_on_load=(
+            f"(function go() {{ if (!window.workbench) return setTimeout(go, 20); {start} }})();"
+        ),
         apply_default_css=False,
         server_functions=[_beside(function) for function in functions] or None,
         **more,
@@ -54,7 +81,9 @@ def _beside(function: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
 
 def message(error: WorkbenchError | None = None, note: str = "") -> str:
     """What a note component shows: an error, a remark or nothing."""
-    return as_json({"error": " ".join(str(error).split())} if error else {"note": note} if note else {})
+    return as_json(
+        {"error": " ".join(str(error).split())} if error else {"note": note} if note else {}
+    )
 
 
 def answered(function: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
@@ -68,7 +97,12 @@ def answered(function: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[
             return {"error": " ".join(str(error).split())}
         except OSError as error:  # a full disk, or a folder that may not be written
             reason = error.strerror or type(error).__name__
-            return {"error": f"a file in the runs folder cannot be read or written ({reason}): mend that, and try again"}
+            return {
+                "error": (
+                    f"a file in the runs folder cannot be read or written ({reason}): mend that,"
+                    " and try again"
+                )
+            }
         except (
             KeyError,
             TypeError,
@@ -82,9 +116,11 @@ def answered(function: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[
 
 
 def told(**kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have gradio fill these arguments (`event="EventData"`, `request="Request"`), which it does by their annotations.
+    """Have gradio fill these arguments (`event="EventData"`, `request="Request"`), which it does
+    by their annotations.
 
-    Annotations are text in these modules, and gradio, imported late, is not among the names that they are looked up in.
+    Annotations are text in these modules, and gradio, imported late, is not among the names that
+    they are looked up in.
     """
     import gradio as gr
 
@@ -96,7 +132,9 @@ def told(**kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def theme() -> Any:
-    """Gradio's plainest theme in the colours of the token view, with the system's own fonts: nothing is loaded."""
+    """Gradio's plainest theme in the colours of the token view, with the system's own fonts:
+    nothing is loaded.
+    """
     import gradio as gr
 
     base = gr.themes.Base(
@@ -135,7 +173,11 @@ def theme() -> Any:
         "color_accent": ("#0072b2", "#56b4e9"),
         "color_accent_soft": ("#e3eff7", "#12303f"),
     }
-    colours = {key: value for name, (light, dark) in look.items() for key, value in ((name, light), (f"{name}_dark", dark))}
+    colours = {
+        key: value
+        for name, (light, dark) in look.items()
+        for key, value in ((name, light), (f"{name}_dark", dark))
+    }
     plain = {
         "block_border_width": "0px",
         "block_shadow": "none",
@@ -154,4 +196,10 @@ def theme() -> Any:
         "block_title_text_weight": "500",
         "checkbox_label_padding": "5px 10px",
     }
-    return base.set(**{name: value for name, value in {**colours, **plain, **button}.items() if hasattr(base, name)})
+    return base.set(
+        **{
+            name: value
+            for name, value in {**colours, **plain, **button}.items()
+            if hasattr(base, name)
+        }
+    )

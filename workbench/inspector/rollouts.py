@@ -1,4 +1,6 @@
-"""The rollouts of a run as the page lists them: a page of those that are chosen, and what they can be chosen by."""
+"""The rollouts of a run as the page lists them: a page of those that are chosen, and what they
+can be chosen by.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.failures import is_logged
-from workbench.inspector.listing import NO_OUTCOME, ORDERS, PAGE, Listed, Listing, Query, Record, listing
+from workbench.inspector.listing import (
+    NO_OUTCOME,
+    ORDERS,
+    PAGE,
+    Listed,
+    Listing,
+    Query,
+    Record,
+    listing,
+)
 from workbench.inspector.runs import Runs
 from workbench.recipes import title
 from workbench.runs.rows import Index
@@ -16,14 +27,18 @@ from workbench.types import WorkbenchError
 
 
 def order_choices(method: str) -> list[tuple[str, str]]:
-    """What the rollouts can be sorted by, as (words, key), for a run that was paid by `method`; "": by its trainer."""
+    """What the rollouts can be sorted by, as (words, key), for a run that was paid by `method`;
+    "": by its trainer.
+    """
     reward = f"{title(method) or 'logged'} reward"
     words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
     return [(label[0].upper() + label[1:], key) for label, key in zip(words, ORDERS, strict=True)]
 
 
 def rollouts(runs: Runs, name: str | None, query: Query) -> str:
-    """A page of the rollouts that a query chooses, each paid by every method, as text for the page."""
+    """A page of the rollouts that a query chooses, each paid by every method, as text for the
+    page.
+    """
     if not name:
         return as_json({})
     try:
@@ -33,15 +48,30 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> str:
         choices = choices_of(record)
     except WorkbenchError as error:
         return as_json({"error": str(error)})
-    rows, damaged = [row for row in shown if "broken" not in row], [row["broken"] for row in shown if "broken" in row]
+    rows, damaged = (
+        [row for row in shown if "broken" not in row],
+        [row["broken"] for row in shown if "broken" in row],
+    )
     if not rows and damaged:
         return as_json({"error": f"none of {len(damaged)} rows can be shown: {damaged[0]}"})
     if not record.index.entries:  # a run without any says so where its curves would be
         return as_json({})
     if not rows:
-        note = "No rollout is like this." if _is_filtered(query) else "No rollouts are recorded of this step."
-        return as_json({"note": note, "choices": choices, "step": query.step, "missing": record.index.missing})
-    count = {"start": query.start, "count": len(found.entries), "page": PAGE, "choices": choices, "step": query.step}
+        note = (
+            "No rollout is like this."
+            if _is_filtered(query)
+            else "No rollouts are recorded of this step."
+        )
+        return as_json(
+            {"note": note, "choices": choices, "step": query.step, "missing": record.index.missing}
+        )
+    count = {
+        "start": query.start,
+        "count": len(found.entries),
+        "page": PAGE,
+        "choices": choices,
+        "step": query.step,
+    }
     count |= {"missing": record.index.missing}
     note = _counted(found, query, record.index) + _left_out(damaged) + _still_read(record.index)
     rows = [{**row, "disagreement": found.spreads.get(row["number"])} for row in rows]
@@ -56,20 +86,28 @@ def _columns(rows: Sequence[Listed], own: str, order: str) -> dict[str, Any]:
         "methods": [name for name in methods if scored[name] or name == own],
         "scored": {name: [count, len(rows)] for name, count in scored.items()},
         "unscored": {name: _reason(rows, name) for name, count in scored.items() if not count},
-        "logged": list(dict.fromkeys(name for row in rows for name in row["values"] if is_logged(name))),
+        "logged": list(
+            dict.fromkeys(name for row in rows for name in row["values"] if is_logged(name))
+        ),
         "sorted": {"by": order if order == ORDERS[2] else own, "order": order},
     }
 
 
 def choices_of(record: Record) -> dict[str, Any]:
-    """What the rollouts of a run can be chosen by: those of its outcomes, tiers, kinds, parts and steps that it has."""
+    """What the rollouts of a run can be chosen by: those of its outcomes, tiers, kinds, parts
+    and steps that it has.
+    """
     index, asked, own = record.index, record.runs.asked(record.name), record.own
-    known = index.memory.setdefault("choices", {"rows": 0, "outcomes": {}, "questions": {}, "parts": {}, "unseen": {}})
+    known = index.memory.setdefault(
+        "choices", {"rows": 0, "outcomes": {}, "questions": {}, "parts": {}, "unseen": {}}
+    )
     for entry in index.entries[known["rows"] :]:
         known["outcomes"][entry.outcome or NO_OUTCOME] = known["questions"][entry.question] = None
         if (unseen := known["unseen"].get(id(entry.shape))) is None:
             unseen = known["unseen"][id(entry.shape)] = part_places(entry.shape, own)
-        for name in [name for name, place in list(unseen.items()) if entry.numbers[place] is not None]:
+        for name in [
+            name for name, place in list(unseen.items()) if entry.numbers[place] is not None
+        ]:
             known["parts"][name] = None
             unseen.pop(name, None)  # another thread may look, too
         known["rows"] += 1
@@ -91,7 +129,11 @@ def _is_filtered(query: Query) -> bool:
 
 
 def _still_read(index: Index) -> str:
-    return f" The record is still being read: {index.missing:,} rows before these will come." if index.missing else ""
+    return (
+        f" The record is still being read: {index.missing:,} rows before these will come."
+        if index.missing
+        else ""
+    )
 
 
 def _left_out(damaged: Sequence[str]) -> str:
@@ -103,12 +145,18 @@ def _counted(found: Listing, query: Query, index: Index) -> str:
     """How many rollouts there are, and which of them are listed."""
     count = len(found.entries)
     of = f" of step {query.step}" if query.step is not None and query.step in index.by_step else ""
-    total = f"{count:,} {'rollout' if count == 1 else 'rollouts'}{of}" + (" like this" if _is_filtered(query) else "")
+    total = f"{count:,} {'rollout' if count == 1 else 'rollouts'}{of}" + (
+        " like this" if _is_filtered(query) else ""
+    )
     last = min(query.start + PAGE, count)
     return (
         total
         + (f"; {query.start + 1:,} to {last:,} in this order are listed" if count > PAGE else "")
-        + (f"; {found.left_out:,} more were not paid anew to be sorted: choose fewer" if found.left_out else "")
+        + (
+            f"; {found.left_out:,} more were not paid anew to be sorted: choose fewer"
+            if found.left_out
+            else ""
+        )
         + ". Click one to open it in Inspect."
     )
 

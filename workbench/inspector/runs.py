@@ -1,6 +1,7 @@
 """Stored runs as the inspector reads them: only under one folder, only what is asked for.
 
-A run may come from others, so no link of it is followed: what is linked is left out, and a linked record is an error.
+A run may come from others, so no link of it is followed: what is linked is left out, and a
+linked record is an error.
 """
 
 from __future__ import annotations
@@ -18,11 +19,19 @@ from workbench.runs.growing import Growing, line_at
 from workbench.runs.opening import at_hand, opened_index
 from workbench.runs.rows import Entry, Index, read_index
 from workbench.score.record import settings_path
-from workbench.store import PASSAGES, QUESTIONS, ROLLOUTS, check_inside, leads_out, question_from_row
+from workbench.store import (
+    PASSAGES,
+    QUESTIONS,
+    ROLLOUTS,
+    check_inside,
+    leads_out,
+    question_from_row,
+)
 from workbench.types import Feedback, Passage, Question, WorkbenchError
 
 DEPTH = 3  # how deep below the runs folder a run may lie
-LONGEST, NAMED = 1000, 80  # characters of a run's name that is looked for, and of one that is shown in a message
+# characters of a run's name that is looked for, and of one that is shown in a message
+LONGEST, NAMED = 1000, 80
 METRICS = "metrics.jsonl"
 REMEMBERED = 64  # files of numbers that are
 INSIDE = {"checkpoints", "policy"}  # folders of a run: no runs are looked for in them
@@ -40,7 +49,9 @@ class Asked(NamedTuple):
 
 @contextlib.contextmanager
 def damage(what: str) -> Iterator[None]:
-    """One line in the place of whatever damaged files lead to: a run that cannot be shown says so, and the others are shown."""
+    """One line in the place of whatever damaged files lead to: a run that cannot be shown says
+    so, and the others are shown.
+    """
     try:
         yield
     except WorkbenchError:
@@ -56,18 +67,26 @@ def damage(what: str) -> Iterator[None]:
         ValueError,
     ) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise WorkbenchError(f"{what} is damaged ({reason}): mend it, or move it out of the runs folder") from None
+        raise WorkbenchError(
+            f"{what} is damaged ({reason}): mend it, or move it out of the runs folder"
+        ) from None
 
 
 class Runs:
-    """The runs below `root`. A run is named by its path from there; whatever leads elsewhere is refused."""
+    """The runs below `root`. A run is named by its path from there; whatever leads elsewhere is
+    refused.
+    """
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
 
     def names(self) -> list[str]:
         """The runs that have recorded anything, sorted by name."""
-        return sorted(name for folder in self._walk(self.root, 0) if _is_text(name := folder.relative_to(self.root).as_posix()))
+        return sorted(
+            name
+            for folder in self._walk(self.root, 0)
+            if _is_text(name := folder.relative_to(self.root).as_posix())
+        )
 
     def folder(self, name: str) -> Path:
         """The folder of a run.
@@ -77,16 +96,28 @@ class Runs:
         """
         parts, short = Path(name).parts, name[:NAMED]
         folder = self.root.joinpath(*parts)
-        refused = Path(name).is_absolute() or ".." in parts or "\0" in name or len(parts) > DEPTH or len(name) > LONGEST
+        refused = (
+            Path(name).is_absolute()
+            or ".." in parts
+            or "\0" in name
+            or len(parts) > DEPTH
+            or len(name) > LONGEST
+        )
         with damage(f"'{short}'"):
             if refused or any(path.is_symlink() for path in self._below(folder)):
-                raise WorkbenchError(f"'{short}' is not below the runs folder: name a run of the list")
+                raise WorkbenchError(
+                    f"'{short}' is not below the runs folder: name a run of the list"
+                )
             if not _is_run(folder):
-                raise WorkbenchError(f"no run '{short}' with a {ROLLOUTS} in the runs folder: name a run of the list")
+                raise WorkbenchError(
+                    f"no run '{short}' with a {ROLLOUTS} in the runs folder: name a run of the list"
+                )
         return folder
 
     def index(self, name: str) -> Index:
-        """The index of a run; of a large one that is still being read, that of its last rows: it says how many are missing."""
+        """The index of a run; of a large one that is still being read, that of its last rows: it
+        says how many are missing.
+        """
         with damage(f"run '{name}'"):
             return opened_index(self.folder(name) / ROLLOUTS)
 
@@ -96,7 +127,9 @@ class Runs:
             return read_index(self.folder(name) / ROLLOUTS)
 
     def at_hand(self, name: str) -> bool:
-        """Whether the index of a run takes no time; what lies beside a large one is read for the next look."""
+        """Whether the index of a run takes no time; what lies beside a large one is read for the
+        next look.
+        """
         with damage(f"run '{name}'"):
             return at_hand(self.folder(name) / ROLLOUTS)
 
@@ -119,7 +152,9 @@ class Runs:
         """
         index = self.index(name)
         if not 1 <= number <= index.rows:
-            raise WorkbenchError(f"run '{name}' has the rows 1 to {index.rows}: there is no row {number}")
+            raise WorkbenchError(
+                f"run '{name}' has the rows 1 to {index.rows}: there is no row {number}"
+            )
         index = index if number > index.missing else self.whole_index(name)
         return index.entries[number - 1 - index.missing]
 
@@ -133,9 +168,11 @@ class Runs:
             return Feedback.from_row(row, question)
 
     def group(self, name: str, entry: Entry) -> list[Feedback]:
-        """The responses to the same prompt, this one among them; alone where the row names no group.
+        """The responses to the same prompt, this one among them; alone where the row names no
+        group.
 
-        Nothing where one of them is damaged, or where not all rows are read yet: advantages over the rest would be others.
+        Nothing where one of them is damaged, or where not all rows are read yet: advantages over
+        the rest would be others.
         """
         index = self.index(name)
         if index.missing:
@@ -147,14 +184,20 @@ class Runs:
             return []
 
     def policy(self, name: str) -> Path | None:
-        """The run's folder where it holds a trained policy, all of it below the runs folder; None where it holds none."""
+        """The run's folder where it holds a trained policy, all of it below the runs folder;
+        None where it holds none.
+        """
         folder = self.folder(name)
         policy = folder / "policy"
-        present = policy.is_dir() and not any(leads_out(path, self.root) for path in (policy, *policy.iterdir()))
+        present = policy.is_dir() and not any(
+            leads_out(path, self.root) for path in (policy, *policy.iterdir())
+        )
         return folder if present else None
 
     def question(self, name: str, asked: str) -> Question:
-        """The question of that id with its passages; without a text where the run has not stored it."""
+        """The question of that id with its passages; without a text where the run has not stored
+        it.
+        """
         folder = self.folder(name)
         row = self._stored(folder / QUESTIONS, asked)
         if row is None:
@@ -163,7 +206,9 @@ class Runs:
         return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
 
     def asked(self, name: str) -> dict[str, Asked]:
-        """What lists tell of each of the run's questions, by id; nothing where they are not stored, or not here."""
+        """What lists tell of each of the run's questions, by id; nothing where they are not
+        stored, or not here.
+        """
         path = self.folder(name) / QUESTIONS
         with damage(f"run '{name}': {QUESTIONS}"):
             return _asked.read(path) if path.is_file() and not path.is_symlink() else {}
@@ -176,18 +221,30 @@ class Runs:
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """What changes when the run's record, its numbers or its summary do, when a process takes it up or leaves it, and when
-        its rows come to hand."""
+        """What changes when the run's record, its numbers or its summary do, when a process
+        takes it up or leaves it, and when its rows come to hand."""
         with damage(f"run '{name}'"):
             folder = self.folder(name)
-            files = [folder / file for file in (ROLLOUTS, METRICS, "summary.json") if (folder / file).is_file()]
-            looks = [number for file in files for number in (file.stat().st_size, file.stat().st_mtime_ns)]
+            files = [
+                folder / file
+                for file in (ROLLOUTS, METRICS, "summary.json")
+                if (folder / file).is_file()
+            ]
+            looks = [
+                number
+                for file in files
+                for number in (file.stat().st_size, file.stat().st_mtime_ns)
+            ]
             return [*looks, self.in_use(name), self.at_hand(name)]
 
     def in_use(self, name: str) -> bool:
-        """Whether a process is training the run; one that is killed leaves it as it was, and its lock free."""
+        """Whether a process is training the run; one that is killed leaves it as it was, and its
+        lock free.
+        """
         folder = self.folder(name)
-        return not (folder / ".lock").is_symlink() and (folder / ".lock").is_file() and in_use(folder)
+        return (
+            not (folder / ".lock").is_symlink() and (folder / ".lock").is_file() and in_use(folder)
+        )
 
     def passage(self, name: str, asked: str) -> Passage | None:
         """A passage of the run's questions, or one that was retrieved for a claim, by its id."""
@@ -195,7 +252,9 @@ class Runs:
         return None if row is None else Passage(row["id"], row["title"], row["text"])
 
     def metrics(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """The rows of metrics.jsonl; none where the run was not trained. A file that has not changed is read once."""
+        """The rows of metrics.jsonl; none where the run was not trained. A file that has not
+        changed is read once.
+        """
         path = self.folder(name) / METRICS
         with damage(f"run '{name}': {path.name}"):
             if not path.is_file() or path.is_symlink():
@@ -203,23 +262,39 @@ class Runs:
             return _numbers(path)
 
     def described(self, name: str, file: str) -> dict[str, Any]:
-        """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where there is no such file."""
+        """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where
+        there is no such file.
+        """
         path = self.folder(name) / file
         with damage(f"run '{name}': {file}"):
-            content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() and not path.is_symlink() else {}
+            content = (
+                json.loads(path.read_text(encoding="utf-8"))
+                if path.is_file() and not path.is_symlink()
+                else {}
+            )
             if not isinstance(content, dict):
                 raise ValueError(f"a {type(content).__name__} where an object should be")
             return content
 
     def settings(self, name: str) -> dict[str, dict[str, Any]]:
-        """By method, the settings that the run was trained or scored with, as far as they are stored."""
-        trained, scored = self.described(name, "config.json"), self.described(name, settings_path(Path(ROLLOUTS)).name)
+        """By method, the settings that the run was trained or scored with, as far as they are
+        stored.
+        """
+        trained, scored = (
+            self.described(name, "config.json"),
+            self.described(name, settings_path(Path(ROLLOUTS)).name),
+        )
         by_method = {
             **scored.get("config", {}),
             **({trained["method"]: trained.get("config", {})} if "method" in trained else {}),
         }
-        if wrong := [method for method, config in by_method.items() if not isinstance(config, dict)]:
-            raise WorkbenchError(f"run '{name}' is damaged: its settings of {wrong[0]} are no object: mend it, or move it away")
+        if wrong := [
+            method for method, config in by_method.items() if not isinstance(config, dict)
+        ]:
+            raise WorkbenchError(
+                f"run '{name}' is damaged: its settings of {wrong[0]} are no object: mend it, or"
+                " move it away"
+            )
         return by_method
 
     def _stored(self, path: Path, name: str) -> Any:
@@ -230,7 +305,11 @@ class Runs:
         """
         check_inside(path)
         offset = _offsets.read(path).get(name) if path.is_file() else None
-        return None if offset is None else json.loads(line_at(path, offset), parse_constant=_not_a_number)
+        return (
+            None
+            if offset is None
+            else json.loads(line_at(path, offset), parse_constant=_not_a_number)
+        )
 
     def _walk(self, folder: Path, depth: int) -> Iterator[Path]:
         try:
@@ -243,15 +322,25 @@ class Runs:
         except OSError:  # a folder that may not be read, or that has just been removed
             return
         for below in inside:
-            if below.is_dir() and not below.is_symlink() and below.name not in INSIDE and not below.name.startswith("."):
+            if (
+                below.is_dir()
+                and not below.is_symlink()
+                and below.name not in INSIDE
+                and not below.name.startswith(".")
+            ):
                 yield from self._walk(below, depth + 1)
 
     def _below(self, folder: Path) -> list[Path]:
         """The folder and its parents below the root."""
-        return [path for path in (folder, *folder.parents) if path != self.root and self.root in path.parents]
+        return [
+            path
+            for path in (folder, *folder.parents)
+            if path != self.root and self.root in path.parents
+        ]
 
 
-_metrics: dict[Path, tuple[tuple[int, int], Sequence[Mapping[str, Any]]]] = {}  # how each file looked, and its rows
+# how each file looked, and its rows
+_metrics: dict[Path, tuple[tuple[int, int], Sequence[Mapping[str, Any]]]] = {}
 
 
 def _numbers(path: Path) -> Sequence[Mapping[str, Any]]:
@@ -290,7 +379,9 @@ def _add_offset(offsets: dict[str, int], offset: int, line: bytes) -> None:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a folder's name can be sent to the page and come back from it: bytes that are not UTF-8 cannot."""
+    """Whether a folder's name can be sent to the page and come back from it: bytes that are not
+    UTF-8 cannot.
+    """
     return not re.search("[\ud800-\udfff]", name)
 
 
@@ -303,7 +394,9 @@ def _add_asked(questions: dict[str, Asked], offset: int, line: bytes) -> None:
     meta = row.get("meta")
     tier = meta.get("tier") if isinstance(meta, dict) else None
     told = (row.get("text"), row.get("kind"), tier)
-    questions[str(row.get("id"))] = Asked(*(value if isinstance(value, str) else "" for value in told))
+    questions[str(row.get("id"))] = Asked(
+        *(value if isinstance(value, str) else "" for value in told)
+    )
 
 
 _asked: Growing[dict[str, Asked]] = Growing(dict, _add_asked)

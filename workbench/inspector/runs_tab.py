@@ -19,7 +19,9 @@ from workbench.types import WorkbenchError
 
 
 def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
-    """Lay the tab out and wire it; returns the view, for the page to say which run is chosen first."""
+    """Lay the tab out and wire it; returns the view, for the page to say which run is chosen
+    first.
+    """
     import gradio as gr
 
     view = component("Runs", None, server_functions(runs), elem_id="runs-view")
@@ -30,18 +32,33 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
         try:
             found = open_row(runs, str(name), str(row))
             shown, note = show(found), message(note=found.note)
-            number, came = runs.entry(str(name), str(row)).number + 1, {"run": name, "id": row, "query": query}
+            number, came = (
+                runs.entry(str(name), str(row)).number + 1,
+                {"run": name, "id": row, "query": query},
+            )
             return shown, note, "Stored run", name, number, came, gr.update(selected="inspect")
         except WorkbenchError as error:
-            return NOTHING, message(error), gr.skip(), gr.skip(), gr.skip(), None, gr.update(selected="inspect")
+            return (
+                NOTHING,
+                message(error),
+                gr.skip(),
+                gr.skip(),
+                gr.skip(),
+                None,
+                gr.update(selected="inspect"),
+            )
 
     outputs = [*inspect.outputs, inspect.came, tabs]
-    view.select(opened, None, outputs, show_progress="hidden", api_visibility="private", queue=False)
+    view.select(
+        opened, None, outputs, show_progress="hidden", api_visibility="private", queue=False
+    )
     return view
 
 
 def server_functions(runs: Runs) -> tuple[Callable[[Any], dict[str, Any]], ...]:
-    """What the page asks about runs; lists come as the text of JSON, which may hold what only that can say."""
+    """What the page asks about runs; lists come as the text of JSON, which may hold what only
+    that can say.
+    """
 
     @answered
     def look(request: dict[str, Any]) -> dict[str, Any]:
@@ -54,7 +71,9 @@ def server_functions(runs: Runs) -> tuple[Callable[[Any], dict[str, Any]], ...]:
     def list_rollouts(request: dict[str, Any]) -> dict[str, Any]:
         name, asked_for = str(request["run"]), dict(request["query"])
         if asked_for.get("step") == "last":
-            asked_for["step"] = max((step for step in list(runs.index(name).by_step) if step is not None), default=None)
+            asked_for["step"] = max(
+                (step for step in list(runs.index(name).by_step) if step is not None), default=None
+            )
         return {"text": rollouts(runs, name, query_of(asked_for))}
 
     @answered
@@ -79,7 +98,11 @@ def before_after(runs: Runs, name: str | None) -> str:
             summary = runs.described(name, "summary.json") if name else {}
             before, after = (summary.get(when) or {} for when in ("before", "after"))
             rows = [
-                [f"{rate.capitalize()}, {mode}", _cell(before, mode, rate), _cell(after, mode, rate)]
+                [
+                    f"{rate.capitalize()}, {mode}",
+                    _cell(before, mode, rate),
+                    _cell(after, mode, rate),
+                ]
                 for mode in ("greedy", "sampled")
                 for rate in ("accuracy", "abstention", "hallucination", "truthfulness")
                 if _cell(before, mode, rate) or _cell(after, mode, rate)
@@ -88,7 +111,10 @@ def before_after(runs: Runs, name: str | None) -> str:
         return as_json({"error": str(error)})
     if not rows:
         return as_json({"note": "This run has no evaluation before and after training."})
-    count = f"{before.get('n', after.get('n'))} questions of split {before.get('split', after.get('split'))}, 95 % intervals"
+    count = (
+        f"{before.get('n', after.get('n'))} questions of split"
+        f" {before.get('split', after.get('split'))}, 95 % intervals"
+    )
     return as_json({"note": count, "table": {"head": ["", "Before", "After"], "rows": rows}})
 
 
@@ -97,22 +123,41 @@ def _cell(report: Mapping[str, Any], mode: str, rate: str) -> str:
     if not isinstance(cell, Mapping) or cell.get("value") is None:
         return ""
     low, high = cell.get("low"), cell.get("high")
-    text = f"{cell['value']:.3f}" + (f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else "")
+    text = f"{cell['value']:.3f}" + (
+        f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
+    )
     return text.replace("-", "\N{MINUS SIGN}")
 
 
 def asked(runs: Runs, name: str | None) -> str:
-    """The answers of the starting policy and the trained one to fixed prompts; what fails is shown, never raised."""
+    """The answers of the starting policy and the trained one to fixed prompts; what fails is
+    shown, never raised.
+    """
     try:
         if not name:
             raise WorkbenchError("choose a run first")
         if runs.described(name, "config.json").get("bench") != "tiny":
-            raise WorkbenchError("the fixed prompts are the closed world's: they are asked of runs on the tiny bench")
+            raise WorkbenchError(
+                "the fixed prompts are the closed world's: they are asked of runs on the tiny bench"
+            )
         if not (folder := runs.policy(name)):
-            raise WorkbenchError("this run holds no trained policy of its own: choose a finished one")
+            raise WorkbenchError(
+                "this run holds no trained policy of its own: choose a finished one"
+            )
 
         rows = answers(folder)
-    except Exception as error:  # a missing base model, memory: whatever loading a policy can run into
-        return as_json({"error": f"{error}" if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"})
+    # a missing base model, memory: whatever loading a policy can run into
+    except Exception as error:
+        return as_json(
+            {
+                "error": (
+                    f"{error}"
+                    if isinstance(error, WorkbenchError)
+                    else f"{type(error).__name__}: {error}"
+                )
+            }
+        )
     head = ["Tier", "Question", "Truth", "Before", "After"]
-    return as_json({"table": {"head": head, "rows": [[row[key.lower()] for key in head] for row in rows]}})
+    return as_json(
+        {"table": {"head": head, "rows": [[row[key.lower()] for key in head] for row in rows]}}
+    )

@@ -1,4 +1,6 @@
-"""What if: the constants of every method as controls, and the rewards that follow from them; no judge is asked."""
+"""What if: the constants of every method as controls, and the rewards that follow from them; no
+judge is asked.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,11 @@ from workbench.token_view.payload import group_advantages
 from workbench.types import Feedback, WorkbenchError
 
 
-def changed(configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Any], list[str]]:
-    """The configs with the settings applied by the fields' types, and the `--set` arguments that say the same.
+def changed(
+    configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, Any], list[str]]:
+    """The configs with the settings applied by the fields' types, and the `--set` arguments that
+    say the same.
 
     Raises:
         WorkbenchError: no such method or field, or a value of another type.
@@ -27,7 +32,9 @@ def changed(configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]
     edited, arguments = dict(configs), []
     for method, values in settings.items():
         if method not in edited:
-            raise WorkbenchError(f"no method '{str(method)[:40]}': choose one of {', '.join(edited)}")
+            raise WorkbenchError(
+                f"no method '{str(method)[:40]}': choose one of {', '.join(edited)}"
+            )
         assignments = [f"{method}.{field}={_spelled(value)}" for field, value in values.items()]
         edited[method] = override(edited[method], method, assignments)
         arguments += assignments
@@ -39,7 +46,9 @@ def differences(method: str, config: Any) -> list[str]:
     usual = method_configs((method,))[method]
     fields = (item["name"] for item in controls(config))
     return [
-        f"{method}.{name}={_spelled(getattr(config, name))}" for name in fields if getattr(config, name) != getattr(usual, name)
+        f"{method}.{name}={_spelled(getattr(config, name))}"
+        for name in fields
+        if getattr(config, name) != getattr(usual, name)
     ]
 
 
@@ -51,29 +60,44 @@ def _spelled(value: Any) -> str:
 
 @answered
 def what_if(asked: dict[str, Any]) -> dict[str, Any]:
-    """The open response paid anew by the settings and labels of the page, with its group, controls and export."""
+    """The open response paid anew by the settings and labels of the page, with its group,
+    controls and export.
+    """
     from dataclasses import asdict
 
     opened = recall(str(asked["key"]))
     edits = asked.get("edits") or {}
     configs, _ = changed(opened.configs, asked.get("settings") or {})
     row = pay(relabelled(opened.feedback, edits), configs)
-    group = tuple(row if member.response.id == row.response.id else pay(member, configs) for member in opened.group)
+    group = tuple(
+        row if member.response.id == row.response.id else pay(member, configs)
+        for member in opened.group
+    )
     view = replace(opened, feedback=row, group=group).data()
     for claim in view["claims"]:
         claim["edited"] = str(claim["id"]) in edits
     return {
         "view": view,
-        "controls": {method: controls(config) for method, config in configs.items() if method in row.rewards},
+        "controls": {
+            method: controls(config) for method, config in configs.items() if method in row.rewards
+        },
         "group": group_rows(row, group),
-        "line": " ".join(f"--set {argument}" for config in configs.items() for argument in differences(*config)),
-        "config": {method: {"method": method, **asdict(config)} for method, config in configs.items()},
+        "line": " ".join(
+            f"--set {argument}" for config in configs.items() for argument in differences(*config)
+        ),
+        "config": {
+            method: {"method": method, **asdict(config)} for method, config in configs.items()
+        },
     }
 
 
 def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
-    """Each answer of the group with its rewards, and the mean over its tokens of each estimator's advantages."""
-    by_method = {method: group_advantages(group, method) for method in row.rewards if not is_logged(method)}
+    """Each answer of the group with its rewards, and the mean over its tokens of each
+    estimator's advantages.
+    """
+    by_method = {
+        method: group_advantages(group, method) for method in row.rewards if not is_logged(method)
+    }
     return [
         {
             "id": member.response.id,
@@ -82,7 +106,9 @@ def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any
             "values": {method: reward.value for method, reward in member.rewards.items()},
             "advantages": {
                 method: {
-                    name: sum(by_token[place]) / len(by_token[place]) for name, by_token in estimated.items() if by_token[place]
+                    name: sum(by_token[place]) / len(by_token[place])
+                    for name, by_token in estimated.items()
+                    if by_token[place]
                 }
                 for method, estimated in by_method.items()
             },

@@ -1,1 +1,3 @@
-"""The methods' rewards in trainers that are not ours: what these have in common, and each trainer's own side."""
+"""The methods' rewards in trainers that are not ours: what these have in common, and each
+trainer's own side.
+"""

@@ -1,7 +1,9 @@
-"""What verl and the library hand each other, without verl: rows as questions, feedback as rewards, rewards as advantages.
+"""What verl and the library hand each other, without verl: rows as questions, feedback as
+rewards, rewards as advantages.
 
-Shapes: B responses, T tokens of the longest. A response that could not be scored holds a NaN among its token rewards, never a
-0; a token on which events of 0 in all lie holds -0.0, so that an estimator which asks where something was paid is told.
+Shapes: B responses, T tokens of the longest. A response that could not be scored holds a NaN
+among its token rewards, never a 0; a token on which events of 0 in all lie holds -0.0, so that
+an estimator which asks where something was paid is told.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ from workbench.types import Feedback, Question, WorkbenchError
 if TYPE_CHECKING:
     import torch
 
-PREFIX = "workbench_"  # of the estimators' names, and of what a reward manager tells beside the reward
-BY_TOKEN = ("process", "rtg", "whiten")  # estimators to which it matters on which token something was paid
+# of the estimators' names, and of what a reward manager tells beside the reward
+PREFIX = "workbench_"
+# estimators to which it matters on which token something was paid
+BY_TOKEN = ("process", "rtg", "whiten")
 BY_EVENT = ("process", "rtg")  # of these, those that ask which tokens were paid at all
 NAMES = tuple(name for name in ESTIMATORS if name != "gae")  # verl has its own, with its critic
 SETTINGS = ("recipe", "judge", "settings")
@@ -39,13 +43,20 @@ def row_of(question: Question, split: str = "train") -> dict[str, Any]:
         "data_source": "workbench",
         "prompt": question.messages(),
         "reward_model": {"style": "rule", "ground_truth": list(question.answers)},
-        "extra_info": {**known, **lists, "question": question.text, "passages": passages, "split": split},
+        "extra_info": {
+            **known,
+            **lists,
+            "question": question.text,
+            "passages": passages,
+            "split": split,
+        },
     }
 
 
 def question_of(row: Mapping[str, Any]) -> Question:
-    """The question of a row as verl hands it to a reward manager: `extra_info` has the columns that a question may have, the
-    gold answers may stand in `reward_model.ground_truth` (Search-R1's, under `target`), the prompt in `raw_prompt`.
+    """The question of a row as verl hands it to a reward manager: `extra_info` has the columns
+    that a question may have, the gold answers may stand in `reward_model.ground_truth`
+    (Search-R1's, under `target`), the prompt in `raw_prompt`.
 
     Raises:
         WorkbenchError: a column that is not what it has to be.
@@ -53,7 +64,8 @@ def question_of(row: Mapping[str, Any]) -> Question:
     known = dict(_plain(row.get("extra_info")) or {})
     gold = (_plain(row.get("reward_model")) or {}).get("ground_truth")
     gold = gold.get("target") if isinstance(gold, Mapping) else gold
-    if known.get("answers") is None and gold is not None:  # an "answer" of verl's own data sets is a whole solution
+    # an "answer" of verl's own data sets is a whole solution
+    if known.get("answers") is None and gold is not None:
         known["answers"] = gold
     return asked(_plain(row.get("raw_prompt")) or "", known)
 
@@ -68,17 +80,22 @@ def _plain(value: Any) -> Any:
 
 
 def grader_of(given: Mapping[str, Any]) -> Grader:
-    """The grader that `reward.reward_kwargs` of verl's config asks for: `recipe`, a method's name; `settings`, a list of
-    "method.field=value"; `judge`, one of "world", "rules" and "local", or a mapping with `url`, `model` and maybe `store` and
-    `cache` for a language model.
+    """The grader that `reward.reward_kwargs` of verl's config asks for: `recipe`, a method's
+    name; `settings`, a list of "method.field=value"; `judge`, one of "world", "rules" and
+    "local", or a mapping with `url`, `model` and maybe `store` and `cache` for a language model.
 
     Raises:
-        WorkbenchError: no method or judge, one that there is not, or a judge that lacks one of the method's checks.
+        WorkbenchError: no method or judge, one that there is not, or a judge that lacks one of
+        the method's checks.
     """
     if unknown := [name for name in given if name not in SETTINGS]:
-        raise WorkbenchError(f"reward.reward_kwargs has no '{unknown[0]}': it takes {', '.join(SETTINGS)}")
+        raise WorkbenchError(
+            f"reward.reward_kwargs has no '{unknown[0]}': it takes {', '.join(SETTINGS)}"
+        )
     if missing := [name for name in SETTINGS[:2] if not given.get(name)]:
-        raise WorkbenchError(f"reward.reward_kwargs.{missing[0]} is missing: name a method as recipe, and a judge")
+        raise WorkbenchError(
+            f"reward.reward_kwargs.{missing[0]} is missing: name a method as recipe, and a judge"
+        )
     return grader(given["recipe"], _judge(given["judge"]), list(given.get("settings") or ()))
 
 
@@ -86,17 +103,28 @@ def _judge(given: Any) -> str | Checks:
     if isinstance(given, Mapping):
         told = {name: given.get(name) for name in ("url", "model", "store", "cache")}
         if unknown := [name for name in given if name not in told]:
-            raise WorkbenchError(f"reward.reward_kwargs.judge has no '{unknown[0]}': it takes {', '.join(told)}")
+            raise WorkbenchError(
+                f"reward.reward_kwargs.judge has no '{unknown[0]}': it takes {', '.join(told)}"
+            )
         if found := llm_judge(**told):
             return found.checks()
     if given not in JUDGES:
-        raise WorkbenchError(f"no judge '{given}': write one of {', '.join(JUDGES)}, or {{url: …, model: …}}")
-    return "tiny" if given == "world" else rule_checks(require_box=None) if given == "rules" else local_checks()
+        raise WorkbenchError(
+            f"no judge '{given}': write one of {', '.join(JUDGES)}, or {{url: …, model: …}}"
+        )
+    return (
+        "tiny"
+        if given == "world"
+        else rule_checks(require_box=None)
+        if given == "rules"
+        else local_checks()
+    )
 
 
 def told(feedback: Feedback, name: str) -> tuple[float | None, dict[str, Any]]:
-    """What a reward manager returns of a response: its reward, None where it could not be scored, and what goes with it, under
-    the same names for every response. Lists and mappings are JSON, which is what survives verl's batches."""
+    """What a reward manager returns of a response: its reward, None where it could not be
+    scored, and what goes with it, under the same names for every response. Lists and mappings
+    are JSON, which is what survives verl's batches."""
     value, paid = reward_of(feedback, name), rewarded(feedback, name)
     reward = feedback.rewards.get(name)
     tokens = None if paid.rewards is None else [_marked(paid, at) for at in range(paid.length)]
@@ -114,7 +142,9 @@ def _marked(paid: Rewarded, at: int) -> float:
 
 
 def paid_tokens(info: Mapping[str, Any], count: int) -> list[float] | None:
-    """The rewards of a response's `count` tokens, all NaN where it was not scored; None where no manager of ours paid it."""
+    """The rewards of a response's `count` tokens, all NaN where it was not scored; None where no
+    manager of ours paid it.
+    """
     if f"{PREFIX}tokens" not in info:
         return None
     tokens = json.loads(info[f"{PREFIX}tokens"])
@@ -123,32 +153,45 @@ def paid_tokens(info: Mapping[str, Any], count: int) -> list[float] | None:
 
 
 def estimate(
-    name: str, rewards_BT: torch.Tensor, mask_BT: torch.Tensor, index: Sequence[Any], config: Mapping[str, Any] | None
+    name: str,
+    rewards_BT: torch.Tensor,
+    mask_BT: torch.Tensor,
+    index: Sequence[Any],
+    config: Mapping[str, Any] | None,
 ) -> torch.Tensor:
-    """Advantages of verl's batch, (B, T), by one of the library's estimators; `index` names each row's group.
+    """Advantages of verl's batch, (B, T), by one of the library's estimators; `index` names each
+    row's group.
 
-    A row with a NaN was not scored: it is in no baseline, and its advantages are 0. One without tokens to learn from is verl's
-    padding, and counts nowhere.
+    A row with a NaN was not scored: it is in no baseline, and its advantages are 0. One without
+    tokens to learn from is verl's padding, and counts nowhere.
 
     Raises:
-        TooManyFailures: more than `algorithm.max_failed` (0.2) of the batch's responses were not scored.
-        WorkbenchError: the reward holds a KL penalty on every token, and the estimator asks which tokens were paid.
+        TooManyFailures: more than `algorithm.max_failed` (0.2) of the batch's responses were not
+        scored.
+        WorkbenchError: the reward holds a KL penalty on every token, and the estimator asks
+        which tokens were paid.
     """
     told = config or {}
     if name in BY_EVENT and told.get("use_kl_in_reward"):
         raise WorkbenchError(
-            f"algorithm.use_kl_in_reward pays every token, and {PREFIX}{name} asks which were paid: use "
-            "actor_rollout_ref.actor.use_kl_loss, or another algorithm.adv_estimator"
+            f"algorithm.use_kl_in_reward pays every token, and {PREFIX}{name} asks which were paid:"
+            " use actor_rollout_ref.actor.use_kl_loss, or another algorithm.adv_estimator"
         )
     rows = [_row(rewards_T, mask_T) for rewards_T, mask_T in zip(rewards_BT, mask_BT, strict=True)]
     failed = int(rewards_BT.isnan().any(1).sum())
-    stop_at(told.get("max_failed", 0.2), ["their workbench_error says why"] * failed, failed + _scored(rows))
+    stop_at(
+        told.get("max_failed", 0.2),
+        ["their workbench_error says why"] * failed,
+        failed + _scored(rows),
+    )
     groups: dict[Any, list[int]] = {}
     for place, group in enumerate(index):
         groups.setdefault(group, []).append(place)
     found: dict[int, tuple[float, ...]] = {}
     for places, advantages in zip(
-        groups.values(), ESTIMATORS[name]([[rows[at] for at in places] for places in groups.values()]), strict=True
+        groups.values(),
+        ESTIMATORS[name]([[rows[at] for at in places] for places in groups.values()]),
+        strict=True,
     ):
         found.update(zip(places, advantages, strict=True))
     return as_tensor([found[place] for place in range(len(rows))], mask_BT) * mask_BT

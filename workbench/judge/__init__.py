@@ -1,4 +1,5 @@
-"""Judges: from prompts to replies. Templates and strict reading, OpenAI-compatible endpoints, local models, a cache on disk.
+"""Judges: from prompts to replies. Templates and strict reading, OpenAI-compatible endpoints,
+local models, a cache on disk.
 
 `workbench.judge.scripted` is a server to rehearse with: it replies, and fails, by a script.
 """

@@ -1,4 +1,6 @@
-"""What every judge does around its calls: ask each distinct prompt once, look in the cache, store and count what arrives."""
+"""What every judge does around its calls: ask each distinct prompt once, look in the cache,
+store and count what arrives.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from workbench.types import Cost, Failure, Judge, Prompt, Reply, WorkbenchError
 Arrived = Callable[[int, Reply], None]  # called once for each prompt, in any order, from one thread
 Send = Callable[[Sequence[Prompt], Arrived], None]
 Limits = tuple[int | None, int | None, float | None]  # calls, tokens, money
-OnReply = Callable[[int, int, int], None]  # how many prompts of this batch are done, how many there are, how many failed
+# how many prompts of this batch are done, how many there are, how many failed
+OnReply = Callable[[int, int, int], None]
 
 
 HIDDEN = ("lock", "prices", "failures", "unstored")  # fields of `Totals` that are no plain counters
@@ -26,10 +29,11 @@ HIDDEN = ("lock", "prices", "failures", "unstored")  # fields of `Totals` that a
 class Totals:
     """What a judge has used since it was made; `calls` = distinct prompts sent + `retries`.
 
-    `retries` counts every repeated request, `reasks` those among them that were made because a reply could not be read;
-    `cached` the prompts that needed no request; `estimated` the calls whose tokens no server counted (four characters are
-    taken as one token); `seconds` is the sum over calls, many of which run at the same time; `money` needs `prices`, for a
-    million tokens in and out.
+    `retries` counts every repeated request, `reasks` those among them that were made because a
+    reply could not be read; `cached` the prompts that needed no request; `estimated` the calls
+    whose tokens no server counted (four characters are taken as one token); `seconds` is the sum
+    over calls, many of which run at the same time; `money` needs `prices`, for a million tokens
+    in and out.
     """
 
     calls: int = 0
@@ -40,9 +44,11 @@ class Totals:
     tokens_out: int = 0
     estimated: int = 0
     seconds: float = 0.0
-    failures: Counter[str] = field(default_factory=Counter)  # by kind, one for each prompt of a batch that got no verdict
+    # by kind, one for each prompt of a batch that got no verdict
+    failures: Counter[str] = field(default_factory=Counter)
     prices: tuple[float, float] | None = None
-    unstored: str = ""  # the cache that could not keep a reply: what is paid for is then no longer asked
+    # the cache that could not keep a reply: what is paid for is then no longer asked
+    unstored: str = ""
     lock: Any = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
@@ -56,7 +62,9 @@ class Totals:
         return money(self.tokens_in, self.tokens_out, self.prices)
 
     def begin(self, limits: Limits, again: bool) -> str | None:
-        """Count a call that is about to be made, unless a limit is reached: then say which, and count nothing."""
+        """Count a call that is about to be made, unless a limit is reached: then say which, and
+        count nothing.
+        """
         with self.lock:
             used = (self.calls, self.tokens, self.money or 0.0)
             for name, limit, amount in zip(("calls", "tokens", "money"), limits, used, strict=True):
@@ -74,22 +82,34 @@ class Totals:
     def to_row(self) -> dict[str, Any]:
         """The counters as JSON; without the prices."""
         with self.lock:
-            row = {counter.name: getattr(self, counter.name) for counter in fields(self) if counter.name not in HIDDEN}
-            return {**row, "seconds": round(self.seconds, 3), "money": self.money, "failures": dict(self.failures)}
+            row = {
+                counter.name: getattr(self, counter.name)
+                for counter in fields(self)
+                if counter.name not in HIDDEN
+            }
+            return {
+                **row,
+                "seconds": round(self.seconds, 3),
+                "money": self.money,
+                "failures": dict(self.failures),
+            }
 
 
 @dataclass(frozen=True)
 class BatchJudge:
-    """A `Judge`. `send` asks a list of different prompts and reports each reply, already read strictly, as it arrives.
+    """A `Judge`. `send` asks a list of different prompts and reports each reply, already read
+    strictly, as it arrives.
 
-    A reply is in the cache before it is counted as done, so a process that is killed loses only what was under way. Failures
-    are not stored. The cost of a prompt that stands in a batch several times is with its first; the others are `cached`.
-    `on_reply` is called from the judge's own thread.
+    A reply is in the cache before it is counted as done, so a process that is killed loses only
+    what was under way. Failures are not stored. The cost of a prompt that stands in a batch
+    several times is with its first; the others are `cached`. `on_reply` is called from the
+    judge's own thread.
     """
 
     name: str
     send: Send = field(repr=False)
-    sampling: Mapping[str, Any] = field(default_factory=dict)  # what decides a reply besides model and prompt
+    # what decides a reply besides model and prompt
+    sampling: Mapping[str, Any] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
     cache: Cache | None = None
     on_reply: OnReply | None = field(default=None, repr=False)
@@ -115,11 +135,16 @@ class BatchJudge:
 
         unanswered = self._known(list(sizes), note)
         if unanswered:
-            self.send(unanswered, lambda index, reply: note(unanswered[index], self._store(unanswered[index], reply)))
+            self.send(
+                unanswered,
+                lambda index, reply: note(unanswered[index], self._store(unanswered[index], reply)),
+            )
         return _in_order(prompts, replies)
 
     def _known(self, prompts: list[Prompt], note: Callable[[Prompt, Reply], None]) -> list[Prompt]:
-        """Note what the cache has; returns the rest. A stored reply that is not readable (any more) is asked for again."""
+        """Note what the cache has; returns the rest. A stored reply that is not readable (any
+        more) is asked for again.
+        """
         if not self.cache:
             return prompts
         keys = {prompt: self.cache.key(self.name, prompt, self.sampling) for prompt in prompts}
@@ -142,20 +167,26 @@ class BatchJudge:
 
 
 def cached(judge: Judge, file: Path | str, name: str | None = None) -> BatchJudge:
-    """`judge` with its readable replies kept in `file`: the same prompts, asked again, make no call.
+    """`judge` with its readable replies kept in `file`: the same prompts, asked again, make no
+    call.
 
-    Replies are kept by (model, task, prompt, sampling), an endpoint's by its address too. A judge made by `endpoint` or
-    `local_model` stores each reply as it arrives; any other callable at the end of each batch, and needs a `name` for its
-    model. Its replies are read strictly too.
+    Replies are kept by (model, task, prompt, sampling), an endpoint's by its address too. A
+    judge made by `endpoint` or `local_model` stores each reply as it arrives; any other callable
+    at the end of each batch, and needs a `name` for its model. Its replies are read strictly
+    too.
 
     Raises:
-        WorkbenchError: the file is no cache of ours or cannot be written, or the judge has no name.
+        WorkbenchError: the file is no cache of ours or cannot be written, or the judge has no
+        name.
     """
     if isinstance(judge, BatchJudge):
         return replace(judge, cache=Cache(file))
     name = name or getattr(judge, "name", None)
     if not name:
-        raise WorkbenchError("a judge without a name cannot be cached: give cached(…, name=) one that changes with the judge")
+        raise WorkbenchError(
+            "a judge without a name cannot be cached: give cached(…, name=) one that changes with"
+            " the judge"
+        )
     totals = Totals()
     return BatchJudge(str(name), _from_callable(judge, totals), totals=totals, cache=Cache(file))
 
@@ -166,10 +197,17 @@ def _from_callable(judge: Judge, totals: Totals) -> Send:
         assert len(replies) == len(prompts), (len(replies), len(prompts))
         for index, (prompt, reply) in enumerate(zip(prompts, replies, strict=True)):
             used = reply.cost
-            totals.add(calls=used.calls, tokens_in=used.tokens_in, tokens_out=used.tokens_out, seconds=used.seconds)
+            totals.add(
+                calls=used.calls,
+                tokens_in=used.tokens_in,
+                tokens_out=used.tokens_out,
+                seconds=used.seconds,
+            )
             if reply.error is None:
                 text = settle(prompt, reply.text or "")
-                reply = Reply(None, text, used) if isinstance(text, Failure) else Reply(text, cost=used)
+                reply = (
+                    Reply(None, text, used) if isinstance(text, Failure) else Reply(text, cost=used)
+                )
             arrived(index, reply)
 
     return send

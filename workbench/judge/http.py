@@ -1,4 +1,6 @@
-"""What came back from a chat-completions server: a reply's text, or why there is none and whether to try again."""
+"""What came back from a chat-completions server: a reply's text, or why there is none and
+whether to try again.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from workbench.judge.address import Address, shown
 from workbench.judge.batch import estimate_tokens, lost
 from workbench.types import Cost, Failure, Prompt
 
-LARGEST = 2_000_000  # bytes of a body that are read; the longest reply that can be, all its characters escaped, takes fewer
+# bytes of a body that are read; the longest reply that can be, all its characters escaped, takes
+# fewer
+LARGEST = 2_000_000
 RETRIED = (408, 409, 429)  # and all from 500
 CONNECTING = 10.0  # seconds that a server may take to accept a connection
 SERVERS = ("timeout", "connection", "server", "rate_limit", "auth", "not_found")
@@ -28,8 +32,8 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Answer:
-    """One request's outcome. `again` says which patience a next try would use; `wait` is what the server asked for; `absent`
-    that nobody took the connection."""
+    """One request's outcome. `again` says which patience a next try would use; `wait` is what
+    the server asked for; `absent` that nobody took the connection."""
 
     text: str | None = None
     failure: Failure | None = None
@@ -60,14 +64,23 @@ async def read_response(response: Any, prompt: Prompt, sent_to: Address) -> Answ
     if response.status in RETRIED or response.status >= 500:
         kind = "rate_limit" if response.status == 429 else "server"
         failure = lost(kind, f"the server answered {response.status}", _shown(body))
-        return Answer(failure=failure, again="retry", wait=retry_after(response.headers.get("Retry-After")))
+        return Answer(
+            failure=failure, again="retry", wait=retry_after(response.headers.get("Retry-After"))
+        )
     if response.status >= 300:
         kind, remedy = _REMEDIES.get(response.status, ("refused", "it does not take this request"))
         if target := response.headers.get("Location"):
             remedy = f"it is now at {shown(target)}: give that address"
-        return Answer(failure=lost(kind, f"the server answered {response.status}: {remedy}"[:400], _shown(body)))
+        return Answer(
+            failure=lost(
+                kind, f"the server answered {response.status}: {remedy}"[:400], _shown(body)
+            )
+        )
     if len(body) > LARGEST:
-        return Answer(failure=lost("broken", f"the body has more than {LARGEST:,} bytes", _shown(body)), again="reask")
+        return Answer(
+            failure=lost("broken", f"the body has more than {LARGEST:,} bytes", _shown(body)),
+            again="reask",
+        )
     return read_completion(body, prompt)
 
 
@@ -78,7 +91,9 @@ def read_completion(body: bytes, prompt: Prompt) -> Answer:
         choice = value["choices"][0]
         text, finish = choice["message"]["content"], choice.get("finish_reason")
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return Answer(failure=lost("broken", "the body is no chat completion", _shown(body)), again="retry")
+        return Answer(
+            failure=lost("broken", "the body is no chat completion", _shown(body)), again="retry"
+        )
     if text is not None and not isinstance(text, str):
         return Answer(failure=lost("broken", "the message is no text", _shown(body)), again="retry")
     cost, estimated = _usage(value.get("usage"), prompt, text or "")
@@ -91,7 +106,9 @@ def read_completion(body: bytes, prompt: Prompt) -> Answer:
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """Seconds that a Retry-After header asks for (a number, or a date); None if it says nothing that can be read."""
+    """Seconds that a Retry-After header asks for (a number, or a date); None if it says nothing
+    that can be read.
+    """
     if not header:
         return None
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{0,9})?", header.strip()):
@@ -108,18 +125,37 @@ def unreachable(url: str, error: Exception) -> Answer:
     """The outcome of a request that found no server, or whose connection broke."""
     import aiohttp
 
-    reason, absent = str(error) or type(error).__name__, isinstance(error, aiohttp.ClientConnectorError)
+    reason, absent = (
+        str(error) or type(error).__name__,
+        isinstance(error, aiohttp.ClientConnectorError),
+    )
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        remedy = "name the file of whoever signed it in SSL_CERT_FILE, or give the name that it is for"
-        return Answer(failure=lost("connection", f"the certificate of {url} is not trusted ({reason[:200]}): {remedy}"))
+        remedy = (
+            "name the file of whoever signed it in SSL_CERT_FILE, or give the name that it is for"
+        )
+        return Answer(
+            failure=lost(
+                "connection", f"the certificate of {url} is not trusted ({reason[:200]}): {remedy}"
+            )
+        )
     if isinstance(error, aiohttp.ClientSSLError):
         remedy = "does it speak TLS? If not, give its address with http://"
-        return Answer(failure=lost("connection", f"no TLS connection to {url} ({reason[:200]}): {remedy}"))
+        return Answer(
+            failure=lost("connection", f"no TLS connection to {url} ({reason[:200]}): {remedy}")
+        )
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         reason, absent = "it does not take connections", True
-    problem = f"no connection to {url} ({reason}): " if absent else f"the connection to {url} was lost ({reason}): "
-    advice = "is the server running there?" + ("" if absent or url.startswith("https") else " Does it want https://?")
-    return Answer(failure=lost("connection", f"{problem[:340]}{advice}"), again="retry", absent=absent)
+    problem = (
+        f"no connection to {url} ({reason}): "
+        if absent
+        else f"the connection to {url} was lost ({reason}): "
+    )
+    advice = "is the server running there?" + (
+        "" if absent or url.startswith("https") else " Does it want https://?"
+    )
+    return Answer(
+        failure=lost("connection", f"{problem[:340]}{advice}"), again="retry", absent=absent
+    )
 
 
 def _truncated(text: str) -> Failure:
@@ -142,8 +178,12 @@ def _usage(usage: Any, prompt: Prompt, text: str) -> tuple[Cost, int]:
     counts = usage if isinstance(usage, dict) else {}
     tokens_in, tokens_out = counts.get("prompt_tokens"), counts.get("completion_tokens")
     if all(type(count) is int and count >= 0 for count in (tokens_in, tokens_out)):
-        return Cost(calls=1, cached=0, tokens_in=int(tokens_in or 0), tokens_out=int(tokens_out or 0)), 0
-    return Cost(calls=1, cached=0, tokens_in=estimate_tokens(prompt.text), tokens_out=estimate_tokens(text)), 1
+        return Cost(
+            calls=1, cached=0, tokens_in=int(tokens_in or 0), tokens_out=int(tokens_out or 0)
+        ), 0
+    return Cost(
+        calls=1, cached=0, tokens_in=estimate_tokens(prompt.text), tokens_out=estimate_tokens(text)
+    ), 1
 
 
 def _shown(body: bytes) -> str:

@@ -1,5 +1,5 @@
-"""A judge that writes: planned answers to questions from their passages, an outline first and then the answer along it, as the
-data of FoRAG are made (arXiv 2406.13779, section 3.1).
+"""A judge that writes: planned answers to questions from their passages, an outline first and
+then the answer along it, as the data of FoRAG are made (arXiv 2406.13779, section 3.1).
 
 What it writes has the form, or is a failure: nothing is mended, and nothing made up.
 """
@@ -15,22 +15,33 @@ from workbench.judge.prompts import render
 from workbench.judge.wire import read
 from workbench.types import Cost, Failure, Feedback, Judge, Prompt, Question, Reply, Response
 
-Write = Callable[[Sequence[Question]], list[Feedback]]  # a written response to each question, or why there is none
+# a written response to each question, or why there is none
+Write = Callable[[Sequence[Question]], list[Feedback]]
 
 
 def outlines(judge: Judge) -> Write:
-    """Questions with passages -> responses of the form `[Structure] … [Outline] … [Answer] …`, in two calls each: all outlines
-    first, then the answers along those that could be read."""
+    """Questions with passages -> responses of the form `[Structure] … [Outline] … [Answer] …`,
+    in two calls each: all outlines first, then the answers along those that could be read."""
 
     def write(questions: Sequence[Question]) -> list[Feedback]:
-        planning = judge([render("outline", question=one.text, passages=one.passages) for one in questions])
-        plans = [_plan(reply, len(one.passages)) for reply, one in zip(planning, questions, strict=True)]
+        planning = judge(
+            [render("outline", question=one.text, passages=one.passages) for one in questions]
+        )
+        plans = [
+            _plan(reply, len(one.passages)) for reply, one in zip(planning, questions, strict=True)
+        ]
         sound = {number: plan for number, plan in enumerate(plans) if isinstance(plan, Outline)}
-        expanding = judge([_expand(questions[number], plan) for number, plan in sound.items()]) if sound else []
+        expanding = (
+            judge([_expand(questions[number], plan) for number, plan in sound.items()])
+            if sound
+            else []
+        )
         answers = dict(zip(sound, expanding, strict=True))
         return [
             _feedback(one, plan, reply, answers.get(number))
-            for number, (one, plan, reply) in enumerate(zip(questions, plans, planning, strict=True))
+            for number, (one, plan, reply) in enumerate(
+                zip(questions, plans, planning, strict=True)
+            )
         ]
 
     return write
@@ -41,11 +52,18 @@ def _plan(reply: Reply, passages: int) -> Outline | Failure:
     found = reply.error or read("outline", reply.text or "", passages)
     if isinstance(found, Failure):
         return found
-    return Outline(found["structure"], tuple(Point(point["text"], point["passage"]) for point in found["points"]), "…")
+    return Outline(
+        found["structure"],
+        tuple(Point(point["text"], point["passage"]) for point in found["points"]),
+        "…",
+    )
 
 
 def _expand(question: Question, plan: Outline) -> Prompt:
-    points = [f"{number}. {point.text} [{point.source}]" for number, point in enumerate(plan.points, start=1)]
+    points = [
+        f"{number}. {point.text} [{point.source}]"
+        for number, point in enumerate(plan.points, start=1)
+    ]
     shown = "\n".join([plan.structure, *points])
     return render("expand", question=question.text, passages=question.passages, outline=shown)
 
@@ -55,9 +73,17 @@ def _answered(plan: Outline, reply: Reply, passages: int) -> Outline | Failure:
     return found if isinstance(found, Failure) else replace(plan, answer=found)
 
 
-def _feedback(question: Question, plan: Outline | Failure, planning: Reply, expanding: Reply | None) -> Feedback:
-    whole = _answered(plan, expanding, len(question.passages)) if isinstance(plan, Outline) and expanding else plan
+def _feedback(
+    question: Question, plan: Outline | Failure, planning: Reply, expanding: Reply | None
+) -> Feedback:
+    whole = (
+        _answered(plan, expanding, len(question.passages))
+        if isinstance(plan, Outline) and expanding
+        else plan
+    )
     text = "" if isinstance(whole, Failure) else written_outline(whole)
-    response = Response(f"{question.id}/0", question, text, question.id, offsets=words(text), source="words")
+    response = Response(
+        f"{question.id}/0", question, text, question.id, offsets=words(text), source="words"
+    )
     cost = planning.cost + (expanding.cost if expanding else Cost())
     return Feedback(response, error=whole if isinstance(whole, Failure) else None, cost=cost)

@@ -1,4 +1,6 @@
-"""Prompts for judges: one template for each task, with what is to be judged in elements that it cannot break out of."""
+"""Prompts for judges: one template for each task, with what is to be judged in elements that it
+cannot break out of.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +29,25 @@ TASKS = {
     "outline": ("question", "passages"),
     "expand": ("question", "passages", "outline"),
 }
-REPLY = "\n## Reply\n"  # the heading under which every template says what a reply looks like; it comes after the data
+# the heading under which every template says what a reply looks like; it comes after the data
+REPLY = "\n## Reply\n"
 
-# Reversible, so nothing is lost: markup; the turn marks of chat templates, as in [INST]; control characters and line
-# separators, which a server may stop or split at; halves of surrogate pairs, which have no encoding; and what nobody sees and a
-# model reads: Unicode's default-ignorable characters (zero-width, direction, variation selectors, tags) and annotations.
+# Reversible, so nothing is lost: markup; the turn marks of chat templates, as in [INST]; control
+# characters and line separators, which a server may stop or split at; halves of surrogate pairs,
+# which have no encoding; and what nobody sees and a model reads: Unicode's default-ignorable
+# characters (zero-width, direction, variation selectors, tags) and annotations.
 _IGNORABLE = (
     r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_SPECIAL = re.compile(rf"[&<>\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_IGNORABLE}]|\[(?=/?[A-Z_]+\])")
-# A heading, as the templates have them: the "#"s that a line begins with, or the first sign of a line of "=" or "-" below one.
-_HEADING = re.compile(r"^((?:&(?:[a-z]+|#x[0-9A-F]+);|[^\w\n#&])*)(#+)|^([ \t]*)([=-])(?=[=-]*[ \t]*$)", re.M)
+_SPECIAL = re.compile(
+    rf"[&<>\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_IGNORABLE}]|\[(?=/?[A-Z_]+\])"
+)
+# A heading, as the templates have them: the "#"s that a line begins with, or the first sign of a
+# line of "=" or "-" below one.
+_HEADING = re.compile(
+    r"^((?:&(?:[a-z]+|#x[0-9A-F]+);|[^\w\n#&])*)(#+)|^([ \t]*)([=-])(?=[=-]*[ \t]*$)", re.M
+)
 _NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _REFERENCE = re.compile(r"&(?:(amp|lt|gt)|#x([0-9A-F]+));")
 _TAG = re.compile(r"<(/?)([a-z]+)>")
@@ -65,20 +74,29 @@ def render(
     answers: Sequence[str] | None = None,
     outline: str | None = None,
 ) -> Prompt:
-    """The prompt of one task (`TASKS` says which takes what), from the template `prompts/<task>.md`.
+    """The prompt of one task (`TASKS` says which takes what), from the template
+    `prompts/<task>.md`.
 
-    Each text is in an element of its own: `<question>`, `<response>` (two for "prefer": `responses`), `<materials>` with a
-    `<passage>` each, which starts with a `<title>` if it has one, `<claim>`, `<item>`, `<answer>`, `<outline>`. The texts are
-    escaped, and the templates have no other tags, so that `elements` gives back exactly what was passed, whatever it contains.
-    Nothing in them is a heading, or cannot be seen.
+    Each text is in an element of its own: `<question>`, `<response>` (two for "prefer":
+    `responses`), `<materials>` with a `<passage>` each, which starts with a `<title>` if it has
+    one, `<claim>`, `<item>`, `<answer>`, `<outline>`. The texts are escaped, and the templates
+    have no other tags, so that `elements` gives back exactly what was passed, whatever it
+    contains. Nothing in them is a heading, or cannot be seen.
 
     Raises:
-        WorkbenchError: an argument that the task needs is missing, does not belong to it, or has the wrong number of texts.
+        WorkbenchError: an argument that the task needs is missing, does not belong to it, or has
+        the wrong number of texts.
     """
     inputs = {
-        "question": question, "response": response, "responses": responses, "passages": passages,
-        "claims": claims, "items": items, "answers": answers, "outline": outline,
-    }  # fmt: skip
+        "question": question,
+        "response": response,
+        "responses": responses,
+        "passages": passages,
+        "claims": claims,
+        "items": items,
+        "answers": answers,
+        "outline": outline,
+    }
     _check(task, {name for name, value in inputs.items() if value is not None})
     blocks = {
         "question": [_element("question", question or "")],
@@ -86,7 +104,10 @@ def render(
         "answers": [_element("answer", answer) for answer in answers or ()],
         "response": [_element("response", response or "")],
         "responses": [_element("response", candidate) for candidate in _number(task, responses, 2)],
-        "claims": [_element("claim", claim) for claim in _number(task, claims, 1 if task == "verify" else None)],
+        "claims": [
+            _element("claim", claim)
+            for claim in _number(task, claims, 1 if task == "verify" else None)
+        ],
         "items": [_element("item", item) for item in _number(task, items, None)],
         "outline": [_element("outline", outline or "")],
     }
@@ -119,9 +140,14 @@ def elements(text: str) -> tuple[Element, ...]:
 
 
 def count(prompt: Prompt) -> int | None:
-    """How many labels or ratings the reply has to give, one for each claim or item, or how many passages it may name; None for
-    tasks that do neither."""
-    tag = {"inform": "<claim>", "checklist": "<item>", "outline": "<passage>", "expand": "<passage>"}.get(prompt.task)
+    """How many labels or ratings the reply has to give, one for each claim or item, or how many
+    passages it may name; None for tasks that do neither."""
+    tag = {
+        "inform": "<claim>",
+        "checklist": "<item>",
+        "outline": "<passage>",
+        "expand": "<passage>",
+    }.get(prompt.task)
     return prompt.text.count(tag) if tag else None
 
 
@@ -133,7 +159,9 @@ def with_reply(prompt: Prompt, instruction: str) -> Prompt:
 
 def fingerprint() -> str:
     """A digest of all templates: a model that is asked in other words is another judge."""
-    return hashlib.sha256("\0".join(f"{task}\0{_template(task).template}" for task in TASKS).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        "\0".join(f"{task}\0{_template(task).template}" for task in TASKS).encode()
+    ).hexdigest()[:16]
 
 
 def _check(task: str, names: set[str]) -> None:
@@ -144,14 +172,18 @@ def _check(task: str, names: set[str]) -> None:
     if missing := sorted(needed - names):
         raise WorkbenchError(f"a prompt for '{task}' needs {', '.join(missing)}")
     if extra := sorted(names - allowed):
-        raise WorkbenchError(f"a prompt for '{task}' takes {', '.join(sorted(allowed))}, not {', '.join(extra)}")
+        raise WorkbenchError(
+            f"a prompt for '{task}' takes {', '.join(sorted(allowed))}, not {', '.join(extra)}"
+        )
 
 
 def _number(task: str, texts: Sequence[str] | None, size: int | None) -> Iterator[str]:
     if isinstance(texts, str):
         raise WorkbenchError(f"a prompt for '{task}' takes a list of texts, not one text")
     if texts is not None and (len(texts) != size if size else not texts):
-        raise WorkbenchError(f"a prompt for '{task}' takes {size or 'at least one'} of them, not {len(texts)}")
+        raise WorkbenchError(
+            f"a prompt for '{task}' takes {size or 'at least one'} of them, not {len(texts)}"
+        )
     yield from texts or ()
 
 
@@ -159,7 +191,9 @@ def _materials(passages: Sequence[Passage | str]) -> str:
     blocks = ["<materials>"]
     for passage in passages:
         title, text = ("", passage) if isinstance(passage, str) else (passage.title, passage.text)
-        blocks.append(f"<passage>{_element('title', title) if title else ''}{_escape(text)}</passage>")
+        blocks.append(
+            f"<passage>{_element('title', title) if title else ''}{_escape(text)}</passage>"
+        )
     return "\n".join([*blocks, "</materials>"])
 
 
@@ -169,7 +203,9 @@ def _element(tag: str, text: str) -> str:
 
 def _escape(text: str) -> str:
     visible = _SPECIAL.sub(lambda match: _NAMED.get(match[0]) or _code(match[0]), text)
-    return _HEADING.sub(lambda match: (match[1] or match[3] or "") + _code(match[2] or match[4]), visible)
+    return _HEADING.sub(
+        lambda match: (match[1] or match[3] or "") + _code(match[2] or match[4]), visible
+    )
 
 
 def _code(characters: str) -> str:

@@ -1,7 +1,9 @@
-"""A judge that replies by a script: an OpenAI-compatible server on loopback, for tests, examples and rehearsals.
+"""A judge that replies by a script: an OpenAI-compatible server on loopback, for tests, examples
+and rehearsals.
 
-It says what a function of (task, elements of the prompt) says, as late as it is told to, and fails as it is told to; it counts
-every request, so that a test can say what was asked, how often, and how much at a time.
+It says what a function of (task, elements of the prompt) says, as late as it is told to, and
+fails as it is told to; it counts every request, so that a test can say what was asked, how
+often, and how much at a time.
 
 >>> import json
 >>> from workbench.judge import endpoint, render
@@ -9,15 +11,16 @@ every request, so that a test can say what was asked, how often, and how much at
 >>> def script(task, elements):
 ...     claim = next(element.text for element in elements if element.tag == "claim")
 ...     return json.dumps({"label": "correct" if "Oslo" in claim else "wrong"})
->>> prompts = [render("verify", question="Where?", passages=["Oslo."], claims=[f"It is {city}."]) for city in ("Oslo", "Rome")]
->>> with JudgeServer(script, faults=0.5, kinds=["500"], seed=1) as server:  # about half of the requests fail
-...     judge = endpoint(server.url, "scripted", backoff=0.01)
-...     [json.loads(reply.text)["label"] for reply in judge(prompts)]
-['correct', 'wrong']
+>>> prompts = [render("verify", question="Where?", passages=["Oslo."], claims=[f"It is {city}."])
+for city in ("Oslo", "Rome")]
+>>> with JudgeServer(script, faults=0.5, kinds=["500"], seed=1) as server:  # about half of the
+requests fail ...     judge = endpoint(server.url, "scripted", backoff=0.01) ...
+[json.loads(reply.text)["label"] for reply in judge(prompts)] ['correct', 'wrong']
 >>> server.tasks["verify"] == server.requests == 2 + judge.totals.retries
 True
 
-As a process of its own: `python -m workbench.judge.scripted --delay 0.05` prints its address, and GET /count gives its counts.
+As a process of its own: `python -m workbench.judge.scripted --delay 0.05` prints its address,
+and GET /count gives its counts.
 """
 
 from __future__ import annotations
@@ -61,36 +64,61 @@ FAULTS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What a script returns where a reply is to go wrong: how, one of `FAULTS`, and the reply that should have come."""
+    """What a script returns where a reply is to go wrong: how, one of `FAULTS`, and the reply
+    that should have come.
+    """
 
     kind: str
     text: str = ""
 
 
-Script = Callable[[str, Sequence[Element]], "str | Fault | web.Response"]  # a Response is sent as it is
+# a Response is sent as it is
+Script = Callable[[str, Sequence[Element]], "str | Fault | web.Response"]
 
 
 def by_checksum(task: str, elements: Sequence[Element]) -> str:
-    """A script: a readable reply to every task, whose labels and ratings follow from a checksum of what is judged."""
+    """A script: a readable reply to every task, whose labels and ratings follow from a checksum
+    of what is judged.
+    """
     tags = ("response", "claim", "item", "answer")
     texts = {tag: [element.text for element in elements if element.tag == tag] for tag in tags}
     if task in ("extract", "single_pass"):
-        sentences = [sentence.strip() for sentence in re.findall(r"[^.!?\n]+[.!?]?", texts["response"][0])]
-        return json.dumps({"sentences": [_sentence(task, text) for text in sentences if any(map(str.isalnum, text))]})
+        sentences = [
+            sentence.strip() for sentence in re.findall(r"[^.!?\n]+[.!?]?", texts["response"][0])
+        ]
+        return json.dumps(
+            {
+                "sentences": [
+                    _sentence(task, text) for text in sentences if any(map(str.isalnum, text))
+                ]
+            }
+        )
     if task in ("outline", "expand"):
-        return json.dumps(_planned(task, next(element for element in elements if element.tag == "materials")))
+        return json.dumps(
+            _planned(task, next(element for element in elements if element.tag == "materials"))
+        )
     if task == "inform":
         return json.dumps({"ratings": [_rating(claim) for claim in texts["claim"]]})
     if task == "checklist":
-        return json.dumps({"labels": [_label(task, item + texts["response"][0]) for item in texts["item"]]})
+        return json.dumps(
+            {"labels": [_label(task, item + texts["response"][0]) for item in texts["item"]]}
+        )
     return json.dumps({"label": _label(task, "".join((*texts["claim"], *texts["response"])))})
 
 
 def _planned(task: str, materials: Element) -> dict[str, Any]:
-    """A point for each of the first passages, by its first words; or these as the sentences of an answer."""
-    shown = [" ".join(re.findall(r"\w+", one.text)[:5]) or "nothing" for one in materials.children[:MOST_POINTS]]
+    """A point for each of the first passages, by its first words; or these as the sentences of
+    an answer.
+    """
+    shown = [
+        " ".join(re.findall(r"\w+", one.text)[:5]) or "nothing"
+        for one in materials.children[:MOST_POINTS]
+    ]
     if task == "expand":
-        return {"answer": " ".join(f"{text} [{number}]." for number, text in enumerate(shown, 1)) or "Nothing."}
+        return {
+            "answer": " ".join(f"{text} [{number}]." for number, text in enumerate(shown, 1))
+            or "Nothing."
+        }
     points = [{"text": text, "passage": number} for number, text in enumerate(shown, 1)]
     return {"structure": _label(task, "".join(shown)), "points": points}
 
@@ -98,7 +126,10 @@ def _planned(task: str, materials: Element) -> dict[str, Any]:
 def _sentence(task: str, text: str) -> dict[str, Any]:
     if task == "extract":
         return {"text": text, "claims": [text]}
-    return {"text": text, "claims": [{"text": text, "label": _label(task, text), "informativeness": _rating(text)}]}
+    return {
+        "text": text,
+        "claims": [{"text": text, "label": _label(task, text), "informativeness": _rating(text)}],
+    }
 
 
 def _label(task: str, text: str) -> str:
@@ -113,16 +144,19 @@ def _rating(text: str) -> int:
 class JudgeServer:
     """A server on 127.0.0.1; use it as a context manager, and ask it at `url`.
 
-    `reply(task, elements)` is the script: it gives each reply, sent after `delay` seconds and `per_token` more for each token
-    (a word) of prompt and reply. A share `faults` of the requests goes wrong in one of `kinds`: which ones is decided by the
-    seed, the prompt and how often it was asked before, whatever the order of arrival. A script that raises is answered with
-    status 400, and raises again where the server is closed.
+    `reply(task, elements)` is the script: it gives each reply, sent after `delay` seconds and
+    `per_token` more for each token (a word) of prompt and reply. A share `faults` of the
+    requests goes wrong in one of `kinds`: which ones is decided by the seed, the prompt and how
+    often it was asked before, whatever the order of arrival. A script that raises is answered
+    with status 400, and raises again where the server is closed.
 
-    Of what it saw, `counts` has the requests, `tasks` those by task, `faulted` those that went wrong by kind, `asked` each
-    prompt's number of requests, `running` those under way, `peak` the most at a time, `bodies` the JSON if `keep_bodies`.
+    Of what it saw, `counts` has the requests, `tasks` those by task, `faulted` those that went
+    wrong by kind, `asked` each prompt's number of requests, `running` those under way, `peak`
+    the most at a time, `bodies` the JSON if `keep_bodies`.
 
     Raises:
-        WorkbenchError: a kind of fault that there is not, or a port that is taken (0 chooses a free one).
+        WorkbenchError: a kind of fault that there is not, or a port that is taken (0 chooses a
+        free one).
     """
 
     reply: Script = by_checksum
@@ -147,7 +181,9 @@ class JudgeServer:
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.kinds) - set(FAULTS)):
-            raise WorkbenchError(f"no kind of fault '{unknown[0]}': choose from {', '.join(FAULTS)}")
+            raise WorkbenchError(
+                f"no kind of fault '{unknown[0]}': choose from {', '.join(FAULTS)}"
+            )
         self._mistake: Exception | None = None
 
     @property
@@ -162,7 +198,9 @@ class JudgeServer:
         ready: Future[None] = Future()
         self._loop = asyncio.new_event_loop()
         self._closed = asyncio.Event()
-        self._thread = threading.Thread(target=lambda: self._loop.run_until_complete(self._until_closed(ready)), daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: self._loop.run_until_complete(self._until_closed(ready)), daemon=True
+        )
         self._thread.start()
         try:
             ready.result()
@@ -202,7 +240,9 @@ class JudgeServer:
         app = web.Application(client_max_size=64_000_000)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/count", self._count)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
+        runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True
+        )
         await runner.setup()
         try:
             await self._open(web.TCPSite(runner, "127.0.0.1", self.port))
@@ -216,7 +256,9 @@ class JudgeServer:
         try:
             await site.start()
         except OSError as error:
-            raise WorkbenchError(f"cannot serve at 127.0.0.1:{self.port} ({error}): name another port, or 0 for any") from None
+            raise WorkbenchError(
+                f"cannot serve at 127.0.0.1:{self.port} ({error}): name another port, or 0 for any"
+            ) from None
 
     async def _count(self, _: web.Request) -> web.Response:
         counts = {**self.counts, "unique": len(self.asked), "peak": self.peak}
@@ -255,9 +297,15 @@ class JudgeServer:
         await asyncio.sleep(self.hang if kind == "hang" else self.delay + self.per_token * tokens)
         if not isinstance(text, str):
             return text
-        return self._fault(request, kind, prompt, text, chance) if kind else self._completion(prompt, text)
+        return (
+            self._fault(request, kind, prompt, text, chance)
+            if kind
+            else self._completion(prompt, text)
+        )
 
-    def _fault(self, request: web.Request, kind: str, prompt: str, text: str, chance: random.Random) -> web.StreamResponse:
+    def _fault(
+        self, request: web.Request, kind: str, prompt: str, text: str, chance: random.Random
+    ) -> web.StreamResponse:
         from aiohttp import web
 
         if kind == "reset":
@@ -282,7 +330,11 @@ class JudgeServer:
         return self._completion(prompt, broken[kind])
 
     def _completion(self, prompt: str, text: str) -> web.Response:
-        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": text},
+            "finish_reason": "stop",
+        }
         usage = {"usage": _usage(prompt, text)} if self.usage else {}
         return _json({"object": "chat.completion", "choices": [choice], **usage})
 
@@ -298,12 +350,16 @@ def _json(value: Any, status: int = 200) -> web.Response:
 
 
 def _wrong_length(text: str) -> str:
-    """A list with one entry too many, a label that stands twice; a reply that is not JSON, twice."""
+    """A list with one entry too many, a label that stands twice; a reply that is not JSON,
+    twice.
+    """
     try:
         (key, value), *_ = json.loads(text).items()
     except (ValueError, AttributeError):
         return f"{text}\n{text}"
-    return json.dumps({key: [*value, *value[:1], "extra"] if isinstance(value, list) else [value, value]})
+    return json.dumps(
+        {key: [*value, *value[:1], "extra"] if isinstance(value, list) else [value, value]}
+    )
 
 
 async def _cancel_all() -> None:
@@ -317,7 +373,12 @@ def main() -> None:
     import argparse
 
     parser = argparse.ArgumentParser(description="A judge that replies by checksums, on 127.0.0.1.")
-    for name, kind, default in (("port", int, 0), ("delay", float, 0.0), ("faults", float, 0.0), ("seed", int, 0)):
+    for name, kind, default in (
+        ("port", int, 0),
+        ("delay", float, 0.0),
+        ("faults", float, 0.0),
+        ("seed", int, 0),
+    ):
         parser.add_argument(f"--{name}", type=kind, default=default)
     parser.add_argument("--hang", type=float, default=30.0)
     with contextlib.suppress(KeyboardInterrupt):

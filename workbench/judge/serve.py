@@ -1,7 +1,8 @@
 """A judge's model behind vLLM's OpenAI-compatible server on this machine: `workbench judge serve`.
 
-The server is a process that ends with the one that began it, in whatever way that ends (`workbench.background`). vLLM could
-hold replies to a form. It is not asked to: a model that cannot judge would give labels then, where now it gives no verdict.
+The server is a process that ends with the one that began it, in whatever way that ends
+(`workbench.background`). vLLM could hold replies to a form. It is not asked to: a model that
+cannot judge would give labels then, where now it gives no verdict.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ LOOK, PATIENCE = 0.5, 5.0  # seconds between two looks at whether it is ready, a
 
 @dataclass(frozen=True)
 class Served:
-    """A server that is ready, at `url`, with its model under the name that requests give. `log` is what it prints."""
+    """A server that is ready, at `url`, with its model under the name that requests give. `log`
+    is what it prints.
+    """
 
     url: str
     model: str
@@ -45,30 +48,45 @@ class Served:
             WorkbenchError: it ended by itself.
         """
         if self.process.wait() not in INTERRUPTED:
-            raise WorkbenchError(f"the server ended: {self.process.last_line()}; the rest stands in {self.log}")
+            raise WorkbenchError(
+                f"the server ended: {self.process.last_line()}; the rest stands in {self.log}"
+            )
 
     def stop(self) -> None:
         stop(self.process)
 
 
 def serve(
-    model: str, *, port: int = 8000, name: str | None = None, memory: float = vllm.MEMORY, length: int | None = None
+    model: str,
+    *,
+    port: int = 8000,
+    name: str | None = None,
+    memory: float = vllm.MEMORY,
+    length: int | None = None,
 ) -> Served:
     """Begin to serve a model, a folder or a hub name, and return once it answers.
 
     Args:
         port: 0 takes a free one.
         name: what requests call it; by default as `model`.
-        memory: share of the GPU's memory; a policy that is trained or evaluated on the same one needs the rest.
-        length: tokens that prompt and reply may have together; by default what the model has, or the memory has room for.
+        memory: share of the GPU's memory; a policy that is trained or evaluated on the same one
+        needs the rest.
+        length: tokens that prompt and reply may have together; by default what the model has, or
+        the memory has room for.
 
     Raises:
-        WorkbenchError: no vLLM, no such model, a port that is taken, or the server ended, and why.
+        WorkbenchError: no vLLM, no such model, a port that is taken, or the server ended, and
+        why.
     """
     check_policy_name(model)
     if adapter_folder(Path(model)):
-        raise WorkbenchError(f"'{model}' is an adapter: merge it, `workbench export {model} --merged DIR`, and serve DIR")
-    vllm.check_installed("serve the model otherwise: any OpenAI-compatible server will do for --judge")
+        raise WorkbenchError(
+            f"'{model}' is an adapter: merge it, `workbench export {model} --merged DIR`, and"
+            " serve DIR"
+        )
+    vllm.check_installed(
+        "serve the model otherwise: any OpenAI-compatible server will do for --judge"
+    )
     check_weights(model)  # vLLM fills what is missing with whatever the memory holds
     port, called = free_port(port), name or model
     log = cache_folder() / f"judge-{port}.log"
@@ -83,25 +101,58 @@ def serve(
     return server
 
 
-def arguments(model: str, *, port: int, name: str, memory: float, length: int | None, on_gpu: bool | None = None) -> list[str]:
-    """What vLLM's server is told. A model's own settings of sampling are left out: a judge's requests say how they sample."""
+def arguments(
+    model: str,
+    *,
+    port: int,
+    name: str,
+    memory: float,
+    length: int | None,
+    on_gpu: bool | None = None,
+) -> list[str]:
+    """What vLLM's server is told. A model's own settings of sampling are left out: a judge's
+    requests say how they sample.
+    """
     import torch
 
     on_gpu = torch.cuda.is_available() if on_gpu is None else on_gpu
     room = ["--gpu-memory-utilization", f"{memory:g}"]
     if not on_gpu:
-        room = ["--dtype", "float32", "--enforce-eager", "--kv-cache-memory-bytes", str(vllm.CPU_CACHE)]
+        room = [
+            "--dtype",
+            "float32",
+            "--enforce-eager",
+            "--kv-cache-memory-bytes",
+            str(vllm.CPU_CACHE),
+        ]
     return [
-        "--model", model, "--served-model-name", name, "--host", HOST, "--port", str(port), "--load-format", "safetensors",
-        "--generation-config", "vllm", "--seed", "0", "--enable-prefix-caching", "--disable-uvicorn-access-log",
-        "--max-model-len", "auto" if length is None else str(length), *room,
-    ]  # fmt: skip
+        "--model",
+        model,
+        "--served-model-name",
+        name,
+        "--host",
+        HOST,
+        "--port",
+        str(port),
+        "--load-format",
+        "safetensors",
+        "--generation-config",
+        "vllm",
+        "--seed",
+        "0",
+        "--enable-prefix-caching",
+        "--disable-uvicorn-access-log",
+        "--max-model-len",
+        "auto" if length is None else str(length),
+        *room,
+    ]
 
 
 def run(arguments: list[str]) -> None:
     """What the server's process does."""
     os.environ["VLLM_NO_USAGE_STATS"] = "1"  # nothing leaves the machine
-    for name in ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_LOGGING_LEVEL", "VLLM_LOGGING_STREAM"):  # as an engine there has them
+    # as an engine there has them
+    for name in ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_LOGGING_LEVEL", "VLLM_LOGGING_STREAM"):
         os.environ.pop(name, None)
     sys.argv = [MODULE, *arguments]
     runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
@@ -116,8 +167,14 @@ def wait_until_ready(server: Served) -> None:
     here = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while True:
         if not server.process.running:
-            raise WorkbenchError(f"vLLM's server did not start: {server.process.last_line()}; the rest stands in {server.log}")
-        with contextlib.suppress(OSError), here.open(f"{server.url.removesuffix('/v1')}/health", timeout=PATIENCE):
+            raise WorkbenchError(
+                f"vLLM's server did not start: {server.process.last_line()}; the rest stands in"
+                f" {server.log}"
+            )
+        with (
+            contextlib.suppress(OSError),
+            here.open(f"{server.url.removesuffix('/v1')}/health", timeout=PATIENCE),
+        ):
             return
         time.sleep(LOOK)
 
@@ -134,7 +191,8 @@ def free_port(port: int) -> int:
             probe.bind((HOST, port))
         except OSError as error:
             raise WorkbenchError(
-                f"port {port} cannot be had ({error.strerror}): choose another --port, or 0 for a free one"
+                f"port {port} cannot be had ({error.strerror}): choose another --port, or 0 for a"
+                " free one"
             ) from error
         return int(probe.getsockname()[1])
 

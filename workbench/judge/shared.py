@@ -1,4 +1,6 @@
-"""One judge for several threads: a prompt that another thread is asking is waited for, not asked again."""
+"""One judge for several threads: a prompt that another thread is asking is waited for, not asked
+again.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ _STOPPED = Failure("judge", "stopped", "not asked, since the work has stopped")
 
 
 class Shared:
-    """`judge`, for use in several threads at a time. Once it is closed it asks nothing more: what is under way may end."""
+    """`judge`, for use in several threads at a time. Once it is closed it asks nothing more:
+    what is under way may end.
+    """
 
     def __init__(self, judge: Judge) -> None:
         self.judge, self.name = judge, str(getattr(judge, "name", "judge"))
@@ -38,7 +42,10 @@ class Shared:
                 for prompt in answers:
                     del self._asked[prompt]
         replies = iter(own)
-        return [_again(others[prompt].result()) if prompt in others else next(replies) for prompt in prompts]
+        return [
+            _again(others[prompt].result()) if prompt in others else next(replies)
+            for prompt in prompts
+        ]
 
     def _ask(self, prompts: list[Prompt], answers: dict[Prompt, Future[Reply]]) -> list[Reply]:
         try:
@@ -48,7 +55,8 @@ class Shared:
                 answer.set_exception(error)
             raise
         for prompt, reply in zip(prompts, replies, strict=True):
-            if not answers[prompt].done():  # a prompt may stand in a batch several times; its first reply bears the cost
+            # a prompt may stand in a batch several times; its first reply bears the cost
+            if not answers[prompt].done():
                 answers[prompt].set_result(reply)
         return replies
 

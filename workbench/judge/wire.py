@@ -1,4 +1,6 @@
-"""What a judge may reply, read strictly: the declared value in the declared place, or a `Failure`."""
+"""What a judge may reply, read strictly: the declared value in the declared place, or a
+`Failure`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ from typing import Any, Literal
 
 from workbench.answers.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
 from workbench.judge.prompts import TASKS, count, with_reply
-from workbench.types import CLAIM_LABELS, ITEM_LABELS, OUTCOMES, PREFERENCES, REASONING, Failure, Prompt, WorkbenchError
+from workbench.types import (
+    CLAIM_LABELS,
+    ITEM_LABELS,
+    OUTCOMES,
+    PREFERENCES,
+    REASONING,
+    Failure,
+    Prompt,
+    WorkbenchError,
+)
 
 LABELS = {
     "single_pass": CLAIM_LABELS,
@@ -42,25 +53,33 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
     """Read one reply.
 
     Args:
-        count: how many labels ("checklist") or ratings ("inform") there have to be, or how many passages there are to name
+        count: how many labels ("checklist") or ratings ("inform") there have to be, or how many
+        passages there are to name
             ("outline", "expand"); None accepts any number.
-        form: "json", or "line" for judges that cannot write JSON: one line `LABEL: …`, `LABELS: …, …` or `RATINGS: …, …`.
+        form: "json", or "line" for judges that cannot write JSON: one line `LABEL: …`, `LABELS:
+        …, …` or `RATINGS: …, …`.
 
     Returns:
-        a `Failure` of stage "parse"; or for "extract", "single_pass" and "outline" the object, for "checklist" a list of
-        labels, for "inform" a list of whole numbers 1–5, for "expand" the text of the answer, for all others a label.
+        a `Failure` of stage "parse"; or for "extract", "single_pass" and "outline" the object,
+        for "checklist" a list of
+        labels, for "inform" a list of whole numbers 1–5, for "expand" the text of the answer,
+        for all others a label.
 
-    A reasoning judge's thoughts may stand before the value, from the <think> that the reply begins with to its </think>.
-    Around the JSON object may be white space and one code fence, nothing else. Keys are exact. A label is one of `LABELS` of
-    its task, in any case ("Correct" is `correct`, but "Incorrect" is no label of "verify"), with nothing around it.
-    Kinds of failure: `empty`, `too_long`, `not_json`, `extra_text`, `keys` (missing, unknown, twice), `type`, `length`,
-    `label`, `blank` (a sentence or claim without a letter or figure), `characters` (half a surrogate pair), `form` (what could
-    not be read back from a planned answer).
+    A reasoning judge's thoughts may stand before the value, from the <think> that the reply
+    begins with to its </think>. Around the JSON object may be white space and one code fence,
+    nothing else. Keys are exact. A label is one of `LABELS` of its task, in any case ("Correct"
+    is `correct`, but "Incorrect" is no label of "verify"), with nothing around it. Kinds of
+    failure: `empty`, `too_long`, `not_json`, `extra_text`, `keys` (missing, unknown, twice),
+    `type`, `length`, `label`, `blank` (a sentence or claim without a letter or figure),
+    `characters` (half a surrogate pair), `form` (what could not be read back from a planned
+    answer).
     """
     assert task in TASKS, task
     try:
         if len(text) > LONGEST:
-            raise _Unreadable("too_long", f"the reply has {len(text):,} characters, more than {LONGEST:,}")
+            raise _Unreadable(
+                "too_long", f"the reply has {len(text):,} characters, more than {LONGEST:,}"
+            )
         if not (said := _without_thoughts(text.strip())):
             raise _Unreadable("empty", "the reply is empty")
         value = _from_line(task, said) if form == "line" else _from_json(said)
@@ -70,9 +89,15 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
 
 
 def settle(prompt: Prompt, text: str, form: Form = "json") -> str | Failure:
-    """A reply to `prompt` as canonical JSON that `read` accepts; or why not. What has no task of ours is only not empty."""
+    """A reply to `prompt` as canonical JSON that `read` accepts; or why not. What has no task of
+    ours is only not empty.
+    """
     if prompt.task not in TASKS:
-        return text if text.strip() else Failure("parse", "empty", f"{prompt.task}: the reply is empty")
+        return (
+            text
+            if text.strip()
+            else Failure("parse", "empty", f"{prompt.task}: the reply is empty")
+        )
     value = read(prompt.task, text, count(prompt), form)
     if isinstance(value, Failure) or form == "json":
         return value if isinstance(value, Failure) else text
@@ -88,12 +113,23 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
     if form == "json" or prompt.task not in TASKS:
         return prompt
     key = _key(prompt.task)
-    value_form = "a whole number from 1 to 5" if key == "ratings" else f"one of {', '.join(LABELS[prompt.task])}"
+    value_form = (
+        "a whole number from 1 to 5"
+        if key == "ratings"
+        else f"one of {', '.join(LABELS[prompt.task])}"
+    )
     if key == "label":
-        return with_reply(prompt, f"One line and nothing else: the word LABEL, a colon, and {value_form}:\n\nLABEL: …")
-    list_form = f"{value_form} for each of them in their order, {count(prompt)} in all, with commas between"
+        return with_reply(
+            prompt,
+            f"One line and nothing else: the word LABEL, a colon, and {value_form}:\n\nLABEL: …",
+        )
+    list_form = (
+        f"{value_form} for each of them in their order, {count(prompt)} in all, with commas between"
+    )
     return with_reply(
-        prompt, f"One line and nothing else: the word {key.upper()}, a colon, and {list_form}:\n\n{key.upper()}: …, …"
+        prompt,
+        f"One line and nothing else: the word {key.upper()}, a colon, and"
+        f" {list_form}:\n\n{key.upper()}: …, …",
     )
 
 
@@ -104,13 +140,16 @@ def clip(text: str) -> str:
 
 def _key(task: str) -> str:
     if task in ("extract", "single_pass", "outline", "expand"):
-        raise WorkbenchError(f"a reply to '{task}' does not fit on one line: use form='json' for it")
+        raise WorkbenchError(
+            f"a reply to '{task}' does not fit on one line: use form='json' for it"
+        )
     return {"inform": "ratings", "checklist": "labels"}.get(task, "label")
 
 
 def _without_thoughts(text: str) -> str:
-    """What follows the thoughts that a reply begins with. They may quote whole blocks: as many tags are closed as were opened.
-    A lone </think> that they quote ends them, and then the rest of the thoughts is text that no form allows."""
+    """What follows the thoughts that a reply begins with. They may quote whole blocks: as many
+    tags are closed as were opened. A lone </think> that they quote ends them, and then the rest
+    of the thoughts is text that no form allows."""
     if not text.startswith("<think>"):
         return text
     depth = 0
@@ -118,7 +157,10 @@ def _without_thoughts(text: str) -> str:
         depth += -1 if tag[1] else 1
         if not depth:
             return text[tag.end() :].strip()
-    raise _Unreadable("extra_text", "the reply begins with <think> and does not end its thoughts: allow it more tokens")
+    raise _Unreadable(
+        "extra_text",
+        "the reply begins with <think> and does not end its thoughts: allow it more tokens",
+    )
 
 
 def _from_json(text: str) -> Any:
@@ -130,10 +172,14 @@ def _from_json(text: str) -> Any:
         raise _Unreadable("not_json", "the reply is nested too deeply") from None
     except ValueError as error:
         if not text.startswith("{") and "{" in text:
-            raise _Unreadable("extra_text", f"the reply starts with other text: {text[:80]!r}") from None
+            raise _Unreadable(
+                "extra_text", f"the reply starts with other text: {text[:80]!r}"
+            ) from None
         raise _Unreadable("not_json", f"the reply is not JSON: {error}"[:200]) from None
     if end != len(text):
-        raise _Unreadable("extra_text", f"the reply goes on after its JSON: {text[end : end + 80]!r}")
+        raise _Unreadable(
+            "extra_text", f"the reply goes on after its JSON: {text[end : end + 80]!r}"
+        )
     return value
 
 
@@ -158,7 +204,13 @@ def _from_line(task: str, line: str) -> Any:
     if key == "label":
         return {key: match[2]}
     words = [word.strip(" \t") for word in match[2].split(",")]
-    return {key: [int(word) if re.fullmatch("[0-9]", word) else word for word in words] if key == "ratings" else words}
+    return {
+        key: (
+            [int(word) if re.fullmatch("[0-9]", word) else word for word in words]
+            if key == "ratings"
+            else words
+        )
+    }
 
 
 def _labelled(value: Any, task: str, expected: int | None) -> str:
@@ -166,21 +218,34 @@ def _labelled(value: Any, task: str, expected: int | None) -> str:
 
 
 def _labels(value: Any, task: str, expected: int | None) -> list[str]:
-    return [_label(label, task) for label in _list(_fields(value, "labels")["labels"], "labels", expected)]
+    return [
+        _label(label, task)
+        for label in _list(_fields(value, "labels")["labels"], "labels", expected)
+    ]
 
 
 def _ratings(value: Any, task: str, expected: int | None) -> list[int]:
-    return [_rating(rating) for rating in _list(_fields(value, "ratings")["ratings"], "ratings", expected)]
+    return [
+        _rating(rating)
+        for rating in _list(_fields(value, "ratings")["ratings"], "ratings", expected)
+    ]
 
 
-def _sentences(claim: Callable[[Any, str], Any]) -> Callable[[Any, str, int | None], dict[str, Any]]:
+def _sentences(
+    claim: Callable[[Any, str], Any],
+) -> Callable[[Any, str, int | None], dict[str, Any]]:
     def sentence(value: Any, task: str) -> dict[str, Any]:
         fields = _fields(value, "text", "claims")
         claims = [claim(item, task) for item in _list(fields["claims"], "claims")]
         return {"text": _text(fields["text"], task), "claims": claims}
 
     def whole(value: Any, task: str, expected: int | None) -> dict[str, Any]:
-        return {"sentences": [sentence(item, task) for item in _list(_fields(value, "sentences")["sentences"], "sentences")]}
+        return {
+            "sentences": [
+                sentence(item, task)
+                for item in _list(_fields(value, "sentences")["sentences"], "sentences")
+            ]
+        }
 
     return whole
 
@@ -199,8 +264,13 @@ def _outline(value: Any, task: str, passages: int | None) -> dict[str, Any]:
     points = _list(fields["points"], "points")
     if not 1 <= len(points) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
-    structure, planned = _label(fields["structure"], task), [_point(point, task, passages) for point in points]
-    _check_formed(Outline(structure, tuple(Point(point["text"], point["passage"]) for point in planned), "…"))
+    structure, planned = (
+        _label(fields["structure"], task),
+        [_point(point, task, passages) for point in points],
+    )
+    _check_formed(
+        Outline(structure, tuple(Point(point["text"], point["passage"]) for point in planned), "…")
+    )
     return {"structure": structure, "points": planned}
 
 
@@ -208,8 +278,13 @@ def _point(value: Any, task: str, passages: int | None) -> dict[str, Any]:
     fields = _fields(value, "text", "passage")
     number = fields["passage"]
     if type(number) is not int:
-        raise _Unreadable("type", f"a passage's number has to be a whole number, not {_kind(number)}")
-    return {"text": " ".join(_text(fields["text"], task).split()), "passage": _passage(number, passages)}
+        raise _Unreadable(
+            "type", f"a passage's number has to be a whole number, not {_kind(number)}"
+        )
+    return {
+        "text": " ".join(_text(fields["text"], task).split()),
+        "passage": _passage(number, passages),
+    }
 
 
 def _answer(value: Any, task: str, passages: int | None) -> str:
@@ -223,23 +298,34 @@ def _answer(value: Any, task: str, passages: int | None) -> str:
 def _check_formed(outline: Outline) -> None:
     if not formed(outline):
         raise _Unreadable(
-            "form", "a part holds a mark of the form, [Answer] or a tag or a point's number: it would be read otherwise"
+            "form",
+            "a part holds a mark of the form, [Answer] or a tag or a point's number: it would be"
+            " read otherwise",
         )
 
 
 def _passage(number: int, passages: int | None) -> int:
     if number < 1 or (passages is not None and number > passages):
         raise _Unreadable(
-            "label", f"there is no passage {str(number)[:20]}: they are counted from 1 to {passages or 'the last'}"
+            "label",
+            f"there is no passage {str(number)[:20]}: they are counted from 1 to"
+            f" {passages or 'the last'}",
         )
     return number
 
 
 def _fields(value: Any, *names: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise _Unreadable("type", f"a JSON object with {', '.join(names)} is expected, not {_kind(value)}")
+        raise _Unreadable(
+            "type", f"a JSON object with {', '.join(names)} is expected, not {_kind(value)}"
+        )
     if set(value) != set(names):
-        raise _Unreadable("keys", f"the keys have to be {', '.join(names)}, not {', '.join(map(repr, value)) or 'none'}"[:200])
+        raise _Unreadable(
+            "keys",
+            f"the keys have to be {', '.join(names)}, not {', '.join(map(repr, value)) or 'none'}"[
+                :200
+            ],
+        )
     return value
 
 
@@ -255,7 +341,9 @@ def _label(value: Any, task: str) -> str:
     if not isinstance(value, str):
         raise _Unreadable("type", f"a label has to be a string, not {_kind(value)}")
     if (label := value.lower()) not in LABELS[task]:
-        raise _Unreadable("label", f"no label '{clip(value[:80])}': there are {', '.join(LABELS[task])}")
+        raise _Unreadable(
+            "label", f"no label '{clip(value[:80])}': there are {', '.join(LABELS[task])}"
+        )
     return label
 
 
@@ -263,7 +351,9 @@ def _rating(value: Any) -> int:
     if type(value) is not int:  # a bool is an int to isinstance
         raise _Unreadable("type", f"a rating has to be a whole number, not {_kind(value)}")
     if value not in RATINGS:
-        raise _Unreadable("label", f"a rating is from {RATINGS[0]} to {RATINGS[-1]}, not {str(value)[:80]}")
+        raise _Unreadable(
+            "label", f"a rating is from {RATINGS[0]} to {RATINGS[-1]}, not {str(value)[:80]}"
+        )
     return value
 
 
@@ -273,12 +363,20 @@ def _text(value: Any, task: str) -> str:
     if _SURROGATE.search(value):
         raise _Unreadable("characters", "a text has half a surrogate pair, which is no character")
     if not any(map(str.isalnum, value)):
-        raise _Unreadable("blank", f"a sentence or claim without a letter or figure: {value[:80]!r}")
+        raise _Unreadable(
+            "blank", f"a sentence or claim without a letter or figure: {value[:80]!r}"
+        )
     return value
 
 
 def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "a string",
+        bool: "true or false",
+        type(None): "null",
+    }
     return names.get(type(value), "a number")
 
 

@@ -12,7 +12,9 @@ Work = Callable[[], Coroutine[Any, Any, None]]
 
 
 async def together(work: Work, count: int) -> None:
-    """Run `count` workers to their end; if one raises, or all are cancelled, none is left running."""
+    """Run `count` workers to their end; if one raises, or all are cancelled, none is left
+    running.
+    """
     tasks = [asyncio.create_task(work()) for _ in range(count)]
     try:
         await asyncio.gather(*tasks)
@@ -23,14 +25,16 @@ async def together(work: Work, count: int) -> None:
 
 
 def run_apart(main: Work) -> None:
-    """Run a coroutine to its end in a thread of its own, so that the caller may itself be inside an event loop.
+    """Run a coroutine to its end in a thread of its own, so that the caller may itself be inside
+    an event loop.
 
     An interrupt of the caller cancels it and waits until its connections are closed.
     """
     loop = asyncio.new_event_loop()
     task = loop.create_task(main())
     errors: list[BaseException] = []
-    done = threading.Event()  # an interrupted Thread.join believes that the thread has ended (Python 3.11)
+    # an interrupted Thread.join believes that the thread has ended (Python 3.11)
+    done = threading.Event()
 
     def run() -> None:
         try:

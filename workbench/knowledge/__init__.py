@@ -5,9 +5,9 @@
     open_index("wiki").search(["He wrote Hamlet."], 5, titles=["William Shakespeare;Hamlet"])
     from_passages(question.passages).search(["He wrote Hamlet."], 3)
 
-A verifier takes any `Search`. Chinese, Japanese and Thai are segmented by dictionaries that come with the store. Limits: Korean
-words are found with the particles they are written with, traditional and simplified characters are different, words are
-stemmed as English.
+A verifier takes any `Search`. Chinese, Japanese and Thai are segmented by dictionaries that come
+with the store. Limits: Korean words are found with the particles they are written with,
+traditional and simplified characters are different, words are stemmed as English.
 """
 
 from workbench.knowledge.build import build_index
@@ -15,4 +15,13 @@ from workbench.knowledge.given import Search, from_passages
 from workbench.knowledge.index import Index, list_indexes, open_index
 from workbench.knowledge.sources import Page, Source
 
-__all__ = ["Index", "Page", "Search", "Source", "build_index", "from_passages", "list_indexes", "open_index"]
+__all__ = [
+    "Index",
+    "Page",
+    "Search",
+    "Source",
+    "build_index",
+    "from_passages",
+    "list_indexes",
+    "open_index",
+]

@@ -1,8 +1,10 @@
-"""Build an index from pages: in steps that a kill cannot spoil, and that the same command takes up again.
+"""Build an index from pages: in steps that a kill cannot spoil, and that the same command takes
+up again.
 
-`index.json` says what is being built and whether it is whole. `build.sqlite` holds, in one transaction a step, how far the
-source was read, which pages were seen and which rows were bad; a step's passages are in the table before that transaction ends,
-and rows of the table beyond it are deleted when a build goes on. So every passage is there once.
+`index.json` says what is being built and whether it is whole. `build.sqlite` holds, in one
+transaction a step, how far the source was read, which pages were seen and which rows were bad; a
+step's passages are in the table before that transaction ends, and rows of the table beyond it
+are deleted when a build goes on. So every passage is there once.
 """
 
 from __future__ import annotations
@@ -23,7 +25,16 @@ from workbench.disk import check_space
 from workbench.jsonl import taken_back, write_json
 from workbench.knowledge.chunk import split_page
 from workbench.knowledge.encoder import encoder_name, load_encoder
-from workbench.knowledge.index import CARD, ROOT, SCHEMA, TABLE, build_command, connect, place_new, read_card
+from workbench.knowledge.index import (
+    CARD,
+    ROOT,
+    SCHEMA,
+    TABLE,
+    build_command,
+    connect,
+    place_new,
+    read_card,
+)
 from workbench.knowledge.sources import Page, Source, open_source
 from workbench.knowledge.words import hidden_words, title_key
 from workbench.types import WorkbenchError
@@ -33,7 +44,8 @@ STEP, STEP_ENCODED = 8192, 256  # passages a step, without and with vectors
 EXACT = 50_000  # up to so many vectors are all compared
 SHOWN = 20  # of the failures, in the card
 
-Progress = Callable[[str, int, int | None, int], None]  # reading or indexing; rows read, rows in all if known, passages
+# reading or indexing; rows read, rows in all if known, passages
+Progress = Callable[[str, int, int | None, int], None]
 
 
 @dataclass(frozen=True)
@@ -52,47 +64,67 @@ def build_index(
 ) -> dict[str, Any]:
     """Build the index `name` (under `root`, or a path), or go on building it; returns its card.
 
-    `words` is the budget of a passage (0: every page whole). An index that is whole and has this source is left as it is.
+    `words` is the budget of a passage (0: every page whole). An index that is whole and has this
+    source is left as it is.
 
     Raises:
-        WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded, or `name` holds something else.
+        WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded,
+        or `name` holds something else.
     """
     folder, settings = place_new(name, root), Settings(words, encoder_name(encoder))
     card = read_card(folder)
-    opened = source if isinstance(source, Source) else open_source(source, (card or {}).get("source"))
+    opened = (
+        source if isinstance(source, Source) else open_source(source, (card or {}).get("source"))
+    )
     _check_same(folder, card, opened, settings)
     if card and card["status"] == "complete":
         return card
     if settings.encoder:
         load_encoder(settings.encoder)
     if not card:
-        check_space(folder, opened.stat[0] if opened.stat else 0, "build it under a --root on another disk")
-        next(opened.pages(0), None)  # a source of the wrong columns is refused before anything is written
+        check_space(
+            folder, opened.stat[0] if opened.stat else 0, "build it under a --root on another disk"
+        )
+        # a source of the wrong columns is refused before anything is written
+        next(opened.pages(0), None)
     with taken_back(folder), _locked(folder):
         # Another process may have been here since the card was read.
         card = read_card(folder) or _begin(folder, opened, settings)
         _check_same(folder, card, opened, settings)
-        return card if card["status"] == "complete" else _build(folder, card, opened, settings, progress or _silent)
+        return (
+            card
+            if card["status"] == "complete"
+            else _build(folder, card, opened, settings, progress or _silent)
+        )
 
 
 def _silent(doing: str, rows: int, total: int | None, passages: int) -> None:
     pass
 
 
-def _check_same(folder: Path, card: Mapping[str, Any] | None, source: Source, settings: Settings) -> None:
+def _check_same(
+    folder: Path, card: Mapping[str, Any] | None, source: Source, settings: Settings
+) -> None:
     if card is None:
-        if folder.exists() and any(path.name not in (LOCK, f".{CARD}.tmp") for path in folder.iterdir()):
-            raise WorkbenchError(f"{folder} holds something that is not an index: choose another name")
+        if folder.exists() and any(
+            path.name not in (LOCK, f".{CARD}.tmp") for path in folder.iterdir()
+        ):
+            raise WorkbenchError(
+                f"{folder} holds something that is not an index: choose another name"
+            )
         return
     old, new = (
         (card["source"]["fingerprint"], card["words"], card["encoder"]),
         (source.fingerprint, settings.words, settings.encoder),
     )
     if old != new:
-        differs = "another source" if old[0] != new[0] else f"words {new[1]}, encoder {new[2] or 'none'}"
+        differs = (
+            "another source" if old[0] != new[0] else f"words {new[1]}, encoder {new[2] or 'none'}"
+        )
         raise WorkbenchError(
-            f"the index {folder} is of {card['source']['spec']} (words {card['words']}, encoder {card['encoder'] or 'none'}), "
-            f"and this is {differs}: choose another name, or delete that folder first"
+            f"the index {folder} is of {card['source']['spec']} (words {card['words']}, encoder"
+            f" {card['encoder'] or 'none'}), and this is {differs}: choose another name, or delete"
+            " that folder first"
         )
 
 
@@ -106,7 +138,9 @@ def _locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise WorkbenchError(f"the index {folder} is being built by another process: wait for it") from None
+            raise WorkbenchError(
+                f"the index {folder} is being built by another process: wait for it"
+            ) from None
         yield
 
 
@@ -115,18 +149,23 @@ def _begin(folder: Path, source: Source, settings: Settings) -> dict[str, Any]:
         "schema": SCHEMA,
         "status": "building",
         "source": {
-            "spec": source.spec, "fingerprint": source.fingerprint, "total": source.total, "unit": source.unit,
+            "spec": source.spec,
+            "fingerprint": source.fingerprint,
+            "total": source.total,
+            "unit": source.unit,
             "stat": source.stat and list(source.stat),
         },
         "words": settings.words,
         "encoder": settings.encoder,
         "command": build_command(folder, source.spec, settings.words, settings.encoder),
-    }  # fmt: skip
+    }
     write_json(folder / CARD, card)
     return card
 
 
-def _build(folder: Path, card: Mapping[str, Any], source: Source, settings: Settings, progress: Progress) -> dict[str, Any]:
+def _build(
+    folder: Path, card: Mapping[str, Any], source: Source, settings: Settings, progress: Progress
+) -> dict[str, Any]:
     started = time.monotonic()
     with contextlib.closing(_State(folder / STATE)) as state:
         table = _open_table(folder, state)
@@ -142,7 +181,9 @@ def _build(folder: Path, card: Mapping[str, Any], source: Source, settings: Sett
             started = time.monotonic()
             progress("reading", number, source.total, state["passages"])
         progress("indexing", state["row"], source.total, state["passages"])
-        counts = {name: state[name] for name in ("pages", "passages", "empty", "duplicates", "failed")}
+        counts = {
+            name: state[name] for name in ("pages", "passages", "empty", "duplicates", "failed")
+        }
         seconds, failures = state["milliseconds"] / 1000, state.failures(source.unit)
     if table is None:
         problem = f"; the first problem: {failures[0]}" if failures else ""
@@ -150,16 +191,21 @@ def _build(folder: Path, card: Mapping[str, Any], source: Source, settings: Sett
         raise WorkbenchError(f"{source.spec} has no page with text{problem}: nothing was built")
     _finish(table, counts["passages"] if settings.encoder else 0)
     final_card = {
-        **card, "status": "complete", **counts, "failures": failures[:SHOWN],
+        **card,
+        "status": "complete",
+        **counts,
+        "failures": failures[:SHOWN],
         "seconds": round(seconds + time.monotonic() - started, 1),
-    }  # fmt: skip
+    }
     write_json(folder / CARD, final_card)
     (folder / STATE).unlink()
     return final_card
 
 
 def _open_table(folder: Path, state: _State) -> Any:
-    """The table with what was committed, or None before the first passages (it is then begun anew)."""
+    """The table with what was committed, or None before the first passages (it is then begun
+    anew).
+    """
     if not state["passages"]:
         return None
     table = connect(folder).open_table(TABLE)
@@ -167,14 +213,17 @@ def _open_table(folder: Path, state: _State) -> Any:
     return table
 
 
-def _steps(source: Source, settings: Settings, state: _State) -> Iterator[tuple[list[dict[str, Any]], int]]:
+def _steps(
+    source: Source, settings: Settings, state: _State
+) -> Iterator[tuple[list[dict[str, Any]], int]]:
     """Passages of whole pages, a step's worth at a time, with the number of the last row read."""
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
     seen_at = number
     for number, page in source.pages(seen_at):
         if isinstance(admitted := state.admit(number, page), Page):
             rows += _passages(admitted, number, settings.words)
-        if len(rows) >= step or number - seen_at >= 100 * step:  # a desert of empty rows is progress too
+        # a desert of empty rows is progress too
+        if len(rows) >= step or number - seen_at >= 100 * step:
             yield rows, number
             rows, seen_at = [], number
     yield rows, number
@@ -182,29 +231,42 @@ def _steps(source: Source, settings: Settings, state: _State) -> Iterator[tuple[
 
 def _passages(page: Page, number: int, words: int) -> list[dict[str, Any]]:
     return [
-        {"id": f"{page.id}:{part}", "row": number, "title": page.title, "key": title_key(page.title), "text": text}
+        {
+            "id": f"{page.id}:{part}",
+            "row": number,
+            "title": page.title,
+            "key": title_key(page.title),
+            "text": text,
+        }
         for part, text in enumerate(split_page(page.text, words))
     ]
 
 
 def _arrow(rows: list[dict[str, Any]], encoder: str | None) -> Any:
-    """The table's columns. `body` is what is searched: title, text and, behind a NUL (which no text has), hidden words."""
+    """The table's columns. `body` is what is searched: title, text and, behind a NUL (which no
+    text has), hidden words.
+    """
     import pyarrow as pa
 
     plain = [f"{row['title']}\n{row['text']}" for row in rows]
     body = [f"{text}\0\n{hidden}" if (hidden := hidden_words(text)) else text for text in plain]
-    columns = {name: pa.array([row[name] for row in rows]) for name in ("id", "row", "title", "key")} | {"body": pa.array(body)}
+    columns = {
+        name: pa.array([row[name] for row in rows]) for name in ("id", "row", "title", "key")
+    } | {"body": pa.array(body)}
     if encoder:
         vectors = load_encoder(encoder)(plain)
-        columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+        columns["vector"] = pa.FixedSizeListArray.from_arrays(
+            pa.array(vectors.ravel()), vectors.shape[1]
+        )
     return pa.table(columns)
 
 
 def _finish(table: Any, vectors: int) -> None:
     """Compact the table and index it; what an interrupted try left behind is removed or replaced.
 
-    Words are found by ICU's rules and dictionaries, which are compiled in: nothing is downloaded. Stop words stay: a band may
-    be called The Who. Without positions there is no phrase search, which nobody asks for here.
+    Words are found by ICU's rules and dictionaries, which are compiled in: nothing is
+    downloaded. Stop words stay: a band may be called The Who. Without positions there is no
+    phrase search, which nobody asks for here.
     """
     from lancedb.index import FTS, BTree, IvfRq
 
@@ -214,7 +276,9 @@ def _finish(table: Any, vectors: int) -> None:
     table.create_index("key", config=BTree())
     if vectors > EXACT:
         table.create_index("vector", config=IvfRq(distance_type="cosine"))
-    table.create_index("body", config=FTS(base_tokenizer="icu/split", remove_stop_words=False, with_position=False))
+    table.create_index(
+        "body", config=FTS(base_tokenizer="icu/split", remove_stop_words=False, with_position=False)
+    )
 
 
 class _State:
@@ -223,9 +287,9 @@ class _State:
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path)
         self._db.executescript(
-            "CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;"
-            "CREATE TABLE IF NOT EXISTS seen (hash INTEGER PRIMARY KEY);"
-            "CREATE TABLE IF NOT EXISTS failures (row INTEGER PRIMARY KEY, message TEXT);"
+            "CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT"
+            " ROWID;CREATE TABLE IF NOT EXISTS seen (hash INTEGER PRIMARY KEY);CREATE TABLE IF NOT"
+            " EXISTS failures (row INTEGER PRIMARY KEY, message TEXT);"
         )
         self._counts: dict[str, int] = dict(self._db.execute("SELECT name, value FROM counts"))
 
@@ -233,7 +297,9 @@ class _State:
         return self._counts.get(name, 0)
 
     def admit(self, number: int, page: Page | str) -> Page | None:
-        """The page if it has text and is new; else it is counted, as failed if its id is taken by another text."""
+        """The page if it has text and is new; else it is counted, as failed if its id is taken
+        by another text.
+        """
         if isinstance(page, Page):
             if (kind := self._kind(page)) != "failed":
                 self._count(kind)
@@ -272,9 +338,15 @@ class _State:
         self._counts[name] = self[name] + 1
 
     def _seen(self, number: int) -> bool:
-        return self._db.execute("SELECT 1 FROM seen WHERE hash = ?", (number,)).fetchone() is not None
+        return (
+            self._db.execute("SELECT 1 FROM seen WHERE hash = ?", (number,)).fetchone() is not None
+        )
 
 
 def _hash(value: str) -> int:
-    """Eight bytes stand for a value: among 20 million pages two of them meet once in 10,000 builds."""
-    return int.from_bytes(hashlib.blake2b(value.encode(), digest_size=8).digest(), "big", signed=True)
+    """Eight bytes stand for a value: among 20 million pages two of them meet once in 10,000
+    builds.
+    """
+    return int.from_bytes(
+        hashlib.blake2b(value.encode(), digest_size=8).digest(), "big", signed=True
+    )

@@ -12,8 +12,8 @@ from workbench.knowledge.words import word_starts
 def split_page(text: str, words: int) -> list[str]:
     """Cut a page into passages of at most `words` words (see `word_starts`), at ends of sentences.
 
-    A sentence longer than the budget is cut between words. No text is lost: the passages hold all that is not white space,
-    in order. With `words=0` the page stays whole.
+    A sentence longer than the budget is cut between words. No text is lost: the passages hold
+    all that is not white space, in order. With `words=0` the page stays whole.
     """
     if not text.strip():
         return []
@@ -21,7 +21,11 @@ def split_page(text: str, words: int) -> list[str]:
         return [text.strip()]
     starts = word_starts(text)
     cuts = _cuts(starts, _sentence_starts(text), words)
-    return [piece for begin, end in zip(cuts, [*cuts[1:], len(text)], strict=True) if (piece := text[begin:end].strip())]
+    return [
+        piece
+        for begin, end in zip(cuts, [*cuts[1:], len(text)], strict=True)
+        if (piece := text[begin:end].strip())
+    ]
 
 
 def _sentence_starts(text: str) -> list[int]:
@@ -32,7 +36,8 @@ def _cuts(word_at: Sequence[int], sentence_at: Sequence[int], words: int) -> lis
     """Character positions where passages begin."""
     cuts, first = [0], 0  # `first`: the number of the word with which the current passage begins
     bounds = [bisect_left(word_at, position) for position in sentence_at if position > 0]
-    for start, end in zip([0, *bounds], [*bounds, len(word_at)], strict=True):  # words start:end are one sentence
+    # words start:end are one sentence
+    for start, end in zip([0, *bounds], [*bounds, len(word_at)], strict=True):
         if end - first <= words:
             continue
         if start > first:

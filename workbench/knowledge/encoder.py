@@ -14,7 +14,8 @@ from workbench.types import WorkbenchError
 if TYPE_CHECKING:
     import numpy as np
 
-Encode = Callable[[Sequence[str]], "np.ndarray"]  # texts -> (len(texts), d) float32, each row of length 1
+# texts -> (len(texts), d) float32, each row of length 1
+Encode = Callable[[Sequence[str]], "np.ndarray"]
 
 PACKAGED = (BASE.rpartition("/")[2], BASE)  # its weights are a dependency
 BATCH = 32
@@ -29,18 +30,20 @@ def encoder_name(name: str | None) -> str | None:
 
 @lru_cache(maxsize=2)
 def load_encoder(name: str) -> Encode:
-    """Load an encoder once per process. Nothing is downloaded for the packaged MiniLM and for a folder.
+    """Load an encoder once per process. Nothing is downloaded for the packaged MiniLM and for a
+    folder.
 
     Raises:
-        WorkbenchError: sentence-transformers is not installed, there is no such model within reach, it is pickled, or the
+        WorkbenchError: sentence-transformers is not installed, there is no such model within
+        reach, it is pickled, or the
             packaged one was changed.
     """
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise WorkbenchError(
-            f"the encoder '{name}' needs sentence-transformers: install what this package depends on (`make demo` does), or "
-            "use --encoder none"
+            f"the encoder '{name}' needs sentence-transformers: install what this package depends"
+            " on (`make demo` does), or use --encoder none"
         ) from None
     where = _where(name)
     try:
@@ -49,19 +52,26 @@ def load_encoder(name: str) -> Encode:
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise WorkbenchError(
-            f"cannot load the encoder '{name}' ({reason}): give a sentence-transformers model's public name with the hub "
-            f"within reach, a local folder, or {PACKAGED[0]}, which comes with this package"
+            f"cannot load the encoder '{name}' ({reason}): give a sentence-transformers model's"
+            f" public name with the hub within reach, a local folder, or {PACKAGED[0]}, which comes"
+            " with this package"
         ) from None
 
     def encode(texts: Sequence[str]) -> np.ndarray:
         return model.encode(
-            list(texts), batch_size=BATCH, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+            list(texts),
+            batch_size=BATCH,
+            normalize_embeddings=True,
+            convert_to_numpy=True,
+            show_progress_bar=False,
         ).astype("float32")
 
     return encode
 
 
 def _where(name: str) -> str:
-    """The folder of the packaged weights, where these are meant and installed; else the name itself."""
+    """The folder of the packaged weights, where these are meant and installed; else the name
+    itself.
+    """
     folder = packaged_folder() if name in PACKAGED else None
     return str(folder) if folder else name

@@ -1,4 +1,6 @@
-"""Search among the passages that came with a question: thousands of rows, each with a handful of its own."""
+"""Search among the passages that came with a question: thousands of rows, each with a handful of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,19 @@ K1, B = 1.2, 0.75  # BM25's usual constants (Robertson and Zaragoza 2009)
 
 
 class Search(Protocol):
-    """What a verifier asks for evidence: `index.search` and `from_passages(...).search` both are one.
+    """What a verifier asks for evidence: `index.search` and `from_passages(...).search` both are
+    one.
 
-    One list for each query, best first, at most `k` long. `titles[i]` limits query i to the pages of that title, or of
-    several joined by `;`; None or "" does not limit it. A limited query gets passages of its pages even where they share no
-    word with it (their score is 0), so its list is empty exactly when none of its titles is there: report that as a `Failure`.
-    A query that is not limited gets an empty list when no passage shares a word with it.
+    One list for each query, best first, at most `k` long. `titles[i]` limits query i to the
+    pages of that title, or of several joined by `;`; None or "" does not limit it. A limited
+    query gets passages of its pages even where they share no word with it (their score is 0), so
+    its list is empty exactly when none of its titles is there: report that as a `Failure`. A
+    query that is not limited gets an empty list when no passage shares a word with it.
     """
 
-    def __call__(self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]: ...
+    def __call__(
+        self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
+    ) -> list[list[Passage]]: ...
 
 
 class Given:
@@ -36,7 +42,9 @@ class Given:
         self.mean = sum(self.lengths) / max(1, len(self.lengths)) or 1.0
         self.containing = Counter(word for count in self.counts for word in count)
 
-    def search(self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
+    def search(
+        self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
+    ) -> list[list[Passage]]:
         """See `Search`. Word statistics are those of all the passages given."""
         limits = titles if titles is not None else [None] * len(queries)
         return [self._one(query, k, limit) for query, limit in zip(queries, limits, strict=True)]
@@ -44,7 +52,11 @@ class Given:
     def _one(self, query: str, k: int, limit: str | None) -> list[Passage]:
         scores = self.scores(query)
         limited = bool(limit and limit.strip())
-        inside = self._titled(limit or "") if limited else [i for i, score in enumerate(scores) if score > 0]
+        inside = (
+            self._titled(limit or "")
+            if limited
+            else [i for i, score in enumerate(scores) if score > 0]
+        )
         best = sorted(inside, key=lambda i: (-scores[i], i))[:k]
         return [replace(self.passages[i], score=scores[i]) for i in best]
 
@@ -56,7 +68,12 @@ class Given:
                 idf = math.log(1 + (n - holding + 0.5) / (holding + 0.5))
                 for i, count in enumerate(self.counts):
                     if times := count[word]:
-                        scores[i] += idf * times * (K1 + 1) / (times + K1 * (1 - B + B * self.lengths[i] / self.mean))
+                        scores[i] += (
+                            idf
+                            * times
+                            * (K1 + 1)
+                            / (times + K1 * (1 - B + B * self.lengths[i] / self.mean))
+                        )
         return scores
 
     def _titled(self, titles: str) -> list[int]:

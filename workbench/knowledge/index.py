@@ -17,7 +17,14 @@ from typing import Any, Literal
 from workbench.jsonl import unique_keys
 from workbench.knowledge.encoder import load_encoder
 from workbench.knowledge.given import Given
-from workbench.knowledge.words import clean, hidden_words, longest_titles, strict_title, title_key, title_runs
+from workbench.knowledge.words import (
+    clean,
+    hidden_words,
+    longest_titles,
+    strict_title,
+    title_key,
+    title_runs,
+)
 from workbench.types import Passage, WorkbenchError
 
 ROOT = Path("runs/indexes")
@@ -25,8 +32,10 @@ CARD, TABLE, SCHEMA = "index.json", "passages", 1
 NEEDED = ("status", "source", "words", "encoder", "command")  # of a card
 MOST_WORDS, MOST_CHARACTERS = 256, 4096  # of a query; what is beyond is not looked at
 FUSED, RRF = 50, 60  # how deep each list is read for fusion; the constant of Cormack et al. 2009
-SPARE, DEEPER = 16, 8  # how many more are read to order equal scores; and how many times that, where it was not enough
-PROBES, REFINE = 32, 10  # of the vector index: cells read, and how many times k are compared exactly
+# how many more are read to order equal scores; and how many times that, where it was not enough
+SPARE, DEEPER = 16, 8
+# of the vector index: cells read, and how many times k are compared exactly
+PROBES, REFINE = 32, 10
 THREADS = 4
 
 Mode = Literal["text", "dense", "hybrid"]
@@ -34,7 +43,9 @@ Mode = Literal["text", "dense", "hybrid"]
 
 @dataclass(frozen=True)
 class Index:
-    """One index. `card` says what it was built from and with; `search` is a `workbench.knowledge.Search`."""
+    """One index. `card` says what it was built from and with; `search` is a
+    `workbench.knowledge.Search`.
+    """
 
     folder: Path
     card: Mapping[str, Any] = field(repr=False)
@@ -43,24 +54,39 @@ class Index:
         return self.card["passages"]
 
     def search(
-        self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None, mode: Mode = "text"
+        self,
+        queries: Sequence[str],
+        k: int,
+        titles: Sequence[str | None] | None = None,
+        mode: Mode = "text",
     ) -> list[list[Passage]]:
-        """The best `k` passages for each query, best first; what `titles` and an empty list mean is said at `Search`.
+        """The best `k` passages for each query, best first; what `titles` and an empty list mean
+        is said at `Search`.
 
-        A query is a bag of words, whatever signs it holds; one word counts once, and only the first 256 words are looked at.
-        Scores: BM25 (text; inside given titles with the statistics of these pages), cosine (dense), Σ 1 / (60 + rank) over both
-        lists (hybrid). Equal scores are ordered by id, unless more than 8 (k + 16) passages share one.
+        A query is a bag of words, whatever signs it holds; one word counts once, and only the
+        first 256 words are looked at. Scores: BM25 (text; inside given titles with the
+        statistics of these pages), cosine (dense), Σ 1 / (60 + rank) over both lists (hybrid).
+        Equal scores are ordered by id, unless more than 8 (k + 16) passages share one.
 
         Raises:
             WorkbenchError: a mode that needs vectors on an index without them.
         """
-        if isinstance(queries, str) or (titles is not None and (isinstance(titles, str) or len(titles) != len(queries))):
-            raise WorkbenchError("search takes a list of queries and, if any, a list of as many titles")
+        if isinstance(queries, str) or (
+            titles is not None and (isinstance(titles, str) or len(titles) != len(queries))
+        ):
+            raise WorkbenchError(
+                "search takes a list of queries and, if any, a list of as many titles"
+            )
         self._check_mode(mode)
         limits = [(limit or "").strip() for limit in titles or [""] * len(queries)]
-        searches = list(dict.fromkeys((bag(query), limit) for query, limit in zip(queries, limits, strict=True)))
+        searches = list(
+            dict.fromkeys((bag(query), limit) for query, limit in zip(queries, limits, strict=True))
+        )
         open_ended = [query for query, limit in searches if not limit]
-        hits = {(query, ""): passages for query, passages in zip(open_ended, self._search(open_ended, k, mode), strict=True)}
+        hits = {
+            (query, ""): passages
+            for query, passages in zip(open_ended, self._search(open_ended, k, mode), strict=True)
+        }
         hits |= self._search_inside([pair for pair in searches if pair[1]], k, mode)
         return [list(hits[bag(query), limit]) for query, limit in zip(queries, limits, strict=True)]
 
@@ -74,8 +100,9 @@ class Index:
             raise WorkbenchError(f"no search mode '{mode}': choose text, dense or hybrid")
         if mode != "text" and not self.card["encoder"]:
             raise WorkbenchError(
-                f"the index {self.folder} has no vectors, which mode {mode} needs: build one with --encoder all-MiniLM-L6-v2 "
-                "(or any sentence-transformers model), or search with mode text"
+                f"the index {self.folder} has no vectors, which mode {mode} needs: build one with"
+                " --encoder all-MiniLM-L6-v2 (or any sentence-transformers model), or search with"
+                " mode text"
             )
 
     @property
@@ -95,7 +122,12 @@ class Index:
         if mode == "dense":
             return _parallel(lambda query: self._dense(query, vectors[query], k), queries)
         deep = max(k, FUSED)
-        return _parallel(lambda query: fuse([self._text(query, deep), self._dense(query, vectors[query], deep)], k), queries)
+        return _parallel(
+            lambda query: fuse(
+                [self._text(query, deep), self._dense(query, vectors[query], deep)], k
+            ),
+            queries,
+        )
 
     def _encode(self, queries: Sequence[str]) -> Any:
         return load_encoder(self.card["encoder"])(queries) if queries else []
@@ -124,8 +156,12 @@ class Index:
 
         return _best(ask, k, lambda row: 1 - row["_distance"])
 
-    def _search_inside(self, searches: Sequence[tuple[str, str]], k: int, mode: Mode) -> dict[tuple[str, str], list[Passage]]:
-        """Searches limited to pages: the pages are read once for all queries that name them, and ranked in memory."""
+    def _search_inside(
+        self, searches: Sequence[tuple[str, str]], k: int, mode: Mode
+    ) -> dict[tuple[str, str], list[Passage]]:
+        """Searches limited to pages: the pages are read once for all queries that name them, and
+        ranked in memory.
+        """
         groups: dict[str, list[str]] = defaultdict(list)
         for query, limit in searches:
             groups[limit].append(query)
@@ -136,10 +172,15 @@ class Index:
             chunk = names[start : start + 200]
             for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
                 ranked = self._rank(groups[limit], rows, k, mode)
-                hits |= {(query, limit): ranks for query, ranks in zip(groups[limit], ranked, strict=True)}
+                hits |= {
+                    (query, limit): ranks
+                    for query, ranks in zip(groups[limit], ranked, strict=True)
+                }
         return hits
 
-    def _rank(self, queries: Sequence[str], rows: Sequence[dict[str, Any]], k: int, mode: Mode) -> list[list[Passage]]:
+    def _rank(
+        self, queries: Sequence[str], rows: Sequence[dict[str, Any]], k: int, mode: Mode
+    ) -> list[list[Passage]]:
         passages = [_passage(row) for row in rows]
         deep = len(passages) if mode == "hybrid" else k
         lists: list[list[list[Passage]]] = []
@@ -151,25 +192,42 @@ class Index:
 
             cosines_QN = self._encode(queries) @ np.stack([row["vector"] for row in rows]).T
             lists.append([_ranked(passages, scores, deep) for scores in cosines_QN.tolist()])
-        return [list(rankings[0]) if len(rankings) == 1 else fuse(rankings, k) for rankings in zip(*lists, strict=True)] or [
-            [] for _ in queries
-        ]
+        return [
+            list(rankings[0]) if len(rankings) == 1 else fuse(rankings, k)
+            for rankings in zip(*lists, strict=True)
+        ] or [[] for _ in queries]
 
     def _pages(self, titles: Sequence[str], columns: Sequence[str]) -> list[list[dict[str, Any]]]:
         """The passages of the pages meant by each of `titles`, page by page in order.
 
-        A page whose title is the same but for case and white space goes before those that only share its words.
+        A page whose title is the same but for case and white space goes before those that only
+        share its words.
         """
-        keys = sorted({title_key(title) for joined in titles for row in title_runs(joined) for title in row} - {""})
+        keys = sorted(
+            {title_key(title) for joined in titles for row in title_runs(joined) for title in row}
+            - {""}
+        )
         by_key: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for start in range(0, len(keys), 500):
-            names = ",".join("'" + key.replace("'", "''") + "'" for key in keys[start : start + 500])
-            for row in self._table.search().where(f"key IN ({names})").select(list(columns)).limit(None).to_list():
+            names = ",".join(
+                "'" + key.replace("'", "''") + "'" for key in keys[start : start + 500]
+            )
+            for row in (
+                self._table.search()
+                .where(f"key IN ({names})")
+                .select(list(columns))
+                .limit(None)
+                .to_list()
+            ):
                 by_key[row["key"]].append(row)
         for rows in by_key.values():
             rows.sort(key=lambda row: (row["row"], int(row["id"].rpartition(":")[2])))
         return [
-            [row for title in longest_titles(joined, by_key) for row in _closest(title, by_key[title_key(title)])]
+            [
+                row
+                for title in longest_titles(joined, by_key)
+                for row in _closest(title, by_key[title_key(title)])
+            ]
             for joined in titles
         ]
 
@@ -186,7 +244,9 @@ def bag(query: str) -> str:
 
 
 def fuse(lists: Sequence[Sequence[Passage]], k: int) -> list[Passage]:
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): Σ 1 / (60 + rank) over the lists; equal sums by id."""
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): Σ 1 / (60 + rank) over the
+    lists; equal sums by id.
+    """
     scores: dict[str, float] = defaultdict(float)
     passages = {}
     for ranking in lists:
@@ -202,8 +262,12 @@ def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> lis
     return [replace(passages[i], score=scores[i]) for i in best]
 
 
-def _best(ask: Callable[[int], list[dict[str, Any]]], k: int, score: Callable[[dict[str, Any]], float]) -> list[Passage]:
-    """The best k of a search. Where scores are equal beyond the k-th, more are read, once, to order them by id."""
+def _best(
+    ask: Callable[[int], list[dict[str, Any]]], k: int, score: Callable[[dict[str, Any]], float]
+) -> list[Passage]:
+    """The best k of a search. Where scores are equal beyond the k-th, more are read, once, to
+    order them by id.
+    """
     rows = ask(k + SPARE)
     if len(rows) == k + SPARE and score(rows[k - 1]) == score(rows[-1]):
         rows = ask(DEEPER * (k + SPARE))
@@ -215,7 +279,9 @@ def _passage(row: Mapping[str, Any]) -> Passage:
     return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
 
 
-def _parallel(search: Callable[[str], list[Passage]], queries: Sequence[str]) -> list[list[Passage]]:
+def _parallel(
+    search: Callable[[str], list[Passage]], queries: Sequence[str]
+) -> list[list[Passage]]:
     if len(queries) < 2:
         return [search(query) for query in queries]
     with ThreadPoolExecutor(THREADS) as pool:
@@ -231,19 +297,26 @@ def place(name: str | Path, root: Path | str = ROOT) -> Path:
 
 
 def place_new(name: str | Path, root: Path | str = ROOT) -> Path:
-    """`place` for an index that may not be there yet: nothing is written where a name was only meant to be a name.
+    """`place` for an index that may not be there yet: nothing is written where a name was only
+    meant to be a name.
 
     Raises:
-        WorkbenchError: `name` is neither a word, nor an explicit path (one that begins with /, ./, ../ or ~, or is a `Path` of
+        WorkbenchError: `name` is neither a word, nor an explicit path (one that begins with /,
+        ./, ../ or ~, or is a `Path` of
             several parts), nor that of an index that exists.
     """
     folder = place(name, root)
-    if isinstance(name, Path) or _explicit(name) or re.fullmatch(r"\w[\w.-]*", name) or (folder / CARD).exists():
+    if (
+        isinstance(name, Path)
+        or _explicit(name)
+        or re.fullmatch(r"\w[\w.-]*", name)
+        or (folder / CARD).exists()
+    ):
         return folder
     word = re.sub(r"[^\w.]+", "-", name).strip("-.") or "wiki"
     raise WorkbenchError(
-        f"'{name}' is no name for an index: use letters, digits, '-', '_' and '.', as in {word}, or begin a path with ./, "
-        f"as in {shlex.quote(f'./{name}')}"
+        f"'{name}' is no name for an index: use letters, digits, '-', '_' and '.', as in {word}, or"
+        f" begin a path with ./, as in {shlex.quote(f'./{name}')}"
     )
 
 
@@ -259,24 +332,41 @@ def _explicit(name: str | Path) -> bool:
 
 def read_card(folder: Path) -> dict[str, Any] | None:
     try:
-        card = json.loads((folder / CARD).read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
+        card = json.loads(
+            (folder / CARD).read_text(encoding="utf-8"), object_pairs_hook=unique_keys
+        )
     except FileNotFoundError:
         return None
     except (ValueError, OSError):
-        raise WorkbenchError(f"{folder / CARD} is not the card of an index: choose another name") from None
-    if not isinstance(card, dict) or card.get("schema") != SCHEMA:
-        raise WorkbenchError(f"{folder}: another version of the workbench built this index: build it anew under another name")
-    required = (*NEEDED, *(("passages",) if card.get("status") == "complete" else ()))
-    if (lacking := [name for name in required if name not in card]) or not isinstance(card["source"], dict):
         raise WorkbenchError(
-            f"{folder / CARD} is damaged (it lacks {', '.join(lacking) or 'its source'}): delete that folder and build it again"
+            f"{folder / CARD} is not the card of an index: choose another name"
+        ) from None
+    if not isinstance(card, dict) or card.get("schema") != SCHEMA:
+        raise WorkbenchError(
+            f"{folder}: another version of the workbench built this index: build it anew under"
+            " another name"
+        )
+    required = (*NEEDED, *(("passages",) if card.get("status") == "complete" else ()))
+    if (lacking := [name for name in required if name not in card]) or not isinstance(
+        card["source"], dict
+    ):
+        raise WorkbenchError(
+            f"{folder / CARD} is damaged (it lacks {', '.join(lacking) or 'its source'}): delete"
+            " that folder and build it again"
         )
     return card
 
 
 def build_command(folder: Path, source: str, words: int, encoder: str | None) -> str:
-    options = [*(["--words", str(words)] if words != 100 else []), *(["--encoder", encoder] if encoder else [])]
-    named = [folder.name] if folder.parent == ROOT else [str(folder) if len(folder.parts) > 1 else f"./{folder}"]
+    options = [
+        *(["--words", str(words)] if words != 100 else []),
+        *(["--encoder", encoder] if encoder else []),
+    ]
+    named = (
+        [folder.name]
+        if folder.parent == ROOT
+        else [str(folder) if len(folder.parts) > 1 else f"./{folder}"]
+    )
     return shlex.join(["workbench", "index", "build", *named, "--from", source, *options])
 
 
@@ -284,7 +374,8 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
     """Open a finished index by its name under `root`, or by its folder's path.
 
     Raises:
-        WorkbenchError: there is none, or it is not whole; the message names the command that builds or finishes it.
+        WorkbenchError: there is none, or it is not whole; the message names the command that
+        builds or finishes it.
     """
     folder = place(name, root)
     card = read_card(folder)
@@ -292,14 +383,19 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
         folder = Path(name)
         card = read_card(folder)
     if card is None:
-        raise WorkbenchError(f"no index in {folder}: build one with `workbench index build {_as_given(name)} --from FILE`")
+        raise WorkbenchError(
+            f"no index in {folder}: build one with `workbench index build {_as_given(name)} --from"
+            " FILE`"
+        )
     if card["status"] != "complete":
         raise WorkbenchError(f"the index {folder} is not finished: go on with `{card['command']}`")
     return Index(folder, card)
 
 
 def list_indexes(root: Path | str = ROOT) -> list[dict[str, Any]]:
-    """The card of every index under `root`, with its `name`; of a damaged one, what is wrong with it as its `status`."""
+    """The card of every index under `root`, with its `name`; of a damaged one, what is wrong
+    with it as its `status`.
+    """
     return [card for folder in _folders(Path(root)) if (card := _listed(folder))]
 
 
@@ -316,7 +412,9 @@ def _folders(root: Path) -> Iterator[Path]:
 
 
 def connect(folder: Path) -> Any:
-    """The LanceDB directory. Its own log goes to stderr: only errors are wanted there, and that is read at import."""
+    """The LanceDB directory. Its own log goes to stderr: only errors are wanted there, and that
+    is read at import.
+    """
     os.environ.setdefault("LANCEDB_LOG", "error")
     os.environ.setdefault("LANCE_LOG", "error")
     import lancedb

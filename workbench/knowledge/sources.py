@@ -23,7 +23,10 @@ from workbench.world.world import load_world
 
 EXPECTED = "'text', and if there are any 'title' and 'id'"
 TEXT_SUFFIXES = (".txt", ".md")
-FORMATS = "JSONL (.jsonl, .ndjson), Parquet, TSV or CSV with a header, plain text (.txt, .md) or a folder of plain text"
+FORMATS = (
+    "JSONL (.jsonl, .ndjson), Parquet, TSV or CSV with a header, plain text (.txt, .md) or a folder"
+    " of plain text"
+)
 
 
 @dataclass(frozen=True)
@@ -33,25 +36,32 @@ class Page:
     text: str
 
 
-Row = tuple[int, Page | str]  # the row's number in its source, from 1; the page, or why there is none
+# the row's number in its source, from 1; the page, or why there is none
+Row = tuple[int, Page | str]
 
 
 @dataclass(frozen=True)
 class Source:
-    """`pages(skip)` gives the rows after number `skip`, always the same; `fingerprint` is equal only for the same pages."""
+    """`pages(skip)` gives the rows after number `skip`, always the same; `fingerprint` is equal
+    only for the same pages.
+    """
 
     spec: str
     fingerprint: str
-    total: int | None  # rows, where that is known (for a table with quoted line ends, an upper bound)
+    # rows, where that is known (for a table with quoted line ends, an upper bound)
+    total: int | None
     pages: Callable[[int], Iterator[Row]]
     unit: str = "row"  # what a number counts: "line", "row" or "file"
-    stat: tuple[int, int] | None = field(default=None, compare=False)  # bytes and time of change of a file
+    # bytes and time of change of a file
+    stat: tuple[int, int] | None = field(default=None, compare=False)
 
 
 def open_source(spec: str | Path, known: Mapping[str, Any] | None = None) -> Source:
-    """What `--from` names: a file or folder, `hf:DATASET[/CONFIG][:SPLIT]` (split "train"), or `world[:SEED]`.
+    """What `--from` names: a file or folder, `hf:DATASET[/CONFIG][:SPLIT]` (split "train"), or
+    `world[:SEED]`.
 
-    `known` is an index's own record of its source: an untouched file is then not read again for its fingerprint.
+    `known` is an index's own record of its source: an untouched file is then not read again for
+    its fingerprint.
 
     Raises:
         WorkbenchError: no such file, or a kind of file that is not read.
@@ -65,12 +75,16 @@ def open_source(spec: str | Path, known: Mapping[str, Any] | None = None) -> Sou
     if path.is_dir():
         return _folder(path)
     if not path.is_file():
-        raise WorkbenchError(f"{spec}: no such file: --from takes {FORMATS}, hf:DATASET[:SPLIT], or world")
+        raise WorkbenchError(
+            f"{spec}: no such file: --from takes {FORMATS}, hf:DATASET[:SPLIT], or world"
+        )
     return _file(path, known or {})
 
 
 def page_of(row: Mapping[str, Any]) -> Page | str:
-    """A row as a page; or, as a string, what is wrong with it. Without an `id`, the page's content names it."""
+    """A row as a page; or, as a string, what is wrong with it. Without an `id`, the page's
+    content names it.
+    """
     text, title, name = row.get("text"), row.get("title"), row.get("id")
     if "text" not in row:
         return f"no 'text', only {_names(row)}"
@@ -88,7 +102,9 @@ def _names(columns: Iterable[str]) -> str:
 
 def _check_columns(spec: str, columns: Sequence[str] | None) -> None:
     if columns is not None and "text" not in columns:
-        raise WorkbenchError(f"{spec}: its columns are {_names(columns)}; expected {EXPECTED}: rename them")
+        raise WorkbenchError(
+            f"{spec}: its columns are {_names(columns)}; expected {EXPECTED}: rename them"
+        )
 
 
 def _file(path: Path, known: Mapping[str, Any]) -> Source:
@@ -101,9 +117,16 @@ def _file(path: Path, known: Mapping[str, Any]) -> Source:
     }
     reader = next((kind for suffixes, kind in kinds.items() if name.endswith(suffixes)), None)
     if reader is None:
-        raise WorkbenchError(f"{path}: not a kind of file that is read: give {FORMATS}, or JSONL, TSV, CSV or text with .gz")
+        raise WorkbenchError(
+            f"{path}: not a kind of file that is read: give {FORMATS}, or JSONL, TSV, CSV or text"
+            " with .gz"
+        )
     with _open(path) as file:
-        check_text(path, b"" if name.endswith(".parquet") else file.read(8), "unpack it, or let its name end in .gz")
+        check_text(
+            path,
+            b"" if name.endswith(".parquet") else file.read(8),
+            "unpack it, or let its name end in .gz",
+        )
     stat = (path.stat().st_size, path.stat().st_mtime_ns)
     if list(stat) == known.get("stat"):
         digest, total = known["fingerprint"], known["total"]
@@ -116,7 +139,9 @@ def _file(path: Path, known: Mapping[str, Any]) -> Source:
 
 
 def _digest(path: Path) -> tuple[str, int]:
-    """sha256 of a file and number of its lines. An archive is read to its end, so that one cut short is refused beforehand."""
+    """sha256 of a file and number of its lines. An archive is read to its end, so that one cut
+    short is refused beforehand.
+    """
     digest, lines = hashlib.sha256(), 0
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -160,7 +185,10 @@ def _table(path: Path, skip: int) -> Iterator[Row]:
     csv.field_size_limit(2**31 - 1)
     tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
     with _open(path) as file:
-        lines = (line.decode("utf-8-sig" if number == 0 else "utf-8", "replace") for number, line in enumerate(file))
+        lines = (
+            line.decode("utf-8-sig" if number == 0 else "utf-8", "replace")
+            for number, line in enumerate(file)
+        )
         rows = csv.reader(lines, delimiter="\t" if tabs else ",")
         columns = next(rows, [])
         _check_columns(str(path), columns)
@@ -175,7 +203,10 @@ def _table(path: Path, skip: int) -> Iterator[Row]:
             if rows.line_num > skip and row:
                 fits = len(row) == len(columns)
                 wrong = f"{len(row)} columns where the header has {len(columns)}"
-                yield rows.line_num, page_of(dict(zip(columns, row, strict=True))) if fits else wrong
+                yield (
+                    rows.line_num,
+                    page_of(dict(zip(columns, row, strict=True))) if fits else wrong,
+                )
 
 
 def _parquet_file(path: Path) -> Any:
@@ -185,7 +216,9 @@ def _parquet_file(path: Path) -> Any:
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise WorkbenchError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:120]}): check the file") from None
+        raise WorkbenchError(
+            f"{path}: not a Parquet file ({' '.join(str(error).split())[:120]}): check the file"
+        ) from None
 
 
 def _parquet_rows(path: Path) -> int:
@@ -197,7 +230,9 @@ def _parquet(path: Path, skip: int) -> Iterator[Row]:
     names = file.schema_arrow.names
     _check_columns(str(path), names)
     number = 0
-    for batch in file.iter_batches(batch_size=1024, columns=[name for name in ("id", "title", "text") if name in names]):
+    for batch in file.iter_batches(
+        batch_size=1024, columns=[name for name in ("id", "title", "text") if name in names]
+    ):
         if number + len(batch) > skip:
             for place, row in enumerate(batch.to_pylist(), start=number + 1):
                 if place > skip:
@@ -220,11 +255,19 @@ def _texts(paths: Sequence[Path], skip: int) -> Iterator[Row]:
 
 
 def _folder(path: Path) -> Source:
-    files = sorted(file for file in path.rglob("*") if file.suffix in TEXT_SUFFIXES and file.is_file())
+    files = sorted(
+        file for file in path.rglob("*") if file.suffix in TEXT_SUFFIXES and file.is_file()
+    )
     if not files:
-        raise WorkbenchError(f"{path}: a folder without any .txt or .md file: --from takes {FORMATS}")
-    digest = hashlib.sha256(json.dumps([[str(f.relative_to(path)), _digest(f)[0]] for f in files]).encode())
-    return Source(str(path), digest.hexdigest(), len(files), lambda skip: _named(path, files, skip), "file")
+        raise WorkbenchError(
+            f"{path}: a folder without any .txt or .md file: --from takes {FORMATS}"
+        )
+    digest = hashlib.sha256(
+        json.dumps([[str(f.relative_to(path)), _digest(f)[0]] for f in files]).encode()
+    )
+    return Source(
+        str(path), digest.hexdigest(), len(files), lambda skip: _named(path, files, skip), "file"
+    )
 
 
 def _named(folder: Path, files: Sequence[Path], skip: int) -> Iterator[Row]:
@@ -237,22 +280,39 @@ def _named(folder: Path, files: Sequence[Path], skip: int) -> Iterator[Row]:
 def _world(spec: str) -> Source:
     seed = spec.partition(":")[2] or "0"
     if not seed.isdecimal():
-        raise WorkbenchError(f"{spec}: no such world: write world:SEED with a whole number, such as world:0")
+        raise WorkbenchError(
+            f"{spec}: no such world: write world:SEED with a whole number, such as world:0"
+        )
     world = load_world(int(seed))
     pages = [Page(page.id, page.title, page.text) for page in world.pages]
-    return Source(f"world:{seed}", world.hash, len(pages), lambda skip: iter(list(enumerate(pages, start=1))[skip:]))
+    return Source(
+        f"world:{seed}",
+        world.hash,
+        len(pages),
+        lambda skip: iter(list(enumerate(pages, start=1))[skip:]),
+    )
 
 
 def _hub(spec: str, known: Mapping[str, Any]) -> Source:
-    """A data set of the hub, streamed. `owner/name`, `owner/name/config` or a bare `name`; then `:split`."""
+    """A data set of the hub, streamed. `owner/name`, `owner/name/config` or a bare `name`; then
+    `:split`.
+    """
     name, _, split = spec.removeprefix("hf:").partition(":")
     owner, *rest = name.split("/")
     if not owner or len(rest) > 2 or not all(rest):
-        raise WorkbenchError(f"{spec}: write hf:OWNER/NAME[/CONFIG][:SPLIT], as in hf:wikimedia/wikipedia/20231101.en:train")
+        raise WorkbenchError(
+            f"{spec}: write hf:OWNER/NAME[/CONFIG][:SPLIT], as in"
+            " hf:wikimedia/wikipedia/20231101.en:train"
+        )
     full_spec = f"hf:{name}:{split or 'train'}"
     dataset, config = "/".join([owner, *rest[:1]]), rest[1] if len(rest) == 2 else None
-    stream = cache(lambda: _stream(full_spec, dataset, config, split or "train"))  # a finished index asks for nothing
-    total = known["total"] if known.get("fingerprint") == full_spec else _rows_in(stream(), split or "train")
+    # a finished index asks for nothing
+    stream = cache(lambda: _stream(full_spec, dataset, config, split or "train"))
+    total = (
+        known["total"]
+        if known.get("fingerprint") == full_spec
+        else _rows_in(stream(), split or "train")
+    )
     return Source(full_spec, full_spec, total, lambda skip: rows_of(stream(), full_spec, skip))
 
 
@@ -264,7 +324,9 @@ def _stream(spec: str, name: str, config: str | None, split: str) -> Any:
     try:
         return hub.dataset(name, config, split, streaming=True)
     except OSError as error:
-        raise WorkbenchError(f"{spec}: cannot be opened ({error}): check the name and that the hub is within reach") from None
+        raise WorkbenchError(
+            f"{spec}: cannot be opened ({error}): check the name and that the hub is within reach"
+        ) from None
 
 
 def rows_of(stream: Any, spec: str, skip: int) -> Iterator[Row]:
@@ -278,7 +340,8 @@ def rows_of(stream: Any, spec: str, skip: int) -> Iterator[Row]:
         except Exception as error:  # the connection broke
             reason = " ".join(str(error).split())[:200]
             raise WorkbenchError(
-                f"{spec}: broke off after {number} rows ({reason}): the same command goes on from there"
+                f"{spec}: broke off after {number} rows ({reason}): the same command goes on from"
+                " there"
             ) from None
         if row is None:
             return

@@ -1,4 +1,6 @@
-"""How the knowledge store sees text: words of any script, clean text, and titles by which a page is found."""
+"""How the knowledge store sees text: words of any script, clean text, and titles by which a page
+is found.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,22 @@ _TELLING = frozenset("#%&@*")  # is all that tells C# from C
 def word_starts(text: str) -> list[int]:
     """Where each word begins: what a passage's budget counts.
 
-    A word is a run without white space, at most 64 characters; in a script without spaces every character is one *(ours)*.
+    A word is a run without white space, at most 64 characters; in a script without spaces every
+    character is one *(ours)*.
     """
     return [match.start() for match in _COUNTED.finditer(text)]
 
 
 def tokens(text: str) -> list[str]:
-    """Words for matching: without case, accents and plural s; a run of a script without spaces as pairs of characters."""
+    """Words for matching: without case, accents and plural s; a run of a script without spaces
+    as pairs of characters.
+    """
     folded = unicodedata.normalize("NFKD", text.casefold())
-    plain = "".join(character for character in folded if not unicodedata.combining(character)) if not text.isascii() else folded
+    plain = (
+        "".join(character for character in folded if not unicodedata.combining(character))
+        if not text.isascii()
+        else folded
+    )
     words: list[str] = []
     for run in _RUN.findall(plain):
         pairs = len(run) > 1 and _FIRST_SPACELESS.match(run)
@@ -35,7 +44,9 @@ def tokens(text: str) -> list[str]:
 
 
 def _singular(word: str) -> str:
-    """A plural's singular, by the last three letters (Harman 1991, "How effective is suffixing?")."""
+    """A plural's singular, by the last three letters (Harman 1991, "How effective is
+    suffixing?").
+    """
     if len(word) < 4:
         return word
     if word.endswith("ies") and word[-4:-3] not in ("a", "e"):
@@ -48,15 +59,19 @@ def _singular(word: str) -> str:
 def hidden_words(text: str) -> str:
     """Each run of a script without spaces as pairs of characters.
 
-    With these beside the text, any two neighbouring characters can be found: a dictionary cuts 人口 out of 北京人口,
-    but not out of 两千万人口, which it reads as 万人 and 口.
+    With these beside the text, any two neighbouring characters can be found: a dictionary cuts
+    人口 out of 北京人口, but not out of 两千万人口, which it reads as 万人 and 口.
     """
-    runs = [] if text.isascii() else [run for run in _RUN.findall(text) if _FIRST_SPACELESS.match(run)]
+    runs = (
+        [] if text.isascii() else [run for run in _RUN.findall(text) if _FIRST_SPACELESS.match(run)]
+    )
     return " ".join(run[i : i + 2] for run in runs for i in range(len(run) - 1))
 
 
 def clean(text: str) -> str:
-    """Text that can be stored: surrogates joined to pairs, what is left of them and NUL replaced by U+FFFD."""
+    """Text that can be stored: surrogates joined to pairs, what is left of them and NUL replaced
+    by U+FFFD.
+    """
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\0", "\ufffd")
@@ -64,11 +79,15 @@ def clean(text: str) -> str:
 
 def strict_title(title: str) -> str:
     """A title up to case, width and white space (an underscore is one)."""
-    return " ".join(clean(unicodedata.normalize("NFKC", clean(title))).casefold().replace("_", " ").split())
+    return " ".join(
+        clean(unicodedata.normalize("NFKC", clean(title))).casefold().replace("_", " ").split()
+    )
 
 
 def title_key(title: str) -> str:
-    """A title up to case, width, white space and punctuation; "" if nothing is left. Symbols such as + and # stay."""
+    """A title up to case, width, white space and punctuation; "" if nothing is left. Symbols
+    such as + and # stay.
+    """
     strict = strict_title(title)
     characters = (_plain(character) for character in strict)
     return " ".join("".join(characters).split()) or strict
@@ -77,24 +96,39 @@ def title_key(title: str) -> str:
 def _plain(character: str) -> str:
     if character in _JOINING:
         return ""
-    return " " if unicodedata.category(character)[0] == "P" and character not in _TELLING else character
+    return (
+        " "
+        if unicodedata.category(character)[0] == "P" and character not in _TELLING
+        else character
+    )
 
 
 def title_runs(titles: str, most: int = 12) -> list[list[str]]:
-    """What `;`-joined titles may mean, as rows: row i has every title that begins at part i, the longest first.
+    """What `;`-joined titles may mean, as rows: row i has every title that begins at part i, the
+    longest first.
 
-    A title may hold a `;` itself, so neighbours are also read as one. Beyond `most` parts each part is one title.
+    A title may hold a `;` itself, so neighbours are also read as one. Beyond `most` parts each
+    part is one title.
     """
     parts = titles.split(";")
     longest = len(parts) if len(parts) <= most else 1
-    return [[";".join(parts[i:j]) for j in range(min(len(parts), i + longest), i, -1)] for i in range(len(parts))]
+    return [
+        [";".join(parts[i:j]) for j in range(min(len(parts), i + longest), i, -1)]
+        for i in range(len(parts))
+    ]
 
 
 def longest_titles(titles: str, known: Container[str]) -> list[str]:
-    """The titles meant by a `;`-joined list: from the left, the longest run of parts whose key is in `known`."""
+    """The titles meant by a `;`-joined list: from the left, the longest run of parts whose key
+    is in `known`.
+    """
     rows, chosen, start = title_runs(titles), [], 0
     while start < len(rows):
-        fitting = ((len(rows[start]) - i, title) for i, title in enumerate(rows[start]) if _is_known(title, known))
+        fitting = (
+            (len(rows[start]) - i, title)
+            for i, title in enumerate(rows[start])
+            if _is_known(title, known)
+        )
         size, title = next(fitting, (1, ""))
         chosen += [title] if title else []
         start += size

@@ -20,7 +20,9 @@ AREAS = ("aurc", "auroc")
 
 @dataclass(frozen=True)
 class Sums:
-    """What each question adds to each metric: numerator and denominator, both (questions, metrics)."""
+    """What each question adds to each metric: numerator and denominator, both (questions,
+    metrics).
+    """
 
     questions: tuple[str, ...]
     names: tuple[str, ...]
@@ -28,8 +30,12 @@ class Sums:
     bottom_QM: np.ndarray
 
 
-def collect(terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], names: Sequence[str]) -> Sums:
-    """Add up `(question, {metric: (numerator, denominator)})` by question; questions are sorted, so order does not matter."""
+def collect(
+    terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], names: Sequence[str]
+) -> Sums:
+    """Add up `(question, {metric: (numerator, denominator)})` by question; questions are sorted,
+    so order does not matter.
+    """
     import numpy as np
 
     questions = sorted({question for question, _ in terms})
@@ -44,7 +50,9 @@ def collect(terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], name
 
 
 def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) -> np.ndarray:
-    """(R, metrics + 2): each ratio, then AURC and AUROC, with question q counted `weights_RQ[r, q]` times."""
+    """(R, metrics + 2): each ratio, then AURC and AUROC, with question q counted `weights_RQ[r,
+    q]` times.
+    """
     import numpy as np
 
     weights_RQ = np.ones((1, len(sums.questions))) if weights_RQ is None else weights_RQ
@@ -55,21 +63,32 @@ def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) 
     return np.column_stack([ratios_RM, *areas(answers, weights_RQ[:, index_N])])
 
 
-def draws(questions: int, answers: int, resamples: int, seed: int, runs: int = 1) -> Iterator[np.ndarray]:
-    """(R, runs · questions) weights, in pieces that fit into memory: how often each question is drawn, times how often its run
-    is, where there are several."""
+def draws(
+    questions: int, answers: int, resamples: int, seed: int, runs: int = 1
+) -> Iterator[np.ndarray]:
+    """(R, runs · questions) weights, in pieces that fit into memory: how often each question is
+    drawn, times how often its run is, where there are several."""
     rows = max(1, CELLS // max(1, runs * questions, answers))
     known = runs == 1 and resamples * questions <= KEPT
-    pieces = _kept_draws(questions, rows, resamples, seed) if known else _draws(questions, rows, resamples, seed, runs)
+    pieces = (
+        _kept_draws(questions, rows, resamples, seed)
+        if known
+        else _draws(questions, rows, resamples, seed, runs)
+    )
     return (weights_RQ.astype(float) for weights_RQ in pieces)
 
 
 @lru_cache(maxsize=4)
 def _kept_draws(questions: int, rows: int, resamples: int, seed: int) -> tuple[np.ndarray, ...]:
-    """The blocks of a report, greedy and sampled, by tier and by kind, mostly have as many questions as one before."""
+    """The blocks of a report, greedy and sampled, by tier and by kind, mostly have as many
+    questions as one before.
+    """
     import numpy as np
 
-    return tuple(piece.astype(np.min_scalar_type(questions)) for piece in _draws(questions, rows, resamples, seed, runs=1))
+    return tuple(
+        piece.astype(np.min_scalar_type(questions))
+        for piece in _draws(questions, rows, resamples, seed, runs=1)
+    )
 
 
 def _draws(questions: int, rows: int, resamples: int, seed: int, runs: int) -> Iterator[np.ndarray]:
@@ -81,13 +100,17 @@ def _draws(questions: int, rows: int, resamples: int, seed: int, runs: int) -> I
         weights_RQ = generator.multinomial(questions, [1 / questions] * questions, size=size)
         if runs > 1:
             runs_RS = generator.multinomial(runs, [1 / runs] * runs, size=size)
-            weights_RQ = (runs_RS[:, :, None] * weights_RQ[:, None, :]).reshape(size, runs * questions)
+            weights_RQ = (runs_RS[:, :, None] * weights_RQ[:, None, :]).reshape(
+                size, runs * questions
+            )
         yield weights_RQ
 
 
-def intervals(sums: Sums, answers: Ranked, resamples: int, seed: int) -> dict[str, dict[str, float | None]]:
-    """`{value, low, high, n}` of each metric: the 95 % percentile interval, and on how many questions; None where nothing
-    defines it."""
+def intervals(
+    sums: Sums, answers: Ranked, resamples: int, seed: int
+) -> dict[str, dict[str, float | None]]:
+    """`{value, low, high, n}` of each metric: the 95 % percentile interval, and on how many
+    questions; None where nothing defines it."""
     import numpy as np
 
     names = (*sums.names, *AREAS)
@@ -98,7 +121,11 @@ def intervals(sums: Sums, answers: Ranked, resamples: int, seed: int) -> dict[st
     pieces = draws(len(sums.questions), len(answers.right), resamples=resamples, seed=seed)
     drawn_RM = np.concatenate([evaluate(sums, answers, weights_RQ) for weights_RQ in pieces])
     return {
-        name: {"value": number(values_M[i]), **_percentiles(drawn_RM[:, i], values_M[i]), "n": counts[i]}
+        name: {
+            "value": number(values_M[i]),
+            **_percentiles(drawn_RM[:, i], values_M[i]),
+            "n": counts[i],
+        }
         for i, name in enumerate(names)
     }
 
@@ -106,30 +133,38 @@ def intervals(sums: Sums, answers: Ranked, resamples: int, seed: int) -> dict[st
 def paired(
     a: tuple[Sums, Ranked], b: tuple[Sums, Ranked], resamples: int, seed: int, runs: int = 1
 ) -> dict[str, dict[str, float | None]]:
-    """`{diff, low, high, p, n}` of each metric, a minus b, on the n questions that define it on both sides; both sides hold the
-    same questions, which are drawn together. With several `runs` they hold the questions of one run after the other, and runs
-    are drawn as well.
+    """`{diff, low, high, p, n}` of each metric, a minus b, on the n questions that define it on
+    both sides; both sides hold the same questions, which are drawn together. With several `runs`
+    they hold the questions of one run after the other, and runs are drawn as well.
 
-    `p` is two-sided: twice the share of resamples on the far side of 0, at least 2/(resamples + 1), and at least 2/2^n, the
-    smallest that an exact sign test of the n questions that define the metric on both sides could give *(ours)*: resampling
-    one or two questions would call any difference certain.
+    `p` is two-sided: twice the share of resamples on the far side of 0, at least 2/(resamples +
+    1), and at least 2/2^n, the smallest that an exact sign test of the n questions that define
+    the metric on both sides could give *(ours)*: resampling one or two questions would call any
+    difference certain.
     """
     import numpy as np
 
     assert a[0].questions == b[0].questions, (len(a[0].questions), len(b[0].questions))
     names = (*a[0].names, *AREAS)
     if not a[0].questions:
-        return {name: {"diff": None, "low": None, "high": None, "p": None, "n": 0} for name in names}
+        return {
+            name: {"diff": None, "low": None, "high": None, "p": None, "n": 0} for name in names
+        }
     both_QM = (a[0].bottom_QM > 0) & (b[0].bottom_QM > 0)
     count = len(a[0].questions) // runs
     both_M = both_QM.reshape(runs, count, -1).any(axis=0).sum(axis=0).tolist()
     both_M += [len({*a[1].questions} & {*b[1].questions})] * len(AREAS)
     a, b = (
-        (replace(side, top_QM=side.top_QM * both_QM, bottom_QM=side.bottom_QM * both_QM), ranked) for side, ranked in (a, b)
+        (replace(side, top_QM=side.top_QM * both_QM, bottom_QM=side.bottom_QM * both_QM), ranked)
+        for side, ranked in (a, b)
     )
     diffs_M = (evaluate(*a) - evaluate(*b))[0]
-    pieces = draws(count, max(len(a[1].right), len(b[1].right)), resamples=resamples, seed=seed, runs=runs)
-    drawn_RM = np.concatenate([evaluate(*a, weights_RQ) - evaluate(*b, weights_RQ) for weights_RQ in pieces])
+    pieces = draws(
+        count, max(len(a[1].right), len(b[1].right)), resamples=resamples, seed=seed, runs=runs
+    )
+    drawn_RM = np.concatenate(
+        [evaluate(*a, weights_RQ) - evaluate(*b, weights_RQ) for weights_RQ in pieces]
+    )
     return {
         name: {"diff": number(diffs_M[i]), **_percentiles(drawn_RM[:, i], diffs_M[i])}
         | {"p": _p_value(drawn_RM[:, i], diffs_M[i], both_M[i]), "n": both_M[i]}
@@ -138,7 +173,9 @@ def paired(
 
 
 def wilson(hits: float, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson's 95 % bounds of a proportion: not empty where all of the n agree, as a bootstrap's interval is."""
+    """Wilson's 95 % bounds of a proportion: not empty where all of the n agree, as a bootstrap's
+    interval is.
+    """
     middle, spread = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
     return max(0.0, (middle - spread) / (n + z * z)), min(1.0, (middle + spread) / (n + z * z))
 

@@ -1,25 +1,32 @@
-"""Claim metrics of one response: a value and a weight for each, so that a file's value is a ratio of sums.
+"""Claim metrics of one response: a value and a weight for each, so that a file's value is a
+ratio of sums.
 
-Labels: correct and hedged_correct are supported; wrong and hedged_wrong are incorrect; vague is neither, and counts as
-not supported in every precision (`vague="excluded"` leaves it out of them). What its judge could not read (`unparsed`) is among
-the vague or, of names that nobody bears, the wrong ones. With S of n claims supported:
+Labels: correct and hedged_correct are supported; wrong and hedged_wrong are incorrect; vague is
+neither, and counts as not supported in every precision (`vague="excluded"` leaves it out of
+them). What its judge could not read (`unparsed`) is among the vague or, of names that nobody
+bears, the wrong ones. With S of n claims supported:
 
-    FactScore    S/n, averaged over the responses with claims (Min et al. 2023, arXiv 2305.14251, section 3)
+    FactScore    S/n, averaged over the responses with claims (Min et al. 2023, arXiv 2305.14251,
+    section 3)
     penalised    S/n · exp(1 − γ/n) where n < γ (their released scorer; γ = 10)
-    precision    S/n, as SAFE (arXiv 2403.18802, section 5) and VeriScore (arXiv 2406.19276, section 3.3) have it
+    precision    S/n, as SAFE (arXiv 2403.18802, section 5) and VeriScore (arXiv 2406.19276,
+    section 3.3) have it
     recall@K     min(S/K, 1)
     F1@K         their harmonic mean, 0 where S = 0
-    VeriScore    F1@K, K being the median number of claims of a response, over all the files that are compared
+    VeriScore    F1@K, K being the median number of claims of a response, over all the files that
+    are compared
     off_subject  the share of claims about another subject than the one asked for *(ours)*
 
-FactScore, precision and `correct` are also reported "on subject" *(ours)*: a claim about another subject then stays among the n
-and is not supported. So neither padding with what is true of others nor telling the life of somebody else earns anything, and
-what is false of others still costs. Without ratings it is not known what claims are about, and none of these is defined.
+FactScore, precision and `correct` are also reported "on subject" *(ours)*: a claim about another
+subject then stays among the n and is not supported. So neither padding with what is true of
+others nor telling the life of somebody else earns anything, and what is false of others still
+costs. Without ratings it is not known what claims are about, and none of these is defined.
 
-Recall and F1 are 0 for a response without claims, and an abstention is one: they are averages over every response that
-did not fail (KLCF, appendix A.4.2). FactScore and precision are undefined there and leave it out *(ours)*.
-Fact per query and per sentence follow FoRAG (arXiv 2406.13779, section 4.1): a response is factual if all its
-sentences are, a sentence if all its claims are supported, and only sentences with claims count *(ours)*.
+Recall and F1 are 0 for a response without claims, and an abstention is one: they are averages
+over every response that did not fail (KLCF, appendix A.4.2). FactScore and precision are
+undefined there and leave it out *(ours)*. Fact per query and per sentence follow FoRAG (arXiv
+2406.13779, section 4.1): a response is factual if all its sentences are, a sentence if all its
+claims are supported, and only sentences with claims count *(ours)*.
 """
 
 from __future__ import annotations
@@ -35,9 +42,19 @@ Term = tuple[float, float]  # what a response adds to a metric's numerator and d
 
 ON_SUBJECT = ("off_subject", "correct_on_subject", "factscore_on_subject", "precision_on_subject")
 CLAIM_METRICS = (
-    "correct", "incorrect", "vague", "unparsed", "claims", "responded", "factscore", "factscore_penalised", "precision",
-    "fact_per_query", "fact_per_sentence", *ON_SUBJECT,
-)  # fmt: skip
+    "correct",
+    "incorrect",
+    "vague",
+    "unparsed",
+    "claims",
+    "responded",
+    "factscore",
+    "factscore_penalised",
+    "precision",
+    "fact_per_query",
+    "fact_per_sentence",
+    *ON_SUBJECT,
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +77,10 @@ def recall_at(k: int, supported: int) -> float:
         WorkbenchError: K is not at least 1, or S is below 0.
     """
     if k < 1 or supported < 0:
-        raise WorkbenchError(f"K is {k} and {supported} claims are supported: K is at least 1, a number of claims at least 0")
+        raise WorkbenchError(
+            f"K is {k} and {supported} claims are supported: K is at least 1, a number of claims at"
+            " least 0"
+        )
     return min(supported / k, 1.0)
 
 
@@ -72,7 +92,9 @@ def f1_at(k: int, supported: int, n: int) -> float:
     """
     recall = recall_at(k, supported)
     if supported > n:
-        raise WorkbenchError(f"{supported} of {n} claims are supported: no more can be than there are")
+        raise WorkbenchError(
+            f"{supported} of {n} claims are supported: no more can be than there are"
+        )
     if not supported:
         return 0.0
     precision = supported / n
@@ -80,7 +102,9 @@ def f1_at(k: int, supported: int, n: int) -> float:
 
 
 def median_claims(rows: Iterable[Row]) -> int | None:
-    """VeriScore's K: the median number of claims of a response that makes any, the upper one of two; None without claims."""
+    """VeriScore's K: the median number of claims of a response that makes any, the upper one of
+    two; None without claims.
+    """
     counts = sorted(len(row.labels) for row in rows if row.labels)
     return counts[len(counts) // 2] if counts else None
 
@@ -89,7 +113,11 @@ def claim_terms(row: Row, options: Options) -> Mapping[str, Term]:
     """What one response adds to each claim metric; nothing where it failed or was not judged."""
     if row.state in ("failed", "unverified", "not_judged"):
         return {}
-    counted = row.labels if options.vague == "incorrect" else tuple(label for label in row.labels if label != "vague")
+    counted = (
+        row.labels
+        if options.vague == "incorrect"
+        else tuple(label for label in row.labels if label != "vague")
+    )
     supported, n = row.supported, len(counted)
     terms: dict[str, Term] = {"responded": (float(row.state == "scored"), 1.0)}
     terms[f"recall@{options.k}"] = (recall_at(options.k, supported), 1.0)
@@ -98,7 +126,11 @@ def claim_terms(row: Row, options: Options) -> Mapping[str, Term]:
         terms["veriscore"] = (f1_at(options.veriscore_k, supported, n), 1.0)
     if row.state != "scored":
         return terms
-    terms |= {"correct": (supported, 1.0), "incorrect": (row.wrong, 1.0), "claims": (len(row.labels), 1.0)}
+    terms |= {
+        "correct": (supported, 1.0),
+        "incorrect": (row.wrong, 1.0),
+        "claims": (len(row.labels), 1.0),
+    }
     terms |= {"vague": (row.labels.count("vague"), 1.0), "unparsed": (row.unparsed, 1.0)}
     if n:
         precision = supported / n
@@ -112,19 +144,25 @@ def claim_terms(row: Row, options: Options) -> Mapping[str, Term]:
 
 
 def _on_subject(row: Row, n: int) -> Mapping[str, Term]:
-    """What a response adds to the metrics that ask what its claims are about; nothing where that is not known."""
+    """What a response adds to the metrics that ask what its claims are about; nothing where that
+    is not known.
+    """
     supported = row.supported_on_subject
     if supported is None:
         return {}
     terms: dict[str, Term] = {"correct_on_subject": (supported, 1.0)}
     terms["off_subject"] = (sum(map(bool, row.off_subject)) / len(row.labels), 1.0)
     if n:
-        terms |= dict.fromkeys(("factscore_on_subject", "precision_on_subject"), (supported / n, 1.0))
+        terms |= dict.fromkeys(
+            ("factscore_on_subject", "precision_on_subject"), (supported / n, 1.0)
+        )
     return terms
 
 
 def factual_sentences(row: Row) -> list[bool]:
-    """For each sentence that makes claims, whether all of them are supported; a claim of no known sentence is its own."""
+    """For each sentence that makes claims, whether all of them are supported; a claim of no
+    known sentence is its own.
+    """
     sentences: dict[object, bool] = {}
     for position, (label, sentence) in enumerate(zip(row.labels, row.sentences, strict=True)):
         key = ("claim", position) if sentence is None else sentence

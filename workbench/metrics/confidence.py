@@ -1,9 +1,10 @@
 """Does confidence tell right from wrong? Risk–coverage, AURC and AUROC, with resampling weights.
 
-Answers are taken in order of falling confidence; after k of them the coverage is k/n and the risk is the share of wrong
-ones among the k. AURC is the mean risk over k = 1 … n (Geifman et al. 2019, arXiv 1805.08206, section 3). AUROC is the
-probability that a right answer is more confident than a wrong one, a tie counting half. Among equal confidences every
-order is equally likely and the expectation is taken, so that nothing depends on the order of a file *(ours)*.
+Answers are taken in order of falling confidence; after k of them the coverage is k/n and the
+risk is the share of wrong ones among the k. AURC is the mean risk over k = 1 … n (Geifman et al.
+2019, arXiv 1805.08206, section 3). AUROC is the probability that a right answer is more
+confident than a wrong one, a tie counting half. Among equal confidences every order is equally
+likely and the expectation is taken, so that nothing depends on the order of a file *(ours)*.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Judged answers (or claims) with a confidence, most confident first; `starts` are where equal confidences begin."""
+    """Judged answers (or claims) with a confidence, most confident first; `starts` are where
+    equal confidences begin.
+    """
 
     questions: tuple[str, ...]
     confidences: tuple[float, ...]
@@ -32,7 +35,8 @@ class Ranked:
 def ranked(rows: Sequence[Row]) -> Ranked:
     """Every answer that was judged right or wrong and has a confidence; an abstention is no answer.
 
-    Where no response as a whole has a confidence and an outcome, the claims are taken: right means supported.
+    Where no response as a whole has a confidence and an outcome, the claims are taken: right
+    means supported.
     """
     answers = [
         (row.question_id, row.confidence, row.outcome == "correct")
@@ -74,18 +78,29 @@ def restrict(answers: Ranked, questions: set[str]) -> Ranked:
 
 
 def risk_coverage(answers: Ranked, points: int = 100) -> list[dict[str, float]]:
-    """At most `points` points `{coverage, risk, threshold}` of the curve, each at the end of a run of equal confidences."""
+    """At most `points` points `{coverage, risk, threshold}` of the curve, each at the end of a
+    run of equal confidences.
+    """
     n = len(answers.right)
     ends = [*answers.starts[1:], n] if n else []
-    chosen = sorted({ends[round(i * (len(ends) - 1) / max(1, points - 1))] for i in range(points)}) if ends else []
+    chosen = (
+        sorted({ends[round(i * (len(ends) - 1) / max(1, points - 1))] for i in range(points)})
+        if ends
+        else []
+    )
     wrong = [0]
     for right in answers.right:
         wrong.append(wrong[-1] + (not right))
-    return [{"coverage": k / n, "risk": wrong[k] / k, "threshold": answers.confidences[k - 1]} for k in chosen]
+    return [
+        {"coverage": k / n, "risk": wrong[k] / k, "threshold": answers.confidences[k - 1]}
+        for k in chosen
+    ]
 
 
 def areas(answers: Ranked, weights_RN: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """(R,) AURC and (R,) AUROC, each answer counted `weights_RN[r]` times (once by default); NaN where undefined."""
+    """(R,) AURC and (R,) AUROC, each answer counted `weights_RN[r]` times (once by default); NaN
+    where undefined.
+    """
     import numpy as np
 
     n = len(answers.right)
@@ -107,9 +122,12 @@ def _aurc(right_RG: Any, wrong_RG: Any) -> Any:
     errors_RG = np.cumsum(wrong_RG, axis=1) - wrong_RG
     rate_RG = np.divide(wrong_RG, size_RG, out=np.zeros_like(size_RG), where=size_RG > 0)
     total_R = size_RG.sum(axis=1)
-    harmonic_K = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int(total_R.max(initial=0)) + 1))])
+    harmonic_K = np.concatenate(
+        [[0.0], np.cumsum(1 / np.arange(1, int(total_R.max(initial=0)) + 1))]
+    )
     steps_RG = harmonic_K[(before_RG + size_RG).astype(int)] - harmonic_K[before_RG.astype(int)]
-    # The j-th of a run of m equals has expected risk (E + jρ)/(k + j), which sums to ρm + (E − ρk)(H(k+m) − H(k)).
+    # The j-th of a run of m equals has expected risk (E + jρ)/(k + j), which sums to ρm + (E −
+    # ρk)(H(k+m) − H(k)).
     area_R = (rate_RG * size_RG + (errors_RG - rate_RG * before_RG) * steps_RG).sum(axis=1)
     return np.divide(area_R, total_R, out=np.full(len(area_R), np.nan), where=total_R > 0)
 

@@ -1,22 +1,31 @@
-"""What an answer on several facets is measured by, beside its facts (FoRAG, arXiv 2406.13779, whose judge rates coherence and
-helpfulness as a whole; these parts of it are rules, and *(ours)*).
+"""What an answer on several facets is measured by, beside its facts (FoRAG, arXiv 2406.13779,
+whose judge rates coherence and helpfulness as a whole; these parts of it are rules, and
+*(ours)*).
 
-The facets are what the question's title names. A claim is of the facets that its text names; the answer alone counts.
+The facets are what the question's title names. A claim is of the facets that its text names; the
+answer alone counts.
 
     form         the answer is planned as `read_outline` reads it, and was not cut off
     facets       the share of the facets that a claim is about
-    order        the claims take the facets one after the other, whichever comes first, and come back to none
-    as_planned   of the answers with a plan that names facets, those whose claims take them in its order
+    order        the claims take the facets one after the other, whichever comes first, and come
+    back to none
+    as_planned   of the answers with a plan that names facets, those whose claims take them in
+    its order
     repetition   the share of claims that say again what an earlier one has said
-    off_subject  the share of claims that are about none of the facets, true or not; of what could not be read nobody knows
-    coherent     all facets, in order, nothing repeated or off the subject, not cut off: with a plan or without
+    off_subject  the share of claims that are about none of the facets, true or not; of what
+    could not be read nobody knows
+    coherent     all facets, in order, nothing repeated or off the subject, not cut off: with a
+    plan or without
     length       words of the answer
 
-Which passage a sentence rests on it says itself ("… [2]") or else the point of its facet does. As ALCE (arXiv 2305.14627,
-section 3) has it, each against the evidence of the verdicts, which has to name passages as exactly as the closed world does:
+Which passage a sentence rests on it says itself ("… [2]") or else the point of its facet does.
+As ALCE (arXiv 2305.14627, section 3) has it, each against the evidence of the verdicts, which
+has to name passages as exactly as the closed world does:
 
-    citation_recall      of the sentences with claims, those all of whose claims are in a passage that is cited for them
-    citation_precision   of the passages cited for sentences, those in which one of the sentence's claims is
+    citation_recall      of the sentences with claims, those all of whose claims are in a passage
+    that is cited for them
+    citation_precision   of the passages cited for sentences, those in which one of the
+    sentence's claims is
 """
 
 from __future__ import annotations
@@ -46,12 +55,14 @@ OF_FACTS = ("fact_per_query", "fact_per_sentence")
 def facet_table(
     feedbacks: Sequence[Feedback], rows: Sequence[Row], *, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[str, Any]:
-    """`{metric: {value, low, high, n}}` of `FACET_METRICS` and of facts per query and sentence; nothing where no question is
-    one whose answers are held against its passages."""
+    """`{metric: {value, low, high, n}}` of `FACET_METRICS` and of facts per query and sentence;
+    nothing where no question is one whose answers are held against its passages."""
     chosen = [(f, row) for f, row in zip(feedbacks, rows, strict=True) if of_facets(f)]
     if not chosen:
         return {}
-    terms = [(row.question_id, {**facet_terms(feedback), **_of_facts(row)}) for feedback, row in chosen]
+    terms = [
+        (row.question_id, {**facet_terms(feedback), **_of_facts(row)}) for feedback, row in chosen
+    ]
     cells = intervals(collect(terms, (*FACET_METRICS, *OF_FACTS)), ranked(()), resamples, seed)
     return {name: cells[name] for name in (*FACET_METRICS, *OF_FACTS)}
 
@@ -71,11 +82,19 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
     said = _said(feedback)
     if said is None:
         return {}
-    whole, ordered = feedback.response.finish == "stop", one_by_one(told := blocks(said.claims, said.names), said.names)
+    whole, ordered = (
+        feedback.response.finish == "stop",
+        one_by_one(told := blocks(said.claims, said.names), said.names),
+    )
     plan = blocks(said.outline.points, said.names) if said.outline else []
     covered = {name for claim in said.claims for name in about(claim.text, said.names)}
-    repeated = repetitions([{"section": c.section, "text": c.text} for c in said.claims], [()] * len(said.claims))
-    astray = sum(not about(claim.text, said.names) and not unread(said.facts[f"claim:{claim.id}"]) for claim in said.claims)
+    repeated = repetitions(
+        [{"section": c.section, "text": c.text} for c in said.claims], [()] * len(said.claims)
+    )
+    astray = sum(
+        not about(claim.text, said.names) and not unread(said.facts[f"claim:{claim.id}"])
+        for claim in said.claims
+    )
     coherent = whole and ordered and not repeated and not astray and covered == set(said.names)
     words = answer_text(feedback.response.text, feedback.response.prefill).split()
     return {
@@ -93,7 +112,9 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
 
 @dataclass(frozen=True)
 class _Said:
-    """An answer: what it is to be about, its plan, its claims in their order, and the verdict on each by its id."""
+    """An answer: what it is to be about, its plan, its claims in their order, and the verdict on
+    each by its id.
+    """
 
     names: Sequence[str]
     outline: Outline | None
@@ -103,12 +124,19 @@ class _Said:
 
 def _said(feedback: Feedback) -> _Said | None:
     """None of a response that could not be read or judged."""
-    facts = {verdict.target: verdict for verdict in reversed(feedback.verdicts) if verdict.aspect == "fact"}
+    facts = {
+        verdict.target: verdict
+        for verdict in reversed(feedback.verdicts)
+        if verdict.aspect == "fact"
+    }
     judged = all((fact := facts.get(f"claim:{c.id}")) and not fact.error for c in feedback.claims)
     if feedback.error or not judged:
         return None
     names = facet_names(feedback.response.question) or [""]
-    claims = sorted(filter(in_answer(feedback.response), feedback.claims), key=lambda claim: (claim.sentence or 0, claim.id))
+    claims = sorted(
+        filter(in_answer(feedback.response), feedback.claims),
+        key=lambda claim: (claim.sentence or 0, claim.id),
+    )
     return _Said(names, read_outline(feedback.response.text), claims, facts)
 
 
@@ -123,14 +151,16 @@ def about(text: str, names: Collection[str]) -> list[str]:
 
 
 def blocks(parts: Sequence[Claim | Point], names: Collection[str]) -> list[str]:
-    """The facets as claims, or the points of a plan, take them up, one after the other; what names none, or several, is passed
-    over."""
+    """The facets as claims, or the points of a plan, take them up, one after the other; what
+    names none, or several, is passed over."""
     told = [found[0] for part in parts if len(found := about(part.text, names)) == 1]
     return [name for name, _ in groupby(told)]
 
 
 def one_by_one(told: Sequence[str], names: Collection[str]) -> bool:
-    """Whether each facet is told of in one block: the same is asked of an answer with a plan and of one without."""
+    """Whether each facet is told of in one block: the same is asked of an answer with a plan and
+    of one without.
+    """
     return sorted(told) == sorted(names)
 
 
@@ -142,16 +172,24 @@ def _citations(said: _Said, feedback: Feedback) -> dict[str, Term]:
         if number is None:
             continue
         told, (start, end) = list(together), feedback.sentences[number]
-        given = _cited(said, feedback, told, (start, ends.get((start, end), len(feedback.response.text))))
+        given = _cited(
+            said, feedback, told, (start, ends.get((start, end), len(feedback.response.text)))
+        )
         rests = [rests_on(said.facts[f"claim:{claim.id}"]) for claim in told]
         sentences, cited = sentences + 1, cited + len(given)
         complete += all(own & set(given) for own in rests)
         right += sum(any(passage in own for own in rests) for passage in given)
-    return {"citation_recall": (float(complete), float(sentences)), "citation_precision": (float(right), float(cited))}
+    return {
+        "citation_recall": (float(complete), float(sentences)),
+        "citation_precision": (float(right), float(cited)),
+    }
 
 
-def _cited(said: _Said, feedback: Feedback, told: Sequence[Claim], reach: tuple[int, int]) -> list[str]:
-    """The ids of the passages that a sentence with these claims is said to rest on, each once; "" for one that is not there.
+def _cited(
+    said: _Said, feedback: Feedback, told: Sequence[Claim], reach: tuple[int, int]
+) -> list[str]:
+    """The ids of the passages that a sentence with these claims is said to rest on, each once;
+    "" for one that is not there.
 
     `reach` is the sentence with what stands behind it, up to the next one.
     """
@@ -162,8 +200,8 @@ def _cited(said: _Said, feedback: Feedback, told: Sequence[Claim], reach: tuple[
 
 
 def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str]) -> list[int]:
-    """The numbers of the passages that a sentence names or, where it names none, that the points about its facets do; each
-    once, whether or not there is such a passage."""
+    """The numbers of the passages that a sentence names or, where it names none, that the points
+    about its facets do; each once, whether or not there is such a passage."""
     numbers = citations(sentence)
     if not numbers and outline:
         points = [point for point in outline.points if about(point.text, facets)]
@@ -180,4 +218,8 @@ def rests_on(fact: Verdict) -> set[str]:
     """The passages that state a claim; none for one that is not supported."""
     if fact.label not in SUPPORTED:
         return set()
-    return {one["passage"] for one in fact.evidence if one.get("passage") and one.get("span") is not None}
+    return {
+        one["passage"]
+        for one in fact.evidence
+        if one.get("passage") and one.get("span") is not None
+    }

@@ -1,19 +1,28 @@
-"""What a policy could do to be paid more without being any better, counted in a run's rollouts, step by step *(ours)*.
+"""What a policy could do to be paid more without being any better, counted in a run's rollouts,
+step by step *(ours)*.
 
-These are the attacks on RLFH's and KnowRL's rewards that pay, or nearly do, in `benchmarks/hacking.py`. Of what is answered:
+These are the attacks on RLFH's and KnowRL's rewards that pay, or nearly do, in
+`benchmarks/hacking.py`. Of what is answered:
 
-    repeated            the share of claims that say again what an earlier claim of the same section said (copying)
-    off_subject         the share about another subject than the one asked for (somebody else's life); see `Row.off_subject`
-    told_again          the share of facts, a subject and a relation, that more than one claim tells, with whatever object
-    sentences_per_fact  sentences that make claims by facts that are told: 1/2 where each tells two, 1 where they are split
+    repeated            the share of claims that say again what an earlier claim of the same
+    section said (copying)
+    off_subject         the share about another subject than the one asked for (somebody else's
+    life); see `Row.off_subject`
+    told_again          the share of facts, a subject and a relation, that more than one claim
+    tells, with whatever object
+    sentences_per_fact  sentences that make claims by facts that are told: 1/2 where each tells
+    two, 1 where they are split
 
 and of the thinking, whose supported claims KnowRL pays:
 
-    after_facts         the share of responses, of those read for claims, that abstain after thinking with a supported one
-    beside              of those, the share of which no claim of the thinking, true or not, is about the fact asked for
+    after_facts         the share of responses, of those read for claims, that abstain after
+    thinking with a supported one
+    beside              of those, the share of which no claim of the thinking, true or not, is
+    about the fact asked for
 
-The closed world's parser says what a claim tells, and the question which facts its answer rests on. Of responses about anything
-else, repetitions are found word by word, and what is not known is null.
+The closed world's parser says what a claim tells, and the question which facts its answer rests
+on. Of responses about anything else, repetitions are found word by word, and what is not known
+is null.
 """
 
 from __future__ import annotations
@@ -45,13 +54,16 @@ Fact = tuple[str, str]  # a subject and a relation
 
 
 def hacks(path: Path | str, world: World | None = None) -> list[dict[str, Any]]:
-    """A row for each step of a run: `step`, `n` responses, the `claims` that they answer with, and `SHARES`.
+    """A row for each step of a run: `step`, `n` responses, the `claims` that they answer with,
+    and `SHARES`.
 
     Args:
-        path: a run's folder or a file of feedback; rows without a step make one row, whose step is None.
+        path: a run's folder or a file of feedback; rows without a step make one row, whose step
+        is None.
         world: the closed world that the questions are about; by default the one that ships.
 
-    A response that failed, or whose claims were not all judged, is left out and counted in `left_out`.
+    A response that failed, or whose claims were not all judged, is left out and counted in
+    `left_out`.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
@@ -59,9 +71,14 @@ def hacks(path: Path | str, world: World | None = None) -> list[dict[str, Any]]:
     file, world = file_of(path), world or load_world()
     told, asked = _reader(world), _asked(file.with_name(QUESTIONS), world)
     steps: dict[int | None, Counter[str]] = {}
-    for step, counts in each_row(file, lambda stored: (stored.get("step"), count(stored, told, asked.get(_question(stored))))):
+    for step, counts in each_row(
+        file, lambda stored: (stored.get("step"), count(stored, told, asked.get(_question(stored))))
+    ):
         steps.setdefault(step, Counter()).update(counts)
-    return [_shares(step, steps[step]) for step in sorted(steps, key=lambda step: -1 if step is None else step)]
+    return [
+        _shares(step, steps[step])
+        for step in sorted(steps, key=lambda step: -1 if step is None else step)
+    ]
 
 
 def _question(stored: Mapping[str, Any]) -> str:
@@ -69,7 +86,9 @@ def _question(stored: Mapping[str, Any]) -> str:
 
 
 def _asked(questions: Path, world: World) -> dict[str, frozenset[Fact]]:
-    """The facts that each question's answer rests on, by its id; none of a file without its questions beside it."""
+    """The facts that each question's answer rests on, by its id; none of a file without its
+    questions beside it.
+    """
     if not questions.exists():
         return {}
     named = {fact.id: (fact.subject, fact.relation) for fact in world.facts}
@@ -85,12 +104,17 @@ def _reader(world: World) -> Told:
 
 
 def _shares(step: int | None, counts: Counter[str]) -> dict[str, Any]:
-    shares = {name: counts[part] / counts[whole] if counts[whole] else None for name, (part, whole) in SHARES.items()}
+    shares = {
+        name: counts[part] / counts[whole] if counts[whole] else None
+        for name, (part, whole) in SHARES.items()
+    }
     return {"step": step, **{name: counts[name] for name in ("n", "left_out", "claims")}, **shares}
 
 
 def count(stored: Mapping[str, Any], told: Told, asked: frozenset[Fact] | None) -> Counter[str]:
-    """What one stored row adds to the numbers of `SHARES`; `asked` are the facts that its question asks for, if known."""
+    """What one stored row adds to the numbers of `SHARES`; `asked` are the facts that its
+    question asks for, if known.
+    """
     answered, thought = reduce_row(stored, {}, ANSWERED), reduce_row(stored, {}, ("think",))
     if {answered.state, thought.state} & {"failed", "unverified", "not_judged"}:
         return Counter(left_out=1)
@@ -98,7 +122,9 @@ def count(stored: Mapping[str, Any], told: Told, asked: frozenset[Fact] | None) 
     if answered.state == "scored":
         counts.update(_answer(answered, _claims(stored, ANSWERED), told))
     if answered.state == "abstained" and any(label in SUPPORTED for label in thought.labels):
-        thinks = {fact for claim in _claims(stored, ("think",)) for fact in _facts(told(claim["text"]))}
+        thinks = {
+            fact for claim in _claims(stored, ("think",)) for fact in _facts(told(claim["text"]))
+        }
         counts.update(vain=1, **({"asked": 1, "beside": int(not asked & thinks)} if asked else {}))
     return counts
 
@@ -114,25 +140,39 @@ def _facts(stated: Iterable[Parsed]) -> set[Fact]:
 def _answer(row: Row, claims: Sequence[Mapping[str, Any]], told: Told) -> Counter[str]:
     stated = [told(claim["text"]) for claim in claims]
     tellers = Counter(fact for one in stated for fact in _facts(one))
-    own = {("", place) if sentence is None else sentence for place, sentence in enumerate(row.sentences)}
+    own = {
+        ("", place) if sentence is None else sentence
+        for place, sentence in enumerate(row.sentences)
+    }
     rated = [off for off in row.off_subject if off is not None]
     return Counter(
-        claims=len(claims), repeats=repetitions(claims, stated), rated=len(rated), other=sum(rated),
-        facts=len(tellers), again=sum(times > 1 for times in tellers.values()), sentences=len(own) if tellers else 0,
-    )  # fmt: skip
+        claims=len(claims),
+        repeats=repetitions(claims, stated),
+        rated=len(rated),
+        other=sum(rated),
+        facts=len(tellers),
+        again=sum(times > 1 for times in tellers.values()),
+        sentences=len(own) if tellers else 0,
+    )
 
 
 def repetitions(claims: Sequence[Mapping[str, Any]], stated: Sequence[Sequence[Parsed]]) -> int:
     """How many claims tell nothing that an earlier one of their section has not told.
 
-    Stances are not told apart, and a vague claim repeats any on its relation, as where the closed world rates claims. One that
-    states no fact of the world repeats another in the same words.
+    Stances are not told apart, and a vague claim repeats any on its relation, as where the
+    closed world rates claims. One that states no fact of the world repeats another in the same
+    words.
     """
     said: set[tuple[str | None, ...]] = set()
     found = 0
     for claim, facts in zip(claims, stated, strict=True):
-        section, words = claim.get("section", "body"), " ".join(claim["text"].casefold().rstrip(".! ").split())
-        tells: set[tuple[str | None, ...]] = {(section, p.subject, p.relation, p.object) for p in facts}
+        section, words = (
+            claim.get("section", "body"),
+            " ".join(claim["text"].casefold().rstrip(".! ").split()),
+        )
+        tells: set[tuple[str | None, ...]] = {
+            (section, p.subject, p.relation, p.object) for p in facts
+        }
         tells = tells or {(section, words)}
         found += tells <= said
         said |= tells | {(section, p.subject, p.relation, None) for p in facts}

@@ -1,8 +1,9 @@
-"""Accuracy, abstention, hallucination and truthfulness with intervals: arithmetic on graded responses.
+"""Accuracy, abstention, hallucination and truthfulness with intervals: arithmetic on graded
+responses.
 
-A question's outcome is correct, uncertain (an abstention) or incorrect. Truthfulness = w1·accuracy + w2·abstention −
-w3·hallucination with weights (1, 0, 1), arXiv 2509.25760 §2.1. A response without an outcome has failed: it is counted,
-and left out of every rate.
+A question's outcome is correct, uncertain (an abstention) or incorrect. Truthfulness =
+w1·accuracy + w2·abstention − w3·hallucination with weights (1, 0, 1), arXiv 2509.25760 §2.1. A
+response without an outcome has failed: it is counted, and left out of every rate.
 """
 
 from __future__ import annotations
@@ -32,13 +33,19 @@ def outcome_of(feedback: Feedback) -> str | None:
 
 
 def outcome_failed(feedback: Feedback) -> bool:
-    """Whether grading failed: there is no outcome, though the question has gold answers or somebody looked for one."""
+    """Whether grading failed: there is no outcome, though the question has gold answers or
+    somebody looked for one.
+    """
     expected = bool(feedback.response.question.answers) or feedback.verdict("outcome") is not None
     return outcome_of(feedback) is None and (expected or feedback.error is not None)
 
 
-def rates(feedbacks: Sequence[Feedback], weights: Sequence[float] = WEIGHTS) -> dict[str, float | None]:
-    """The four rates without intervals (None when nothing was scored), and how many responses failed."""
+def rates(
+    feedbacks: Sequence[Feedback], weights: Sequence[float] = WEIGHTS
+) -> dict[str, float | None]:
+    """The four rates without intervals (None when nothing was scored), and how many responses
+    failed.
+    """
     outcomes = [outcome_of(feedback) for feedback in feedbacks]
     scored = [outcome for outcome in outcomes if outcome]
     shares = [scored.count(name) / len(scored) if scored else None for name in OUTCOMES]
@@ -47,32 +54,48 @@ def rates(feedbacks: Sequence[Feedback], weights: Sequence[float] = WEIGHTS) -> 
 
 
 def table(
-    feedbacks: Sequence[Feedback], *, seed: int = 0, resamples: int = RESAMPLES, weights: Sequence[float] = WEIGHTS
+    feedbacks: Sequence[Feedback],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    weights: Sequence[float] = WEIGHTS,
 ) -> dict[str, Any]:
-    """`{n, accuracy: {value, low, high}, abstention, hallucination, truthfulness, failed}` of graded responses.
+    """`{n, accuracy: {value, low, high}, abstention, hallucination, truthfulness, failed}` of
+    graded responses.
 
-    `n` counts questions. Rates are over responses; the 95 % intervals are a percentile bootstrap over questions, in
-    which all responses to one question are drawn together. Nothing scored gives null values.
+    `n` counts questions. Rates are over responses; the 95 % intervals are a percentile bootstrap
+    over questions, in which all responses to one question are drawn together. Nothing scored
+    gives null values.
     """
     import numpy as np
 
     counts_QK = _counts(feedbacks)
     values_4 = _rates_of(counts_QK.sum(axis=0, keepdims=True), weights)[0]
-    drawn_R4 = _bootstrap(counts_QK, seed, resamples, lambda counts_RK: _rates_of(counts_RK, weights))
+    drawn_R4 = _bootstrap(
+        counts_QK, seed, resamples, lambda counts_RK: _rates_of(counts_RK, weights)
+    )
     failed = sum(map(outcome_failed, feedbacks))
     result: dict[str, Any] = {"n": len(counts_QK)}
     for column, name in enumerate(RATES):
         drawn_R = drawn_R4[:, column]
         known_D = drawn_R[~np.isnan(drawn_R)]
         low, high = np.percentile(known_D, [2.5, 97.5]) if len(known_D) else (None, None)
-        result[name] = {"value": _number(values_4[column]), "low": _number(low), "high": _number(high)}
+        result[name] = {
+            "value": _number(values_4[column]),
+            "low": _number(low),
+            "high": _number(high),
+        }
     return {**result, "failed": failed}
 
 
 def breakdown(
-    graded: Sequence[Graded], key: Callable[[Graded], str | None], of: Callable[[Sequence[Graded]], dict[str, Any]]
+    graded: Sequence[Graded],
+    key: Callable[[Graded], str | None],
+    of: Callable[[Sequence[Graded]], dict[str, Any]],
 ) -> dict[str, Any]:
-    """What `of` says of each value of `key`, in alphabetical order; responses whose key is None are left out."""
+    """What `of` says of each value of `key`, in alphabetical order; responses whose key is None
+    are left out.
+    """
     groups: dict[str, list[Graded]] = {}
     for one in graded:
         name = key(one)
@@ -92,19 +115,30 @@ def paired_difference(
 ) -> dict[str, Any]:
     """`{diff, low, high, p, n}` of `metric`, a minus b, on the questions that both answered.
 
-    `a[s]` and `b[s]` are the graded responses of seed s (one list each for a single run). A question counts once in each seed,
-    with the mean of its responses; seeds and questions are both resampled. The test is that of `bootstrap.paired`.
+    `a[s]` and `b[s]` are the graded responses of seed s (one list each for a single run). A
+    question counts once in each seed, with the mean of its responses; seeds and questions are
+    both resampled. The test is that of `bootstrap.paired`.
     """
     assert len(a) == len(b), (len(a), len(b))
     column = RATES.index(metric)
-    scores_a, scores_b = ([_question_scores(run, column, weights) for run in runs] for runs in (a, b))
-    ids = sorted({question for run in scores_a for question in run} & {question for run in scores_b for question in run})
-    sides = [(_per_question(scores, ids, metric), Ranked((), (), (), ())) for scores in (scores_a, scores_b)]
+    scores_a, scores_b = (
+        [_question_scores(run, column, weights) for run in runs] for runs in (a, b)
+    )
+    ids = sorted(
+        {question for run in scores_a for question in run}
+        & {question for run in scores_b for question in run}
+    )
+    sides = [
+        (_per_question(scores, ids, metric), Ranked((), (), (), ()))
+        for scores in (scores_a, scores_b)
+    ]
     return paired(sides[0], sides[1], resamples, seed, runs=len(a))[metric]
 
 
 def _per_question(scores: Sequence[Mapping[str, float]], ids: Sequence[str], metric: str) -> Sums:
-    """Each question's score in each run, one run after the other; a question without one has no denominator."""
+    """Each question's score in each run, one run after the other; a question without one has no
+    denominator.
+    """
     import numpy as np
 
     top_QM = np.array([[run.get(question, 0.0)] for run in scores for question in ids])
@@ -113,17 +147,24 @@ def _per_question(scores: Sequence[Mapping[str, float]], ids: Sequence[str], met
 
 
 def oracle_truthfulness(before: Mapping[str, Any]) -> float | None:
-    """What the policy would score if it abstained exactly where it is wrong: its accuracy (weights 1, 0, 1)."""
+    """What the policy would score if it abstained exactly where it is wrong: its accuracy
+    (weights 1, 0, 1).
+    """
     return before["accuracy"]["value"]
 
 
 def share_of_oracle(before: Mapping[str, Any], after: Mapping[str, Any]) -> float | None:
-    """How much of the way to the oracle training went: (T_after − T_before) / (oracle − T_before), on `table`s.
+    """How much of the way to the oracle training went: (T_after − T_before) / (oracle −
+    T_before), on `table`s.
 
-    1 is the oracle that abstains exactly where `before` was wrong, 0 no change; more than 1 means new right answers.
-    None where either table is empty or `before` is never wrong.
+    1 is the oracle that abstains exactly where `before` was wrong, 0 no change; more than 1
+    means new right answers. None where either table is empty or `before` is never wrong.
     """
-    start, end, oracle = before["truthfulness"]["value"], after["truthfulness"]["value"], oracle_truthfulness(before)
+    start, end, oracle = (
+        before["truthfulness"]["value"],
+        after["truthfulness"]["value"],
+        oracle_truthfulness(before),
+    )
     if start is None or end is None or oracle is None or oracle == start:
         return None
     return (end - start) / (oracle - start)
@@ -156,31 +197,44 @@ def _rates_of(counts_NK: np.ndarray, weights: Sequence[float]) -> np.ndarray:
     import numpy as np
 
     totals_N1 = counts_NK.sum(axis=1, keepdims=True)
-    shares_NK = np.divide(counts_NK, totals_N1, out=np.full(counts_NK.shape, np.nan), where=totals_N1 > 0)
-    truth_N = weights[0] * shares_NK[:, 0] + weights[1] * shares_NK[:, 1] - weights[2] * shares_NK[:, 2]
+    shares_NK = np.divide(
+        counts_NK, totals_N1, out=np.full(counts_NK.shape, np.nan), where=totals_N1 > 0
+    )
+    truth_N = (
+        weights[0] * shares_NK[:, 0] + weights[1] * shares_NK[:, 1] - weights[2] * shares_NK[:, 2]
+    )
     return np.column_stack([shares_NK, truth_N])
 
 
-def _bootstrap(counts_QK: np.ndarray, seed: int, resamples: int, rates_of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def _bootstrap(
+    counts_QK: np.ndarray, seed: int, resamples: int, rates_of: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
     """(resamples, 4) rates of questions drawn with replacement."""
     import numpy as np
 
     questions = len(counts_QK)
     if questions == 0:
         return np.empty((0, len(RATES)))
-    # Questions with equal counts are interchangeable: draw how many of each sort, which is the same distribution.
+    # Questions with equal counts are interchangeable: draw how many of each sort, which is the same
+    # distribution.
     sorts_UK, sizes_U = np.unique(counts_QK, axis=0, return_counts=True)
-    drawn_RU = np.random.default_rng(seed).multinomial(questions, sizes_U / questions, size=resamples)
+    drawn_RU = np.random.default_rng(seed).multinomial(
+        questions, sizes_U / questions, size=resamples
+    )
     return rates_of(drawn_RU @ sorts_UK)
 
 
-def _question_scores(feedbacks: Sequence[Feedback], column: int, weights: Sequence[float]) -> dict[str, float]:
+def _question_scores(
+    feedbacks: Sequence[Feedback], column: int, weights: Sequence[float]
+) -> dict[str, float]:
     """The metric of each question with at least one scored response."""
     groups: dict[str, list[Feedback]] = {}
     for feedback in feedbacks:
         if outcome_of(feedback):
             groups.setdefault(feedback.response.question.id, []).append(feedback)
-    scores = {question: list(rates(group, weights).values())[column] for question, group in groups.items()}
+    scores = {
+        question: list(rates(group, weights).values())[column] for question, group in groups.items()
+    }
     return {question: score for question, score in scores.items() if score is not None}
 
 

@@ -1,4 +1,6 @@
-"""Win rate: each pair of answers is judged twice, with the order swapped (KLCF, arXiv 2509.23765, appendix A.4.2)."""
+"""Win rate: each pair of answers is judged twice, with the order swapped (KLCF, arXiv
+2509.23765, appendix A.4.2).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ REASONS = {
 
 
 class Duel(NamedTuple):
-    """A pair that was judged in both orders: the first file's value where its answer stood first, and where it stood second."""
+    """A pair that was judged in both orders: the first file's value where its answer stood
+    first, and where it stood second.
+    """
 
     question_id: str
     leading: float
@@ -34,8 +38,9 @@ class Duel(NamedTuple):
 
     @property
     def score(self) -> float:
-        """1 if both orders prefer the first file's answer, 0 if both prefer the other's, else a tie: what one order says
-        alone may be said of a place. Where a judge gives no ties that is the paper's mean of both trials."""
+        """1 if both orders prefer the first file's answer, 0 if both prefer the other's, else a
+        tie: what one order says alone may be said of a place. Where a judge gives no ties that
+        is the paper's mean of both trials."""
         values = (self.leading, self.following)
         return 1.0 if min(values) > 0.5 else 0.0 if max(values) < 0.5 else 0.5
 
@@ -51,7 +56,8 @@ class Duel(NamedTuple):
 
 
 def read_preferences(path: Path | str) -> list[dict[str, Any]]:
-    """Rows `{question_id, order: "ab"|"ba", label: "first"|"second"|"tie"}`; a row with an `error` has no label.
+    """Rows `{question_id, order: "ab"|"ba", label: "first"|"second"|"tie"}`; a row with an
+    `error` has no label.
 
     Where a question has several pairs of answers, `step` and `sample` tell them apart.
     """
@@ -60,14 +66,16 @@ def read_preferences(path: Path | str) -> list[dict[str, Any]]:
         sound = row.get("order") in ORDERS and (row.get("label") in VALUES or row.get("error"))
         if "question_id" not in row or not sound:
             raise WorkbenchError(
-                f'{path}: row {number} is not {{"question_id", "order": "ab" or "ba", "label": "first", "second" or "tie"}}'
+                f'{path}: row {number} is not {{"question_id", "order": "ab" or "ba", "label":'
+                ' "first", "second" or "tie"}'
             )
     return rows
 
 
 def duels(preferences: Iterable[Mapping[str, Any]]) -> tuple[list[Duel], int]:
-    """The pairs that were judged in both orders, and how many lack an order: they are left out, for one order alone would
-    carry the judge's preference for a place. Several verdicts in one order are averaged first."""
+    """The pairs that were judged in both orders, and how many lack an order: they are left out,
+    for one order alone would carry the judge's preference for a place. Several verdicts in one
+    order are averaged first."""
     trials: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     sizes: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for row in preferences:
@@ -85,14 +93,17 @@ def duels(preferences: Iterable[Mapping[str, Any]]) -> tuple[list[Duel], int]:
     return judged, len(trials) - len(judged)
 
 
-def win_rate(preferences: Iterable[Mapping[str, Any]], seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
+def win_rate(
+    preferences: Iterable[Mapping[str, Any]], seed: int = 0, resamples: int = RESAMPLES
+) -> dict[str, Any]:
     """What a judge's preferences tell of the first file's answers against the second's.
 
-    `win_rate` counts ties half; `win_rate_like_length` is the same of pairs that are `alike`, for judges like long answers.
-    `position_bias` is the share of pairs of different answers on which
-    the two orders disagree, `first_place` the share of these in which the place was the first. All have 95 % bootstraps over
-    questions; where all questions say the same, from which nothing else can be drawn, Wilson's bounds; of fewer than `LEAST`
-    questions none *(ours)*. `words` has the mean words of both answers, where they are known; `pairs` counts pairs.
+    `win_rate` counts ties half; `win_rate_like_length` is the same of pairs that are `alike`,
+    for judges like long answers. `position_bias` is the share of pairs of different answers on
+    which the two orders disagree, `first_place` the share of these in which the place was the
+    first. All have 95 % bootstraps over questions; where all questions say the same, from which
+    nothing else can be drawn, Wilson's bounds; of fewer than `LEAST` questions none *(ours)*.
+    `words` has the mean words of both answers, where they are known; `pairs` counts pairs.
     """
     judged, incomplete = duels(preferences)
     sums = collect([(duel.question_id, _terms(duel)) for duel in judged], tuple(REASONS))
@@ -103,7 +114,12 @@ def win_rate(preferences: Iterable[Mapping[str, Any]], seed: int = 0, resamples:
         for name, reason in REASONS.items()
     }
     scores = [duel.score for duel in judged]
-    counts = {"n": len(judged), "won": scores.count(1.0), "tied": scores.count(0.5), "lost": scores.count(0.0)}
+    counts = {
+        "n": len(judged),
+        "won": scores.count(1.0),
+        "tied": scores.count(0.5),
+        "lost": scores.count(0.0),
+    }
     counts |= {"identical": sum(not duel.asked for duel in judged), "incomplete": incomplete}
     return cells | {"words": _mean_words(judged), "pairs": counts}
 
@@ -113,7 +129,9 @@ def _bounds(cell: Mapping[str, Any]) -> dict[str, float | None]:
     if cell["value"] is None or cell["n"] < LEAST:
         return {"low": None, "high": None}
     agreed = cell["low"] == cell["high"]
-    low, high = wilson(cell["value"] * cell["n"], cell["n"]) if agreed else (cell["low"], cell["high"])
+    low, high = (
+        wilson(cell["value"] * cell["n"], cell["n"]) if agreed else (cell["low"], cell["high"])
+    )
     return {"low": low, "high": high}
 
 

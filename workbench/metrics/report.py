@@ -1,4 +1,6 @@
-"""Every metric of one feedback file, and of two with paired tests: what `workbench metrics` prints."""
+"""Every metric of one feedback file, and of two with paired tests: what `workbench metrics`
+prints.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from workbench.metrics.bootstrap import AREAS, Sums, collect, intervals, paired
-from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, Options, Term, claim_terms, median_claims
+from workbench.metrics.claims import (
+    CLAIM_METRICS,
+    ON_SUBJECT,
+    Options,
+    Term,
+    claim_terms,
+    median_claims,
+)
 from workbench.metrics.confidence import ranked, restrict, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
 from workbench.metrics.pairs import judge_pairs, pair_files
@@ -28,7 +37,8 @@ class Settings:
     weights: Sequence[float] = WEIGHTS
     seed: int = 0
     resamples: int = RESAMPLES
-    right_before: frozenset[str] | None = None  # questions that the reference policy answers right; None = no such file
+    # questions that the reference policy answers right; None = no such file
+    right_before: frozenset[str] | None = None
 
 
 def report_file(feedback: Path | str, **settings: Any) -> dict[str, Any]:
@@ -53,32 +63,44 @@ def compare_files(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> dict[str, Any]:
-    """Every metric of `feedback`; with `other`, the same of that file and paired differences, `feedback` minus `other`.
+    """Every metric of `feedback`; with `other`, the same of that file and paired differences,
+    `feedback` minus `other`.
 
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.
-        reference: the file whose median number of claims is VeriScore's K (by default that of all responses compared, so that
-            both files have one K, whichever is named first). Name one and adding another model to a comparison changes nothing.
-        base: feedback of the policy whose right answers over-refusal is measured on (by default `other`).
-        preferences: a judge's preferences between the two files, each pair in both orders (see `preferences`).
-        judge: says which of two answers is better, in both orders (see `pairs`), once all else is done; needs `other`.
+        reference: the file whose median number of claims is VeriScore's K (by default that of
+        all responses compared, so that
+            both files have one K, whichever is named first). Name one and adding another model
+            to a comparison changes nothing.
+        base: feedback of the policy whose right answers over-refusal is measured on (by default
+        `other`).
+        preferences: a judge's preferences between the two files, each pair in both orders (see
+        `preferences`).
+        judge: says which of two answers is better, in both orders (see `pairs`), once all else
+        is done; needs `other`.
         k: K of recall@K and F1@K.
         gamma: the number of claims below which FactScore's penalty sets in.
         vague: "incorrect" counts vague claims in precision's denominator, "excluded" does not.
         sections: count only claims of these sections of a response.
         confidence: "tokens", or the aspect of verdicts whose `p` is the confidence.
-        weights: of accuracy, abstention and hallucination in truthfulness (TruthRL, arXiv 2509.25760, section 2.1).
+        weights: of accuracy, abstention and hallucination in truthfulness (TruthRL, arXiv
+        2509.25760, section 2.1).
 
     Raises:
-        WorkbenchError: a file is missing or is not feedback, the two have no question in common, or a setting is out of range.
+        WorkbenchError: a file is missing or is not feedback, the two have no question in common,
+        or a setting is out of range.
     """
     if k < 1 or gamma < 0 or vague not in ("incorrect", "excluded"):
         raise WorkbenchError(
-            f"k={k}, gamma={gamma}, vague={vague}: k is at least 1, gamma at least 0, vague incorrect or excluded"
+            f"k={k}, gamma={gamma}, vague={vague}: k is at least 1, gamma at least 0, vague"
+            " incorrect or excluded"
         )
 
     if judge is not None and other is None:
-        raise WorkbenchError("a judge says which of two files' answers are better: name other, the file to compare with")
+        raise WorkbenchError(
+            "a judge says which of two files' answers are better: name other, the file to compare"
+            " with"
+        )
 
     def read(path: Path | str) -> list[Row]:
         loaded = read_rows(path, sections, confidence)
@@ -93,13 +115,18 @@ def compare_files(
     known = read(reference) if reference is not None else [*rows, *(others or ())]
     if reference is not None and median_claims(known) is None:
         raise WorkbenchError(
-            f"{reference}: no response in it has claims, so it gives no K for VeriScore: name another reference"
+            f"{reference}: no response in it has claims, so it gives no K for VeriScore: name"
+            " another reference"
         )
     options = Options(k, gamma, vague, veriscore_k=median_claims(known))
     right_before = None if baseline is None else right_questions(baseline)
     settings = Settings(options, tuple(weights), seed, resamples, right_before=right_before)
     result = summarise(rows, settings)
-    result["reference"] = str(reference) if reference is not None else " + ".join(map(str, filter(None, (feedback, other))))
+    result["reference"] = (
+        str(reference)
+        if reference is not None
+        else " + ".join(map(str, filter(None, (feedback, other))))
+    )
     if preferences is not None:
         result |= win_rate(read_preferences(preferences), seed, resamples)
     if others is not None:
@@ -114,55 +141,89 @@ def compare_files(
 
 
 def _check_judged(path: Path | str, rows: Sequence[Row]) -> None:
-    """Raise a WorkbenchError for a file with rows of which not one was judged: every number would be about nothing."""
+    """Raise a WorkbenchError for a file with rows of which not one was judged: every number
+    would be about nothing.
+    """
     if rows and all(row.state == "not_judged" for row in rows):
         lacking = sum(row.no_gold for row in rows)
         why = f" ({lacking} have no gold answer to be compared with)" if lacking else ""
         raise WorkbenchError(
-            f"{path}: none of its {len(rows)} rows was judged{why}: `workbench score --in {file_of(path)} --out NEW.jsonl` "
-            "reads them for claims and judges them"
+            f"{path}: none of its {len(rows)} rows was judged{why}: `workbench score --in"
+            f" {file_of(path)} --out NEW.jsonl` reads them for claims and judges them"
         )
 
 
-def _check_common(first: Path | str, second: Path | str, rows: Sequence[Row], others: Sequence[Row]) -> None:
-    """Raise a WorkbenchError for two files without a question in common: there is no difference to tell."""
+def _check_common(
+    first: Path | str, second: Path | str, rows: Sequence[Row], others: Sequence[Row]
+) -> None:
+    """Raise a WorkbenchError for two files without a question in common: there is no difference
+    to tell.
+    """
     if empty := [path for path, read in ((first, rows), (second, others)) if not read]:
-        raise WorkbenchError(f"{empty[0]} has no rows yet, so there is nothing to compare: name another file, or give only one")
+        raise WorkbenchError(
+            f"{empty[0]} has no rows yet, so there is nothing to compare: name another file, or"
+            " give only one"
+        )
     if not {row.question_id for row in rows} & {row.question_id for row in others}:
         raise WorkbenchError(
-            f"no question is in both files ('{rows[0].question_id}' and others in {first}, '{others[0].question_id}' and "
-            f"others in {second}): give two files about the same questions, or one"
+            f"no question is in both files ('{rows[0].question_id}' and others in {first},"
+            f" '{others[0].question_id}' and others in {second}): give two files about the same"
+            " questions, or one"
         )
 
 
 def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str, Any]:
     """`{n, questions, excluded, <metric>: {value, low, high, n}, …}` of one file's rows.
 
-    `n` counts responses (that of a metric: the questions that define it), and so do `excluded` (those that the claim metrics
-    leave out, by `Row.state`) and `failed` (those that a failure is recorded on); `duplicate_ids` says how many of them have an
-    id that came before (they count, too). Intervals are 95 % bootstraps over questions. A metric that is undefined has null
-    values and a `reason`.
+    `n` counts responses (that of a metric: the questions that define it), and so do `excluded`
+    (those that the claim metrics leave out, by `Row.state`) and `failed` (those that a failure
+    is recorded on); `duplicate_ids` says how many of them have an id that came before (they
+    count, too). Intervals are 95 % bootstraps over questions. A metric that is undefined has
+    null values and a `reason`.
     """
     settings = settings or Settings()
     if settings.options.veriscore_k is None:
-        settings = replace(settings, options=replace(settings.options, veriscore_k=median_claims(rows)))
+        settings = replace(
+            settings, options=replace(settings.options, veriscore_k=median_claims(rows))
+        )
     sums, answers = _sums(rows, settings), ranked(rows)
     cells = intervals(sums, answers, settings.resamples, settings.seed)
     states = [row.state for row in rows]
     excluded = {state: states.count(state) for state in STATES if state != "scored"}
-    outcomes = {"scored": sum(row.outcome is not None for row in rows), "failed": sum(row.outcome_failed for row in rows)}
+    outcomes = {
+        "scored": sum(row.outcome is not None for row in rows),
+        "failed": sum(row.outcome_failed for row in rows),
+    }
     outcomes["no_gold"] = sum(row.no_gold for row in rows)
     named = [row.id for row in rows if row.id]
-    result: dict[str, Any] = {"n": len(rows), "questions": len(sums.questions), "duplicate_ids": len(named) - len(set(named))}
-    result |= {"failed": sum(row.failed for row in rows), "excluded": excluded, "outcomes": outcomes}
+    result: dict[str, Any] = {
+        "n": len(rows),
+        "questions": len(sums.questions),
+        "duplicate_ids": len(named) - len(set(named)),
+    }
+    result |= {
+        "failed": sum(row.failed for row in rows),
+        "excluded": excluded,
+        "outcomes": outcomes,
+    }
     for name, cell in cells.items():
-        result[name] = cell if cell["value"] is not None else {**cell, "reason": _reason(name, rows, settings)}
-    result |= {"k": settings.options.k, "gamma": settings.options.gamma, "veriscore_k": settings.options.veriscore_k}
+        result[name] = (
+            cell if cell["value"] is not None else {**cell, "reason": _reason(name, rows, settings)}
+        )
+    result |= {
+        "k": settings.options.k,
+        "gamma": settings.options.gamma,
+        "veriscore_k": settings.options.veriscore_k,
+    }
     return result | {"risk_coverage": risk_coverage(answers)}
 
 
-def claim_table(rows: Sequence[Row], *, k: int = 32, seed: int = 0, resamples: int = RESAMPLES) -> dict[str, Any]:
-    """The claim metrics of graded responses, `{metric: {value, low, high}}`; nothing where none was read for claims."""
+def claim_table(
+    rows: Sequence[Row], *, k: int = 32, seed: int = 0, resamples: int = RESAMPLES
+) -> dict[str, Any]:
+    """The claim metrics of graded responses, `{metric: {value, low, high}}`; nothing where none
+    was read for claims.
+    """
     if not any(row.extracted for row in rows):
         return {}
     settings = Settings(Options(k), seed=seed, resamples=resamples)
@@ -171,8 +232,9 @@ def claim_table(rows: Sequence[Row], *, k: int = 32, seed: int = 0, resamples: i
 
 
 def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> dict[str, Any]:
-    """`{common, paired: {metric: {diff, low, high, p, n}}}`: each metric on the n questions that define it in both files, so
-    that a row that failed or abstained on one side does not count on the other."""
+    """`{common, paired: {metric: {diff, low, high, p, n}}}`: each metric on the n questions that
+    define it in both files, so that a row that failed or abstained on one side does not count on
+    the other."""
     common = {row.question_id for row in rows} & {row.question_id for row in others}
     sides = []
     for side in (rows, others):
@@ -182,7 +244,10 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> d
     reason = "undefined in one of the files on their common questions"
     return {
         "common": len(common),
-        "paired": {n: cell if cell["diff"] is not None else {**cell, "reason": reason} for n, cell in cells.items()},
+        "paired": {
+            n: cell if cell["diff"] is not None else {**cell, "reason": reason}
+            for n, cell in cells.items()
+        },
     }
 
 
@@ -197,17 +262,33 @@ def right_questions(rows: Sequence[Row]) -> frozenset[str]:
 
 def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = None) -> Sums:
     options = settings.options
-    names = (*CLAIM_METRICS, f"recall@{options.k}", f"f1@{options.k}", "veriscore", *RATES, "over_refusal")
-    # Rows that only have outcomes were never looked at for claims: "no claims" would be a statement about nothing.
+    names = (
+        *CLAIM_METRICS,
+        f"recall@{options.k}",
+        f"f1@{options.k}",
+        "veriscore",
+        *RATES,
+        "over_refusal",
+    )
+    # Rows that only have outcomes were never looked at for claims: "no claims" would be a statement
+    # about nothing.
     judged = [row for row in rows if row.state not in ("failed", "not_judged")]
-    refused = bool(judged) and all(row.state == "abstained" for row in judged)  # what abstains makes no claim
-    extracted = refused or any(row.extracted for row in rows) or not any(row.outcome or row.outcome_failed for row in rows)
+    # what abstains makes no claim
+    refused = bool(judged) and all(row.state == "abstained" for row in judged)
+    extracted = (
+        refused
+        or any(row.extracted for row in rows)
+        or not any(row.outcome or row.outcome_failed for row in rows)
+    )
     terms: Terms = [(row.question_id, _terms(row, settings, extracted)) for row in rows]
     return collect([*terms, *((question, {}) for question in questions or ())], names)
 
 
 def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, Term]:
-    terms = {**(claim_terms(row, settings.options) if extracted else {}), **outcome_terms(row, settings.weights)}
+    terms = {
+        **(claim_terms(row, settings.options) if extracted else {}),
+        **outcome_terms(row, settings.weights),
+    }
     if row.state not in ("failed", "not_judged") and _should_answer(row, settings):
         terms["over_refusal"] = (float(row.state == "abstained"), 1.0)
     return terms
@@ -224,8 +305,8 @@ def outcome_terms(row: Row, weights: Sequence[float] = WEIGHTS) -> dict[str, Ter
 
 
 def _should_answer(row: Row, settings: Settings) -> bool:
-    """Over-refusal counts abstentions *(ours)* on questions that the reference policy answers right or, without one, on
-    questions that their data set calls answerable."""
+    """Over-refusal counts abstentions *(ours)* on questions that the reference policy answers
+    right or, without one, on questions that their data set calls answerable."""
     if settings.right_before is not None:
         return row.question_id in settings.right_before
     return bool(row.answerable)
@@ -235,7 +316,11 @@ def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
     if not rows:
         return "the file has no rows"
     if name in RATES:
-        return "no question has a gold answer" if all(row.no_gold for row in rows) else "no response has an outcome"
+        return (
+            "no question has a gold answer"
+            if all(row.no_gold for row in rows)
+            else "no response has an outcome"
+        )
     if name == "over_refusal":
         known = settings.right_before is not None
         return (
@@ -244,7 +329,11 @@ def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
             else "no reference policy, and no question is marked answerable"
         )
     if name in AREAS:
-        return "no judged answer has a confidence" if name == "aurc" else "needs a right and a wrong answer with confidences"
+        return (
+            "no judged answer has a confidence"
+            if name == "aurc"
+            else "needs a right and a wrong answer with confidences"
+        )
     states = {row.state for row in rows}
     if states == {"not_judged"}:
         return "no row was judged"

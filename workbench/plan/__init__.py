@@ -1,4 +1,6 @@
-"""What a training needs before it is begun: memory by phase, tokens, hours, and what to change where it does not fit."""
+"""What a training needs before it is begun: memory by phase, tokens, hours, and what to change
+where it does not fit.
+"""
 
 from workbench.plan.answer import plan
 from workbench.plan.gpus import GPUS

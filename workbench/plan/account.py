@@ -12,16 +12,20 @@ from workbench.plan.memory import BF16, FP32, Precision
 from workbench.plan.phases import Learning, Sampled
 from workbench.plan.shapes import Shape
 
-CONTEXT, FRAGMENTS = GIB, 0.05  # assumed: libraries and driver, and what the allocator cannot use, as a share of the rest
-JUDGE_ROWS, JUDGE_TOKENS = 8, 4096  # assumed of a judge on the same GPU: requests at once, and how long they are
+# assumed: libraries and driver, and what the allocator cannot use, as a share of the rest
+CONTEXT, FRAGMENTS = GIB, 0.05
+# assumed of a judge on the same GPU: requests at once, and how long they are
+JUDGE_ROWS, JUDGE_TOKENS = 8, 4096
 SHORTEST = 16  # tokens below which to shorten responses is no remedy
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a training runs on, and what else lies in its memory: `held` models of the policy's size, a `judge`.
+    """What a training runs on, and what else lies in its memory: `held` models of the policy's
+    size, a `judge`.
 
-    `rank` is that of the held models' adapters where they pay what a stage samples, and no training by reinforcement is there.
+    `rank` is that of the held models' adapters where they pay what a stage samples, and no
+    training by reinforcement is there.
     """
 
     shape: Shape
@@ -39,7 +43,9 @@ class Machine:
         return self.precision(BF16).base
 
     def beside(self, held: int = 0, rank: int = 0) -> dict[str, int]:
-        """The weights, and what lies beside them: other models of that size, with adapters of that rank, and a judge."""
+        """The weights, and what lies beside them: other models of that size, with adapters of
+        that rank, and a judge.
+        """
         weights = self.shape.parameters * self.size
         others = held * (weights + 4 * self.shape.lora(rank))
         return {"weights": weights, "held_models": others, "judge": self._judge()}
@@ -47,7 +53,9 @@ class Machine:
     def _judge(self) -> int:
         if self.judge is None:
             return 0
-        return self.judge.parameters * self.size + memory.cache(self.judge, self.size, JUDGE_ROWS, JUDGE_TOKENS)
+        return self.judge.parameters * self.size + memory.cache(
+            self.judge, self.size, JUDGE_ROWS, JUDGE_TOKENS
+        )
 
     def trained(self, one: Learning) -> int:
         return self.shape.lora(one.lora_r) + (self.shape.hidden + 1 if one.critic else 0)
@@ -58,19 +66,25 @@ class Machine:
         beside = self.beside(self.held if one.graded else 0, one.lora_r)
         if one.four_bits:
             beside["weights"] = memory.four_bits(self.shape)
-        items = {"adapter": memory.adapter(count, how), "gradients": 4 * count, "optimizer": memory.ADAM * count}
+        items = {
+            "adapter": memory.adapter(count, how),
+            "gradients": 4 * count,
+            "optimizer": memory.ADAM * count,
+        }
         return {**beside, **items}
 
     def learning(self, one: Learning) -> dict[str, int]:
         rows, how = one.micro * one.sides, self.precision(one.how)
         logits = memory.logits(self.shape, how, rows, one.scored, one.copies)
         sizes = (self.shape, how, one.lora_r, rows, one.length)
-        kept = memory.checkpointed(*sizes, freed=logits) if one.again else memory.activations(*sizes)
+        kept = (
+            memory.checkpointed(*sizes, freed=logits) if one.again else memory.activations(*sizes)
+        )
         return reserved({**self.state(one), "activations": kept, "logits": logits})
 
     def sampling(self, one: Sampled, trainer: Learning | None) -> dict[str, int]:
-        """Of rollouts beside their training, or of an evaluation or a stage, for which the policy is loaded with no training,
-        and alone but for the models that pay such samples."""
+        """Of rollouts beside their training, or of an evaluation or a stage, for which the
+        policy is loaded with no training, and alone but for the models that pay such samples."""
         cache = memory.cache(self.shape, self.size, one.rows, one.length)
         begun = memory.cache(self.shape, self.size, one.rows, one.prompt)
         reading = begun + memory.prefill(self.shape, self.size, one.prompts, one.prompt)
@@ -91,7 +105,9 @@ def total(items: dict[str, int]) -> int:
 
 
 def largest(count: int, fits: Callable[[int], bool], multiple: int = 1) -> int:
-    """The largest divisor of `count` that is a multiple of `multiple` and fits; 0 where none does."""
+    """The largest divisor of `count` that is a multiple of `multiple` and fits; 0 where none
+    does.
+    """
     low, high = 0, count // multiple + 1
     while high - low > 1:  # what fits goes from 1 to `low`
         middle = (low + high) // 2
@@ -110,12 +126,15 @@ def most(high: int, fits: Callable[[int], bool]) -> int:
 
 def micro_that_fits(machine: Machine, one: Learning, gpu: GPU) -> int:
     """The largest micro-batch that fits and divides the batch."""
-    return largest(one.batch, lambda micro: total(machine.learning(replace(one, micro=micro))) <= gpu.memory * GIB)
+    return largest(
+        one.batch,
+        lambda micro: total(machine.learning(replace(one, micro=micro))) <= gpu.memory * GIB,
+    )
 
 
 def learning_remedy(machine: Machine, one: Learning, gpu: GPU, method: str) -> str:
-    """What to set so that the backward pass fits: activations computed again, fewer rows of it, or shorter ones; else another
-    model or GPU."""
+    """What to set so that the backward pass fits: activations computed again, fewer rows of it,
+    or shorter ones; else another model or GPU."""
     part = f"{method}.{one.part}"
     if not one.again:
         more, one = f"--set {part}.gradient_checkpointing=true", replace(one, again=True)
@@ -145,21 +164,36 @@ def _shorter(part: str, field: str, tokens: int, one: Learning, machine: Machine
     return f"{micro}--set {part}.{field}={tokens}"
 
 
-def sampling_remedy(machine: Machine, one: Sampled, trainer: Learning | None, gpu: GPU, method: str) -> str:
+def sampling_remedy(
+    machine: Machine, one: Sampled, trainer: Learning | None, gpu: GPU, method: str
+) -> str:
     """What to set so that the answers fit: fewer at once, or shorter ones."""
 
     def fits(rows: int) -> bool:
         prompts = max(1, rows // one.group)
-        return total(machine.sampling(replace(one, rows=rows, prompts=prompts), trainer)) <= gpu.memory * GIB
+        return (
+            total(machine.sampling(replace(one, rows=rows, prompts=prompts), trainer))
+            <= gpu.memory * GIB
+        )
 
     if trainer is None:
-        return "a smaller --policy, or a --gpu with more memory (no setting changes how many an evaluation computes)"
+        return (
+            "a smaller --policy, or a --gpu with more memory (no setting changes how many an"
+            " evaluation computes)"
+        )
     part = f"{method}.{one.part}"
     if trainer.trainer == "GRPO" and (rows := largest(one.responses, fits, one.group)):
-        micro = "" if rows % trainer.micro == 0 else f" --set {part}.micro_batch={largest(rows, lambda n: n <= trainer.micro)}"
+        micro = (
+            ""
+            if rows % trainer.micro == 0
+            else f" --set {part}.micro_batch={largest(rows, lambda n: n <= trainer.micro)}"
+        )
         return f"--set {part}.generation_batch={rows}{micro}"
     if trainer.trainer == "PPO" and (rows := largest(one.responses, fits, one.group)):
         return f"--set {part}.prompts_per_step={rows // one.group}"
     if one.group > 1 and (group := most(one.group, fits)):
-        return f"--set {part}.group_size={group}, and generation_batch and micro_batch that divide what a step then samples"
+        return (
+            f"--set {part}.group_size={group}, and generation_batch and micro_batch that divide"
+            " what a step then samples"
+        )
     return "a smaller --policy, or a --gpu with more memory"

@@ -12,12 +12,15 @@ from workbench.types import WorkbenchError
 
 GIB = 2**30
 CPU = "cpu"  # this machine without a GPU
-GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")  # limits of processes on Linux, and which are this one's
+# limits of processes on Linux, and which are this one's
+GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 @dataclass(frozen=True)
 class GPU:
-    """`memory` in GiB is a little less than what is on the box, as drivers report it; `flops` in bf16, dense; bytes/s."""
+    """`memory` in GiB is a little less than what is on the box, as drivers report it; `flops` in
+    bf16, dense; bytes/s.
+    """
 
     name: str
     memory: float
@@ -40,24 +43,30 @@ GPUS = {
 
 
 def memory_here(groups: Path = GROUPS, own: Path = OWN) -> int | None:
-    """The memory in bytes that a process may have here: the machine's, or less where its control groups allow less, as in a
-    container; None where the system does not tell it in the usual way (Windows)."""
+    """The memory in bytes that a process may have here: the machine's, or less where its control
+    groups allow less, as in a container; None where the system does not tell it in the usual way
+    (Windows)."""
     if not hasattr(os, "sysconf"):
         return None
     return min([os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *_allowed(groups, own)])
 
 
 def _allowed(groups: Path, own: Path) -> Iterator[int]:
-    """What the process's control groups, of either version, and those above them allow; nothing where they set no limit."""
+    """What the process's control groups, of either version, and those above them allow; nothing
+    where they set no limit.
+    """
     try:
         lines = own.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:  # no Linux, or hidden
         lines = []
-    for line in ["0::/", "0:memory:/", *lines]:  # a container often sees its own groups as the outermost ones
+    # a container often sees its own groups as the outermost ones
+    for line in ["0::/", "0:memory:/", *lines]:
         _, kinds, path = line.split(":", 2) if line.count(":") > 1 else ("", "none", "")
         if kinds and "memory" not in kinds.split(","):
             continue
-        top, name = (groups / "memory", "memory.limit_in_bytes") if kinds else (groups, "memory.max")
+        top, name = (
+            (groups / "memory", "memory.limit_in_bytes") if kinds else (groups, "memory.max")
+        )
         below = PurePosixPath(path.lstrip("/"))
         for folder in (below, *below.parents):
             with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
@@ -73,7 +82,9 @@ def gpu_of(name: str) -> GPU:
     """
     if name == CPU:
         if (own := memory_here()) is None:
-            raise WorkbenchError(f"this system does not tell its memory: choose one of {', '.join(GPUS)}")
+            raise WorkbenchError(
+                f"this system does not tell its memory: choose one of {', '.join(GPUS)}"
+            )
         return GPU(CPU, own / GIB, 0.0, 0.0)
     if name not in GPUS:
         raise WorkbenchError(f"no GPU '{name}' here: choose one of {', '.join(GPUS)}, or {CPU}")

@@ -1,6 +1,8 @@
-"""A method's config → the phases of its training, each with how many rows of how many tokens are in memory at once.
+"""A method's config → the phases of its training, each with how many rows of how many tokens are
+in memory at once.
 
-A part of a config is known by its class, so that a method that somebody adds is planned like the others.
+A part of a config is known by its class, so that a method that somebody adds is planned like the
+others.
 """
 
 from __future__ import annotations
@@ -24,8 +26,12 @@ from workbench.types import WorkbenchError
 
 MOST = 10**12  # of any number in a config: above it nothing is planned
 CHECKS: dict[type, Callable[[Any], None]] = {
-    GRPO: grpo.check, PPO: ppo.check, SFT: sft.check, DPO: dpo.check, RewardModel: reward_model.check,
-}  # fmt: skip
+    GRPO: grpo.check,
+    PPO: ppo.check,
+    SFT: sft.check,
+    DPO: dpo.check,
+    RewardModel: reward_model.check,
+}
 
 
 @dataclass(frozen=True)
@@ -33,11 +39,13 @@ class Learning:
     """The backward passes of one trained part.
 
     Attributes:
-        micro: rows of one pass, out of `batch`; of a pair both answers are one row each, so that `sides` is 2.
+        micro: rows of one pass, out of `batch`; of a pair both answers are one row each, so that
+        `sides` is 2.
         length: tokens of a row; `scored` are those that have logits, 0 where none are computed.
         forward: passes without gradients beside each one with them.
         rows: rows that a step learns from, each `epochs` times.
-        again: whether a layer's activations are computed a second time (gradient checkpointing), not kept.
+        again: whether a layer's activations are computed a second time (gradient checkpointing),
+        not kept.
         four_bits: whether the base's matrices are held in 4 bits.
     """
 
@@ -61,13 +69,17 @@ class Learning:
 
     @property
     def graded(self) -> bool:
-        """Whether responses are paid while it is under way, so that whatever pays them is in memory."""
+        """Whether responses are paid while it is under way, so that whatever pays them is in
+        memory.
+        """
         return self.trainer in ("GRPO", "PPO")
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Responses that are computed at once: `rows` to `prompts` different prompts; `part` is "" for an evaluation."""
+    """Responses that are computed at once: `rows` to `prompts` different prompts; `part` is ""
+    for an evaluation.
+    """
 
     part: str
     rows: int
@@ -100,58 +112,126 @@ def check_parts(used: dict[str, Any]) -> None:
         for field in fields(part):
             value = getattr(part, field.name)
             if isinstance(value, int) and value > MOST:
-                raise WorkbenchError(f"{path}.{field.name} is above {MOST:,}: nothing is planned of that size, set less")
+                raise WorkbenchError(
+                    f"{path}.{field.name} is above {MOST:,}: nothing is planned of that size, set"
+                    " less"
+                )
         if isinstance(part, GRPO) and part.vllm != "none":
-            raise WorkbenchError(f"{path}.vllm is {part.vllm}: what vLLM takes is not planned; leave it at none for a plan")
+            raise WorkbenchError(
+                f"{path}.vllm is {part.vllm}: what vLLM takes is not planned; leave it at none for"
+                " a plan"
+            )
         if check := CHECKS.get(type(part)):
             check(part)
 
 
 def learnings(used: dict[str, Any], prompt: int, positions: int) -> list[Learning]:
-    """What is learnt by, in the config's order; `prompt` is how many tokens a prompt is taken to have."""
-    return [found for path, part in used.items() if (found := _learning(path, part, prompt, positions))]
+    """What is learnt by, in the config's order; `prompt` is how many tokens a prompt is taken to
+    have.
+    """
+    return [
+        found for path, part in used.items() if (found := _learning(path, part, prompt, positions))
+    ]
 
 
 def _learning(path: str, part: Any, prompt: int, positions: int) -> Learning | None:
     if isinstance(part, GRPO):
         responses, generated, micro = grpo.batches(part)
-        apart = part.iterations > 1 or generated < responses  # then the first log-probabilities are read apart
+        # then the first log-probabilities are read apart
+        apart = part.iterations > 1 or generated < responses
         return Learning(
-            path, "GRPO", AMP, part.lora_r, micro, generated, prompt + part.max_new_tokens, part.max_new_tokens, TRL_COPIES,
-            responses, part.steps, part.iterations, int(bool(part.beta)) + int(apart), again=part.gradient_checkpointing,
+            path,
+            "GRPO",
+            AMP,
+            part.lora_r,
+            micro,
+            generated,
+            prompt + part.max_new_tokens,
+            part.max_new_tokens,
+            TRL_COPIES,
+            responses,
+            part.steps,
+            part.iterations,
+            int(bool(part.beta)) + int(apart),
+            again=part.gradient_checkpointing,
             four_bits=part.load_in_4bit,
-        )  # fmt: skip
+        )
     if isinstance(part, PPO):
         responses, update, micro = ppo.sizes(part)
         return Learning(
-            path, "PPO", BF16, part.lora_r, micro, update, prompt + part.max_new_tokens, part.max_new_tokens, CRITIC_COPIES,
-            responses, part.steps, part.epochs, forward=2, critic=True, again=part.gradient_checkpointing,
-            four_bits=part.load_in_4bit,
-        )  # fmt: skip
-    if isinstance(part, SFT | DPO | RewardModel):
-        length, pairs, scores = min(part.max_length, positions), isinstance(part, DPO), isinstance(part, RewardModel)
-        return Learning(
-            path, type(part).__name__, BF16 if scores else AMP, part.lora_r, part.micro_batch or part.batch, part.batch, length,
-            0 if scores else length, TRL_COPIES, part.batch, part.steps, forward=int(pairs), sides=1 + pairs, critic=scores,
+            path,
+            "PPO",
+            BF16,
+            part.lora_r,
+            micro,
+            update,
+            prompt + part.max_new_tokens,
+            part.max_new_tokens,
+            CRITIC_COPIES,
+            responses,
+            part.steps,
+            part.epochs,
+            forward=2,
+            critic=True,
             again=part.gradient_checkpointing,
             four_bits=part.load_in_4bit,
-        )  # fmt: skip
+        )
+    if isinstance(part, SFT | DPO | RewardModel):
+        length, pairs, scores = (
+            min(part.max_length, positions),
+            isinstance(part, DPO),
+            isinstance(part, RewardModel),
+        )
+        return Learning(
+            path,
+            type(part).__name__,
+            BF16 if scores else AMP,
+            part.lora_r,
+            part.micro_batch or part.batch,
+            part.batch,
+            length,
+            0 if scores else length,
+            TRL_COPIES,
+            part.batch,
+            part.steps,
+            forward=int(pairs),
+            sides=1 + pairs,
+            critic=scores,
+            again=part.gradient_checkpointing,
+            four_bits=part.load_in_4bit,
+        )
     return None
 
 
 def samplings(used: dict[str, Any], shape: Shape, prompt: int, evaluated: int) -> list[Sampled]:
-    """The rollouts of each training by reinforcement, and the longest answers that an evaluation or a stage samples."""
+    """The rollouts of each training by reinforcement, and the longest answers that an evaluation
+    or a stage samples.
+    """
     found = []
     for path, part in used.items():
         if isinstance(part, GRPO):
             responses, generated, _ = grpo.batches(part)
             distinct = max(1, generated // part.group_size)
-            found.append(Sampled(path, generated, distinct, prompt, part.max_new_tokens, part.group_size, responses))
+            found.append(
+                Sampled(
+                    path,
+                    generated,
+                    distinct,
+                    prompt,
+                    part.max_new_tokens,
+                    part.group_size,
+                    responses,
+                )
+            )
         elif isinstance(part, PPO):
             responses = part.prompts_per_step * part.group_size
             at_once = min(responses, at_most(shape))
             distinct = min(at_once, part.prompts_per_step)
-            found.append(Sampled(path, at_once, distinct, prompt, part.max_new_tokens, part.group_size, responses))
+            found.append(
+                Sampled(
+                    path, at_once, distinct, prompt, part.max_new_tokens, part.group_size, responses
+                )
+            )
     longest = max([evaluated, *(getattr(part, "max_new_tokens", 0) for part in used.values())])
     return [*found, Sampled("", at_most(shape), at_most(shape), prompt, longest)]
 

@@ -1,7 +1,8 @@
-"""The shape of a model, from its config.json or from a table of public models: what all memory is computed from.
+"""The shape of a model, from its config.json or from a table of public models: what all memory
+is computed from.
 
-Only dense decoders of the types Llama, Qwen2 and Qwen3 are known; of any other the formulas would be wrong in silence, so it
-is refused.
+Only dense decoders of the types Llama, Qwen2 and Qwen3 are known; of any other the formulas
+would be wrong in silence, so it is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ OTHERWISE = (  # keys of models that are built in another way, whatever type the
 
 @dataclass(frozen=True)
 class Shape:
-    """A dense decoder. `bias` is what a layer's biases sum to; `qk_norm` says that queries and keys are normalised by head."""
+    """A dense decoder. `bias` is what a layer's biases sum to; `qk_norm` says that queries and
+    keys are normalised by head.
+    """
 
     type: str
     hidden: int
@@ -71,10 +74,14 @@ class Shape:
         return self.layers * rank * (attention + 3 * (self.hidden + self.inner))
 
 
-def _qwen2(hidden: int, layers: int, heads: int, kv_heads: int, inner: int, vocabulary: int, tied: bool) -> Shape:
+def _qwen2(
+    hidden: int, layers: int, heads: int, kv_heads: int, inner: int, vocabulary: int, tied: bool
+) -> Shape:
     head = hidden // heads
     bias = (heads + 2 * kv_heads) * head
-    return Shape("qwen2", hidden, layers, heads, kv_heads, head, inner, vocabulary, 32768, tied, bias)
+    return Shape(
+        "qwen2", hidden, layers, heads, kv_heads, head, inner, vocabulary, 32768, tied, bias
+    )
 
 
 def _qwen3(hidden: int, layers: int, heads: int, inner: int, tied: bool) -> Shape:
@@ -106,12 +113,14 @@ PUBLIC = {  # by the name on the hub, without what tells a base from a tuned mod
 
 
 def shape_of(policy: str) -> Shape:
-    """The shape of a model: of a folder with config.json, of a public model by name, or of another one on the hub.
+    """The shape of a model: of a folder with config.json, of a public model by name, or of
+    another one on the hub.
 
     Nothing is fetched but the config.json of a name that the table does not have.
 
     Raises:
-        WorkbenchError: there is no such model, its config.json cannot be right, or it is built in a way that is not known here.
+        WorkbenchError: there is no such model, its config.json cannot be right, or it is built
+        in a way that is not known here.
     """
     folder = Path(policy)
     if folder.is_dir():
@@ -124,14 +133,21 @@ def shape_of(policy: str) -> Shape:
 
 def _of_folder(folder: Path) -> Shape:
     if (folder / "adapter_config.json").is_file():
-        raise WorkbenchError(f"'{folder}' is an adapter, and training starts from a whole model: name that one's folder")
+        raise WorkbenchError(
+            f"'{folder}' is an adapter, and training starts from a whole model: name that one's"
+            " folder"
+        )
     path = folder / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except FileNotFoundError:
-        raise WorkbenchError(f"'{folder}' has no config.json: name a model's folder or its name on the hub") from None
+        raise WorkbenchError(
+            f"'{folder}' has no config.json: name a model's folder or its name on the hub"
+        ) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise WorkbenchError(f"'{path}' cannot be read ({str(error)[:100]}): copy it from the model again") from error
+        raise WorkbenchError(
+            f"'{path}' cannot be read ({str(error)[:100]}): copy it from the model again"
+        ) from error
     shape = read_shape(config, str(path))
     _check_weights(shape, folder)
     return shape
@@ -144,10 +160,12 @@ def _of_hub(policy: str) -> Shape:
         config = from_disk_or_hub(AutoConfig.from_pretrained, policy)
     except Exception as error:  # of the hub's, the loader's or the network's many kinds
         if policy.startswith(str(TINY_POLICY)):
-            raise WorkbenchError(f"'{policy}' is missing: `workbench world build` makes it") from error
+            raise WorkbenchError(
+                f"'{policy}' is missing: `workbench world build` makes it"
+            ) from error
         raise WorkbenchError(
-            f"the shape of '{policy}' is not known here, and the hub did not give it: name a folder with its config.json, or "
-            f"one of {', '.join(PUBLIC)}"
+            f"the shape of '{policy}' is not known here, and the hub did not give it: name a folder"
+            f" with its config.json, or one of {', '.join(PUBLIC)}"
         ) from error
     return read_shape(config.to_dict(), f"config.json of {policy}")
 
@@ -162,30 +180,53 @@ def read_shape(config: Any, where: str) -> Shape:
         raise WorkbenchError(f"{where} is no object: copy it from the model again")
     kind = config.get("model_type")
     strange = [key for key in OTHERWISE if config.get(key)]
-    windows = config.get("use_sliding_window") or any(one != "full_attention" for one in _listed(config.get("layer_types")))
+    windows = config.get("use_sliding_window") or any(
+        one != "full_attention" for one in _listed(config.get("layer_types"))
+    )
     if kind not in TYPES or strange or windows:
-        told = "windows of attention" if windows and kind in TYPES and not strange else ", ".join(strange)
+        told = (
+            "windows of attention"
+            if windows and kind in TYPES and not strange
+            else ", ".join(strange)
+        )
         raise WorkbenchError(
-            f"{where}: a model of type '{kind}'{f' with {told}' if told else ''} is not one whose memory is known here, which "
-            f"are dense ones of the types {', '.join(TYPES)}: plan with such a model of that size"
+            f"{where}: a model of type '{kind}'{f' with {told}' if told else ''} is not one whose"
+            f" memory is known here, which are dense ones of the types {', '.join(TYPES)}: plan"
+            " with such a model of that size"
         )
     heads, hidden = _size(config, "num_attention_heads", where), _size(config, "hidden_size", where)
     kv_heads = _size(config, "num_key_value_heads", where, heads)
     if heads % kv_heads or (config.get("head_dim") is None and hidden % heads):
         raise WorkbenchError(
-            f"{where}: {heads} heads do not divide hidden_size {hidden}, or {kv_heads} key-value heads them: copy it again"
+            f"{where}: {heads} heads do not divide hidden_size {hidden}, or {kv_heads} key-value"
+            " heads them: copy it again"
         )
-    head, inner = _size(config, "head_dim", where, hidden // heads), _size(config, "intermediate_size", where)
+    head, inner = (
+        _size(config, "head_dim", where, hidden // heads),
+        _size(config, "intermediate_size", where),
+    )
     return Shape(
-        str(kind), hidden, _size(config, "num_hidden_layers", where), heads, kv_heads, head, inner,
-        _size(config, "vocab_size", where), _size(config, "max_position_embeddings", where),
-        _flag(config, "tie_word_embeddings", where), _bias(config, where, heads * head, kv_heads * head, hidden, inner),
+        str(kind),
+        hidden,
+        _size(config, "num_hidden_layers", where),
+        heads,
+        kv_heads,
+        head,
+        inner,
+        _size(config, "vocab_size", where),
+        _size(config, "max_position_embeddings", where),
+        _flag(config, "tie_word_embeddings", where),
+        _bias(config, where, heads * head, kv_heads * head, hidden, inner),
         qk_norm=kind == "qwen3",
-    )  # fmt: skip
+    )
 
 
-def _bias(config: Mapping[str, Any], where: str, queries: int, keys: int, hidden: int, inner: int) -> int:
-    """Biases of one layer: Qwen2 has them on queries, keys and values always; the others where they say so."""
+def _bias(
+    config: Mapping[str, Any], where: str, queries: int, keys: int, hidden: int, inner: int
+) -> int:
+    """Biases of one layer: Qwen2 has them on queries, keys and values always; the others where
+    they say so.
+    """
     bias = queries + 2 * keys if config["model_type"] == "qwen2" else 0
     if config["model_type"] != "qwen2" and _flag(config, "attention_bias", where):
         bias = queries + 2 * keys + hidden
@@ -198,14 +239,19 @@ def _size(config: Mapping[str, Any], name: str, where: str, usual: int | None = 
         return usual
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MOST:
         told = "missing" if value is None else str(value)[:40]
-        raise WorkbenchError(f"{where}: {name} is {told}, and has to be a whole number from 1 to {MOST:,}: copy it again")
+        raise WorkbenchError(
+            f"{where}: {name} is {told}, and has to be a whole number from 1 to {MOST:,}: copy it"
+            " again"
+        )
     return value
 
 
 def _flag(config: Mapping[str, Any], name: str, where: str) -> bool:
     value = config.get(name, False)
     if not isinstance(value, bool):
-        raise WorkbenchError(f"{where}: {name} is {str(value)[:40]}, and has to be true or false: copy it again")
+        raise WorkbenchError(
+            f"{where}: {name} is {str(value)[:40]}, and has to be true or false: copy it again"
+        )
     return value
 
 
@@ -214,13 +260,15 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _check_weights(shape: Shape, folder: Path) -> None:
-    """Refuse a config.json that is of another size than the weights beside it; a tied matrix may be stored twice."""
+    """Refuse a config.json that is of another size than the weights beside it; a tied matrix may
+    be stored twice.
+    """
     stored = sum(_stored(path) for path in sorted(folder.glob("*.safetensors")))
     twice = shape.parameters + (shape.vocabulary * shape.hidden if shape.tied else 0)
     if stored and stored not in (shape.parameters, twice):
         raise WorkbenchError(
-            f"'{folder / 'config.json'}' is of a model with {shape.parameters:,} parameters, and the weights beside it are "
-            f"{stored:,} numbers: copy both from the model again"
+            f"'{folder / 'config.json'}' is of a model with {shape.parameters:,} parameters, and"
+            f" the weights beside it are {stored:,} numbers: copy both from the model again"
         )
 
 
@@ -232,6 +280,10 @@ def _stored(path: Path) -> int:
             if length > LARGEST_HEADER:
                 raise ValueError("its head is too long")
             head = json.loads(file.read(length))
-        return sum(math.prod(tensor["shape"]) for name, tensor in head.items() if name != "__metadata__")
+        return sum(
+            math.prod(tensor["shape"]) for name, tensor in head.items() if name != "__metadata__"
+        )
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise WorkbenchError(f"'{path}' cannot be read ({str(error)[:100]}): copy it from the model again") from error
+        raise WorkbenchError(
+            f"'{path}' cannot be read ({str(error)[:100]}): copy it from the model again"
+        ) from error

@@ -1,4 +1,6 @@
-"""One function per figure: numbers in, plotly Figure out. Colours are told apart by colour-blind readers (Okabe–Ito)."""
+"""One function per figure: numbers in, plotly Figure out. Colours are told apart by colour-blind
+readers (Okabe–Ito).
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,14 @@ if TYPE_CHECKING:
 OUTCOME_COLOURS = {"accuracy": "#0072B2", "abstention": "#B8B8B8", "hallucination": "#E69F00"}
 OUTCOME_NAMES = {"accuracy": "correct", "abstention": "abstained", "hallucination": "hallucinated"}
 RUN_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
-RUN_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")  # for as many runs again of the same colours, each
+# for as many runs again of the same colours, each
+RUN_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
 
 
 def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
-    """Each figure as a page of its name in `folder`, which also holds plotly's script: nothing is fetched to show them."""
+    """Each figure as a page of its name in `folder`, which also holds plotly's script: nothing
+    is fetched to show them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
         figure.write_html(folder / f"{name}.html", include_plotlyjs="directory")
@@ -28,7 +33,8 @@ def write_pages(figures: Mapping[str, Figure], folder: Path) -> list[str]:
 
 
 def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy") -> Figure:
-    """Stacked shares of correct, abstained and hallucinated answers: one panel per tier, one bar per policy.
+    """Stacked shares of correct, abstained and hallucinated answers: one panel per tier, one bar
+    per policy.
 
     `reports` maps a policy's label to its evaluation report; `mode` is "greedy" or "sampled".
     """
@@ -37,9 +43,18 @@ def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "gree
 
     present = {tier for report in reports.values() for tier in report[mode]["by_tier"]}
     tiers = [tier for tier in TIERS if tier in present]
-    figure = make_subplots(1, len(tiers) + 1, shared_yaxes=True, subplot_titles=["all", *tiers], horizontal_spacing=0.015)
+    figure = make_subplots(
+        1,
+        len(tiers) + 1,
+        shared_yaxes=True,
+        subplot_titles=["all", *tiers],
+        horizontal_spacing=0.015,
+    )
     for column, tier in enumerate(["all", *tiers], 1):
-        cells = {label: r[mode] if tier == "all" else r[mode]["by_tier"].get(tier) for label, r in reports.items()}
+        cells = {
+            label: r[mode] if tier == "all" else r[mode]["by_tier"].get(tier)
+            for label, r in reports.items()
+        }
         for rate, colour in OUTCOME_COLOURS.items():
             values = [cell[rate]["value"] if cell else None for cell in cells.values()]
             text = [f"{value:.2f}" if value and value >= 0.05 else "" for value in values]
@@ -52,14 +67,22 @@ def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "gree
                 "textposition": "inside",
             }
             hover = f"%{{x}}, {tier}: %{{y:.3f}} {name}<extra></extra>"
-            figure.add_trace(Bar(x=list(cells), y=values, name=name, hovertemplate=hover, **style), 1, column)
-    figure.update_layout(barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers")
+            figure.add_trace(
+                Bar(x=list(cells), y=values, name=name, hovertemplate=hover, **style), 1, column
+            )
+    figure.update_layout(
+        barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers"
+    )
     figure.update_yaxes(range=[0, 1])
     return styled(figure, panels=len(tiers) + 1)
 
 
-def learning_curves(runs: Mapping[str, Sequence[Mapping[str, Any]]], rates: Sequence[str] = RATES) -> Figure:
-    """The rates of each step's sampled rollouts over training; `runs` maps a label to the rows of its metrics.jsonl."""
+def learning_curves(
+    runs: Mapping[str, Sequence[Mapping[str, Any]]], rates: Sequence[str] = RATES
+) -> Figure:
+    """The rates of each step's sampled rollouts over training; `runs` maps a label to the rows
+    of its metrics.jsonl.
+    """
     return over_steps(runs, {rate: rate for rate in rates}, "Rollouts during training")
 
 
@@ -75,32 +98,56 @@ DYNAMICS = {
 ROWS = {"reward": "reward", "reward_std": "spread of the reward in a group"}
 
 
-def training_dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str] = DYNAMICS) -> Figure:
-    """What a run's steps report besides its rates, each on an axis of its own; columns that no run reports are left out.
+def training_dynamics(
+    runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str] = DYNAMICS
+) -> Figure:
+    """What a run's steps report besides its rates, each on an axis of its own; columns that no
+    run reports are left out.
 
     `runs` maps a label to the rows of its metrics.jsonl; `columns` maps a column to its title.
     """
-    present = [name for name in columns if any(row.get(name) is not None for rows in runs.values() for row in rows)]
+    present = [
+        name
+        for name in columns
+        if any(row.get(name) is not None for rows in runs.values() for row in rows)
+    ]
     return over_steps(runs, {name: columns[name] for name in present}, "Training dynamics")
 
 
 def run_curves(runs: Mapping[str, Path | str]) -> Figure:
-    """What each run tells over its steps, trained here or imported; `runs` maps a label to a run's folder.
+    """What each run tells over its steps, trained here or imported; `runs` maps a label to a
+    run's folder.
 
-    Where a run has no `metrics.jsonl`, as one that was imported from a trainer's log, its rows tell the mean reward, its spread
-    within the groups, its parts, the rates and the lengths.
+    Where a run has no `metrics.jsonl`, as one that was imported from a trainer's log, its rows
+    tell the mean reward, its spread within the groups, its parts, the rates and the lengths.
     """
     told = {label: run_steps(folder) for label, folder in runs.items()}
-    present = {name for rows in told.values() for row in rows for name, value in row.items() if value is not None}
-    parts = {name: name.replace("part:", "reward: ").replace("logged:", "logged: ") for name in sorted(present) if ":" in name}
+    present = {
+        name
+        for rows in told.values()
+        for row in rows
+        for name, value in row.items()
+        if value is not None
+    }
+    parts = {
+        name: name.replace("part:", "reward: ").replace("logged:", "logged: ")
+        for name in sorted(present)
+        if ":" in name
+    }
     columns = {**ROWS, **parts, **{rate: rate for rate in RATES[:3]}, **DYNAMICS}
     return over_steps(
-        told, {name: title for name, title in columns.items() if name in present}, "What the rows tell over the steps"
+        told,
+        {name: title for name, title in columns.items() if name in present},
+        "What the rows tell over the steps",
     )
 
 
-def over_steps(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str], title: str) -> Figure:
-    """A panel for each column (name -> title), a line in it for each run; up to three panels in a row."""
+def over_steps(
+    runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str], title: str
+) -> Figure:
+    """A panel for each column (name -> title), a line in it for each run; up to three panels in
+    a row.
+    """
     from plotly.graph_objects import Scatter
     from plotly.subplots import make_subplots
 
@@ -111,12 +158,18 @@ def over_steps(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping
     for (label, rows), colour in zip(runs.items(), RUN_COLOURS, strict=False):
         steps = [row["step"] for row in rows]
         for place, name in enumerate(columns):
-            style = {"mode": "lines", "line_color": colour, "legendgroup": label, "showlegend": place == 0}
+            style = {
+                "mode": "lines",
+                "line_color": colour,
+                "legendgroup": label,
+                "showlegend": place == 0,
+            }
             hover = f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>"
             values = [row.get(name) for row in rows]
             trace = Scatter(x=steps, y=values, name=label, hovertemplate=hover, **style)
             figure.add_trace(trace, place // across + 1, place % across + 1)
-    for place in range(max(0, len(columns) - across), len(columns)):  # the lowest panel of each column names the axis
+    # the lowest panel of each column names the axis
+    for place in range(max(0, len(columns) - across), len(columns)):
         figure.update_xaxes(title_text="step", row=place // across + 1, col=place % across + 1)
     figure.update_layout(title=title)
     return styled(figure, panels=across, rows=down)
@@ -125,7 +178,9 @@ def over_steps(runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping
 def rates_with_intervals(
     reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy", rates: Sequence[str] = RATES
 ) -> Figure:
-    """The rates of several policies side by side, with their 95 % intervals; nothing is drawn for an empty block."""
+    """The rates of several policies side by side, with their 95 % intervals; nothing is drawn
+    for an empty block.
+    """
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
@@ -136,13 +191,25 @@ def rates_with_intervals(
             "array": [_distance(cell["value"], cell["high"]) for cell in cells],
             "arrayminus": [_distance(cell["low"], cell["value"]) for cell in cells],
         }
-        figure.add_trace(Bar(x=list(rates), y=values, name=label, marker_color=colour, error_y={"type": "data", **error}))
-    figure.update_layout(barmode="group", title=f"Rates with 95 % intervals ({mode})", yaxis_title="rate")
+        figure.add_trace(
+            Bar(
+                x=list(rates),
+                y=values,
+                name=label,
+                marker_color=colour,
+                error_y={"type": "data", **error},
+            )
+        )
+    figure.update_layout(
+        barmode="group", title=f"Rates with 95 % intervals ({mode})", yaxis_title="rate"
+    )
     return styled(figure)
 
 
 def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
-    """How often a fact was shown against how often it is answered: (exposures, accuracy, questions) of each group of facts."""
+    """How often a fact was shown against how often it is answered: (exposures, accuracy,
+    questions) of each group of facts.
+    """
     from plotly.graph_objects import Figure, Scatter
 
     exposures, accuracies, counts = zip(*points, strict=True)
@@ -150,7 +217,14 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
     # In turn above and below, so that neighbours do not cover each other.
     above = [sum(other < exposure for other in exposures) % 2 == 0 for exposure in exposures]
     sides = ["top center" if is_above else "bottom center" for is_above in above]
-    trace = Scatter(x=exposures, y=accuracies, text=labels, mode="markers+text", textposition=sides, cliponaxis=False)
+    trace = Scatter(
+        x=exposures,
+        y=accuracies,
+        text=labels,
+        mode="markers+text",
+        textposition=sides,
+        cliponaxis=False,
+    )
     trace.update(marker_size=12, marker_color=RUN_COLOURS[0])
     trace.update(hovertemplate="%{text}: %{x} exposures, %{y:.3f} answered<extra></extra>")
     figure = Figure(trace)
@@ -168,19 +242,35 @@ def _distance(low: float | None, high: float | None) -> float | None:
 
 
 def styled(figure: Figure, panels: int = 1, rows: int = 1, legend: bool = True) -> Figure:
-    """The shared look: a size that fits a notebook's page, and a margin for everything that stands beside the panels.
+    """The shared look: a size that fits a notebook's page, and a margin for everything that
+    stands beside the panels.
 
-    `panels` stand side by side in each of `rows`. The title stands at the top and the legend at the bottom of the whole
-    figure, whatever its height is, so that they cover neither each other nor the names of panels and axes.
+    `panels` stand side by side in each of `rows`. The title stands at the top and the legend at
+    the bottom of the whole figure, whatever its height is, so that they cover neither each other
+    nor the names of panels and axes.
     """
     figure.update_layout(
         template="plotly_white",
         width=720 if panels == 1 else 960,
         height=190 + 230 * rows if rows > 1 else 430,
         font_size=13,
-        title={"x": 0.01, "xanchor": "left", "y": 0.98, "yref": "container", "yanchor": "top", "font_size": 17},
+        title={
+            "x": 0.01,
+            "xanchor": "left",
+            "y": 0.98,
+            "yref": "container",
+            "yanchor": "top",
+            "font_size": 17,
+        },
         margin={"l": 70, "r": 24, "t": 84 if panels > 1 else 56, "b": 96 if legend else 64},
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 0.01, "yref": "container", "yanchor": "bottom"},
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 0.01,
+            "yref": "container",
+            "yanchor": "bottom",
+        },
         hoverlabel_align="left",
     )
     figure.update_annotations(yshift=5)  # the panels' names, off their upper edges

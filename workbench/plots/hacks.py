@@ -22,10 +22,13 @@ TITLES = {
 }
 
 
-def hack_shares(runs: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence[str] = tuple(SHARES)) -> Figure:
+def hack_shares(
+    runs: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence[str] = tuple(SHARES)
+) -> Figure:
     """A panel for each share of `metrics.hacks` that any run has, with a line for each run.
 
-    `runs` maps a label to `metrics.hacks.hacks` of a run: one, or the paper's reward beside the option that closes the hack.
+    `runs` maps a label to `metrics.hacks.hacks` of a run: one, or the paper's reward beside the
+    option that closes the hack.
 
     Raises:
         WorkbenchError: the rows of one have no steps, and lie nowhere on a line.
@@ -33,7 +36,14 @@ def hack_shares(runs: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence
     for label, rows in runs.items():
         if any(row["step"] is None for row in rows):
             raise WorkbenchError(
-                f"{label}: it has rows without a step: hacks are drawn over the steps of a training's rollouts"
+                f"{label}: it has rows without a step: hacks are drawn over the steps of a"
+                " training's rollouts"
             )
-    present = [name for name in names if any(row[name] is not None for rows in runs.values() for row in rows)]
-    return over_steps(runs, {name: TITLES[name] for name in present}, "Hacks of the reward in the rollouts")
+    present = [
+        name
+        for name in names
+        if any(row[name] is not None for rows in runs.values() for row in rows)
+    ]
+    return over_steps(
+        runs, {name: TITLES[name] for name in present}, "Hacks of the reward in the rollouts"
+    )

@@ -1,5 +1,5 @@
-"""RLFH's figures 4 to 9 from rows of feedback before and after training: one function per figure, thin over
-`workbench.metrics.distributions`, which says what each counts."""
+"""RLFH's figures 4 to 9 from rows of feedback before and after training: one function per
+figure, thin over `workbench.metrics.distributions`, which says what each counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 WHEN = ("before", "after")
 
 
-def figures(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN) -> dict[str, Figure]:
+def figures(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
+) -> dict[str, Figure]:
     """All of them by file name."""
     return {
         "fig4_accuracy": accuracy_distribution(before, after, names),
@@ -28,46 +30,83 @@ def figures(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = 
     }
 
 
-def figures_of_arms(arms: Mapping[str, Sequence[Row]], before: str, after: str) -> dict[str, Figure]:
-    """Figures 4 to 8 of two of the arms of an experiment, and in figure 9 a point for each of them all."""
+def figures_of_arms(
+    arms: Mapping[str, Sequence[Row]], before: str, after: str
+) -> dict[str, Figure]:
+    """Figures 4 to 8 of two of the arms of an experiment, and in figure 9 a point for each of
+    them all.
+    """
     return figures(arms[before], arms[after], (before, after)) | {"fig9_trade_off": trade_off(arms)}
 
 
-def accuracy_distribution(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 10) -> Figure:
+def accuracy_distribution(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 10
+) -> Figure:
     """Figure 4: how accurate responses are, as shares of those not refused."""
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
     for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
         table = tables.accuracy_distribution(rows, bins)
-        figure.add_trace(Bar(x=_labels(table), y=[row["share"] for row in table], name=name, marker_color=colour))
+        figure.add_trace(
+            Bar(x=_labels(table), y=[row["share"] for row in table], name=name, marker_color=colour)
+        )
     figure.update_layout(barmode="group", title="Claim accuracy of responses")
-    figure.update_layout(xaxis_title="share of a response's claims that are supported", yaxis_title="share of responses")
+    figure.update_layout(
+        xaxis_title="share of a response's claims that are supported",
+        yaxis_title="share of responses",
+    )
     return styled(figure)
 
 
-def accuracy_and_claims(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
+def accuracy_and_claims(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
+) -> Figure:
     """Figure 5: accuracy × number of claims as densities, side by side on the same scale."""
     from plotly.graph_objects import Histogram2d
     from plotly.subplots import make_subplots
 
-    figure = make_subplots(1, 2, shared_yaxes=True, subplot_titles=list(names), horizontal_spacing=0.04)
+    figure = make_subplots(
+        1, 2, shared_yaxes=True, subplot_titles=list(names), horizontal_spacing=0.04
+    )
     for column, rows in enumerate((before, after), 1):
         points = tables.accuracy_and_claims(rows)
-        accuracy, claims = [point["accuracy"] for point in points], [point["claims"] for point in points]
-        bins = {"xbins": {"start": -0.05, "end": 1.05, "size": 0.1}, "ybins": {"start": 0.5, "size": 1}}
+        accuracy, claims = (
+            [point["accuracy"] for point in points],
+            [point["claims"] for point in points],
+        )
+        bins = {
+            "xbins": {"start": -0.05, "end": 1.05, "size": 0.1},
+            "ybins": {"start": 0.5, "size": 1},
+        }
         hover = "accuracy %{x}, %{y} claims: %{z:.3f} of responses<extra></extra>"
-        trace = Histogram2d(x=accuracy, y=claims, histnorm="probability", coloraxis="coloraxis", hovertemplate=hover, **bins)
+        trace = Histogram2d(
+            x=accuracy,
+            y=claims,
+            histnorm="probability",
+            coloraxis="coloraxis",
+            hovertemplate=hover,
+            **bins,
+        )
         figure.add_trace(trace, 1, column)
-    figure.update_xaxes(title_text="accuracy", range=[-0.05, 1.05], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], showgrid=False)
+    figure.update_xaxes(
+        title_text="accuracy",
+        range=[-0.05, 1.05],
+        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
+        showgrid=False,
+    )
     figure.update_yaxes(tickformat="d", showgrid=False)
     bar = {"title": {"text": "share of<br>responses"}, "thickness": 14, "tickformat": ".2f"}
     scale = {"colorscale": "Blues", "cmin": 0, "colorbar": bar}
-    figure.update_layout(title="Accuracy and number of claims", yaxis_title="claims in the response", coloraxis=scale)
+    figure.update_layout(
+        title="Accuracy and number of claims", yaxis_title="claims in the response", coloraxis=scale
+    )
     return styled(figure, panels=2, legend=False)
 
 
-def claims_per_response(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN) -> Figure:
+def claims_per_response(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
+) -> Figure:
     """Figure 6: how many claims responses make: all, the correct and the wrong ones."""
     from plotly.graph_objects import Bar
     from plotly.subplots import make_subplots
@@ -78,21 +117,34 @@ def claims_per_response(before: Sequence[Row], after: Sequence[Row], names: Sequ
         for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
             table = tables.claims_per_response(rows, which)
             numbers, shares = [row["claims"] for row in table], [row["share"] for row in table]
-            style = {"name": name, "marker_color": colour, "legendgroup": name, "showlegend": column == 1}
+            style = {
+                "name": name,
+                "marker_color": colour,
+                "legendgroup": name,
+                "showlegend": column == 1,
+            }
             figure.add_trace(Bar(x=numbers, y=shares, **style), 1, column)
     figure.update_xaxes(title_text="claims in the response", tickformat="d")
-    figure.update_layout(barmode="group", title="Claims per response", yaxis_title="share of responses")
+    figure.update_layout(
+        barmode="group", title="Claims per response", yaxis_title="share of responses"
+    )
     return styled(figure, panels=3)
 
 
-def claims_by_accuracy(before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 5) -> Figure:
+def claims_by_accuracy(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 5
+) -> Figure:
     """Figure 7: how many claims responses of each accuracy make, as boxes."""
     from plotly.graph_objects import Box, Figure
 
     figure = Figure()
     for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
         table = tables.claims_by_accuracy(rows, bins)
-        points = [(label, k) for label, row in zip(_labels(table), table, strict=True) for k in row["claims"]]
+        points = [
+            (label, k)
+            for label, row in zip(_labels(table), table, strict=True)
+            for k in row["claims"]
+        ]
         x, y = [label for label, _ in points], [k for _, k in points]
         figure.add_trace(Box(x=x, y=y, name=name, marker_color=colour, boxmean=True))
     figure.update_xaxes(
@@ -100,36 +152,63 @@ def claims_by_accuracy(before: Sequence[Row], after: Sequence[Row], names: Seque
         categoryorder="array",
         categoryarray=_labels(tables.claims_by_accuracy((), bins)),
     )
-    figure.update_layout(boxmode="group", title="Claims per response by accuracy", yaxis_title="claims")
+    figure.update_layout(
+        boxmode="group", title="Claims per response by accuracy", yaxis_title="claims"
+    )
     return styled(figure)
 
 
 def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row], bins: int = 5) -> Figure:
-    """Figure 8: what is refused after training, by how accurate the question's responses were before."""
+    """Figure 8: what is refused after training, by how accurate the question's responses were
+    before.
+    """
     from plotly.graph_objects import Bar, Figure
 
     table = tables.refusal_by_accuracy(before, after, bins)
     text = [f"n = {row['questions']}" if row["questions"] else "" for row in table]
-    style = {"text": text, "textposition": "outside", "cliponaxis": False, "marker_color": RUN_COLOURS[0]}
+    style = {
+        "text": text,
+        "textposition": "outside",
+        "cliponaxis": False,
+        "marker_color": RUN_COLOURS[0],
+    }
     hover = "accuracy %{x} before: %{y:.3f} refused<extra></extra>"
-    figure = Figure(Bar(x=_labels(table), y=[row["refused"] for row in table], hovertemplate=hover, **style))
-    figure.update_layout(title="Refusals after training", xaxis_title="accuracy before training of n questions' responses")
-    figure.update_yaxes(range=[0, 1.06], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], title_text="share of responses refused")
+    figure = Figure(
+        Bar(x=_labels(table), y=[row["refused"] for row in table], hovertemplate=hover, **style)
+    )
+    figure.update_layout(
+        title="Refusals after training",
+        xaxis_title="accuracy before training of n questions' responses",
+    )
+    figure.update_yaxes(
+        range=[0, 1.06],
+        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
+        title_text="share of responses refused",
+    )
     return styled(figure, legend=False)
 
 
 def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
-    """Figure 9: truthfulness against helpfulness, one line a run (a map of rewards, say), one point a step."""
+    """Figure 9: truthfulness against helpfulness, one line a run (a map of rewards, say), one
+    point a step.
+    """
     return _traded(tables.trade_off(runs), list(runs))
 
 
 def trade_off_in_training(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
-    """Figure 9 from runs' rows of metrics, with `step`, `claims_correct` and `claims_wrong` a response: refusals count, with no
-    claims; what is neither correct nor wrong does not."""
+    """Figure 9 from runs' rows of metrics, with `step`, `claims_correct` and `claims_wrong` a
+    response: refusals count, with no claims; what is neither correct nor wrong does not."""
     points = [
-        {"run": label, "step": row["step"], "claims": claims, "accuracy": row["claims_correct"] / claims}
-        for label, rows in runs.items() for row in rows if (claims := row["claims_correct"] + row["claims_wrong"])
-    ]  # fmt: skip
+        {
+            "run": label,
+            "step": row["step"],
+            "claims": claims,
+            "accuracy": row["claims_correct"] / claims,
+        }
+        for label, rows in runs.items()
+        for row in rows
+        if (claims := row["claims_correct"] + row["claims_wrong"])
+    ]
     return _traded(points, list(runs))
 
 
@@ -140,26 +219,42 @@ def _traded(points: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Figure:
     for number, label in enumerate(runs):
         run_points = [point for point in points if point["run"] == label]
         steps = ["" if point["step"] is None else f"step {point['step']}" for point in run_points]
-        sizes = [7] * (len(run_points) - 1) + [13]  # the last step stands out: it tells which way the run went
-        style: dict[str, Any] = {"mode": "lines+markers", "marker_color": RUN_COLOURS[number % len(RUN_COLOURS)]}
+        # the last step stands out: it tells which way the run went
+        sizes = [7] * (len(run_points) - 1) + [13]
+        style: dict[str, Any] = {
+            "mode": "lines+markers",
+            "marker_color": RUN_COLOURS[number % len(RUN_COLOURS)],
+        }
         style |= {"marker_size": sizes[-len(run_points) :] if run_points else []}
         style |= {"marker_symbol": RUN_SYMBOLS[number // len(RUN_COLOURS) % len(RUN_SYMBOLS)]}
-        x, y = [point["claims"] for point in run_points], [point["accuracy"] for point in run_points]
+        x, y = (
+            [point["claims"] for point in run_points],
+            [point["accuracy"] for point in run_points],
+        )
         hover = "%{text} %{x:.2f} claims, accuracy %{y:.3f}"
         figure.add_trace(Scatter(x=x, y=y, text=steps, name=label, hovertemplate=hover, **style))
     figure.update_layout(title="Truthfulness against helpfulness")
-    claims, accuracy = [point["claims"] for point in points], [point["accuracy"] for point in points]
+    claims, accuracy = (
+        [point["claims"] for point in points],
+        [point["accuracy"] for point in points],
+    )
     figure.update_xaxes(title_text="claims per response", range=_around(claims, 1.0))
-    figure.update_yaxes(title_text="share of claims that are supported", range=_around(accuracy, 0.1))
+    figure.update_yaxes(
+        title_text="share of claims that are supported", range=_around(accuracy, 0.1)
+    )
     styled(figure)
     if len(runs) > len(RUN_COLOURS):  # more names than there is room for below
         beside = {"orientation": "v", "x": 1.02, "y": 1, "yref": "paper", "yanchor": "top"}
-        figure.update_layout(legend=beside, margin_b=64, width=860, height=max(430, 120 + 20 * len(runs)))
+        figure.update_layout(
+            legend=beside, margin_b=64, width=860, height=max(430, 120 + 20 * len(runs))
+        )
     return figure
 
 
 def _around(values: Sequence[float], least: float) -> list[float] | None:
-    """An axis range around the values, at least `least` wide on either side of them: points close together stay so."""
+    """An axis range around the values, at least `least` wide on either side of them: points
+    close together stay so.
+    """
     if not values:
         return None
     space = max(least, 0.1 * (max(values) - min(values)))

@@ -5,4 +5,13 @@ from workbench.queue.runs import ROOT, Run, queue_runs, run_of
 from workbench.queue.status import status_of
 from workbench.queue.training import train_queue
 
-__all__ = ["ROOT", "Entry", "Run", "queue_runs", "read_entries", "run_of", "status_of", "train_queue"]
+__all__ = [
+    "ROOT",
+    "Entry",
+    "Run",
+    "queue_runs",
+    "read_entries",
+    "run_of",
+    "status_of",
+    "train_queue",
+]

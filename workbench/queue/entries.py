@@ -1,4 +1,5 @@
-"""A queue's file: TOML with a table `[[run]]` for each run, or JSONL with a row for each, read into `Entry` values.
+"""A queue's file: TOML with a table `[[run]]` for each run, or JSONL with a row for each, read
+into `Entry` values.
 
     [defaults]                          # for all runs of a TOML file
     bench = "tiny"
@@ -44,7 +45,10 @@ def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 KEYS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "method": (_is_text, "a method's name"),
-    "seed": (lambda value: _is_whole(value) or (value != [] and _all(_is_whole)(value)), "a whole number, or a list of them"),
+    "seed": (
+        lambda value: _is_whole(value) or (value != [] and _all(_is_whole)(value)),
+        "a whole number, or a list of them",
+    ),
     "bench": (_is_text, "a bench's name"),
     "set": (_all(_is_text), 'a list of settings "METHOD.FIELD=VALUE"'),
     "steps": (_is_count, "a whole number above 0"),
@@ -61,7 +65,9 @@ KEYS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A run as it is described: what `workbench train` would be told of it. `name` is for people and changes nothing."""
+    """A run as it is described: what `workbench train` would be told of it. `name` is for people
+    and changes nothing.
+    """
 
     method: str
     seed: int = 0
@@ -83,7 +89,8 @@ def read_entries(path: Path) -> list[Entry]:
     """The runs of a file in its order, one for each seed.
 
     Raises:
-        WorkbenchError: the file cannot be read, has no run, or one with a key or a value that there is not.
+        WorkbenchError: the file cannot be read, has no run, or one with a key or a value that
+        there is not.
     """
     defaults, rows = _toml(path) if path.suffix == ".toml" else _jsonl(path)
     common = _checked(defaults, f"'{path}', [defaults]")
@@ -96,7 +103,9 @@ def read_entries(path: Path) -> list[Entry]:
         raise WorkbenchError(f"'{path}' has {len(entries)} runs: {MOST} are the most, divide it")
     for setting in shared:
         if _method_of(setting) not in {entry.method for entry in entries}:
-            raise WorkbenchError(f"'{path}', [defaults]: no run has the method of '{setting}': leave it out")
+            raise WorkbenchError(
+                f"'{path}', [defaults]: no run has the method of '{setting}': leave it out"
+            )
     return entries
 
 
@@ -104,21 +113,31 @@ def _toml(path: Path) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise WorkbenchError(f"cannot read '{path}' ({error.strerror}): name a file of runs") from None
+        raise WorkbenchError(
+            f"cannot read '{path}' ({error.strerror}): name a file of runs"
+        ) from None
     except ValueError as error:  # of its form, or of its characters
         raise WorkbenchError(f"'{path}' is not TOML: {error}") from None
     runs, defaults = document.pop("run", []), document.pop("defaults", {})
     if document:
-        raise WorkbenchError(f"'{path}': unknown '{next(iter(document))}': there are [defaults] and [[run]]")
+        raise WorkbenchError(
+            f"'{path}': unknown '{next(iter(document))}': there are [defaults] and [[run]]"
+        )
     if not isinstance(runs, list) or not isinstance(defaults, dict):
-        raise WorkbenchError(f"'{path}': write [[run]] above each run, and [defaults] above what all share")
+        raise WorkbenchError(
+            f"'{path}': write [[run]] above each run, and [defaults] above what all share"
+        )
     return defaults, [(f"'{path}', run {number}", run) for number, run in enumerate(runs, start=1)]
 
 
 def _jsonl(path: Path) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
     if path.suffix != ".jsonl":
-        raise WorkbenchError(f"'{path}' is neither .toml nor .jsonl: name a file of runs by what it is")
-    return {}, [(f"'{path}', run {number}", row) for number, row in enumerate(iter_rows(path), start=1)]
+        raise WorkbenchError(
+            f"'{path}' is neither .toml nor .jsonl: name a file of runs by what it is"
+        )
+    return {}, [
+        (f"'{path}', run {number}", row) for number, row in enumerate(iter_rows(path), start=1)
+    ]
 
 
 def _checked(row: Any, where: str) -> dict[str, Any]:

@@ -29,7 +29,9 @@ Open = Callable[[str, str | None], Bench]  # a bench's name, and its questions' 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that can be trained. `folder` is named by `hash`, that of its `identity`; `steps` are those of its last stage."""
+    """A run that can be trained. `folder` is named by `hash`, that of its `identity`; `steps`
+    are those of its last stage.
+    """
 
     entry: Entry
     identity: dict[str, Any]
@@ -52,7 +54,9 @@ class Run:
         stored = read_json(self.folder / "config.json") or {}
         stored.pop("versions", None)
         if stored and (different := differences(stored, json.loads(json.dumps(self.identity)))):
-            raise WorkbenchError(f"'{self.folder}' holds another run ({'; '.join(different)}): move it away")
+            raise WorkbenchError(
+                f"'{self.folder}' holds another run ({'; '.join(different)}): move it away"
+            )
         return finished(self.folder) if stored else None
 
 
@@ -60,7 +64,8 @@ def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -
     """Every run of a queue's file in its order, trained or not; equal ones share a folder.
 
         for run in queue_runs("seeds.toml"):
-            print(run.entry.name, run.entry.seed, run.summary and run.summary["after"]["greedy"]["truthfulness"]["value"])
+            print(run.entry.name, run.entry.seed, run.summary and
+            run.summary["after"]["greedy"]["truthfulness"]["value"])
 
     Args:
         quick: each with `QUICK_STEPS` steps and a greedy evaluation, which makes them other runs.
@@ -95,7 +100,10 @@ def run_of(
     Raises:
         WorkbenchError: it cannot work.
     """
-    return planned(Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others), Path(root))
+    return planned(
+        Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others),
+        Path(root),
+    )
 
 
 def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
@@ -116,10 +124,16 @@ def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
 
 
 def _as_begun(identity: dict[str, Any], gone: Sequence[str], root: Path) -> dict[str, Any]:
-    """What a run below `root` was begun with that is gone since; nothing where no other run is the same in all else."""
-    wanted = json.loads(json.dumps({key: value for key, value in identity.items() if key not in gone}))
+    """What a run below `root` was begun with that is gone since; nothing where no other run is
+    the same in all else.
+    """
+    wanted = json.loads(
+        json.dumps({key: value for key, value in identity.items() if key not in gone})
+    )
     for stored in filter(None, map(read_json, sorted(root.glob("*/config.json")))):
-        if {key: value for key, value in stored.items() if key not in ("versions", *gone)} == wanted:
+        if {
+            key: value for key, value in stored.items() if key not in ("versions", *gone)
+        } == wanted:
             return {name: stored[name] for name in gone if name in stored}
     return {}
 
@@ -134,7 +148,11 @@ def distinct(runs: Iterable[Run]) -> list[Run]:
     found: dict[str, Run] = {}
     for run in runs:
         first = found.setdefault(run.hash, run)
-        if first is not run and run.entry.name and run.entry.name not in first.entry.name.split(", "):
+        if (
+            first is not run
+            and run.entry.name
+            and run.entry.name not in first.entry.name.split(", ")
+        ):
             names = ", ".join(filter(None, (first.entry.name, run.entry.name)))
             found[run.hash] = replace(first, entry=replace(first.entry, name=names))
     return list(found.values())
@@ -149,12 +167,18 @@ def train_entry(entry: dict[str, Any], root: str, hash: str) -> None:
     run = planned(Entry(**{**entry, "settings": tuple(entry["settings"])}), Path(root))
     if run.hash != hash:
         raise WorkbenchError(
-            f"the run is {run.hash} and no longer {hash}: code, policy or questions have changed, queue it anew"
+            f"the run is {run.hash} and no longer {hash}: code, policy or questions have changed,"
+            " queue it anew"
         )
     run_experiment(
-        trained(entry["method"]), run.config, run.bench, run.folder, seed=run.entry.seed, threads=run.entry.threads,
+        trained(entry["method"]),
+        run.config,
+        run.bench,
+        run.folder,
+        seed=run.entry.seed,
+        threads=run.entry.threads,
         shared=Path(root) / STAGES,
-    )  # fmt: skip
+    )
 
 
 def _named(entry: Entry, root: Path, open_bench: Open, quick: bool) -> Run:
@@ -169,4 +193,6 @@ def shortened(entry: Entry) -> Entry:
     """The same run with few steps, after whatever its settings say of them."""
     chosen = trained(entry.method)
     last = chosen.lasting(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
-    return replace(entry, steps=None, settings=(*entry.settings, *last, f"{entry.method}.eval_samples=0"))
+    return replace(
+        entry, steps=None, settings=(*entry.settings, *last, f"{entry.method}.eval_samples=0")
+    )

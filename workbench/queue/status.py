@@ -1,4 +1,6 @@
-"""How the runs of a queue stand, read from their folders alone: also while a queue is at work, and after one was killed."""
+"""How the runs of a queue stand, read from their folders alone: also while a queue is at work,
+and after one was killed.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ Paces = Mapping[tuple[str, str], float]  # seconds a step by method and bench
 
 
 def status_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """`{"runs": […], "left": seconds}`: a row for each run, and how long those that are not over will take.
+    """`{"runs": […], "left": seconds}`: a row for each run, and how long those that are not over
+    will take.
 
-    `left` is estimated from the steps that are done: the run's own, or else those of its method on its bench below the same
-    folder. It does not count the evaluations, and is None where nothing is known.
+    `left` is estimated from the steps that are done: the run's own, or else those of its method
+    on its bench below the same folder. It does not count the evaluations, and is None where
+    nothing is known.
     """
     once = distinct(runs)
     paces = paces_below(once[0].folder.parent) if once else {}
@@ -30,7 +34,9 @@ def status_of(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def row_of(run: Run, paces: Paces) -> dict[str, Any]:
-    """A run's name, status, steps, seconds so far, and the seconds that its other steps may take."""
+    """A run's name, status, steps, seconds so far, and the seconds that its other steps may
+    take.
+    """
     steps = [row["seconds"] for row in metrics_rows(run.folder)]
     status = state_of(run)
     return {
@@ -44,12 +50,16 @@ def row_of(run: Run, paces: Paces) -> dict[str, Any]:
         "steps": run.steps,
         "seconds": round(earlier_seconds(run.folder), 1),
         "left": 0.0 if status == "done" else _left(run, steps, paces),
-        "error": (read_json(run.folder / FAILED) or {}).get("error") if status == "failed" else None,
+        "error": (read_json(run.folder / FAILED) or {}).get("error")
+        if status == "failed"
+        else None,
     }
 
 
 def state_of(run: Run) -> Status:
-    """A run that was begun and is over without a result was interrupted, unless its process said why it failed."""
+    """A run that was begun and is over without a result was interrupted, unless its process said
+    why it failed.
+    """
     if run.summary:
         return "done"
     if in_use(run.folder):

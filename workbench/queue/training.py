@@ -1,4 +1,6 @@
-"""Going through a queue: one run after another, each in a process of its own, until all are done or somebody stops it."""
+"""Going through a queue: one run after another, each in a process of its own, until all are done
+or somebody stops it.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,17 @@ CLAIMS = ("factscore", "responded")  # told where no question has a gold answer
 
 
 def train_queue(runs: Sequence[Run], root: Path | str) -> dict[str, Any]:
-    """Train the runs that are not done, in their order, and return how all stand, as `status_of` does.
+    """Train the runs that are not done, in their order, and return how all stand, as `status_of`
+    does.
 
-    A run that fails is left as it is, with its reason; the others go on. Ctrl-C and SIGTERM let the run under way save and
-    stop; `status` is "interrupted" then, and "done" where every run was tried. The same call goes on where this one ended,
-    however it did, and tries once more what has failed.
+    A run that fails is left as it is, with its reason; the others go on. Ctrl-C and SIGTERM let
+    the run under way save and stop; `status` is "interrupted" then, and "done" where every run
+    was tried. The same call goes on where this one ended, however it did, and tries once more
+    what has failed.
 
     Raises:
-        WorkbenchError: another queue is at work in `root`, or something else lies in a run's folder; nothing is started then.
+        WorkbenchError: another queue is at work in `root`, or something else lies in a run's
+        folder; nothing is started then.
     """
     once = distinct(runs)
     done = [run.summary is not None for run in once]
@@ -46,12 +51,23 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> dict[str, Any]:
             else:
                 _say(f"{place}: {_train(run, place, stopping)}")
     result = status_of(once)
-    # Where nobody stopped the queue, whatever is not done did not get there: it failed, is another's, or was interrupted alone.
-    left = ("failed", "running") if stopping.asked else ("failed", "running", "interrupted", "waiting")
+    # Where nobody stopped the queue, whatever is not done did not get there: it failed, is
+    # another's, or was interrupted alone.
+    left = (
+        ("failed", "running") if stopping.asked else ("failed", "running", "interrupted", "waiting")
+    )
     failed = [row for row in result["runs"] if row["status"] in left]
-    told = {"running": "in use by another process", "interrupted": "interrupted", "waiting": "not begun", "failed": "failed"}
+    told = {
+        "running": "in use by another process",
+        "interrupted": "interrupted",
+        "waiting": "not begun",
+        "failed": "failed",
+    }
     for row in failed:
-        _say(f"not done: {row['hash']} {row['name']}".rstrip() + f": {row['error'] or told[row['status']]}")
+        _say(
+            f"not done: {row['hash']} {row['name']}".rstrip()
+            + f": {row['error'] or told[row['status']]}"
+        )
     return {"status": "interrupted" if stopping.asked else "done", "failed": len(failed), **result}
 
 
@@ -63,7 +79,11 @@ def _train(run: Run, place: str, stopping: _Stopping) -> str:
     run.folder.mkdir(parents=True, exist_ok=True)
     (run.folder / FAILED).unlink(missing_ok=True)
     entry = asdict(run.entry) | {"where": "", "name": ""}
-    process = start(train_entry, {"entry": entry, "root": str(run.folder.parent), "hash": run.hash}, run.folder / LOG)
+    process = start(
+        train_entry,
+        {"entry": entry, "root": str(run.folder.parent), "hash": run.hash},
+        run.folder / LOG,
+    )
     code = stopping.wait(process)
     if run.summary:
         return f"done in {seconds(run.summary['seconds'])}; {outcome(run)}"
@@ -75,12 +95,16 @@ def _train(run: Run, place: str, stopping: _Stopping) -> str:
 
 
 def outcome(run: Run) -> str:
-    """The last step's reward and the greedy answers' rates before and after, of a run that is done."""
+    """The last step's reward and the greedy answers' rates before and after, of a run that is
+    done.
+    """
     summary, rows = run.summary or {}, metrics_rows(run.folder)
     before, after = ((summary.get(when) or {}).get("greedy") or {} for when in ("before", "after"))
     reward = rows[-1].get("reward") if rows else None
     told = [] if reward is None else [f"reward {reward:.2f}"]
-    names = [name for name in RATES if _value(after, name)] or [name for name in CLAIMS if _value(after, name)]
+    names = [name for name in RATES if _value(after, name)] or [
+        name for name in CLAIMS if _value(after, name)
+    ]
     told += [f"{name} {_value(before, name) or '—'} → {_value(after, name)}" for name in names]
     failed = summary.get("failed") or 0
     return ", ".join([*told, *([f"{failed} answers without a reward"] if failed else [])])
@@ -95,7 +119,9 @@ def seconds(number: float) -> str:
 
 
 class _Stopping:
-    """Hands Ctrl-C and SIGTERM on to the run under way: first to save and stop, then to stop at once, at last to be killed."""
+    """Hands Ctrl-C and SIGTERM on to the run under way: first to save and stop, then to stop at
+    once, at last to be killed.
+    """
 
     def __init__(self) -> None:
         self.asked = 0

@@ -1,4 +1,6 @@
-"""The methods: one page each, and the one list of them; and the baselines, which are trained and pay nothing of their own."""
+"""The methods: one page each, and the one list of them; and the baselines, which are trained and
+pay nothing of their own.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from workbench.recipes.baselines import BASELINES
 from workbench.recipes.method import Method
 from workbench.types import RewardFn, WorkbenchError
 
-METHODS: dict[str, Method] = {page.METHOD.name: page.METHOD for page in (rlfh, truthrl, forag, klcf, knowrl)}
+METHODS: dict[str, Method] = {
+    page.METHOD.name: page.METHOD for page in (rlfh, truthrl, forag, klcf, knowrl)
+}
 TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # whatever can be asked to train
 
 
@@ -49,21 +53,33 @@ def configure_method(recipe: Any) -> tuple[str, Any]:
         return recipe, method(recipe).configure()
     name = next((name for name, entry in METHODS.items() if entry.config is type(recipe)), None)
     if name is None:
-        raise WorkbenchError(f"'{recipe}' is neither a method nor a method's config: choose one of {', '.join(METHODS)}")
+        raise WorkbenchError(
+            f"'{recipe}' is neither a method nor a method's config: choose one of"
+            f" {', '.join(METHODS)}"
+        )
     return name, recipe
 
 
-def method_configs(names: Iterable[str] | None = None, settings: Sequence[str] = ()) -> dict[str, Any]:
-    """The methods' configs, all by default, with `settings` ("method.field=value") applied, each to its own.
+def method_configs(
+    names: Iterable[str] | None = None, settings: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The methods' configs, all by default, with `settings` ("method.field=value") applied, each
+    to its own.
 
     Raises:
-        WorkbenchError: no such method or field, a value of the wrong type, or a setting of a method that is not named.
+        WorkbenchError: no such method or field, a value of the wrong type, or a setting of a
+        method that is not named.
     """
     chosen = {name: method(name) for name in (METHODS if names is None else names)}
-    by_name = {name: [text for text in settings if text.strip().partition(".")[0] == name] for name in chosen}
+    by_name = {
+        name: [text for text in settings if text.strip().partition(".")[0] == name]
+        for name in chosen
+    }
     for text in settings:
         if text.strip().partition(".")[0] not in chosen:
-            raise WorkbenchError(f"--set {text}: write METHOD.FIELD=VALUE with a METHOD out of {', '.join(chosen)}")
+            raise WorkbenchError(
+                f"--set {text}: write METHOD.FIELD=VALUE with a METHOD out of {', '.join(chosen)}"
+            )
     return {name: entry.configure(settings=by_name[name]) for name, entry in chosen.items()}
 
 
@@ -78,7 +94,11 @@ def reward_fns(configs: Mapping[str, Any]) -> dict[str, RewardFn]:
 
 def checks_needed(configs: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the checks that the methods need between them, each once."""
-    return tuple(dict.fromkeys(check for name, config in configs.items() for check in method(name).checks(config)))
+    return tuple(
+        dict.fromkeys(
+            check for name, config in configs.items() for check in method(name).checks(config)
+        )
+    )
 
 
 def sections_read(configs: Mapping[str, Any]) -> frozenset[str]:

@@ -1,16 +1,19 @@
 """FoRAG: factuality optimised at two fine grains in web-enhanced long answers (arXiv 2406.13779).
 
-The paper: answers are planned by an outline before they are written, which makes them more coherent and less factual; doubly
-fine-grained RLHF (evaluation by holistic answer, sentence or subclaim; reward model by sequence or token) brings factuality
-back. WebGPT-en, Llama2-7B, answers wholly factual: .7978 with the outline, .8897 with both; subclaims .8897, sentences .8787,
-holistic .8493 with a sequence-level reward model; unlikelihood .8419, filtered MLE .7831.
+The paper: answers are planned by an outline before they are written, which makes them more
+coherent and less factual; doubly fine-grained RLHF (evaluation by holistic answer, sentence or
+subclaim; reward model by sequence or token) brings factuality back. WebGPT-en, Llama2-7B,
+answers wholly factual: .7978 with the outline, .8897 with both; subclaims .8897, sentences
+.8787, holistic .8493 with a sequence-level reward model; unlikelihood .8419, filtered MLE .7831.
 
-Our deviations: only the `[Answer]` part counts; the paper's normalisation by the reference's own answer subtracts the mean of
-that answer's segment values, and the reference's answers are sampled as those that are paid, without beams. Where no reward
-model has judged, the verdicts on claims stand in for it, and the reward says so. The outline is learnt from the policy's own
-samples of the form, drawn where it is told to plan and learnt without being told; with `cold.writer=judge`, as in the paper,
-from a stronger model's; for comparison there are answers without an outline. An adapter is trained instead of all parameters.
-GRPO in PPO's place is ours, and so is `repeats=once`: the paper's sum pays a sentence as often as it is said.
+Our deviations: only the `[Answer]` part counts; the paper's normalisation by the reference's own
+answer subtracts the mean of that answer's segment values, and the reference's answers are
+sampled as those that are paid, without beams. Where no reward model has judged, the verdicts on
+claims stand in for it, and the reward says so. The outline is learnt from the policy's own
+samples of the form, drawn where it is told to plan and learnt without being told; with
+`cold.writer=judge`, as in the paper, from a stronger model's; for comparison there are answers
+without an outline. An adapter is trained instead of all parameters. GRPO in PPO's place is ours,
+and so is `repeats=once`: the paper's sum pays a sentence as often as it is said.
 """
 
 from __future__ import annotations
@@ -53,25 +56,37 @@ class FoRAG:
     """The reward's settings (section 5.2)."""
 
     evaluation: Literal["holistic", "sentence", "subclaim"] = setting(
-        "subclaim", "what is scored: the whole answer, its sentences, or the claims of each sentence"
+        "subclaim",
+        "what is scored: the whole answer, its sentences, or the claims of each sentence",
     )  # the best row of table 5
-    aggregate: Literal["mean", "min", "max"] = setting("mean", "how the claims of a sentence become its factuality")
+    aggregate: Literal["mean", "min", "max"] = setting(
+        "mean", "how the claims of a sentence become its factuality"
+    )
     judged_by: Literal["fact", "factuality"] = setting(
-        "fact", "in scoring the check that is asked: of the claims' facts, which stands in, or a reward model of that name"
+        "fact",
+        "in scoring the check that is asked: of the claims' facts, which stands in, or a reward"
+        " model of that name",
     )
     baseline: bool | None = setting(
         None,
-        "subtract the mean factuality of the reference's own answers; none: where the row has it, and in training by PPO; "
-        "true: required",
+        "subtract the mean factuality of the reference's own answers; none: where the row has it,"
+        " and in training by PPO; true: required",
     )
     repeats: Literal["paid", "once"] = setting(
-        "paid", "a sentence that says again what the answer has said: paid again, as in the paper, or once"
+        "paid",
+        "a sentence that says again what the answer has said: paid again, as in the paper, or once",
     )
     rewarded: Literal["model", "judge"] = setting(
-        "model", "what training pays: a reward model of the judge's verdicts, trained before, or these themselves", trains=True
+        "model",
+        "what training pays: a reward model of the judge's verdicts, trained before, or these"
+        " themselves",
+        trains=True,
     )
     trainer: Literal["ppo", "grpo", "mle_filter", "unlikelihood"] = setting(
-        "ppo", "what the policy is trained by; the paper: ppo, and the last two as baselines (section 6.3)", trains=True
+        "ppo",
+        "what the policy is trained by; the paper: ppo, and the last two as baselines (section"
+        " 6.3)",
+        trains=True,
     )
     prompts: Prompts = ASKED
     cold: Outlined = FORM
@@ -93,12 +108,16 @@ class FoRAG:
 
 
 def aggregate(config: FoRAG) -> Aggregate:
-    """How the labels of a segment's claims become its own (table 2): a sentence or an answer is as good as its worst claim."""
+    """How the labels of a segment's claims become its own (table 2): a sentence or an answer is
+    as good as its worst claim.
+    """
     return AGGREGATES[config.aggregate] if config.evaluation == "subclaim" else min
 
 
 def loss(config: FoRAG) -> Literal["log", "mse"]:
-    """The reward model's loss (section 5.2): squared error where a target is a share of a sentence's claims, else log loss."""
+    """The reward model's loss (section 5.2): squared error where a target is a share of a
+    sentence's claims, else log loss.
+    """
     return config.reward_model.loss or ("mse" if _shares(config) else "log")
 
 
@@ -107,7 +126,9 @@ def _shares(config: FoRAG) -> bool:
 
 
 def reward(config: FoRAG) -> RewardFn:
-    """Feedback with "factuality" verdicts, or "fact" verdicts that stand in, -> reward, events at the ends of sentences."""
+    """Feedback with "factuality" verdicts, or "fact" verdicts that stand in, -> reward, events
+    at the ends of sentences.
+    """
     check_values(config)
     return forag(config.evaluation, AGGREGATES[config.aggregate], config.baseline, config.repeats)
 
@@ -118,8 +139,8 @@ def checks(config: FoRAG) -> tuple[str, ...]:
 
 
 def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
-    """A cold start in the form, a reward model of judged samples, the reference's own answers, and then PPO or GRPO; or, after
-    the cold start, SFT on judged samples."""
+    """A cold start in the form, a reward model of judged samples, the reference's own answers,
+    and then PPO or GRPO; or, after the cold start, SFT on judged samples."""
     _check(config)
     return stages_for(config, bench, METHOD, aggregate(config), loss(config))
 
@@ -127,32 +148,47 @@ def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
 def _check(config: FoRAG) -> None:
     reward(config)  # what cannot be paid is not trained
     if config.judged_by != "fact":
-        raise WorkbenchError("forag.judged_by is for scoring, and training makes its own reward model: leave it out")
+        raise WorkbenchError(
+            "forag.judged_by is for scoring, and training makes its own reward model: leave it out"
+        )
     if config.evaluation != "subclaim" and config.aggregate != "mean":
         raise WorkbenchError(
-            f"forag.aggregate is {config.aggregate}: it joins the claims of evaluation=subclaim alone; leave it out"
+            f"forag.aggregate is {config.aggregate}: it joins the claims of evaluation=subclaim"
+            " alone; leave it out"
         )
     if config.cold.writer == "judge" and not config.cold.outline:
         raise WorkbenchError(
-            "forag.cold.writer is judge, and a judge writes outlined answers: leave it out, or set outline=true"
+            "forag.cold.writer is judge, and a judge writes outlined answers: leave it out, or set"
+            " outline=true"
         )
     if config.baseline is not None and config.trainer != "ppo":
         raise WorkbenchError(
-            f"forag.baseline is {str(config.baseline).lower()}: with trainer={config.trainer}, which compares the answers of a "
-            "group or pays nothing, it does nothing; leave it out, or set forag.trainer=ppo"
+            f"forag.baseline is {str(config.baseline).lower()}: with trainer={config.trainer},"
+            " which compares the answers of a group or pays nothing, it does nothing; leave it"
+            " out, or set forag.trainer=ppo"
         )
     paid = {"rewarded": "model", "evaluation": "subclaim", "aggregate": "mean", "repeats": "paid"}
-    if not config.by_rl and (other := [name for name, own in paid.items() if getattr(config, name) != own]):
+    if not config.by_rl and (
+        other := [name for name, own in paid.items() if getattr(config, name) != own]
+    ):
         said = f"forag.{other[0]} is {getattr(config, other[0])}"
-        raise WorkbenchError(f"{said}: trainer={config.trainer} learns from whole answers and is paid nothing; leave it out")
-    if config.by_rl and config.rewarded == "model" and config.reward_model.max_length <= (most := most_tokens(config, METHOD)):
         raise WorkbenchError(
-            f"forag.reward_model.max_length is {config.reward_model.max_length}, and answers have up to {most} tokens after "
-            "their prompts: set it higher, or max_new_tokens lower"
+            f"{said}: trainer={config.trainer} learns from whole answers and is paid nothing; leave"
+            " it out"
+        )
+    if (
+        config.by_rl
+        and config.rewarded == "model"
+        and config.reward_model.max_length <= (most := most_tokens(config, METHOD))
+    ):
+        raise WorkbenchError(
+            f"forag.reward_model.max_length is {config.reward_model.max_length}, and answers have"
+            f" up to {most} tokens after their prompts: set it higher, or max_new_tokens lower"
         )
     if _shares(config) and config.reward_model.loss == "log":
         raise WorkbenchError(
-            "forag.reward_model.loss is log: the mean of a sentence's claims is a share; leave it out, or set aggregate=min"
+            "forag.reward_model.loss is log: the mean of a sentence's claims is a share; leave it"
+            " out, or set aggregate=min"
         )
 
 
@@ -175,19 +211,27 @@ def idle(config: FoRAG) -> set[str]:
         left |= {"drawn.references"}
     if config.by_rl and config.rewarded == "judge" and not config.cold.sampled:
         alone = not config.cold.cold_samples and not config.compares
-        left |= {"drawn.temperature", "drawn.max_new_tokens", *(["drawn.max_failed"] if alone else [])}
+        left |= {
+            "drawn.temperature",
+            "drawn.max_new_tokens",
+            *(["drawn.max_failed"] if alone else []),
+        }
     return left
 
 
 def asking(config: FoRAG) -> Sequence[Asking]:
-    """The samples that a reward model, or SFT in its place, learns from; or, where the judge itself pays, the rollouts and the
-    answers that they are compared with."""
+    """The samples that a reward model, or SFT in its place, learns from; or, where the judge
+    itself pays, the rollouts and the answers that they are compared with."""
     drawn, ppo, fact = config.drawn, config.ppo, ("fact",)
     if not config.by_rl or config.rewarded == "model":
         stage = "reward_model" if config.by_rl else config.trainer
         return [Asking(stage, fact, drawn.max_new_tokens, drawn.samples, drawn.questions)]
     questions = ppo.steps * ppo.prompts_per_step
-    compared = [Asking("reference", fact, ppo.max_new_tokens, drawn.references, questions)] if config.compares else []
+    compared = (
+        [Asking("reference", fact, ppo.max_new_tokens, drawn.references, questions)]
+        if config.compares
+        else []
+    )
     return [*compared, rolled_out(config.trainer, getattr(config, config.trainer), fact)]
 
 
@@ -198,17 +242,27 @@ def trainer(config: FoRAG) -> str:
 PARTS = {
     "factuality": ("factuality", "sum over the sentences of how factual they are, 0 to 1 each"),
     "segments": ("sentences scored", "how many sentences of the answer have a factuality"),
-    "baseline": ("reference answers", "factuality of the reference's own answers, subtracted from every sentence"),
+    "baseline": (
+        "reference answers",
+        "factuality of the reference's own answers, subtracted from every sentence",
+    ),
     "stood_in": (
         "scored by claim verdicts",
         "sentences without a reward model's score: their claims' verdicts are used",
     ),
-    "repeated": ("said again", "sentences that say again what the answer has said, and are not paid: with repeats=once"),
-    "unfinished": ("never written", "sentences that a plan without an answer is taken to lack: each counts as a false one"),
+    "repeated": (
+        "said again",
+        "sentences that say again what the answer has said, and are not paid: with repeats=once",
+    ),
+    "unfinished": (
+        "never written",
+        "sentences that a plan without an answer is taken to lack: each counts as a false one",
+    ),
 }
-# *(ours)*, for 1M parameters on two CPU cores. The rates, batches and β of the reward model, of PPO and of the baselines come
-# from a few tries with one seed on the validation split, see `benchmarks/README.md`; GRPO's were not tried. Most samples are
-# not factual, and all share the form: unlearnt at full weight, it is lost.
+# *(ours)*, for 1M parameters on two CPU cores. The rates, batches and β of the reward model, of PPO
+# and of the baselines come from a few tries with one seed on the validation split, see
+# `benchmarks/README.md`; GRPO's were not tried. Most samples are not factual, and all share the
+# form: unlearnt at full weight, it is lost.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32}
 LONGEST = 96  # *(ours)* tokens: planned answers have up to 75, plain ones fewer than 64
 SHORT = {**ADAPTER, "steps": 25, "max_new_tokens": LONGEST, **AT_ONCE, "save_every": 5}

@@ -1,5 +1,6 @@
-"""FoRAG's stages: a cold start in the form, a reward model of judged samples, the reference's own answers, then PPO or GRPO; or
-SFT on judged samples in their place. Each goes on where it was killed, and its samples lie in its own folder."""
+"""FoRAG's stages: a cold start in the form, a reward model of judged samples, the reference's
+own answers, then PPO or GRPO; or SFT on judged samples in their place. Each goes on where it was
+killed, and its samples lie in its own folder."""
 
 from __future__ import annotations
 
@@ -23,35 +24,59 @@ from workbench.store import iter_feedback
 from workbench.train import reward_model
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.grpo import grpo_stage
-from workbench.train.pairs import cold_start_forag, cold_start_plain, cold_start_written, mle_filter, unlikely
+from workbench.train.pairs import (
+    cold_start_forag,
+    cold_start_plain,
+    cold_start_written,
+    mle_filter,
+    unlikely,
+)
 from workbench.train.ppo import ppo_stage
 from workbench.train.reward_model import RewardModel, train_reward_model
 from workbench.train.rows import Card, Example
 from workbench.train.scorer import MODEL, load_reward_model
-from workbench.train.segments import HELD_OUT, apart, baseline, cuts, factuality, held_out, judged_rows, reference_values
+from workbench.train.segments import (
+    HELD_OUT,
+    apart,
+    baseline,
+    cuts,
+    factuality,
+    held_out,
+    judged_rows,
+    reference_values,
+)
 from workbench.train.sft import sft_stage
 from workbench.train.stage import Job, Stage, Status, order
 from workbench.train.written import WRITTEN, written
 from workbench.types import TWO_FACETS, Feedback, Grade, Question, Response, WorkbenchError
 
-COLD = ("prompts", "cold", "sft")  # the parts of a config that a cold start rests on, beside how it samples
+# the parts of a config that a cold start rests on, beside how it samples
+COLD = ("prompts", "cold", "sft")
 BY_RULES = rules()  # what cuts answers into segments where the reward model alone scores them
 PLAN = (
-    "Plan the answer, then write it. Under [Structure] name the pattern that organises it: general to specific, progressive, "
-    "comparison, cause and effect, parallel or chronological. Under [Outline] list one to five numbered points, each ending in "
-    "the number of the passage that it rests on, as in [2]. Under [Answer] write the answer, point by point, from the passages."
+    "Plan the answer, then write it. Under [Structure] name the pattern that organises it: general"
+    " to specific, progressive, comparison, cause and effect, parallel or chronological. Under"
+    " [Outline] list one to five numbered points, each ending in the number of the passage that it"
+    " rests on, as in [2]. Under [Answer] write the answer, point by point, from the passages."
 )
 
 
 @dataclass(frozen=True)
 class Outlined:
-    """The answers that a cold start learns the form of, the policy's own samples or a judge's; 0 samples: there is none."""
+    """The answers that a cold start learns the form of, the policy's own samples or a judge's; 0
+    samples: there is none.
+    """
 
     outline: bool = setting(True, "whether answers are planned before they are written")
     writer: Literal["policy", "judge"] = setting(
-        "policy", "who writes the outlined answers: the policy, told to plan, or as in the paper a stronger model, the judge"
+        "policy",
+        "who writes the outlined answers: the policy, told to plan, or as in the paper a stronger"
+        " model, the judge",
     )
-    told: str = setting(PLAN, "what the policy is told when it samples outlines, and not when it learns them")  # (ours)
+    # (ours)
+    told: str = setting(
+        PLAN, "what the policy is told when it samples outlines, and not when it learns them"
+    )
     cold_samples: int = setting(4, "sampled responses a question; a judge writes one")
     cold_questions: int = setting(1000, "questions that they answer")
 
@@ -61,35 +86,53 @@ class Outlined:
 
 
 def plans_untold(config: Mapping[str, Any]) -> bool:
-    """Whether a run of this stored config has learnt in its cold start to plan its answers without being told to."""
+    """Whether a run of this stored config has learnt in its cold start to plan its answers
+    without being told to.
+    """
     cold = config.get("cold")
-    return isinstance(cold, Mapping) and cold.get("outline") is True and bool(cold.get("cold_samples"))
+    return (
+        isinstance(cold, Mapping) and cold.get("outline") is True and bool(cold.get("cold_samples"))
+    )
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The answers of the policy after its cold start that are judged, for a reward model or to learn from."""
+    """The answers of the policy after its cold start that are judged, for a reward model or to
+    learn from.
+    """
 
     questions: int | None = setting(None, "training questions that are answered; none: all")
     samples: int = setting(4, "sampled responses a question")
-    held_out: float = setting(0.2, "share of the questions that measure the reward model, of other people where that can be")
+    held_out: float = setting(
+        0.2,
+        "share of the questions that measure the reward model, of other people where that can be",
+    )
     temperature: float = setting(1.0, "at which they, and those of the cold start, are sampled")
     max_new_tokens: int = setting(1024, "tokens at which one is cut off")
-    max_failed: float = setting(0.2, "share of ungraded samples in a chunk above which the run stops")
-    references: int = setting(4, "sampled answers a question whose mean PPO's pay is compared with")  # (ours)
-    unlearn: float = setting(1.0, "weight of an answer that is not factual, by trainer=unlikelihood, beside 1 for the others")
+    max_failed: float = setting(
+        0.2, "share of ungraded samples in a chunk above which the run stops"
+    )
+    # (ours)
+    references: int = setting(4, "sampled answers a question whose mean PPO's pay is compared with")
+    unlearn: float = setting(
+        1.0,
+        "weight of an answer that is not factual, by trainer=unlikelihood, beside 1 for the others",
+    )
 
 
 @dataclass(frozen=True)
 class Course:
-    """A run of FoRAG: its config, what is asked, who judges, and how the labels of a segment's claims become its own."""
+    """A run of FoRAG: its config, what is asked, who judges, and how the labels of a segment's
+    claims become its own.
+    """
 
     config: Any
     questions: Sequence[Question]
     checks: Checks
     method: Method
     aggregate: Aggregate
-    model_alone: bool = False  # whether judging costs, so that training's responses are scored by the reward model alone
+    # whether judging costs, so that training's responses are scored by the reward model alone
+    model_alone: bool = False
     loss: Literal["log", "mse"] = "log"  # the reward model's
 
     def judging(self) -> Grade:
@@ -97,7 +140,9 @@ class Course:
         return self.method.grader(replace(self.config, baseline=None), self.checks)
 
     def cold_questions(self, seed: int) -> list[Question]:
-        """Those of the cold start: the first of the shuffled ones; a reward model has the last, so that they share few."""
+        """Those of the cold start: the first of the shuffled ones; a reward model has the last,
+        so that they share few.
+        """
         return self._shuffled(seed)[: self.config.cold.cold_questions]
 
     def judged_questions(self, seed: int) -> list[Question]:
@@ -106,14 +151,24 @@ class Course:
 
     def _shuffled(self, seed: int) -> list[Question]:
         """The questions in an order that is not the one that RL asks in."""
-        return random.Random(f"forag-questions-{seed}").sample(list(self.questions), len(self.questions))
+        return random.Random(f"forag-questions-{seed}").sample(
+            list(self.questions), len(self.questions)
+        )
 
     def sampling(self, samples: int, seed: int) -> Sampling:
         drawn = self.config.drawn
-        return Sampling(drawn.max_new_tokens, samples=samples, temperature=drawn.temperature, seed=seed)
+        return Sampling(
+            drawn.max_new_tokens, samples=samples, temperature=drawn.temperature, seed=seed
+        )
 
     def collected(
-        self, job: Job, questions: Sequence[Question], grade: Grade, folder: Path, how: Sampling, paid: bool = True
+        self,
+        job: Job,
+        questions: Sequence[Question],
+        grade: Grade,
+        folder: Path,
+        how: Sampling,
+        paid: bool = True,
     ) -> list[Feedback]:
         method, failed = self.method.name if paid else None, self.config.drawn.max_failed
         return collect(job.start, questions, grade, folder, how, method=method, max_failed=failed)
@@ -121,10 +176,14 @@ class Course:
     def judged(self, job: Job) -> list[Feedback]:
         drawn = self.config.drawn
         asked = self.judged_questions(job.seed)
-        return self.collected(job, asked, self.judging(), job.out / SAMPLES, self.sampling(drawn.samples, job.seed))
+        return self.collected(
+            job, asked, self.judging(), job.out / SAMPLES, self.sampling(drawn.samples, job.seed)
+        )
 
     def paying(self, job: Job, compared: bool = False) -> Grade:
-        """What the policy is paid by: the reward model, or the judge; `compared`, less the reference's own answers."""
+        """What the policy is paid by: the reward model, or the judge; `compared`, less the
+        reference's own answers.
+        """
         config, checks, names = replace(self.config, baseline=None), self.checks, ["fact"]
         if config.rewarded == "model":
             scorer = load_reward_model(job.stages["reward_model"] / MODEL)
@@ -133,45 +192,63 @@ class Course:
             added = {"factuality": factuality(scorer, config.evaluation)}
             checks = replace(checks, extract=extract, verify={**checks.verify, **added})
         if compared:
-            values = reference_values(iter_feedback(job.stages["reference"] / SAMPLES), self.method.name)
+            values = reference_values(
+                iter_feedback(job.stages["reference"] / SAMPLES), self.method.name
+            )
             checks = replace(checks, verify={**checks.verify, "baseline": baseline(values)})
             config, names = replace(config, baseline=True), [*names, "baseline"]
         rewards = {self.method.name: self.method.reward(config)}
         return assemble(checks, names, rewards, self.method.sections(config))
 
 
-def stages_for(config: Any, bench: Bench, method: Method, aggregate: Aggregate, loss: Literal["log", "mse"]) -> Sequence[Stage]:
+def stages_for(
+    config: Any, bench: Bench, method: Method, aggregate: Aggregate, loss: Literal["log", "mse"]
+) -> Sequence[Stage]:
     """The stages of a config that has been checked.
 
     Raises:
-        WorkbenchError: settings that cannot work, no questions, or one without passages to answer from.
+        WorkbenchError: settings that cannot work, no questions, or one without passages to
+        answer from.
     """
     check_numbers(config.cold, {"cold_samples": 0, "cold_questions": 1})
     check_numbers(
-        config.drawn, {"questions": 1, "samples": 1, "max_new_tokens": 1, "references": 1}, positive=("temperature", "unlearn"),
+        config.drawn,
+        {"questions": 1, "samples": 1, "max_new_tokens": 1, "references": 1},
+        positive=("temperature", "unlearn"),
         shares=("held_out", "max_failed", "unlearn"),
-    )  # fmt: skip
+    )
     if config.drawn.held_out == 1:
-        raise WorkbenchError("held_out is 1: no question is left to learn from; give a smaller share")
+        raise WorkbenchError(
+            "held_out is 1: no question is left to learn from; give a smaller share"
+        )
     reward_model.check(config.reward_model)
     questions = training_questions(config.prompts, bench, answered=False)
     if bare := next((question for question in questions if not question.passages), None):
         raise WorkbenchError(
-            f"question '{bare.id}' brings no passages, and FoRAG answers from these: give questions with \"passages\" "
-            f"(`workbench data retrieve` finds some), or on the tiny bench set forag.prompts.kinds={TWO_FACETS}"
+            f"question '{bare.id}' brings no passages, and FoRAG answers from these: give questions"
+            ' with "passages" (`workbench data retrieve` finds some), or on the tiny bench set'
+            f" forag.prompts.kinds={TWO_FACETS}"
         )
-    course = Course(config, questions, bench.checks, method, aggregate, bench.llm_judge is not None, loss)
+    course = Course(
+        config, questions, bench.checks, method, aggregate, bench.llm_judge is not None, loss
+    )
     course.judging()  # a judge that cannot tell facts is named now
     if config.cold.cold_samples and config.cold.writer == "judge" and bench.checks.write is None:
         raise WorkbenchError(
-            f"{method.name}.cold.writer is judge, and bench '{bench.name}' has none that writes: name one with --judge URL "
-            "--judge-model NAME, or leave it out"
+            f"{method.name}.cold.writer is judge, and bench '{bench.name}' has none that writes:"
+            " name one with --judge URL --judge-model NAME, or leave it out"
         )
     cold = [_cold_start(course)] if config.cold.cold_samples else []
     if not config.by_rl:
-        return [*cold, sft_stage(config.tuned, lambda job: _tuned_rows(course, job), name=config.trainer)]
+        return [
+            *cold,
+            sft_stage(config.tuned, lambda job: _tuned_rows(course, job), name=config.trainer),
+        ]
     model = Stage(
-        "reward_model", lambda job: _reward_model(course, job), plain=True, check=lambda policy: _fits(course, policy)
+        "reward_model",
+        lambda job: _reward_model(course, job),
+        plain=True,
+        check=lambda policy: _fits(course, policy),
     )
     modelled = [model] if config.rewarded == "model" else []
     compared = [Stage("reference", lambda job: _reference(course, job))] if config.compares else []
@@ -179,7 +256,9 @@ def stages_for(config: Any, bench: Bench, method: Method, aggregate: Aggregate, 
 
 
 def _cold_start(course: Course) -> Stage:
-    """SFT on a judge's answers, or on the policy's own samples of the form, drawn where it is told to plan, learnt untold."""
+    """SFT on a judge's answers, or on the policy's own samples of the form, drawn where it is
+    told to plan, learnt untold.
+    """
     config = course.config
 
     def rows(job: Job) -> tuple[list[Example], Card]:
@@ -188,23 +267,44 @@ def _cold_start(course: Course) -> Stage:
             assert course.checks.write is not None
             folder, most = job.out / WRITTEN, config.drawn.max_failed
             return cold_start_written(written(course.checks.write, asked, job.start, folder, most))
-        told = [replace(question, system=config.cold.told) for question in asked] if config.cold.outline else asked
+        told = (
+            [replace(question, system=config.cold.told) for question in asked]
+            if config.cold.outline
+            else asked
+        )
         how = course.sampling(config.cold.cold_samples, job.seed)
         # What is learnt is the form, so no judge is asked and nothing paid.
-        found = course.collected(job, told, assemble(course.checks, [], {}), job.out / SAMPLES, how, paid=False)
-        examples, card = cold_start_forag(found, true=False) if config.cold.outline else cold_start_plain(found)
+        found = course.collected(
+            job, told, assemble(course.checks, [], {}), job.out / SAMPLES, how, paid=False
+        )
+        examples, card = (
+            cold_start_forag(found, true=False) if config.cold.outline else cold_start_plain(found)
+        )
         untold = {question.id: question for question in asked}
-        return [replace(example, question=untold[example.question.id]) for example in examples], card
+        return [
+            replace(example, question=untold[example.question.id]) for example in examples
+        ], card
 
-    used = {name: getattr(config.drawn, name) for name in ("temperature", "max_new_tokens", "max_failed")}
-    rests_on = {"method": course.method.name, "drawn": used, **{name: asdict(getattr(config, name)) for name in COLD}}
+    used = {
+        name: getattr(config.drawn, name)
+        for name in ("temperature", "max_new_tokens", "max_failed")
+    }
+    rests_on = {
+        "method": course.method.name,
+        "drawn": used,
+        **{name: asdict(getattr(config, name)) for name in COLD},
+    }
     return sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on)
 
 
 def _tuned_rows(course: Course, job: Job) -> tuple[list[Example], Card]:
     """The rows of filtered MLE or of unlikelihood."""
     judged = course.judged(job)
-    return mle_filter(judged) if course.config.trainer == "mle_filter" else unlikely(judged, weight=course.config.drawn.unlearn)
+    return (
+        mle_filter(judged)
+        if course.config.trainer == "mle_filter"
+        else unlikely(judged, weight=course.config.drawn.unlearn)
+    )
 
 
 def most_tokens(config: Any, method: Method) -> int:
@@ -215,34 +315,50 @@ def most_tokens(config: Any, method: Method) -> int:
 def _fits(course: Course, policy: str) -> None:
     """Refuse a prompt that leaves the reward model no room to read the longest answer."""
     lengths = map(len, prompt_ids(load_tokenizer(policy), course.questions))
-    longest, question = max(zip(lengths, (question.id for question in course.questions), strict=True))
-    most, needed = course.config.reward_model.max_length, longest + most_tokens(course.config, course.method)
+    longest, question = max(
+        zip(lengths, (question.id for question in course.questions), strict=True)
+    )
+    most, needed = (
+        course.config.reward_model.max_length,
+        longest + most_tokens(course.config, course.method),
+    )
     if most < needed:
         raise WorkbenchError(
-            f"{course.method.name}.reward_model.max_length is {most}: the prompt of question '{question}' has {longest} "
-            f"tokens, and with the longest answer {needed}; set it to that, or max_new_tokens lower"
+            f"{course.method.name}.reward_model.max_length is {most}: the prompt of question"
+            f" '{question}' has {longest} tokens, and with the longest answer {needed}; set it to"
+            " that, or max_new_tokens lower"
         )
 
 
 def _reward_model(course: Course, job: Job) -> Status:
-    """Samples, their verdicts, a model of these on the segments that training pays, and how it does on other questions'."""
+    """Samples, their verdicts, a model of these on the segments that training pays, and how it
+    does on other questions'.
+    """
     config: RewardModel = course.config.reward_model
     judged, evaluation = course.judged(job), course.config.evaluation
     reads = BY_RULES([feedback.response for feedback in judged]) if course.model_alone else None
     rows, card = judged_rows(judged, evaluation, course.aggregate, reads)
-    write_json(job.out / "card.json", card.to_row() | ({"cut": cuts(judged, reads, evaluation)} if reads else {}))
+    write_json(
+        job.out / "card.json",
+        card.to_row() | ({"cut": cuts(judged, reads, evaluation)} if reads else {}),
+    )
     learnt, held = apart(rows, course.config.drawn.held_out, job.seed)
-    status = train_reward_model(replace(config, loss=course.loss), learnt, job.start, job.out, seed=job.seed)
+    status = train_reward_model(
+        replace(config, loss=course.loss), learnt, job.start, job.out, seed=job.seed
+    )
     if status == "done":
         write_json(job.out / HELD_OUT, held_out(load_reward_model(job.out / MODEL), learnt, held))
     return status
 
 
 def _reference(course: Course, job: Job) -> Status:
-    """Answers of the policy that RL starts from, to the questions that RL will ask, sampled and scored as RL does: greedy ones,
-    which are better, would make nearly every answer pay less than silence *(ours)*."""
+    """Answers of the policy that RL starts from, to the questions that RL will ask, sampled and
+    scored as RL does: greedy ones, which are better, would make nearly every answer pay less
+    than silence *(ours)*."""
     ppo = course.config.ppo
-    numbers = dict.fromkeys(order(len(course.questions), ppo.steps * ppo.prompts_per_step, job.seed))
+    numbers = dict.fromkeys(
+        order(len(course.questions), ppo.steps * ppo.prompts_per_step, job.seed)
+    )
     asked = [course.questions[number] for number in numbers]
     samples = course.config.drawn.references
     how = Sampling(ppo.max_new_tokens, samples=samples, temperature=ppo.temperature, seed=job.seed)
@@ -260,7 +376,9 @@ def _rl(course: Course) -> Stage:
         plain = config.rewarded == "model"
         return grpo_stage(config.grpo, course.questions, grade, course.method.name, plain=plain)
 
-    return replace(stage(_unpaid), run=lambda job: stage(course.paying(job, config.compares)).run(job))
+    return replace(
+        stage(_unpaid), run=lambda job: stage(course.paying(job, config.compares)).run(job)
+    )
 
 
 def _unpaid(responses: Sequence[Response]) -> list[Feedback]:

@@ -1,20 +1,25 @@
-"""KLCF: agree with what the base model knows, without outside knowledge at training time (arXiv 2509.23765).
+"""KLCF: agree with what the base model knows, without outside knowledge at training time (arXiv
+2509.23765).
 
-The paper: a checklist of facts that the base model itself can give, verified once offline, rewards recall and precision; a
-truthfulness model, fine-tuned from that same base model, rewards claims that it holds to be true. Qwen2.5-14B base to
-KLCF-zero: FActScore 46.8 → 61.2, F1@64 on LongFact .637 → .733. The checklist alone raises recall and costs precision,
-truthfulness alone the reverse. A reward takes 57 s without any search, where FActScore takes 198 s and 52 searches.
+The paper: a checklist of facts that the base model itself can give, verified once offline,
+rewards recall and precision; a truthfulness model, fine-tuned from that same base model, rewards
+claims that it holds to be true. Qwen2.5-14B base to KLCF-zero: FActScore 46.8 → 61.2, F1@64 on
+LongFact .637 → .733. The checklist alone raises recall and costs precision, truthfulness alone
+the reverse. A reward takes 57 s without any search, where FActScore takes 198 s and 52 searches.
 
-Training begins with checklists and labelled claims, made of samples of the base model (`workbench klcf prepare`), and goes on
-with a truthfulness model that is tuned from that base. GRPO on FActScore, a baseline, is `w_check=0 rewarded=judge`.
+Training begins with checklists and labelled claims, made of samples of the base model
+(`workbench klcf prepare`), and goes on with a truthfulness model that is tuned from that base.
+GRPO on FActScore, a baseline, is `w_check=0 rewarded=judge`.
 
-Our deviations: in scoring, where there is no truthfulness model, the "fact" verdicts stand in for it, and the reward says so;
-the general reward is off by default, and where it is paid and no preference model is named, the run makes one of good form from
-the base's own answers (`workbench.train.general`); formulas that the text does not state are defined in
-`workbench.reward.klcf`. The judge at hand extracts claims and reads checklists, in
-the place of two fine-tuned models; one fact in other words is found by the same reading of checklists. Adapters are trained
-instead of all parameters, and the truthfulness model has a scalar head instead of the probability of a word. That the base's
-own confidence may be paid in its place (`rewarded=confidence`) is ours.
+Our deviations: in scoring, where there is no truthfulness model, the "fact" verdicts stand in
+for it, and the reward says so; the general reward is off by default, and where it is paid and no
+preference model is named, the run makes one of good form from the base's own answers
+(`workbench.train.general`); formulas that the text does not state are defined in
+`workbench.reward.klcf`. The judge at hand extracts claims and reads checklists, in the place of
+two fine-tuned models; one fact in other words is found by the same reading of checklists.
+Adapters are trained instead of all parameters, and the truthfulness model has a scalar head
+instead of the probability of a word. That the base's own confidence may be paid in its place
+(`rewarded=confidence`) is ours.
 """
 
 from __future__ import annotations
@@ -36,11 +41,16 @@ from workbench.train.stage import Stage
 from workbench.types import RewardFn, WorkbenchError
 
 ASKED = Prompts(
-    system="Think between <think> and </think> about what you know. Then write the whole answer, with all facts that you are "
-    "sure of, between <answer> and </answer>."
+    system=(
+        "Think between <think> and </think> about what you know. Then write the whole answer, with"
+        " all facts that you are sure of, between <answer> and </answer>."
+    )
 )
-# The paper states the learning rate alone; the rest is *(ours)*. Micro-batches fit one 80 GB GPU, by `workbench plan`.
-BY_GRPO = GRPO(learning_rate=1e-6, schedule="constant", max_new_tokens=2048, prompts_per_step=16, micro_batch=2)
+# The paper states the learning rate alone; the rest is *(ours)*. Micro-batches fit one 80 GB GPU,
+# by `workbench plan`.
+BY_GRPO = GRPO(
+    learning_rate=1e-6, schedule="constant", max_new_tokens=2048, prompts_per_step=16, micro_batch=2
+)
 BY_DPO = DPO(learning_rate=1e-6, micro_batch=1)
 MODELLED = RewardModel(learning_rate=1e-4, max_length=4096, micro_batch=1)
 PREPARED, SAMPLES = Prepare(), Drawn(max_new_tokens=2048)
@@ -48,54 +58,86 @@ PREPARED, SAMPLES = Prepare(), Drawn(max_new_tokens=2048)
 
 @dataclass(frozen=True)
 class KLCF:
-    """The reward's constants (section 2.3). A weight of 0 takes a term out of use; the others count relative to their sum."""
+    """The reward's constants (section 2.3). A weight of 0 takes a term out of use; the others
+    count relative to their sum.
+    """
 
     w_check: float = setting(
-        1.0, "weight of the checklist's F-measure; weights count relative to their sum", range=(0, 2, 0.05)
+        1.0,
+        "weight of the checklist's F-measure; weights count relative to their sum",
+        range=(0, 2, 0.05),
     )  # (ours: equal)
     w_truth: float = setting(
         1.0, "weight of the mean P(true) of the claims", range=(0, 2, 0.05)
     )  # the best F1 of table 2 has .4, .2 and .4
     w_general: float = setting(
-        0.0, "weight of a preference model's score; in scoring it needs such verdicts", range=(0, 2, 0.05)
+        0.0,
+        "weight of a preference model's score; in scoring it needs such verdicts",
+        range=(0, 2, 0.05),
     )  # (ours); above 0 there
-    b: float = setting(1.0, "recall counts b times as much as precision", range=(0.1, 4, 0.1))  # (ours)
+    # (ours)
+    b: float = setting(1.0, "recall counts b times as much as precision", range=(0.1, 4, 0.1))
     truth: Literal["all", "missing"] = setting(
         "all", "all claims, or only those that the checklist is silent about"
     )  # FActScore 61.2 and 60.7
     abstain: float = setting(
-        0.0, "what truthfulness pays an abstention; above 0, to abstain can pay more than to guess", range=(0, 1, 0.05)
+        0.0,
+        "what truthfulness pays an abstention; above 0, to abstain can pay more than to guess",
+        range=(0, 1, 0.05),
     )  # (ours)
     judged_by: Literal["fact", "truth"] = setting(
-        "fact", "the check that P(true) is asked of: of the facts, which stands in, or a truthfulness model of that name"
+        "fact",
+        "the check that P(true) is asked of: of the facts, which stands in, or a truthfulness model"
+        " of that name",
     )
     form: bool = setting(True, "expect think and answer tags; false is the non-thinking setting")
     l_max: int | None = setting(
-        2048, "tokens at which the length penalty reaches -1; none for no penalty", range=(8, 4096, 8)
+        2048,
+        "tokens at which the length penalty reaches -1; none for no penalty",
+        range=(8, 4096, 8),
     )  # (ours)
-    l_cache: int = setting(512, "tokens before that at which the penalty begins", range=(1, 1024, 1))  # (ours)
+    # (ours)
+    l_cache: int = setting(
+        512, "tokens before that at which the penalty begins", range=(1, 1024, 1)
+    )
     start: Literal["zero", "sft"] = setting(
-        "zero", "what the policy starts as: the base itself, or the bench's tuned one; --policy names another", trains=True
+        "zero",
+        "what the policy starts as: the base itself, or the bench's tuned one; --policy names"
+        " another",
+        trains=True,
     )
     base: str | None = setting(
-        None, "the model whose knowledge counts: a name or folder; none: the bench's base, or what --policy names", trains=True
+        None,
+        "the model whose knowledge counts: a name or folder; none: the bench's base, or what"
+        " --policy names",
+        trains=True,
     )
     rewarded: Literal["model", "confidence", "judge"] = setting(
         "model",
-        "what training pays for truth: a truthfulness model, trained before; the base's own confidence, calibrated on the same "
-        "claims; or the judge's verdicts",
+        "what training pays for truth: a truthfulness model, trained before; the base's own"
+        " confidence, calibrated on the same claims; or the judge's verdicts",
         trains=True,
     )
-    held_out: float = setting(0.2, "share of the questions that measure the models that are trained to judge", trains=True)
+    held_out: float = setting(
+        0.2, "share of the questions that measure the models that are trained to judge", trains=True
+    )
     general: str | None = setting(
-        None, "the preference model, a classifier with one output: a folder or a public name, as "
-        "Skywork/Skywork-Reward-V2-Llama-3.2-1B; none: one of good form is trained of the base's own answers", trains=True,
-    )  # fmt: skip
-    general_scale: float = setting(1.0, "what its output is divided by before the sigmoid", trains=True)  # (ours)
-    trainer: Literal["grpo", "dpo"] = setting(
-        "grpo", "what the policy is trained by; dpo, a baseline of the paper, prefers the best of some answers to the worst",
+        None,
+        "the preference model, a classifier with one output: a folder or a public name, as"
+        " Skywork/Skywork-Reward-V2-Llama-3.2-1B; none: one of good form is trained of the base's"
+        " own answers",
         trains=True,
-    )  # fmt: skip
+    )
+    # (ours)
+    general_scale: float = setting(
+        1.0, "what its output is divided by before the sigmoid", trains=True
+    )
+    trainer: Literal["grpo", "dpo"] = setting(
+        "grpo",
+        "what the policy is trained by; dpo, a baseline of the paper, prefers the best of some"
+        " answers to the worst",
+        trains=True,
+    )
     prompts: Prompts = ASKED
     prepare: Prepare = PREPARED
     truth_model: RewardModel = MODELLED
@@ -106,19 +148,31 @@ class KLCF:
 
 
 def reward(config: KLCF) -> RewardFn:
-    """Feedback with "checklist" and "truth" (or "fact") verdicts -> reward, paid at the end of the response."""
+    """Feedback with "checklist" and "truth" (or "fact") verdicts -> reward, paid at the end of
+    the response.
+    """
     check_values(config)
     weights = (config.w_check, config.w_truth, config.w_general)
     if min(weights) < 0 or not sum(weights):
-        raise WorkbenchError(f"klcf's weights are {weights}: none may be below 0, and one must be above")
+        raise WorkbenchError(
+            f"klcf's weights are {weights}: none may be below 0, and one must be above"
+        )
     if config.b <= 0:
         raise WorkbenchError(f"klcf.b is {config.b}: it must be above 0")
     if not 0 <= config.abstain <= 1:
-        raise WorkbenchError(f"klcf.abstain is {config.abstain}: it must lie between 0 and 1, as P(true) does")
+        raise WorkbenchError(
+            f"klcf.abstain is {config.abstain}: it must lie between 0 and 1, as P(true) does"
+        )
     if config.abstain and not config.w_truth:
-        raise WorkbenchError(f"klcf.abstain is {config.abstain}, and klcf.w_truth 0 pays no truthfulness: leave it out")
+        raise WorkbenchError(
+            f"klcf.abstain is {config.abstain}, and klcf.w_truth 0 pays no truthfulness: leave"
+            " it out"
+        )
     if config.l_max is not None and not 0 < config.l_cache <= config.l_max:
-        raise WorkbenchError(f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most l_max, {config.l_max}")
+        raise WorkbenchError(
+            f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most l_max,"
+            f" {config.l_max}"
+        )
     return klcf(
         *weights,
         b=config.b,
@@ -134,11 +188,17 @@ def checks(config: KLCF) -> tuple[str, ...]:
     """The checks of the terms in use."""
     claimed = ("claim_checklist",) if config.truth == "missing" else ()
     truth = (config.judged_by, *claimed) if config.w_truth else ()
-    return (*truth, *(("checklist",) if config.w_check else ()), *(("general",) if config.w_general else ()))
+    return (
+        *truth,
+        *(("checklist",) if config.w_check else ()),
+        *(("general",) if config.w_general else ()),
+    )
 
 
 def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
-    """Checklists and labelled claims of the base's samples, the models that judge answers, then GRPO or DPO."""
+    """Checklists and labelled claims of the base's samples, the models that judge answers, then
+    GRPO or DPO.
+    """
     _check(config)
     return stages_for(config, bench, METHOD)
 
@@ -146,19 +206,37 @@ def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
 def _check(config: KLCF) -> None:
     reward(config)
     if config.judged_by != "fact":
-        raise WorkbenchError("klcf.judged_by is for scoring, and training makes its own truthfulness model: leave it out")
-    if not config.w_general and (config.general, config.general_scale) != (None, KLCF.general_scale):
-        raise WorkbenchError("klcf.general is not paid, since w_general is 0: set klcf.w_general, or leave it out")
+        raise WorkbenchError(
+            "klcf.judged_by is for scoring, and training makes its own truthfulness model: leave"
+            " it out"
+        )
+    if not config.w_general and (config.general, config.general_scale) != (
+        None,
+        KLCF.general_scale,
+    ):
+        raise WorkbenchError(
+            "klcf.general is not paid, since w_general is 0: set klcf.w_general, or leave it out"
+        )
     if config.general is None and config.general_scale != KLCF.general_scale:
-        raise WorkbenchError("klcf.general_scale is of a model that is named: set klcf.general, or leave it out")
+        raise WorkbenchError(
+            "klcf.general_scale is of a model that is named: set klcf.general, or leave it out"
+        )
     check_numbers(config, {}, positive=("general_scale",))
     own = bool(config.w_general) and config.general is None
-    if config.held_out != KLCF.held_out and not own and (not config.w_truth or config.rewarded == "judge"):
-        raise WorkbenchError(f"klcf.held_out is {config.held_out}: no model is trained to judge; leave it out")
+    if (
+        config.held_out != KLCF.held_out
+        and not own
+        and (not config.w_truth or config.rewarded == "judge")
+    ):
+        raise WorkbenchError(
+            f"klcf.held_out is {config.held_out}: no model is trained to judge; leave it out"
+        )
     for name in ("truth_model", "general_model"):
         model = getattr(config, name)
         if model.level != "sequence" or model.loss == "mse":
-            raise WorkbenchError(f"klcf.{name} reads a whole text that is one or the other: leave level and loss out")
+            raise WorkbenchError(
+                f"klcf.{name} reads a whole text that is one or the other: leave level and loss out"
+            )
 
 
 def idle(config: KLCF) -> set[str]:
@@ -169,14 +247,25 @@ def idle(config: KLCF) -> set[str]:
     if not config.w_general or config.general is not None:
         left |= {"general_model"}
     if config.prepare.folder is not None:
-        unused = ("told", "questions", "samples", "temperature", "top_p", "max_new_tokens", "items", "important", "copies")
+        unused = (
+            "told",
+            "questions",
+            "samples",
+            "temperature",
+            "top_p",
+            "max_new_tokens",
+            "items",
+            "important",
+            "copies",
+        )
         left |= {f"prepare.{name}" for name in (*unused, "max_failed")}
     return left
 
 
 def asking(config: KLCF) -> Sequence[Asking]:
-    """The base's samples, of which checklists and labelled claims are made, and the answers that are paid. A truthfulness model
-    takes the judge's place for the claims, which the judge still finds."""
+    """The base's samples, of which checklists and labelled claims are made, and the answers that
+    are paid. A truthfulness model takes the judge's place for the claims, which the judge still
+    finds."""
     made, drawn = config.prepare, config.drawn
     samples = Asking("prepare", ("fact",), made.max_new_tokens, made.samples, made.questions)
     paid = checks(replace(config, judged_by="fact" if config.rewarded == "judge" else "truth"))
@@ -187,7 +276,9 @@ def asking(config: KLCF) -> Sequence[Asking]:
 
 
 def held(config: KLCF) -> int:
-    """Models of the policy's size that pay: of truthfulness, or the base for its confidence, and the run's own of good form."""
+    """Models of the policy's size that pay: of truthfulness, or the base for its confidence, and
+    the run's own of good form.
+    """
     return int(bool(config.w_truth) and config.rewarded != "judge") + trains_general(config)
 
 
@@ -195,10 +286,19 @@ PARTS = {
     "check": ("checklist", "F-measure of checklist recall and precision"),
     "truth": ("truthfulness", "mean P(true) of the claims"),
     "general": ("general quality", "a preference model's score"),
-    "format": ("format", "0 where the answer has its think and answer tags; −1, and nothing for its content, where it has not"),
+    "format": (
+        "format",
+        (
+            "0 where the answer has its think and answer tags; −1, and nothing for its content,"
+            " where it has not"
+        ),
+    ),
     "length": ("length", "0, falling to −1 for an overlong answer"),
     "recall": ("checklist recall", "share of the checklist's facts that the answer states"),
-    "precision": ("checklist precision", "of the checklist's facts that it states or contradicts, the share that it states"),
+    "precision": (
+        "checklist precision",
+        "of the checklist's facts that it states or contradicts, the share that it states",
+    ),
     "consistent": ("facts stated", "of the checklist"),
     "contradictory": ("facts contradicted", "of the checklist"),
     "missing": ("facts missing", "of the checklist"),
@@ -207,8 +307,9 @@ PARTS = {
         "claims without a truthfulness model's score: their fact verdict's P(true) is used",
     ),
 }
-# *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no tags; its base writes lives
-# where it is asked for them and told nothing. Its long answers have 40 to 70 tokens.
+# *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no
+# tags; its base writes lives where it is asked for them and told nothing. Its long answers have 40
+# to 70 tokens.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, **AT_ONCE}
 LONGEST = 96
 TINY = scaled(

@@ -1,6 +1,7 @@
-"""KLCF's stages: checklists and labelled claims out of the base model's own samples, a truthfulness model tuned from that base,
-a model of good form where one is paid, and then GRPO or DPO on the combined reward. Each goes on where it was killed, and what
-it has made lies in its own folder."""
+"""KLCF's stages: checklists and labelled claims out of the base model's own samples, a
+truthfulness model tuned from that base, a model of good form where one is paid, and then GRPO or
+DPO on the combined reward. Each goes on where it was killed, and what it has made lies in its
+own folder."""
 
 from __future__ import annotations
 
@@ -25,7 +26,15 @@ from workbench.train.dpo import dpo_stage
 from workbench.train.general import general, preference_model, preferred
 from workbench.train.grpo import grpo_stage
 from workbench.train.pairs import best_worst
-from workbench.train.prepare import FILES, Prepared, Source, digest, prepare, read_prepared, samples_digest
+from workbench.train.prepare import (
+    FILES,
+    Prepared,
+    Source,
+    digest,
+    prepare,
+    read_prepared,
+    samples_digest,
+)
 from workbench.train.reward_model import train_reward_model
 from workbench.train.rows import Card, Pair
 from workbench.train.scorer import MODEL, load_reward_model
@@ -52,10 +61,14 @@ class Drawn:
     """The answers that DPO's pairs are made of: of each question the best over the worst."""
 
     samples: int = setting(8, "sampled responses a question")  # appendix A.1
-    questions: int | None = setting(None, "training questions that are answered; none: all that have a checklist")
+    questions: int | None = setting(
+        None, "training questions that are answered; none: all that have a checklist"
+    )
     temperature: float = setting(1.0, "at which they are sampled")
     max_new_tokens: int = setting(1024, "tokens at which one is cut off")
-    max_failed: float = setting(0.2, "share of ungraded samples in a chunk above which the run stops")
+    max_failed: float = setting(
+        0.2, "share of ungraded samples in a chunk above which the run stops"
+    )
 
 
 @dataclass(frozen=True)
@@ -75,23 +88,29 @@ class Course:
         return read_prepared(job.stages[PREPARE], self.source, self.questions)
 
     def listed(self, job: Job) -> list[Question]:
-        """What RL asks: the questions that have a checklist, also where it is not paid, so that all weights see the same."""
+        """What RL asks: the questions that have a checklist, also where it is not paid, so that
+        all weights see the same.
+        """
         if questions := self.prepared(job).questions:
             return questions
         raise WorkbenchError(
-            f"the base made no supported claim about any training question: see '{job.stages[PREPARE]}', and give other "
-            "questions, or more samples"
+            "the base made no supported claim about any training question: see"
+            f" '{job.stages[PREPARE]}', and give other questions, or more samples"
         )
 
     def paying(self, job: Job) -> Grade:
-        """The checklist's verdicts by the judge and, for the claims, the truthfulness model's or the judge's. Where judging is
-        free, the rows have its verdicts on facts, too."""
+        """The checklist's verdicts by the judge and, for the claims, the truthfulness model's or
+        the judge's. Where judging is free, the rows have its verdicts on facts, too."""
         config, checks = self.paid, self.bench.checks
         if self.models:
-            checks = replace(checks, verify={**checks.verify, "truth": self.truth_check(job.stages[TRUTH_MODEL])})
+            checks = replace(
+                checks, verify={**checks.verify, "truth": self.truth_check(job.stages[TRUTH_MODEL])}
+            )
         if config.w_general:
             checks = replace(checks, verify={**checks.verify, "general": self.general_check(job)})
-        shown = replace(self.method, checks=lambda config: (*self.method.checks(config), *self.free))
+        shown = replace(
+            self.method, checks=lambda config: (*self.method.checks(config), *self.free)
+        )
         return shown.grader(config, checks)
 
     def truth_check(self, stage: Path) -> Verify:
@@ -106,11 +125,17 @@ class Course:
             named = preference_model(name, self.config.general_scale)
             return general(named.score, name, named.specials)
         own = load_reward_model(job.stages[GENERAL] / MODEL)
-        return general(values_of(own), "the base's own answers, whole or spoilt", tuple(own.tokenizer.all_special_tokens))
+        return general(
+            values_of(own),
+            "the base's own answers, whole or spoilt",
+            tuple(own.tokenizer.all_special_tokens),
+        )
 
     @property
     def paid(self) -> Any:
-        return replace(self.config, judged_by="fact" if self.config.rewarded == "judge" else "truth")
+        return replace(
+            self.config, judged_by="fact" if self.config.rewarded == "judge" else "truth"
+        )
 
     @property
     def models(self) -> bool:
@@ -120,7 +145,11 @@ class Course:
     @property
     def free(self) -> tuple[str, ...]:
         named = "fact" in self.method.checks(self.paid)
-        return () if self.bench.llm_judge or named or "fact" not in self.bench.checks.verify else ("fact",)
+        return (
+            ()
+            if self.bench.llm_judge or named or "fact" not in self.bench.checks.verify
+            else ("fact",)
+        )
 
 
 def trains_general(config: Any) -> bool:
@@ -129,23 +158,34 @@ def trains_general(config: Any) -> bool:
 
 
 def source_of(bench: Bench, base: str | None) -> Source:
-    """What is prepared on a bench: with the base that is named, else what the run starts from where that is no checkpoint of
-    the bench's own, else the bench's base."""
-    name = base or ("base" if bench.policy in bench.checkpoints and "base" in bench.checkpoints else bench.policy)
+    """What is prepared on a bench: with the base that is named, else what the run starts from
+    where that is no checkpoint of the bench's own, else the bench's base."""
+    name = base or (
+        "base"
+        if bench.policy in bench.checkpoints and "base" in bench.checkpoints
+        else bench.policy
+    )
     path = bench.path(name)
     check_policy(name, path)
     return Source(bench.name, bench.hash, path, bench.shown)
 
 
 def outside(config: Any, bench: Bench) -> dict[str, str | None]:
-    """Digests of the base's weights, where the policy starts from others, of what was prepared elsewhere, and of a preference
-    model in a folder."""
-    base, start = policy_hash(source_of(bench, config.base).base), policy_hash(bench.path(bench.policy))
+    """Digests of the base's weights, where the policy starts from others, of what was prepared
+    elsewhere, and of a preference model in a folder."""
+    base, start = (
+        policy_hash(source_of(bench, config.base).base),
+        policy_hash(bench.path(bench.policy)),
+    )
     folder = config.prepare.folder
     return {
         **({"base_hash": base} if base and base != start else {}),
         **({"prepared_hash": digest(Path(folder))} if folder else {}),
-        **({"samples_hash": samples_digest(Path(folder))} if folder and trains_general(config) else {}),
+        **(
+            {"samples_hash": samples_digest(Path(folder))}
+            if folder and trains_general(config)
+            else {}
+        ),
         **({"general_hash": policy_hash(config.general)} if config.general else {}),
     }
 
@@ -160,62 +200,100 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
     reward_model.check(config.truth_model)
     reward_model.check(config.general_model)
     check_numbers(
-        config.drawn, {"questions": 1, "samples": 2, "max_new_tokens": 1}, positive=("temperature",), shares=("max_failed",)
+        config.drawn,
+        {"questions": 1, "samples": 2, "max_new_tokens": 1},
+        positive=("temperature",),
+        shares=("max_failed",),
     )
     check_numbers(config, {}, shares=("held_out",))
     if config.held_out == 1:
         raise WorkbenchError("held_out is 1: no claim is left to learn from; give a smaller share")
-    course = Course(config, bench, training_questions(config.prompts, bench, answered=False), method)
+    course = Course(
+        config, bench, training_questions(config.prompts, bench, answered=False), method
+    )
     preparing.check_checks(bench.checks)  # a judge that cannot tell what is needed is named now
     given = {"general": _never} if config.w_general else {}
-    method.grader(replace(config, judged_by="fact"), replace(bench.checks, verify={**bench.checks.verify, **given}))
+    method.grader(
+        replace(config, judged_by="fact"),
+        replace(bench.checks, verify={**bench.checks.verify, **given}),
+    )
     copied = bool(config.prepare.folder) and trains_general(config)  # with its samples
     prepares = {
-        "method": method.name, "prompts": asdict(config.prompts), "prepare": asdict(config.prepare), "base": config.base,
+        "method": method.name,
+        "prompts": asdict(config.prompts),
+        "prepare": asdict(config.prepare),
+        "base": config.base,
         **({"samples": True} if copied else {}),
-    }  # fmt: skip
-    models = {"rewarded": config.rewarded, "held_out": config.held_out, "truth_model": asdict(config.truth_model)}
-    first = Stage(PREPARE, lambda job: _prepare(course, job), plain=True, check=lambda policy: _is_there(course),
-                  rests_on=prepares)  # fmt: skip
+    }
+    models = {
+        "rewarded": config.rewarded,
+        "held_out": config.held_out,
+        "truth_model": asdict(config.truth_model),
+    }
+    first = Stage(
+        PREPARE,
+        lambda job: _prepare(course, job),
+        plain=True,
+        check=lambda policy: _is_there(course),
+        rests_on=prepares,
+    )
     model = Stage(TRUTH_MODEL, lambda job: _truth_model(course, job), plain=True, rests_on=models)
     form = Stage(GENERAL, lambda job: _general_model(course, job), plain=True)
-    return [first, *([model] if course.models else []), *([form] if trains_general(config) else []), _last(course)]
+    return [
+        first,
+        *([model] if course.models else []),
+        *([form] if trains_general(config) else []),
+        _last(course),
+    ]
 
 
 def _never(batch: Any) -> Any:
-    """What stands where a check or a reward is to be, until the stages that make its models are done."""
+    """What stands where a check or a reward is to be, until the stages that make its models are
+    done.
+    """
     raise AssertionError("the stage is made anew once what pays it is there")
 
 
 def _is_there(course: Course) -> None:
-    """Raise a WorkbenchError where there is no such base, or what is said to be prepared is not, or not for this run."""
+    """Raise a WorkbenchError where there is no such base, or what is said to be prepared is not,
+    or not for this run.
+    """
     source, folder = course.source, course.config.prepare.folder
     if folder:
         read_prepared(Path(folder), source, course.questions)
         if trains_general(course.config) and samples_digest(Path(folder)) is None:
             raise WorkbenchError(
-                f"'{folder}' has no {SAMPLES} any more, of which the general reward's model would be made: name one by "
-                "klcf.general, or prepare another folder"
+                f"'{folder}' has no {SAMPLES} any more, of which the general reward's model would"
+                " be made: name one by klcf.general, or prepare another folder"
             )
 
 
 def _can_read(course: Course) -> None:
-    """Raise a WorkbenchError where a preference model cannot be loaded, or one that pays could not read the longest answer."""
+    """Raise a WorkbenchError where a preference model cannot be loaded, or one that pays could
+    not read the longest answer.
+    """
     config = course.config
     most = (config.drawn if config.trainer == "dpo" else config.grpo).max_new_tokens
-    if config.w_general and config.general and (named := preference_model(config.general)).longest <= most:
+    if (
+        config.w_general
+        and config.general
+        and (named := preference_model(config.general)).longest <= most
+    ):
         raise WorkbenchError(
-            f"'{config.general}' reads up to {named.longest} tokens, and answers have up to {most} after their questions: name "
-            "another, or set max_new_tokens lower"
+            f"'{config.general}' reads up to {named.longest} tokens, and answers have up to {most}"
+            " after their questions: name another, or set max_new_tokens lower"
         )
     untold = [Question(question.id, question.text) for question in course.questions]
     needed = max(map(len, prompt_ids(load_tokenizer(course.source.base), untold))) + most
-    trains = {"truth_model": course.models and config.rewarded == "model", "general_model": trains_general(config)}
+    trains = {
+        "truth_model": course.models and config.rewarded == "model",
+        "general_model": trains_general(config),
+    }
     for name in (name for name, trained in trains.items() if trained):
         if (longest := getattr(config, name).max_length) < needed:
             raise WorkbenchError(
-                f"klcf.{name}.max_length is {longest}, and the longest question with the longest answer has up to {needed} "
-                "tokens: set it to that, or max_new_tokens lower"
+                f"klcf.{name}.max_length is {longest}, and the longest question with the longest"
+                f" answer has up to {needed} tokens: set it to that, or max_new_tokens lower"
             )
 
 
@@ -229,19 +307,22 @@ def _prepare(course: Course, job: Job) -> Status:
         if trains_general(course.config):
             shutil.copytree(Path(config.folder) / SAMPLES, job.out / SAMPLES, dirs_exist_ok=True)
     else:
-        prepare(config, course.source, course.questions, course.bench.checks, job.out, seed=job.seed)
-    course.listed(replace(job, stages={**job.stages, PREPARE: job.out}))  # what cannot be trained on is told now
+        prepare(
+            config, course.source, course.questions, course.bench.checks, job.out, seed=job.seed
+        )
+    # what cannot be trained on is told now
+    course.listed(replace(job, stages={**job.stages, PREPARE: job.out}))
     return "done"
 
 
 def _truth_model(course: Course, job: Job) -> Status:
-    """A model of the prepared claims, tuned from the base, or the base's calibrated confidence in them; and how it, beside the
-    base itself, does on other questions' claims."""
+    """A model of the prepared claims, tuned from the base, or the base's calibrated confidence
+    in them; and how it, beside the base itself, does on other questions' claims."""
     config, base, rows = course.config, course.source.base, course.prepared(job).truth
     if not rows:
         raise WorkbenchError(
-            f"'{job.stages[PREPARE]}' has no claims to learn truth from, two supported to each refuted one: prepare more "
-            "questions or samples, or set klcf.rewarded=judge"
+            f"'{job.stages[PREPARE]}' has no claims to learn truth from, two supported to each"
+            " refuted one: prepare more questions or samples, or set klcf.rewarded=judge"
         )
     examples = truth_examples(rows, tuple(load_tokenizer(base).all_special_tokens))
     learnt, held = apart(examples, config.held_out, job.seed)
@@ -250,32 +331,49 @@ def _truth_model(course: Course, job: Job) -> Status:
         fitted.save(job.out)
         score: Valued = fitted.score
     else:
-        if (status := train_reward_model(config.truth_model, learnt, base, job.out, seed=job.seed)) != "done":
+        if (
+            status := train_reward_model(config.truth_model, learnt, base, job.out, seed=job.seed)
+        ) != "done":
             return status
         score, policy = values_of(load_reward_model(job.out / MODEL)), load_policy(base)
-    write_json(job.out / HELD_OUT, {**measured(score, learnt, held), "untuned": untuned(policy, learnt, held)})
+    write_json(
+        job.out / HELD_OUT,
+        {**measured(score, learnt, held), "untuned": untuned(policy, learnt, held)},
+    )
     return "done"
 
 
 def _general_model(course: Course, job: Job) -> Status:
-    """A reward model, tuned from the base, that tells its own answers to training questions from the same ones spoilt; and how
-    it does on those to other questions."""
-    config, base, trained = course.config, course.source.base, {question.id for question in course.questions}
-    samples = [row for row in iter_feedback(job.stages[PREPARE] / SAMPLES) if row.response.question.id in trained]
+    """A reward model, tuned from the base, that tells its own answers to training questions from
+    the same ones spoilt; and how it does on those to other questions."""
+    config, base, trained = (
+        course.config,
+        course.source.base,
+        {question.id for question in course.questions},
+    )
+    samples = [
+        row
+        for row in iter_feedback(job.stages[PREPARE] / SAMPLES)
+        if row.response.question.id in trained
+    ]
     rows = preferred(samples, job.seed, tuple(load_tokenizer(base).all_special_tokens))
     learnt, held = apart(rows, config.held_out, job.seed)
     if {row.segments[0].target for row in learnt} != {0.0, 1.0}:
         raise WorkbenchError(
-            f"'{job.stages[PREPARE]}' has no whole answers to learn good form from: prepare more questions or samples, or name "
-            "a preference model by klcf.general"
+            f"'{job.stages[PREPARE]}' has no whole answers to learn good form from: prepare more"
+            " questions or samples, or name a preference model by klcf.general"
         )
-    if (status := train_reward_model(config.general_model, learnt, base, job.out, seed=job.seed)) == "done":
+    if (
+        status := train_reward_model(config.general_model, learnt, base, job.out, seed=job.seed)
+    ) == "done":
         write_json(job.out / HELD_OUT, held_out(load_reward_model(job.out / MODEL), learnt, held))
     return status
 
 
 def _last(course: Course) -> Stage:
-    """GRPO or DPO, paid by what the stages before have left, on the questions that have a checklist."""
+    """GRPO or DPO, paid by what the stages before have left, on the questions that have a
+    checklist.
+    """
     config, name = course.config, course.method.name
     if config.trainer == "dpo":
         last = dpo_stage(config.dpo, lambda job: _pairs(course, job))
@@ -292,8 +390,17 @@ def _last(course: Course) -> Stage:
 
 def _pairs(course: Course, job: Job) -> tuple[list[Pair], Card]:
     drawn = course.config.drawn
-    how = Sampling(drawn.max_new_tokens, samples=drawn.samples, temperature=drawn.temperature, seed=job.seed)
+    how = Sampling(
+        drawn.max_new_tokens, samples=drawn.samples, temperature=drawn.temperature, seed=job.seed
+    )
     asked = course.listed(job)[: drawn.questions]
-    found = collect(job.start, asked, course.paying(job), job.out / SAMPLES, how, method=course.method.name,
-                    max_failed=drawn.max_failed)  # fmt: skip
+    found = collect(
+        job.start,
+        asked,
+        course.paying(job),
+        job.out / SAMPLES,
+        how,
+        method=course.method.name,
+        max_failed=drawn.max_failed,
+    )
     return best_worst(found, course.method.name)

@@ -1,18 +1,23 @@
 """KnowRL: facts rewarded inside the thinking, and a bonus for refusing (arXiv 2506.19807).
 
-The paper: with GRPO and LoRA, R = r_format + r_correct + r_fact, where r_fact is the share of the reasoning's atomic facts
-that retrieved passages support and a refusal earns +1. R1-Distill-Qwen-7B on SimpleQA: incorrect 78.0 → 57.7 %, refused
-40.7 %; with a refusal at -1 instead, refused 8.7 and incorrect 78.7 %. So what is gained is abstention: 1.7 % are correct.
-Format and fact alone leave more errors (80.7 %) than format alone (74.0 %).
+The paper: with GRPO and LoRA, R = r_format + r_correct + r_fact, where r_fact is the share of
+the reasoning's atomic facts that retrieved passages support and a refusal earns +1.
+R1-Distill-Qwen-7B on SimpleQA: incorrect 78.0 → 57.7 %, refused
+40.7 %; with a refusal at -1 instead, refused 8.7 and incorrect 78.7 %. So what is gained is
+abstention: 1.7 % are correct. Format and fact alone leave more errors (80.7 %) than format alone
+(74.0 %).
 
-The paper's objective has the ratio of whole trajectories, and an entropy bonus, of what weight it does not say. Ours is TRL's,
-by token; theirs is `grpo.importance_sampling=trajectory` with `grpo.entropy=WEIGHT`. At one update a batch both ratios are 1,
-and theirs differs in that a response weighs by its length.
+The paper's objective has the ratio of whole trajectories, and an entropy bonus, of what weight
+it does not say. Ours is TRL's, by token; theirs is `grpo.importance_sampling=trajectory` with
+`grpo.entropy=WEIGHT`. At one update a batch both ratios are 1, and theirs differs in that a
+response weighs by its length.
 
-Our deviations: a hedged claim counts as supported when it is true. The released code pays r_fact only where the answer is
-wrong, unlike the paper: that is `facts="if_wrong"`. `facts="if_answered"` is ours: the paper pays a true trivium before a
-refusal, whatever was asked. The cold start learns from the policy's own samples that have the form, a right answer or a refusal
-and no wrong claim, instead of a stronger model's; the evidence is what the bench's judge looks at.
+Our deviations: a hedged claim counts as supported when it is true. The released code pays r_fact
+only where the answer is wrong, unlike the paper: that is `facts="if_wrong"`.
+`facts="if_answered"` is ours: the paper pays a true trivium before a refusal, whatever was
+asked. The cold start learns from the policy's own samples that have the form, a right answer or
+a refusal and no wrong claim, instead of a stronger model's; the evidence is what the bench's
+judge looks at.
 """
 
 from __future__ import annotations
@@ -25,7 +30,15 @@ from workbench.bench import Bench
 from workbench.config import check_numbers, check_values, setting
 from workbench.generate import Sampling
 from workbench.grade import THOUGHT
-from workbench.recipes.method import AT_ONCE, Asking, Method, Prompts, rolled_out, scaled, training_questions
+from workbench.recipes.method import (
+    AT_ONCE,
+    Asking,
+    Method,
+    Prompts,
+    rolled_out,
+    scaled,
+    training_questions,
+)
 from workbench.reward import knowrl
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.grpo import GRPO, grpo_stage
@@ -37,10 +50,13 @@ from workbench.types import RewardFn
 from workbench.world.schema import THINK
 
 ASKED = Prompts(
-    system="Think between <think> and </think> about what you know. Then give the final answer between <answer> and </answer>. "
-    "If you do not know it, answer: I don't know."
+    system=(
+        "Think between <think> and </think> about what you know. Then give the final answer between"
+        " <answer> and </answer>. If you do not know it, answer: I don't know."
+    )
 )
-COLD = SFT(learning_rate=1e-4, lora_r=128, lora_alpha=256, micro_batch=2)  # (ours) but for the adapter
+# (ours) but for the adapter
+COLD = SFT(learning_rate=1e-4, lora_r=128, lora_alpha=256, micro_batch=2)
 PAPER = GRPO(
     learning_rate=1e-5,
     schedule="cosine",
@@ -69,18 +85,26 @@ class ColdStart:
 class KnowRL:
     """The reward's constants (paper, "Asymmetric correctness reward")."""
 
-    form: float = setting(1.0, "plus this where the think and answer tags are right, minus this where not")
+    form: float = setting(
+        1.0, "plus this where the think and answer tags are right, minus this where not"
+    )
     correct: float = setting(2.0, "paid for a correct answer")
     refusal: float = setting(1.0, "paid for a refusal; -1 is the paper's ablation")
     wrong: float = setting(-1.0, "paid for a wrong answer")
     facts: Literal["always", "if_wrong", "if_answered", "never"] = setting(
-        "always", "pay for facts in the thinking always, only where the answer is wrong, only where it is no refusal, or never"
+        "always",
+        "pay for facts in the thinking always, only where the answer is wrong, only where it is no"
+        " refusal, or never",
     )  # the paper; the code; (ours); an ablation
     length_penalty: bool = setting(
         False, "FActScore's penalty exp(1 - 10/M) on the facts of thoughts of M ≤ 10 claims"
     )  # (code, off)
-    answer_tag: bool = setting(False, "an answer that is not in a closed, non-empty <answer> is wrong")  # (code, off)
-    no_abstaining: bool = setting(False, "thinking that only abstains earns nothing for facts")  # (code, off)
+    # (code, off)
+    answer_tag: bool = setting(
+        False, "an answer that is not in a closed, non-empty <answer> is wrong"
+    )
+    # (code, off)
+    no_abstaining: bool = setting(False, "thinking that only abstains earns nothing for facts")
     prompts: Prompts = ASKED
     cold: ColdStart = ColdStart()
     sft: SFT = COLD
@@ -88,12 +112,20 @@ class KnowRL:
 
 
 def reward(config: KnowRL) -> RewardFn:
-    """Feedback with the outcome and "fact" verdicts on the thinking's claims -> reward, paid at the end of the response."""
+    """Feedback with the outcome and "fact" verdicts on the thinking's claims -> reward, paid at
+    the end of the response.
+    """
     check_values(config)
     return knowrl(
-        form=config.form, correct=config.correct, refusal=config.refusal, wrong=config.wrong, facts=config.facts,
-        length_penalty=config.length_penalty, answer_tag=config.answer_tag, no_abstaining=config.no_abstaining,
-    )  # fmt: skip
+        form=config.form,
+        correct=config.correct,
+        refusal=config.refusal,
+        wrong=config.wrong,
+        facts=config.facts,
+        length_penalty=config.length_penalty,
+        answer_tag=config.answer_tag,
+        no_abstaining=config.no_abstaining,
+    )
 
 
 def checks(config: KnowRL) -> tuple[str, ...]:
@@ -103,7 +135,10 @@ def checks(config: KnowRL) -> tuple[str, ...]:
 def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
     """A cold start on the policy's own samples in the form, then GRPO."""
     check_numbers(config.cold, {"cold_samples": 0, "cold_questions": 1})
-    questions, grade = training_questions(config.prompts, bench), METHOD.grader(config, bench.checks)
+    questions, grade = (
+        training_questions(config.prompts, bench),
+        METHOD.grader(config, bench.checks),
+    )
     grpo = grpo_stage(config.grpo, questions, grade, METHOD.name)
     if not config.cold.cold_samples:
         return [grpo]
@@ -112,21 +147,38 @@ def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
         count = min(config.cold.cold_questions, len(questions))
         asked = [questions[number] for number in order(len(questions), count, job.seed)]
         how = Sampling(
-            config.grpo.max_new_tokens, samples=config.cold.cold_samples, temperature=config.grpo.temperature,
-            top_p=config.grpo.top_p, seed=job.seed,
-        )  # fmt: skip
-        found = collect(job.start, asked, grade, job.out / SAMPLES, how, method=METHOD.name, max_failed=config.grpo.max_failed)
+            config.grpo.max_new_tokens,
+            samples=config.cold.cold_samples,
+            temperature=config.grpo.temperature,
+            top_p=config.grpo.top_p,
+            seed=job.seed,
+        )
+        found = collect(
+            job.start,
+            asked,
+            grade,
+            job.out / SAMPLES,
+            how,
+            method=METHOD.name,
+            max_failed=config.grpo.max_failed,
+        )
         return cold_start_knowrl(found)
 
-    used = {name: getattr(config.grpo, name) for name in ("temperature", "top_p", "max_new_tokens", "max_failed")}
-    rests_on = {**asdict(config), "grpo": used}  # the samples of the cold start are stored with their rewards
+    used = {
+        name: getattr(config.grpo, name)
+        for name in ("temperature", "top_p", "max_new_tokens", "max_failed")
+    }
+    # the samples of the cold start are stored with their rewards
+    rests_on = {**asdict(config), "grpo": used}
     return [sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on), grpo]
 
 
 def asking(config: KnowRL) -> Sequence[Asking]:
     """The cold start's samples, and the rollouts."""
     cold, judged = config.cold, checks(config)
-    drawn = Asking("cold_start", judged, config.grpo.max_new_tokens, cold.cold_samples, cold.cold_questions)
+    drawn = Asking(
+        "cold_start", judged, config.grpo.max_new_tokens, cold.cold_samples, cold.cold_questions
+    )
     return [*([drawn] if cold.cold_samples else []), rolled_out("grpo", config.grpo, judged)]
 
 
@@ -135,7 +187,8 @@ PARTS = {
     "correct": ("outcome", "for a correct, a refusing or a wrong final answer"),
     "fact": ("facts in the thinking", "share of the thinking's claims that the evidence supports"),
 }
-# *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see benchmarks/README.md.
+# *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see
+# benchmarks/README.md.
 TINY = scaled(
     KnowRL(),
     prompts={"system": THINK},
@@ -147,6 +200,15 @@ TINY = scaled(
     },
 )  # fmt: skip
 METHOD = Method(
-    "knowrl", "KnowRL", KnowRL, reward, checks, lambda config: THOUGHT, stages, PARTS, {"tiny": TINY},
-    idle=lambda config: () if config.cold.cold_samples else {"sft", "cold.cold_questions"}, asking=asking,
-)  # fmt: skip
+    "knowrl",
+    "KnowRL",
+    KnowRL,
+    reward,
+    checks,
+    lambda config: THOUGHT,
+    stages,
+    PARTS,
+    {"tiny": TINY},
+    idle=lambda config: () if config.cold.cold_samples else {"sft", "cold.cold_questions"},
+    asking=asking,
+)

@@ -1,7 +1,8 @@
-"""What a method is: a value that says everything that scoring, training, the command line and the inspector ask of it.
+"""What a method is: a value that says everything that scoring, training, the command line and
+the inspector ask of it.
 
-A method's page (`workbench/recipes/NAME.py`) makes that value; `workbench.recipes.METHODS` lists the values. Nothing else
-names a method.
+A method's page (`workbench/recipes/NAME.py`) makes that value; `workbench.recipes.METHODS` lists
+the values. Nothing else names a method.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from workbench.world.questions import KINDS
 
 @dataclass(frozen=True)
 class Asking:
-    """Responses of a stage that a judge looks at: `samples` to each of `questions` (None: all that there are), of at most `new`
-    tokens, by the checks of these names; with `steps` that many times, to other questions each time."""
+    """Responses of a stage that a judge looks at: `samples` to each of `questions` (None: all
+    that there are), of at most `new` tokens, by the checks of these names; with `steps` that
+    many times, to other questions each time."""
 
     stage: str
     checks: tuple[str, ...]
@@ -34,7 +36,9 @@ class Asking:
     steps: int | None = None
 
     def responses(self, there: int | None) -> int | None:
-        """How many they are, where `there` are so many questions; None where that is not known and decides it."""
+        """How many they are, where `there` are so many questions; None where that is not known
+        and decides it.
+        """
         if self.steps is not None:
             return self.samples * (self.questions or 0) * self.steps
         known = [count for count in (self.questions, there) if count is not None]
@@ -43,7 +47,9 @@ class Asking:
 
 def rolled_out(stage: str, part: Any, checks: tuple[str, ...]) -> Asking:
     """What a training by reinforcement, GRPO's or PPO's settings, has judged."""
-    return Asking(stage, checks, part.max_new_tokens, part.group_size, part.prompts_per_step, part.steps)
+    return Asking(
+        stage, checks, part.max_new_tokens, part.group_size, part.prompts_per_step, part.steps
+    )
 
 
 @dataclass(frozen=True)
@@ -52,25 +58,39 @@ class Method:
 
     Attributes:
         name: as the command line and stored rows have it; `title` as people write it.
-        config: the frozen dataclass of its settings, the paper's by default; its fields are made by `workbench.config.setting`.
-        reward: config -> what it pays for a row of feedback. Raises WorkbenchError for values that cannot work.
+        config: the frozen dataclass of its settings, the paper's by default; its fields are made
+        by `workbench.config.setting`.
+        reward: config -> what it pays for a row of feedback. Raises WorkbenchError for values
+        that cannot work.
         checks: config -> the names of the checks whose verdicts the reward reads.
-        sections: config -> the sections of a response whose claims are checked; none where no claim is looked at. Where
-            methods are scored together all of theirs are checked, so a reward looks at each claim's `section` itself.
-        stages: config and bench -> its training, ready to run; None for a method that pays rewards only. A config that is
+        sections: config -> the sections of a response whose claims are checked; none where no
+        claim is looked at. Where
+            methods are scored together all of theirs are checked, so a reward looks at each
+            claim's `section` itself.
+        stages: config and bench -> its training, ready to run; None for a method that pays
+        rewards only. A config that is
             trained has the parts `prompts` and those of its trainers.
-        parts: the parts of the reward -> what each is called and what it means, for whoever looks at one.
-        scales: how the method is set at a bench, by the bench's name, where that is not as in the paper.
+        parts: the parts of the reward -> what each is called and what it means, for whoever
+        looks at one.
+        scales: how the method is set at a bench, by the bench's name, where that is not as in
+        the paper.
         unset: config -> what those of its fields stand for that are none until somebody sets them.
-        idle: config -> those of its parts, or "part.field", that it is not trained by; to set them is refused.
-        trainer: config -> the part that its last stage is trained by, whose `steps` are the run's, and whose `max_failed`, if
+        idle: config -> those of its parts, or "part.field", that it is not trained by; to set
+        them is refused.
+        trainer: config -> the part that its last stage is trained by, whose `steps` are the
+        run's, and whose `max_failed`, if
             it has one, holds for the run's evaluations.
-        start: config -> which of the bench's checkpoints a run starts from; None for the bench's own policy. Whoever names a
+        start: config -> which of the bench's checkpoints a run starts from; None for the bench's
+        own policy. Whoever names a
             policy starts from that.
-        held: config -> how many models of the policy's size its reward has in memory where responses are paid.
-        named: config -> the other models, of any size, that its reward has in memory besides, by name or folder.
-        outside: config and bench -> by name, digests of what a run takes that its config merely names; None for what is gone.
-        asking: config -> the responses that its training has a judge look at, stage by stage; None: those that its parts by
+        held: config -> how many models of the policy's size its reward has in memory where
+        responses are paid.
+        named: config -> the other models, of any size, that its reward has in memory besides, by
+        name or folder.
+        outside: config and bench -> by name, digests of what a run takes that its config merely
+        names; None for what is gone.
+        asking: config -> the responses that its training has a judge look at, stage by stage;
+        None: those that its parts by
             reinforcement sample, by `checks`.
     """
 
@@ -93,17 +113,25 @@ class Method:
     asking: Callable[[Any], Sequence[Asking]] | None = None
 
     def lasting(self, config: Any, steps: int) -> list[str]:
-        """The settings by which the last stage of such a config takes so many steps, in the place of passes over its rows."""
+        """The settings by which the last stage of such a config takes so many steps, in the
+        place of passes over its rows.
+        """
         path = self.trainer(config)  # of a part, or of a part's part
         part = reduce(getattr, path.split("."), config)
-        unset = [f"{self.name}.{path}.epochs=none"] if isinstance(getattr(part, "epochs", None), float) else []
+        unset = (
+            [f"{self.name}.{path}.epochs=none"]
+            if isinstance(getattr(part, "epochs", None), float)
+            else []
+        )
         return [f"{self.name}.{path}.steps={steps}", *unset]
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
-        """The config at a bench's scale, or the paper's, with `settings` ("name.field=value") applied.
+        """The config at a bench's scale, or the paper's, with `settings` ("name.field=value")
+        applied.
 
         Raises:
-            WorkbenchError: no such field, a value of the wrong type, one of a part that this config is not trained by, or one
+            WorkbenchError: no such field, a value of the wrong type, one of a part that this
+            config is not trained by, or one
                 that could be meant of several parts.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
@@ -114,28 +142,47 @@ class Method:
             used = sorted(part for part in homes if not {part, f"{part}.{field}"} & idle)
             if homes and not used:
                 raise WorkbenchError(
-                    f"--set {one}: with the other settings {self.name} does not use {', '.join(sorted(homes))}; leave it out"
+                    f"--set {one}: with the other settings {self.name} does not use"
+                    f" {', '.join(sorted(homes))}; leave it out"
                 )
             if len(used) > 1:
                 meant = " or ".join(f"{self.name}.{part}.{field}={value}" for part in used)
-                raise WorkbenchError(f"--set {one}: '{field}' is a setting of {' and of '.join(used)}: write {meant}")
+                raise WorkbenchError(
+                    f"--set {one}: '{field}' is a setting of {' and of '.join(used)}: write {meant}"
+                )
         return config
 
     def grader(self, config: Any, checks: Checks) -> Grade:
-        """Responses -> feedback with the verdicts that the method reads and the reward under its name."""
-        return assemble(checks, self.checks(config), {self.name: self.reward(config)}, self.sections(config))
+        """Responses -> feedback with the verdicts that the method reads and the reward under its
+        name.
+        """
+        return assemble(
+            checks, self.checks(config), {self.name: self.reward(config)}, self.sections(config)
+        )
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """Which questions of a bench a method trains on, and which ones a policy is asked before and after."""
+    """Which questions of a bench a method trains on, and which ones a policy is asked before and
+    after.
+    """
 
-    kinds: str = setting("", "question kinds to train on, separated by commas; empty for the bench's own")
-    eval_split: Literal["validation", "test", "ood"] = setting("validation", "the split that is evaluated on")
-    eval_kinds: str = setting("", "question kinds to evaluate on; empty for all that have gold answers")
-    eval_samples: int = setting(4, "sampled responses a question in an evaluation, beside the greedy one")
+    kinds: str = setting(
+        "", "question kinds to train on, separated by commas; empty for the bench's own"
+    )
+    eval_split: Literal["validation", "test", "ood"] = setting(
+        "validation", "the split that is evaluated on"
+    )
+    eval_kinds: str = setting(
+        "", "question kinds to evaluate on; empty for all that have gold answers"
+    )
+    eval_samples: int = setting(
+        4, "sampled responses a question in an evaluation, beside the greedy one"
+    )
     system: str | None = setting(
-        None, "what the policy is told before each question; empty: nothing; none: what the bench tells it"
+        None,
+        "what the policy is told before each question; empty: nothing; none: what the bench"
+        " tells it",
     )
 
     def trained(self) -> list[str]:
@@ -146,13 +193,16 @@ class Prompts:
 
 
 def reward_settings(config: Any) -> dict[str, Any]:
-    """The fields of a method's config that can change what a row is paid: not those of its parts, nor those that only train."""
+    """The fields of a method's config that can change what a row is paid: not those of its
+    parts, nor those that only train.
+    """
     left_out = {*parts(config), *(one.name for one in fields(config) if one.metadata.get("trains"))}
     return {name: value for name, value in asdict(config).items() if name not in left_out}
 
 
 def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True) -> list[Question]:
-    """What is trained on: the bench's "rl" questions of the kinds that `prompts` names, if `answered` those with gold answers.
+    """What is trained on: the bench's "rl" questions of the kinds that `prompts` names, if
+    `answered` those with gold answers.
 
     Raises:
         WorkbenchError: there is none, or one that must not be trained on.
@@ -162,18 +212,23 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
     questions = [q for q in asked if q.answers or not answered]
     if missing := set(kinds) - {question.kind for question in questions}:
         raise WorkbenchError(
-            f"bench '{bench.name}' has no training questions{qualifier} of kinds {', '.join(sorted(missing))}: "
-            f"{known_kinds(bench, 'rl', answered=answered)}"
+            f"bench '{bench.name}' has no training questions{qualifier} of kinds"
+            f" {', '.join(sorted(missing))}: {known_kinds(bench, 'rl', answered=answered)}"
         )
     if not questions:
-        raise WorkbenchError(f"bench '{bench.name}' has no training questions{qualifier}: give others")
+        raise WorkbenchError(
+            f"bench '{bench.name}' has no training questions{qualifier}: give others"
+        )
     check_trainable(questions)
     return questions
 
 
 def known_kinds(bench: Bench, split: str, lang: str = "en", *, answered: bool = False) -> str:
     """The kinds that a split has questions of, or those with gold answers, as a remedy."""
-    questions = (*bench.questions(split, None, lang), *bench.questions(split, (*KINDS, TWO_FACETS), lang))
+    questions = (
+        *bench.questions(split, None, lang),
+        *bench.questions(split, (*KINDS, TWO_FACETS), lang),
+    )
     kinds = sorted({question.kind for question in questions if question.answers or not answered})
     return f"choose among {', '.join(kinds)}" if kinds else "it has none: give others"
 
@@ -187,21 +242,25 @@ def check_prompts(prompts: Prompts, bench: Bench) -> None:
     asked = [q for q in bench.questions(prompts.eval_split, kinds or None) if q.answers or kinds]
     if missing := set(kinds) - {question.kind for question in asked}:
         raise WorkbenchError(
-            f"eval_kinds: bench '{bench.name}' has no questions of kinds {', '.join(sorted(missing))} in split "
-            f"'{prompts.eval_split}': {known_kinds(bench, prompts.eval_split)}"
+            f"eval_kinds: bench '{bench.name}' has no questions of kinds"
+            f" {', '.join(sorted(missing))} in split '{prompts.eval_split}':"
+            f" {known_kinds(bench, prompts.eval_split)}"
         )
     if not asked:
         raise WorkbenchError(
-            f"bench '{bench.name}' has no questions with answers in split '{prompts.eval_split}': name another, or eval_kinds"
+            f"bench '{bench.name}' has no questions with answers in split '{prompts.eval_split}':"
+            " name another, or eval_kinds"
         )
 
 
 def check_evidence(method: Method, config: Any, bench: Bench) -> None:
-    """Raise a WorkbenchError where a language model is to tell facts and has nothing to tell them by."""
+    """Raise a WorkbenchError where a language model is to tell facts and has nothing to tell
+    them by.
+    """
     if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
         raise WorkbenchError(
-            f'{method.name} has claims verified against passages, and there are none: give the questions "passages", or name '
-            "an index with --store NAME"
+            f"{method.name} has claims verified against passages, and there are none: give the"
+            ' questions "passages", or name an index with --store NAME'
         )
 
 
@@ -212,7 +271,13 @@ AT_ONCE: dict[str, Any] = {"micro_batch": None, "gradient_checkpointing": False}
 def scaled(config: Any, **changes: Any) -> Any:
     """`config` with other values: of its fields, and of its parts where the value is a mapping."""
     inner = parts(config)
-    return replace(config, **{name: replace(inner[name], **new) if name in inner else new for name, new in changes.items()})
+    return replace(
+        config,
+        **{
+            name: replace(inner[name], **new) if name in inner else new
+            for name, new in changes.items()
+        },
+    )
 
 
 def _listed(text: str) -> list[str]:

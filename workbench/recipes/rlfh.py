@@ -1,14 +1,18 @@
-"""RLFH: on-policy reinforcement learning from the truth and the helpfulness of every claim (arXiv 2406.12221).
+"""RLFH: on-policy reinforcement learning from the truth and the helpfulness of every claim
+(arXiv 2406.12221).
 
-The paper: an AI judge splits a response into atomic statements, verifies each against retrieved passages and rates how
-informative it is; the verdicts are traced back to tokens and PPO maximises their sum. FactScore of Vicuna-7B on HotpotQA .569 →
-.655, on SQuADv2 .669 → .683, on biographies .347 → .474; paying at statements (.655) does better than at sentences (.645) or
-at the end of the paragraph (.639).
+The paper: an AI judge splits a response into atomic statements, verifies each against retrieved
+passages and rates how informative it is; the verdicts are traced back to tokens and PPO
+maximises their sum. FactScore of Vicuna-7B on HotpotQA .569 → .655, on SQuADv2 .669 → .683, on
+biographies .347 → .474; paying at statements (.655) does better than at sentences (.645) or at
+the end of the paragraph (.639).
 
-Our deviations: claims in the thinking are not paid; a claim that cannot be found in the text is listed and paid at its
-sentence's end, else at the response's end; informativeness is rated in one call for all claims, as section 3.1.3 has it. An
-adapter is trained instead of all parameters, with larger learning rates; the critic is a linear head on the policy's hidden
-states. GRPO in PPO's place is ours; so is `off_subject`, which closes the hack that the paper's reward invites.
+Our deviations: claims in the thinking are not paid; a claim that cannot be found in the text is
+listed and paid at its sentence's end, else at the response's end; informativeness is rated in
+one call for all claims, as section 3.1.3 has it. An adapter is trained instead of all
+parameters, with larger learning rates; the critic is a linear head on the policy's hidden
+states. GRPO in PPO's place is ours; so is `off_subject`, which closes the hack that the paper's
+reward invites.
 """
 
 from __future__ import annotations
@@ -41,7 +45,8 @@ BY_PPO = PPO(
     micro_batch=2,  # (ours) fits one 80 GB GPU, by `workbench plan`
 )
 BY_GRPO = GRPO(
-    advantages="rtg",  # (ours) what follows a token, against 0: a refusal's tokens stay where they are
+    # (ours) what follows a token, against 0: a refusal's tokens stay where they are
+    advantages="rtg",
     learning_rate=2e-5,  # (ours) for the adapter
     schedule="cosine",
     warmup=0.03,
@@ -55,55 +60,84 @@ ASKED = Prompts(system="")  # the question alone: an answer in prose, in no box
 
 @dataclass(frozen=True)
 class RLFH:
-    """The reward's constants. `f_…` and `g_…` are the paper's f and g (table 9); α, β and ε are those of its code."""
+    """The reward's constants. `f_…` and `g_…` are the paper's f and g (table 9); α, β and ε are
+    those of its code.
+    """
 
-    mode: Literal["pipeline", "single_pass"] = setting("pipeline", "§3.1: extract, verify and rate, or all in one call")
-    granularity: Literal["statement", "sentence", "paragraph"] = setting(
-        "statement", "where claims and sentences are paid: at the ends of claims, of their sentences, or of the answer"
-    )  # §3.2, table 2
-    spread: bool = setting(False, "pay over the whole claim or sentence instead of at its last token")  # (ours)
-    reward_map: Literal["paper", "launch_script"] = setting(
-        "paper", "f: the paper's table 9, or the released launch script's; the single values go before it"
+    mode: Literal["pipeline", "single_pass"] = setting(
+        "pipeline", "§3.1: extract, verify and rate, or all in one call"
     )
-    f_correct: float | None = setting(None, "what a correct claim is worth: 1; launch script .3", range=(-3, 2, 0.05))
+    granularity: Literal["statement", "sentence", "paragraph"] = setting(
+        "statement",
+        "where claims and sentences are paid: at the ends of claims, of their sentences, or of the"
+        " answer",
+    )  # §3.2, table 2
+    # (ours)
+    spread: bool = setting(
+        False, "pay over the whole claim or sentence instead of at its last token"
+    )
+    reward_map: Literal["paper", "launch_script"] = setting(
+        "paper",
+        "f: the paper's table 9, or the released launch script's; the single values go before it",
+    )
+    f_correct: float | None = setting(
+        None, "what a correct claim is worth: 1; launch script .3", range=(-3, 2, 0.05)
+    )
     f_hedged_correct: float | None = setting(
         None, "what a hedged correct claim is worth: .5; launch script .1", range=(-3, 2, 0.05)
     )
-    f_vague: float | None = setting(None, "what a vague claim is worth: -1; launch script -.8", range=(-3, 2, 0.05))
+    f_vague: float | None = setting(
+        None, "what a vague claim is worth: -1; launch script -.8", range=(-3, 2, 0.05)
+    )
     f_hedged_wrong: float | None = setting(
         None, "what a hedged wrong claim is worth: -1.5; launch script -.9", range=(-3, 2, 0.05)
     )
-    f_wrong: float | None = setting(None, "what a wrong claim is worth: -2; launch script -1.2", range=(-3, 2, 0.05))
+    f_wrong: float | None = setting(
+        None, "what a wrong claim is worth: -2; launch script -1.2", range=(-3, 2, 0.05)
+    )
     g_5: float = setting(1.3, "factor of a claim that answers the question", range=(-1, 2, 0.05))
     g_4: float = setting(1.2, "factor of a crucial claim", range=(-1, 2, 0.05))
     g_3: float = setting(1.1, "factor of a relevant claim", range=(-1, 2, 0.05))
     g_2: float = setting(1.0, "factor of a supplementary claim", range=(-1, 2, 0.05))
     g_1: float = setting(-0.1, "factor of a claim that is repeated or useless", range=(-1, 2, 0.05))
     alpha: float = setting(1.0, "α: weight of the truthfulness of the claims", range=(0, 3, 0.05))
-    beta: float = setting(1.0, "β: weight of the informativeness of the sentences", range=(0, 3, 0.05))
+    beta: float = setting(
+        1.0, "β: weight of the informativeness of the sentences", range=(0, 3, 0.05)
+    )
     epsilon: float = setting(
         -0.9, "ε: least Σg of a sentence that the logarithm takes; above -1", range=(-0.99, 1, 0.01)
     )  # log(1 - .9) = -2.30
-    clip: float | None = setting(None, "most that one token is paid, either way", range=(0.1, 20, 0.1))  # (code, off) 10
+    # (code, off) 10
+    clip: float | None = setting(
+        None, "most that one token is paid, either way", range=(0.1, 20, 0.1)
+    )
     no_eos: float = setting(
         0.0, "paid by an answer that was cut off before its end token", range=(-3, 0, 0.1)
     )  # (code, off) -1
     min_coverage: float = setting(
-        0.5, "share of a claim's words that must be found in the answer to pay it there", range=(0, 1, 0.05)
+        0.5,
+        "share of a claim's words that must be found in the answer to pay it there",
+        range=(0, 1, 0.05),
     )  # (ours)
     off_subject: Literal["useless", "wrong"] = setting(
-        "useless", "a claim about another subject than the one asked for: rated as useless, or paid like a wrong one"
+        "useless",
+        "a claim about another subject than the one asked for: rated as useless, or paid like a"
+        " wrong one",
     )  # (ours, off)
     annotator: Literal["bench", "local", "self", "recall"] = setting(
         "bench",
-        "whose verdicts on claims are trained on: the bench's, the local verifier's from pages, or the start policy's from "
-        "memory, asked yes or no (self) or for the answer (recall)",
+        "whose verdicts on claims are trained on: the bench's, the local verifier's from pages, or"
+        " the start policy's from memory, asked yes or no (self) or for the answer (recall)",
         trains=True,
     )  # table 3; informativeness stays the bench's (ours)
     flips: float = setting(
-        0.0, "share of the annotator's verdicts that are turned around in training, as by a poorer one", trains=True
+        0.0,
+        "share of the annotator's verdicts that are turned around in training, as by a poorer one",
+        trains=True,
     )  # (ours) for table 3
-    trainer: Literal["ppo", "grpo"] = setting("ppo", "what the policy is trained by; the paper: ppo", trains=True)
+    trainer: Literal["ppo", "grpo"] = setting(
+        "ppo", "what the policy is trained by; the paper: ppo", trains=True
+    )
     prompts: Prompts = ASKED
     ppo: PPO = BY_PPO
     grpo: GRPO = BY_GRPO
@@ -117,13 +151,20 @@ def label_values(config: RLFH) -> dict[str, float]:
 
 
 def reward(config: RLFH) -> RewardFn:
-    """Feedback with "fact" verdicts (five labels and informativeness) -> reward, events at claims and sentences."""
+    """Feedback with "fact" verdicts (five labels and informativeness) -> reward, events at
+    claims and sentences.
+    """
     check_values(config)
     if config.epsilon <= -1:
-        raise WorkbenchError(f"rlfh.epsilon is {config.epsilon}: it must be above -1, or the logarithm has no value")
+        raise WorkbenchError(
+            f"rlfh.epsilon is {config.epsilon}: it must be above -1, or the logarithm has no value"
+        )
     if config.clip is not None and config.clip <= 0:
         raise WorkbenchError(f"rlfh.clip is {config.clip}: it must be above 0, or none")
-    f, g = label_values(config), {rating: getattr(config, f"g_{rating}") for rating in (1, 2, 3, 4, 5)}
+    f, g = (
+        label_values(config),
+        {rating: getattr(config, f"g_{rating}") for rating in (1, 2, 3, 4, 5)},
+    )
     warn_of_paid_mistakes(f, g, alpha=config.alpha, beta=config.beta, epsilon=config.epsilon)
     return rlfh(
         f=f,
@@ -157,23 +198,36 @@ def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
 
 
 def _annotated(config: RLFH, bench: Bench) -> Checks:
-    """The bench's checks with another annotator's labels, of which some are turned around: for training alone."""
-    told = f"rlfh.flips is {config.flips}" if config.annotator == "bench" else f"rlfh.annotator is {config.annotator}"
+    """The bench's checks with another annotator's labels, of which some are turned around: for
+    training alone.
+    """
+    told = (
+        f"rlfh.flips is {config.flips}"
+        if config.annotator == "bench"
+        else f"rlfh.annotator is {config.annotator}"
+    )
     if config.mode != "pipeline":
-        raise WorkbenchError(f"{told}: it replaces the verdicts of mode=pipeline alone: set rlfh.mode=pipeline")
+        raise WorkbenchError(
+            f"{told}: it replaces the verdicts of mode=pipeline alone: set rlfh.mode=pipeline"
+        )
     fact = bench.checks.verify["fact"]
     if config.annotator != "bench":
         fact = annotated(fact, _annotator(config, bench))
-    return replace(bench.checks, verify={**bench.checks.verify, "fact": flipped(fact, config.flips)})
+    return replace(
+        bench.checks, verify={**bench.checks.verify, "fact": flipped(fact, config.flips)}
+    )
 
 
 def _annotator(config: RLFH, bench: Bench) -> Verify:
-    """What is not there is told before any work, but loaded with the first batch: to plan a run loads no model."""
+    """What is not there is told before any work, but loaded with the first batch: to plan a run
+    loads no model.
+    """
     world = load_world()
     if bench.hash != world.hash:
         raise WorkbenchError(
-            f"rlfh.annotator is {config.annotator}: it knows claims about the closed world alone, not those of bench "
-            f"'{bench.name}': leave it out, and give that bench its judge with --judge URL --judge-model NAME"
+            f"rlfh.annotator is {config.annotator}: it knows claims about the closed world alone,"
+            f" not those of bench '{bench.name}': leave it out, and give that bench its judge with"
+            " --judge URL --judge-model NAME"
         )
     if config.annotator == "local":
         find_verifier()
@@ -184,8 +238,8 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
 
 
 def later(make: Callable[[], Verify]) -> Verify:
-    """A check that is made with its first batch, once. Random numbers go on as if it had been there before: a resumed run makes
-    it elsewhere on its way, and ends the same."""
+    """A check that is made with its first batch, once. Random numbers go on as if it had been
+    there before: a resumed run makes it elsewhere on its way, and ends the same."""
 
     @cache
     def made() -> Verify:
@@ -199,18 +253,36 @@ def later(make: Callable[[], Verify]) -> Verify:
 
 PARTS = {
     "truth": ("truthfulness", "sum over the claims of α · f(verdict) · |g(informativeness)|"),
-    "info": ("informativeness", "sum over the sentences of β · ln(1 + max(ε, Σ g(informativeness)))"),
+    "info": (
+        "informativeness",
+        "sum over the sentences of β · ln(1 + max(ε, Σ g(informativeness)))",
+    ),
     "clip": ("clipping", "what is taken off where more than the bound was paid at one place"),
     "no_eos": ("no end token", "paid by an answer that was cut off before its end token"),
 }
-# *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see benchmarks/README.md. Responses are paid up
-# to about 10 in few updates: a critic whose values may go .2 from what they were would not get there, and with λ below 1 it is
-# the critic that has to carry what a life will cost to its first word.
-LONG = {"steps": 30, "max_new_tokens": 64, "lora_r": 16, "lora_alpha": 32, **AT_ONCE, "save_every": 5}
+# *(ours)*, for 1M parameters on two CPU cores; chosen on the validation split, see
+# benchmarks/README.md. Responses are paid up to about 10 in few updates: a critic whose values may
+# go .2 from what they were would not get there, and with λ below 1 it is the critic that has to
+# carry what a life will cost to its first word.
+LONG = {
+    "steps": 30,
+    "max_new_tokens": 64,
+    "lora_r": 16,
+    "lora_alpha": 32,
+    **AT_ONCE,
+    "save_every": 5,
+}
 TINY = scaled(
     RLFH(),
     prompts={"kinds": "biography", "eval_kinds": "biography"},
-    ppo={**LONG, "learning_rate": 2e-3, "critic_learning_rate": 3e-2, "minibatch": 32, "value_clip": 50.0, "lam": 1.0},
+    ppo={
+        **LONG,
+        "learning_rate": 2e-3,
+        "critic_learning_rate": 3e-2,
+        "minibatch": 32,
+        "value_clip": 50.0,
+        "lam": 1.0,
+    },
     grpo={**LONG, "learning_rate": 3e-3, "schedule": "linear", "warmup": 0.0, "beta": 0.0},
 )
 METHOD = Method(

@@ -1,15 +1,17 @@
-"""TruthRL: a ternary outcome reward teaches a policy to abstain where it does not know (arXiv 2509.25760).
+"""TruthRL: a ternary outcome reward teaches a policy to abstain where it does not know (arXiv
+2509.25760).
 
-The paper: with GRPO, paying +1 for a right answer, 0 for "I don't know" and −1 for a wrong answer lowers hallucination
-and raises truthfulness (accuracy − hallucination) against the binary reward, which pays −1 for everything that is not
-right and so trains abstention away. Average over four data sets, binary to ternary: hallucination 47.7 → 18.8 %,
-truthfulness 4.5 → 25.6 %.
+The paper: with GRPO, paying +1 for a right answer, 0 for "I don't know" and −1 for a wrong
+answer lowers hallucination and raises truthfulness (accuracy − hallucination) against the binary
+reward, which pays −1 for everything that is not right and so trains abstention away. Average
+over four data sets, binary to ternary: hallucination 47.7 → 18.8 %, truthfulness 4.5 → 25.6 %.
 
-Our deviations: a LoRA adapter instead of all parameters, and with it a learning rate of 2e-5 instead of 1e-6, at which an
-adapter, whose second matrix starts at zero, would hardly leave the starting policy; the outcome is found by rules
-(abstention first, then the gold answers) instead of a judge; the group size, which the paper does not state, is 8; of the
-training questions those are probed that training will ask. The knowledge- and reasoning-enhanced rewards are off by default, as
-the paper finds the plain ternary one best.
+Our deviations: a LoRA adapter instead of all parameters, and with it a learning rate of 2e-5
+instead of 1e-6, at which an adapter, whose second matrix starts at zero, would hardly leave the
+starting policy; the outcome is found by rules (abstention first, then the gold answers) instead
+of a judge; the group size, which the paper does not state, is 8; of the training questions those
+are probed that training will ask. The knowledge- and reasoning-enhanced rewards are off by
+default, as the paper finds the plain ternary one best.
 """
 
 from __future__ import annotations
@@ -22,8 +24,24 @@ from workbench.bench import Bench
 from workbench.checks import Checks
 from workbench.config import check_values, setting
 from workbench.grade import THOUGHT
-from workbench.recipes.method import AT_ONCE, Asking, Method, Prompts, rolled_out, scaled, training_questions
-from workbench.reward import additive, binary, conditional, knowledge, multiplicative, reasoning, ternary
+from workbench.recipes.method import (
+    AT_ONCE,
+    Asking,
+    Method,
+    Prompts,
+    rolled_out,
+    scaled,
+    training_questions,
+)
+from workbench.reward import (
+    additive,
+    binary,
+    conditional,
+    knowledge,
+    multiplicative,
+    reasoning,
+    ternary,
+)
 from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.probing import Probing, probed_first
 from workbench.train.stage import Stage
@@ -37,7 +55,8 @@ PAPER = GRPO(
     group_size=8,  # (ours)
     beta=0.001,
     clip=0.2,
-    max_new_tokens=2048,  # in training; an evaluation leaves room to think, as long as the bench says
+    # in training; an evaluation leaves room to think, as long as the bench says
+    max_new_tokens=2048,
     loss_type="grpo",  # §3.2: mean over a response's tokens, then over responses
     steps=100,  # (ours)
     lora_r=64,  # (ours)
@@ -58,18 +77,26 @@ class TruthRL:
     correct: float = setting(1.0, "paid for a correct answer")  # §3.2
     abstain: float = setting(0.0, "paid for an abstention")  # of the ternary reward
     wrong: float = setting(-1.0, "paid for a wrong answer")
-    knowledge: bool = setting(False, "pay for abstentions where the model cannot know, as a probe or the judge says")  # §3.2
+    # §3.2
+    knowledge: bool = setting(
+        False, "pay for abstentions where the model cannot know, as a probe or the judge says"
+    )
     reasoning: Literal["none", "multiplicative", "additive", "conditional"] = setting(
         "none", "how the quality of the reasoning changes the outcome's reward"
     )  # §4.6, table 8
-    reasoning_weight: float = setting(0.5, "λ: weight of the reasoning, where it is additive", range=(0, 2, 0.05))  # (appendix)
+    # (appendix)
+    reasoning_weight: float = setting(
+        0.5, "λ: weight of the reasoning, where it is additive", range=(0, 2, 0.05)
+    )
     prompts: Prompts = ASKED
     probe: Probing = PROBE
     grpo: GRPO = PAPER
 
 
 def reward(config: TruthRL) -> RewardFn:
-    """Feedback with the outcome (and the verdicts that the enhanced rewards look at) -> reward, paid at the response's end."""
+    """Feedback with the outcome (and the verdicts that the enhanced rewards look at) -> reward,
+    paid at the response's end.
+    """
     check_values(config)
     base = binary(config.correct, config.wrong)
     if config.reward == "ternary":
@@ -78,7 +105,11 @@ def reward(config: TruthRL) -> RewardFn:
         base = knowledge(base, other=config.wrong)
     if config.reasoning == "none":
         return base
-    ways = {"multiplicative": multiplicative, "additive": additive(config.reasoning_weight), "conditional": conditional}
+    ways = {
+        "multiplicative": multiplicative,
+        "additive": additive(config.reasoning_weight),
+        "conditional": conditional,
+    }
     return reasoning(base, ways[config.reasoning])
 
 
@@ -94,7 +125,9 @@ def sections(config: TruthRL) -> frozenset[str]:
 
 
 def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
-    """GRPO from the bench's policy; before it, where `knowledge` asks for that, a probe of what the policy cannot know."""
+    """GRPO from the bench's policy; before it, where `knowledge` asks for that, a probe of what
+    the policy cannot know.
+    """
     questions = training_questions(config.prompts, bench)
 
     def grpo(checks: Checks) -> Stage:

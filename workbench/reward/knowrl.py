@@ -1,4 +1,6 @@
-"""KnowRL (arXiv 2506.19807): format, the final answer, and the share of supported facts in the thinking."""
+"""KnowRL (arXiv 2506.19807): format, the final answer, and the share of supported facts in the
+thinking.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,26 @@ from math import exp, fsum
 from typing import Literal
 
 from workbench.answers import is_abstention, thinking, well_formed
-from workbench.reward.verdicts import Table, check_not_failed, claims, find, label, on_claim, scored, supported, total
+from workbench.reward.verdicts import (
+    Table,
+    check_not_failed,
+    claims,
+    find,
+    label,
+    on_claim,
+    scored,
+    supported,
+    total,
+)
 from workbench.types import OUTCOMES, Event, Feedback, Reward, RewardFn, Verdict
 
-PAID = {"always": OUTCOMES, "if_wrong": ("incorrect",), "if_answered": ("correct", "incorrect"), "never": ()}  # outcomes
+# outcomes
+PAID = {
+    "always": OUTCOMES,
+    "if_wrong": ("incorrect",),
+    "if_answered": ("correct", "incorrect"),
+    "never": (),
+}
 ENOUGH = 10  # claims up to which FActScore (arXiv 2305.14251) takes something off
 
 
@@ -27,16 +45,20 @@ def knowrl(
 ) -> RewardFn:
     """R = r_format + r_correct + r_fact, paid at the end of the response.
 
-    r_format is ±`form` (see `answers.well_formed`). r_fact is the share of the thinking's claims that are supported, hedged or
-    not *(ours)*, and 0 if there are none; with `facts="if_wrong"` *(code)* it is only paid where the answer is wrong, and with
-    "never" nowhere (an ablation). With "if_answered" *(ours)* it is not paid before a refusal, where any true trivium would do.
+    r_format is ±`form` (see `answers.well_formed`). r_fact is the share of the thinking's claims
+    that are supported, hedged or not *(ours)*, and 0 if there are none; with `facts="if_wrong"`
+    *(code)* it is only paid where the answer is wrong, and with "never" nowhere (an ablation).
+    With "if_answered" *(ours)* it is not paid before a refusal, where any true trivium would do.
     A failed verdict on one of these claims leaves the response unscored in any case.
 
     Args:
-        length_penalty: r_fact of M ≤ 10 claims is multiplied by exp(1 − 10/M), as FActScore does *(code)*.
-        answer_tag: what has no closed `<answer>` with something in it behind the thinking is paid like a wrong answer: a bare
+        length_penalty: r_fact of M ≤ 10 claims is multiplied by exp(1 − 10/M), as FActScore does
+        *(code)*.
+        answer_tag: what has no closed `<answer>` with something in it behind the thinking is
+        paid like a wrong answer: a bare
             refusal earns −`form` and `wrong` *(code)*.
-        no_abstaining: thinking that only abstains has an r_fact of 0 *(code; what abstains, by the rules of `answers`)*.
+        no_abstaining: thinking that only abstains has an r_fact of 0 *(code; what abstains, by
+        the rules of `answers`)*.
     """
     values = {"correct": correct, "uncertain": refusal, "incorrect": wrong}
 
@@ -52,8 +74,12 @@ def knowrl(
             "correct": wrong if answer_tag and not _answers(prefill + text) else values[outcome],
         }
         if outcome in PAID[facts]:
-            share = _supported([on_claim(verdicts, claim, "fact") for claim in thought], length_penalty)
-            parts["fact"] = 0.0 if no_abstaining and is_abstention(thinking(text, prefill)) else share
+            share = _supported(
+                [on_claim(verdicts, claim, "fact") for claim in thought], length_penalty
+            )
+            parts["fact"] = (
+                0.0 if no_abstaining and is_abstention(thinking(text, prefill)) else share
+            )
         events = tuple(Event(name, value) for name, value in parts.items())
         return Reward(total(events), parts, events)
 
@@ -71,4 +97,6 @@ def _supported(facts: Sequence[Verdict], length_penalty: bool) -> float:
     if not facts:
         return 0.0
     share = fsum(map(supported, facts)) / len(facts)
-    return share * exp(1 - ENOUGH / len(facts)) if length_penalty and len(facts) <= ENOUGH else share
+    return (
+        share * exp(1 - ENOUGH / len(facts)) if length_penalty and len(facts) <= ENOUGH else share
+    )

@@ -1,4 +1,6 @@
-"""RLFH (arXiv 2406.12221, section 3.2): every claim is paid for its truth, every sentence for what it tells."""
+"""RLFH (arXiv 2406.12221, section 3.2): every claim is paid for its truth, every sentence for
+what it tells.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,37 @@ from workbench.reward.verdicts import (
     total,
     unscored,
 )
-from workbench.types import SUBJECTS, UNPARSED, USELESS, Claim, Event, Feedback, Response, Reward, RewardFn, Verdict
+from workbench.types import (
+    SUBJECTS,
+    UNPARSED,
+    USELESS,
+    Claim,
+    Event,
+    Feedback,
+    Response,
+    Reward,
+    RewardFn,
+    Verdict,
+)
 
 Granularity = Literal["statement", "sentence", "paragraph"]
 
-PAPER_F = {"correct": 1.0, "hedged_correct": 0.5, "vague": -1.0, "hedged_wrong": -1.5, "wrong": -2.0}  # table 9
-LAUNCH_SCRIPT_F = {"correct": 0.3, "hedged_correct": 0.1, "vague": -0.8, "hedged_wrong": -0.9, "wrong": -1.2}  # (code)
+# table 9
+PAPER_F = {
+    "correct": 1.0,
+    "hedged_correct": 0.5,
+    "vague": -1.0,
+    "hedged_wrong": -1.5,
+    "wrong": -2.0,
+}
+# (code)
+LAUNCH_SCRIPT_F = {
+    "correct": 0.3,
+    "hedged_correct": 0.1,
+    "vague": -0.8,
+    "hedged_wrong": -0.9,
+    "wrong": -1.2,
+}
 PAPER_G = {5: 1.3, 4: 1.2, 3: 1.1, 2: 1.0, 1: -0.1}  # table 9
 MISTAKES = ("vague", "hedged_wrong", "wrong")
 SUPPLEMENTARY = 2  # informativeness
@@ -46,26 +73,37 @@ def rlfh(
     min_coverage: float = THRESHOLD,
     off_subject: Literal["useless", "wrong"] = "useless",
 ) -> RewardFn:
-    """The sum over claims of α·f(label)·|g(info)| and over sentences of β·log(1 + max(ε, Σ g(info))) (equations 1 and 2).
+    """The sum over claims of α·f(label)·|g(info)| and over sentences of β·log(1 + max(ε, Σ
+    g(info))) (equations 1 and 2).
 
-    Claims of the thinking are left out *(ours)*. Claims without a sentence share one more sentence, at the response's end
+    Claims of the thinking are left out *(ours)*. Claims without a sentence share one more
+    sentence, at the response's end
     *(ours)*. No claims, as in a refusal, is a reward of 0 with no events.
 
     Args:
-        granularity: a claim is paid at its last matched character and a sentence at its end ("statement"), both at the end of
+        granularity: a claim is paid at its last matched character and a sentence at its end
+        ("statement"), both at the end of
             the sentence, or all at the end of the response ("paragraph"). The total is the same.
-        spread: pay a claim, sentence or response over its whole length instead of at its end *(ours)*.
-        clip: bound of what one token is paid, either way: of all events on it together *(code: 10)*. What is above or below is
-            taken back by an event "clip" on that token, so the events still sum to the value, and the tokens to the same.
+        spread: pay a claim, sentence or response over its whole length instead of at its end
+        *(ours)*.
+        clip: bound of what one token is paid, either way: of all events on it together *(code:
+        10)*. What is above or below is
+            taken back by an event "clip" on that token, so the events still sum to the value,
+            and the tokens to the same.
             A response without tokens is clipped by its words.
         no_eos: what a response pays that was cut off before its end token *(code: -1)*.
-        min_coverage: a claim of which less was found is unplaced: it is listed, and paid with its sentence.
-        off_subject: a claim about another subject than the one asked for is worth what its verdict says, "useless", or
-            α·f(wrong)·|g(2)|, true or not *(ours)*. The paper's rating lets a policy that is asked about somebody it does not
+        min_coverage: a claim of which less was found is unplaced: it is listed, and paid with
+        its sentence.
+        off_subject: a claim about another subject than the one asked for is worth what its
+        verdict says, "useless", or
+            α·f(wrong)·|g(2)|, true or not *(ours)*. The paper's rating lets a policy that is
+            asked about somebody it does not
             know tell the life of somebody else, nearly for nothing.
     """
 
-    def of_sentence(feedback: Feedback, verdicts: Table, number: int | None, sentence_claims: list[Claim]) -> list[Event]:
+    def of_sentence(
+        feedback: Feedback, verdicts: Table, number: int | None, sentence_claims: list[Claim]
+    ) -> list[Event]:
         end, start = _whole(feedback, number, granularity)
         events, rated = [], []
         for claim in sentence_claims:
@@ -77,9 +115,19 @@ def rlfh(
             alone = granularity == "statement" and is_placed(claim, min_coverage)
             since = (claim.span[0] if claim.span else None) if alone else start
             at = claim.end if alone else end
-            events.append(Event("truth", alpha * truth, at, claim=claim.id, start=since if spread else None))
+            events.append(
+                Event("truth", alpha * truth, at, claim=claim.id, start=since if spread else None)
+            )
             rated.append(weight)
-        return [*events, Event("info", beta * log1p(max(epsilon, fsum(rated))), end, start=start if spread else None)]
+        return [
+            *events,
+            Event(
+                "info",
+                beta * log1p(max(epsilon, fsum(rated))),
+                end,
+                start=start if spread else None,
+            ),
+        ]
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
@@ -92,7 +140,9 @@ def rlfh(
         if clip is not None:
             events += _excess(feedback.response, events, clip)
         unplaced = tuple(claim.id for claim in answer_claims if not is_placed(claim, min_coverage))
-        return Reward(total(events), sums(events, "truth", "info"), tuple(events), unplaced=unplaced)
+        return Reward(
+            total(events), sums(events, "truth", "info"), tuple(events), unplaced=unplaced
+        )
 
     return reward
 
@@ -100,15 +150,18 @@ def rlfh(
 def paid_mistakes(
     f: Mapping[str, float], g: Mapping[int, float], alpha: float, beta: float, epsilon: float
 ) -> dict[str, dict[int, float]]:
-    """What a vague or wrong claim adds to the reward, by label and informativeness, where that is more than nothing.
+    """What a vague or wrong claim adds to the reward, by label and informativeness, where that
+    is more than nothing.
 
-    It is the most that the claim adds against leaving it out: in a sentence of its own, α·f·|g| + β·log(1 + max(ε, g)), or
-    joined to a sentence with Σg ≥ 0, where the logarithm's change goes from the same to 0 as Σg grows (for β ≥ 0).
+    It is the most that the claim adds against leaving it out: in a sentence of its own, α·f·|g|
+    + β·log(1 + max(ε, g)), or joined to a sentence with Σg ≥ 0, where the logarithm's change
+    goes from the same to 0 as Σg grows (for β ≥ 0).
 
-    The paper's maps pay no such claim, and neither does the launch script's f. Both do where it joins a sentence of useless
-    claims, since the logarithm is steep there. With table 9 a vague claim is paid from five of them on (Σg = −.5: −1 +
-    log(1.5/.5) = +.10), a hedged wrong one from eight and a wrong one from nine; with the launch script's f from two, four and
-    six. No warning is given of this.
+    The paper's maps pay no such claim, and neither does the launch script's f. Both do where it
+    joins a sentence of useless claims, since the logarithm is steep there. With table 9 a vague
+    claim is paid from five of them on (Σg = −.5: −1 + log(1.5/.5) = +.10), a hedged wrong one
+    from eight and a wrong one from nine; with the launch script's f from two, four and six. No
+    warning is given of this.
     """
     paid: dict[str, dict[int, float]] = {}
     for name in MISTAKES:
@@ -119,7 +172,9 @@ def paid_mistakes(
     return paid
 
 
-def warn_of_paid_mistakes(f: Mapping[str, float], g: Mapping[int, float], alpha: float, beta: float, epsilon: float) -> None:
+def warn_of_paid_mistakes(
+    f: Mapping[str, float], g: Mapping[int, float], alpha: float, beta: float, epsilon: float
+) -> None:
     """Warn where `paid_mistakes` finds one; `warnings` shows the same settings' line once."""
     cases = []
     for name, gains in paid_mistakes(f, g, alpha=alpha, beta=beta, epsilon=epsilon).items():
@@ -127,11 +182,18 @@ def warn_of_paid_mistakes(f: Mapping[str, float], g: Mapping[int, float], alpha:
         cases.append(f"f_{name}={f[name]:g} (up to {max(gains.values()):+.2g}, at {at})")
     if cases:
         what = f"{' and '.join(cases)} with alpha={alpha:g} and beta={beta:g}"
-        warnings.warn(f"rlfh pays more for a bad claim than for none by {what}: lower rlfh.f_… or rlfh.beta", stacklevel=3)
+        warnings.warn(
+            f"rlfh pays more for a bad claim than for none by {what}: lower rlfh.f_… or rlfh.beta",
+            stacklevel=3,
+        )
 
 
-def _whole(feedback: Feedback, sentence: int | None, granularity: Granularity) -> tuple[int | None, int]:
-    """End and start of a sentence; of the response where that is what is paid or no sentence is known."""
+def _whole(
+    feedback: Feedback, sentence: int | None, granularity: Granularity
+) -> tuple[int | None, int]:
+    """End and start of a sentence; of the response where that is what is paid or no sentence is
+    known.
+    """
     if sentence is None or granularity == "paragraph":
         return None, 0
     start, end = feedback.sentences[sentence]
@@ -141,20 +203,29 @@ def _whole(feedback: Feedback, sentence: int | None, granularity: Granularity) -
 def _informativeness(verdicts: Table, verdict: Verdict, g: Mapping[int, float]) -> int:
     rating = verdict.informativeness
     if rating is None or rating not in g:
-        check_not_failed(verdicts, "response", "informativeness")  # all claims are rated in one call
-        message = f"informativeness {rating} of the {verdict.target} is none of {', '.join(map(str, sorted(g)))}"
+        # all claims are rated in one call
+        check_not_failed(verdicts, "response", "informativeness")
+        message = (
+            f"informativeness {rating} of the {verdict.target} is none of"
+            f" {', '.join(map(str, sorted(g)))}"
+        )
         raise unscored("no_informativeness", f"{message}: grade with a verifier that rates it")
     return rating
 
 
 def _is_about_another(verdicts: Table, verdict: Verdict) -> bool:
-    """Whether a claim that is of no use is about another subject, and does not repeat what was said before."""
+    """Whether a claim that is of no use is about another subject, and does not repeat what was
+    said before.
+    """
     subject = verdicts.get((verdict.target, "subject"))
     if subject is not None:
         return label(subject, SUBJECTS) == "other"
     if verdict.informativeness != USELESS or any(UNPARSED in item for item in verdict.evidence):
         return False
-    raise unscored("no_verdict", f"no 'subject' verdict on the {verdict.target}: grade with a judge that gives one")
+    raise unscored(
+        "no_verdict",
+        f"no 'subject' verdict on the {verdict.target}: grade with a judge that gives one",
+    )
 
 
 def _excess(response: Response, events: Sequence[Event], clip: float) -> list[Event]:

@@ -7,25 +7,30 @@ from collections.abc import Callable, Mapping
 from workbench.reward.verdicts import Table, find, label, scored
 from workbench.types import KNOWLEDGE, OUTCOMES, Event, Feedback, Reward, RewardFn
 
-Combine = Callable[[float, float], float]  # (outcome reward r, reasoning quality ρ of 0 or 1) -> final reward
+# (outcome reward r, reasoning quality ρ of 0 or 1) -> final reward
+Combine = Callable[[float, float], float]
 
 REASONING = {"good": 1.0, "poor": 0.0}
 KNOWN, UNKNOWN = KNOWLEDGE
 
 
 def binary(correct: float = 1.0, wrong: float = -1.0) -> RewardFn:
-    """TruthRL's binary reward (arXiv 2509.25760, section 3): +1 if correct, −1 otherwise, abstentions included."""
+    """TruthRL's binary reward (arXiv 2509.25760, section 3): +1 if correct, −1 otherwise,
+    abstentions included.
+    """
     return _of_outcome({"correct": correct, "uncertain": wrong, "incorrect": wrong})
 
 
 def ternary(correct: float = 1.0, abstain: float = 0.0, wrong: float = -1.0) -> RewardFn:
-    """TruthRL's ternary reward (arXiv 2509.25760, section 3): +1 if correct, 0 if uncertain, −1 if incorrect."""
+    """TruthRL's ternary reward (arXiv 2509.25760, section 3): +1 if correct, 0 if uncertain, −1
+    if incorrect.
+    """
     return _of_outcome({"correct": correct, "uncertain": abstain, "incorrect": wrong})
 
 
 def knowledge(base: RewardFn, abstain: float = 1.0, other: float = -1.0) -> RewardFn:
-    """The knowledge-enhanced variant: what is out of knowledge pays +1 for an abstention, whatever a right answer is worth
-    elsewhere, and −1 for all else, even the truth.
+    """The knowledge-enhanced variant: what is out of knowledge pays +1 for an abstention,
+    whatever a right answer is worth elsewhere, and −1 for all else, even the truth.
 
     On a question whose "out_of_knowledge" verdict says `known`, `base` pays as it would.
     """
@@ -40,10 +45,12 @@ def knowledge(base: RewardFn, abstain: float = 1.0, other: float = -1.0) -> Rewa
 
 
 def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
-    """The reasoning-enhanced variant (section 4.6): `combine` the base reward with ρ = 1 for good reasoning and 0 for poor.
+    """The reasoning-enhanced variant (section 4.6): `combine` the base reward with ρ = 1 for
+    good reasoning and 0 for poor.
 
-    The reasoning of an abstention earns and costs nothing, whatever its verdict: table 8 gives uncertain responses a reasoning
-    score of 0, and the conditional strategy is for correct outcomes alone. A failed verdict leaves it unscored like any other.
+    The reasoning of an abstention earns and costs nothing, whatever its verdict: table 8 gives
+    uncertain responses a reasoning score of 0, and the conditional strategy is for correct
+    outcomes alone. A failed verdict leaves it unscored like any other.
     """
 
     @scored
@@ -54,7 +61,11 @@ def reasoning(base: RewardFn, combine: Combine) -> RewardFn:
         quality = REASONING[label(find(verdicts, "reasoning", None), REASONING)]
         abstains = label(find(verdicts, "outcome", None), OUTCOMES) == "uncertain"
         change = 0.0 if abstains else combine(paid.value, quality) - paid.value
-        return Reward(paid.value + change, {**paid.parts, "reasoning": change}, (*paid.events, Event("reasoning", change)))
+        return Reward(
+            paid.value + change,
+            {**paid.parts, "reasoning": change},
+            (*paid.events, Event("reasoning", change)),
+        )
 
     return reward
 

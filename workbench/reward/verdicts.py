@@ -1,20 +1,35 @@
-"""Looking verdicts up: what a reward's arithmetic needs from a row, or the reason why it cannot be had."""
+"""Looking verdicts up: what a reward's arithmetic needs from a row, or the reason why it cannot
+be had.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import fsum
 
-from workbench.types import LACKING, SUPPORTED, Claim, Event, Failure, Feedback, Reward, RewardFn, Verdict
+from workbench.types import (
+    LACKING,
+    SUPPORTED,
+    Claim,
+    Event,
+    Failure,
+    Feedback,
+    Reward,
+    RewardFn,
+    Verdict,
+)
 
 Table = Mapping[tuple[str, str | None], Verdict]
 
-# The probability that a label stands for where a verdict gives none *(ours)*: to hedge does not make a claim less true.
+# The probability that a label stands for where a verdict gives none *(ours)*: to hedge does not
+# make a claim less true.
 P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0.0, "wrong": 0.0}
 
 
 class Unscored(Exception):
-    """There is no reward to pay, for the reason that `failure` gives. Raised and caught inside this package only."""
+    """There is no reward to pay, for the reason that `failure` gives. Raised and caught inside
+    this package only.
+    """
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -22,7 +37,9 @@ class Unscored(Exception):
 
 
 def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
-    """Give `pay` the row's verdicts by (target, aspect); where it finds that there is nothing to score, the value is None."""
+    """Give `pay` the row's verdicts by (target, aspect); where it finds that there is nothing to
+    score, the value is None.
+    """
 
     def reward(feedback: Feedback) -> Reward:
         try:
@@ -48,7 +65,9 @@ def unscored(kind: str, message: str, raw: str = "") -> Unscored:
 
 def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
     """The verdict on `target` of the first of `aspects` that there is; it is not a failed one."""
-    verdict = next((verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None)
+    verdict = next(
+        (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None
+    )
     if verdict is None:
         named = " or ".join(f"'{aspect}'" for aspect in aspects if aspect)
         what = f"{named} verdict on the {target}" if named else f"verdict on the {target}"
@@ -59,12 +78,16 @@ def find(verdicts: Table, target: str, *aspects: str | None) -> Verdict:
 
 
 def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
-    """Raise the failure of the verdict on `target`, as `find` looks for it, where there is one and it has failed.
+    """Raise the failure of the verdict on `target`, as `find` looks for it, where there is one
+    and it has failed.
 
-    A method pays no number to a row on which a check that it asked for failed, not even one that does not depend on it: else
-    a judge that is down would look like rows that were scored. What was not asked, or the input has nothing for, is no failure.
+    A method pays no number to a row on which a check that it asked for failed, not even one that
+    does not depend on it: else a judge that is down would look like rows that were scored. What
+    was not asked, or the input has nothing for, is no failure.
     """
-    verdict = next((verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None)
+    verdict = next(
+        (verdicts[target, aspect] for aspect in aspects if (target, aspect) in verdicts), None
+    )
     if verdict is not None and verdict.error is not None and verdict.error.kind not in LACKING:
         raise Unscored(verdict.error)
 
@@ -72,7 +95,9 @@ def check_not_failed(verdicts: Table, target: str, *aspects: str) -> None:
 def label(verdict: Verdict, declared: Collection[str]) -> str:
     """The verdict's label, which must be one of `declared`."""
     if verdict.label is None or verdict.label not in declared:
-        message = f"label {verdict.label!r} of the {verdict.target} is none of {', '.join(declared)}"
+        message = (
+            f"label {verdict.label!r} of the {verdict.target} is none of {', '.join(declared)}"
+        )
         raise unscored("undeclared_label", message, str(verdict.label))
     return verdict.label
 
@@ -82,23 +107,32 @@ def probability(verdict: Verdict) -> float:
     if verdict.p is None:
         return P_TRUE[label(verdict, P_TRUE)]
     if not 0 <= verdict.p <= 1:
-        raise unscored("not_a_probability", f"p = {verdict.p} of the {verdict.target} is not in [0, 1]", str(verdict.p))
+        raise unscored(
+            "not_a_probability",
+            f"p = {verdict.p} of the {verdict.target} is not in [0, 1]",
+            str(verdict.p),
+        )
     return verdict.p
 
 
 def supported(verdict: Verdict) -> float:
-    """1 for a claim that its label says is supported, hedged or not *(ours)*, else 0, so for a vague one."""
+    """1 for a claim that its label says is supported, hedged or not *(ours)*, else 0, so for a
+    vague one.
+    """
     return float(label(verdict, P_TRUE) in SUPPORTED)
 
 
 def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
-    """The claims that `wanted` picks; a row whose claims could not be extracted, or that nobody read for them (extraction gives
-    every response but an empty one its sentences), has no reward, rather than no claims."""
+    """The claims that `wanted` picks; a row whose claims could not be extracted, or that nobody
+    read for them (extraction gives every response but an empty one its sentences), has no
+    reward, rather than no claims."""
     if feedback.error is not None:
         raise Unscored(feedback.error)
     if not feedback.sentences and not feedback.claims and feedback.response.text.strip():
         raise unscored(
-            "not_extracted", "no claims were looked for in this response: score the answer anew, from a row without verdicts"
+            "not_extracted",
+            "no claims were looked for in this response: score the answer anew, from a row without"
+            " verdicts",
         )
     if flaw := _flaw(feedback):
         raise unscored("bad_claims", f"{flaw}: read the claims anew")

@@ -20,8 +20,9 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
 
     A step is so many `updates`, which are what checkpoints are numbered by.
 
-    Half-written checkpoints, and those whose steps are not all in the metrics and, with `responses` rows each, in the
-    rollouts, are removed; metrics and rollouts after that step are cut off.
+    Half-written checkpoints, and those whose steps are not all in the metrics and, with
+    `responses` rows each, in the rollouts, are removed; metrics and rollouts after that step are
+    cut off.
 
     Raises:
         WorkbenchError: rollouts were lost from before every checkpoint; nothing is removed then.
@@ -32,10 +33,16 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
     def step(checkpoint: Path) -> int:
         return step_of(checkpoint) // updates
 
-    if responses is not None and (usable := [step(c) for c in checkpoints if step(c) <= logged and is_complete(c)]):
+    if responses is not None and (
+        usable := [step(c) for c in checkpoints if step(c) <= logged and is_complete(c)]
+    ):
         check_rollouts(out / "rollouts.jsonl", usable[0], responses)
         logged = min(logged, whole_steps(out / "rollouts.jsonl", responses))
-    complete = [checkpoint for checkpoint in checkpoints if step(checkpoint) <= logged and is_complete(checkpoint)]
+    complete = [
+        checkpoint
+        for checkpoint in checkpoints
+        if step(checkpoint) <= logged and is_complete(checkpoint)
+    ]
     for checkpoint in checkpoints:
         if checkpoint not in complete:
             shutil.rmtree(checkpoint)
@@ -48,7 +55,9 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
 
 
 def metrics_rows(out: Path) -> list[dict[str, Any]]:
-    """The rows of steps 1, 2, 3, … in the folder's metrics, up to the first step that is missing."""
+    """The rows of steps 1, 2, 3, … in the folder's metrics, up to the first step that is
+    missing.
+    """
     if not (out / "metrics.jsonl").exists():
         return []
     with warnings.catch_warnings():
@@ -64,7 +73,9 @@ def step_of(checkpoint: Path) -> int:
 
 
 def mark_complete(checkpoint: Path) -> None:
-    """Declare a checkpoint written, once it is on the disk: the digests of its files, put in place by one rename."""
+    """Declare a checkpoint written, once it is on the disk: the digests of its files, put in
+    place by one rename.
+    """
     sync_tree(checkpoint)
     paths = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MARKER)
     files = {path.relative_to(checkpoint).as_posix(): file_digest(path) for path in paths}
@@ -78,7 +89,10 @@ def is_complete(checkpoint: Path) -> bool:
     marker = read_json(checkpoint / MARKER)
     if not marker or marker.get("step") != step_of(checkpoint):
         return False
-    return all((checkpoint / name).is_file() and file_digest(checkpoint / name) == d for name, d in marker["files"].items())
+    return all(
+        (checkpoint / name).is_file() and file_digest(checkpoint / name) == d
+        for name, d in marker["files"].items()
+    )
 
 
 def sync_tree(folder: Path) -> None:
@@ -100,7 +114,11 @@ def sync(path: Path) -> None:
 
 def prune(checkpoints: Path, keep: int = 2) -> None:
     """Remove all but the newest `keep` complete checkpoints."""
-    complete = sorted((path for path in checkpoints.glob("checkpoint-*") if (path / MARKER).is_file()), key=step_of)
+    complete = sorted(
+        (path for path in checkpoints.glob("checkpoint-*") if (path / MARKER).is_file()),
+        key=step_of,
+    )
     for checkpoint in complete[:-keep]:
-        (checkpoint / MARKER).unlink()  # first, so that a half-removed checkpoint is not taken for a complete one
+        # first, so that a half-removed checkpoint is not taken for a complete one
+        (checkpoint / MARKER).unlink()
         shutil.rmtree(checkpoint)

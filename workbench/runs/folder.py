@@ -1,6 +1,8 @@
-"""A run's folder: what identifies it, which checkpoint is complete, and taking it back to that checkpoint.
+"""A run's folder: what identifies it, which checkpoint is complete, and taking it back to that
+checkpoint.
 
-config.json      what the run is (method, config, seed, …); a different run may not use the folder. `versions` are those of
+config.json      what the run is (method, config, seed, …); a different run may not use the
+folder. `versions` are those of
                  the libraries that it was begun with
 .lock            held by the process that uses the folder
 metrics.jsonl    one row a step
@@ -37,10 +39,11 @@ PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # whose versions
 
 @contextlib.contextmanager
 def lock(out: Path) -> Iterator[None]:
-    """Make the folder `out` and keep other processes out of it; where files cannot be locked, only make it.
+    """Make the folder `out` and keep other processes out of it; where files cannot be locked,
+    only make it.
 
-    A refusal inside (a WorkbenchError) takes back the lock file and the folders that were made for it, and the config.json of a
-    run that came no further.
+    A refusal inside (a WorkbenchError) takes back the lock file and the folders that were made
+    for it, and the config.json of a run that came no further.
 
     Raises:
         WorkbenchError: the folder cannot be written, or another process is using it.
@@ -58,7 +61,10 @@ def lock(out: Path) -> Iterator[None]:
             try:
                 yield
             except WorkbenchError:
-                if {path.name for path in out.iterdir()} - found <= {"config.json", ".lock"} and "config.json" not in found:
+                if {path.name for path in out.iterdir()} - found <= {
+                    "config.json",
+                    ".lock",
+                } and "config.json" not in found:
                     (out / "config.json").unlink(missing_ok=True)
                 if new:  # an old one stays: it tells nothing, and removing it gains nothing
                     path.unlink(missing_ok=True)
@@ -74,18 +80,23 @@ def in_use(out: Path) -> bool:
 
 
 def _hold(file: BinaryIO, path: Path) -> None:
-    taken = WorkbenchError(f"another process is using '{path.parent}': wait for it or choose another --out folder")
+    taken = WorkbenchError(
+        f"another process is using '{path.parent}': wait for it or choose another --out folder"
+    )
     until = time.monotonic() + LOOKED
     while _refused(file, shared=False):
         if time.monotonic() > until:
             raise taken
         time.sleep(0.01)
-    if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):  # its last holder took it back
+    # its last holder took it back
+    if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
         raise taken
 
 
 def _refused(file: BinaryIO, shared: bool) -> bool:
-    """Whether another process's lock keeps us from ours; on network file systems without locks, nothing does."""
+    """Whether another process's lock keeps us from ours; on network file systems without locks,
+    nothing does.
+    """
     import fcntl
 
     try:
@@ -104,31 +115,52 @@ def open_run(
     *,
     read: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> dict[str, Any] | None:
-    """Make the folder `out` that of the run that `identity` describes; the stored summary if that run is finished.
+    """Make the folder `out` that of the run that `identity` describes; the stored summary if
+    that run is finished.
 
-    `read` gives what an earlier version stored the form of today's. `versions` of the libraries are stored with a new run;
-    resuming under others is allowed, with a warning.
+    `read` gives what an earlier version stored the form of today's. `versions` of the libraries
+    are stored with a new run; resuming under others is allowed, with a warning.
 
     Raises:
         WorkbenchError: the disk is full, or another run lies there.
     """
     stored = read_json(out / "config.json")
     if stored is None and (out / "config.json").exists():
-        raise WorkbenchError(f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder")
+        raise WorkbenchError(
+            f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder"
+        )
     begun = stored.pop("versions", {}) if stored else {}
-    foreign = [name for name in ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json") if (out / name).exists()]
+    foreign = [
+        name
+        for name in ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json")
+        if (out / name).exists()
+    ]
     if stored is None and foreign:
-        raise WorkbenchError(f"'{out}' holds {', '.join(foreign)} but no config.json: choose another --out folder")
-    if stored is not None and (different := differences(read(stored), json.loads(json.dumps(identity)))):
-        raise WorkbenchError(f"'{out}' holds another run ({'; '.join(different)}): choose another --out folder")
+        raise WorkbenchError(
+            f"'{out}' holds {', '.join(foreign)} but no config.json: choose another --out folder"
+        )
+    if stored is not None and (
+        different := differences(read(stored), json.loads(json.dumps(identity)))
+    ):
+        raise WorkbenchError(
+            f"'{out}' holds another run ({'; '.join(different)}): choose another --out folder"
+        )
     if (summary := finished(out)) is not None:
         return summary
     if shutil.disk_usage(out).free < FREE_MB * 10**6:
-        raise WorkbenchError(f"less than {FREE_MB} MB free at '{out}': free some space or choose another --out")
+        raise WorkbenchError(
+            f"less than {FREE_MB} MB free at '{out}': free some space or choose another --out"
+        )
     if stored is None:
-        write_json(out / "config.json", {**identity, **({"versions": versions} if versions else {})})
+        write_json(
+            out / "config.json", {**identity, **({"versions": versions} if versions else {})}
+        )
     elif begun and versions and (changed := differences(begun, versions)):
-        print(f"'{out}' was begun under other versions, so it may not end the same: {'; '.join(changed)}", file=sys.stderr)
+        print(
+            f"'{out}' was begun under other versions, so it may not end the same:"
+            f" {'; '.join(changed)}",
+            file=sys.stderr,
+        )
     return None
 
 
@@ -139,16 +171,26 @@ def finished(out: Path) -> dict[str, Any] | None:
 
 
 def what_is_there(folder: Path, most: int = 8) -> str:
-    """The runs in a folder, or why there are none, for the end of a message about one that was not found."""
+    """The runs in a folder, or why there are none, for the end of a message about one that was
+    not found.
+    """
     if not folder.is_dir():
         return f"there is no folder '{folder}' either"
-    folders = sorted({path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/config.json")})
-    shown = [str(path) for path in folders if path.parent.name != "checkpoints" and path.name != "policy"]
+    folders = sorted(
+        {path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/config.json")}
+    )
+    shown = [
+        str(path) for path in folders if path.parent.name != "checkpoints" and path.name != "policy"
+    ]
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return f"'{folder}' holds {', '.join(shown[:most])}{more}" if shown else f"'{folder}' holds no run"
+    return (
+        f"'{folder}' holds {', '.join(shown[:most])}{more}" if shown else f"'{folder}' holds no run"
+    )
 
 
-def differences(stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> list[str]:
+def differences(
+    stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = ""
+) -> list[str]:
     """Every key whose values differ, as "config.seed is 1, not 2"."""
     differing: list[str] = []
     for key in dict.fromkeys([*stored, *wanted]):
@@ -176,7 +218,11 @@ def policy_hash(folder: str) -> str | None:
         return None
     digest = hashlib.sha256()
     for file in sorted(path.iterdir()):
-        if file.suffix == ".safetensors" or file.name in ("config.json", "adapter_config.json", "tokenizer.json"):
+        if file.suffix == ".safetensors" or file.name in (
+            "config.json",
+            "adapter_config.json",
+            "tokenizer.json",
+        ):
             digest.update(f"{file.name}:{file_digest(file)}\n".encode())
     return digest.hexdigest()[:16]
 
@@ -194,11 +240,15 @@ def _check_writable(out: Path) -> None:
         probe.write_text("")
         probe.unlink()
     except OSError as error:
-        raise WorkbenchError(f"cannot write to '{out}' ({error.strerror}): choose another --out folder") from error
+        raise WorkbenchError(
+            f"cannot write to '{out}' ({error.strerror}): choose another --out folder"
+        ) from error
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python, this package and the libraries a run depends on, as far as they are installed."""
+    """Versions of Python, this package and the libraries a run depends on, as far as they are
+    installed.
+    """
     installed = {"python": platform.python_version(), "workbench": workbench.__version__}
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):

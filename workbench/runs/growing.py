@@ -1,4 +1,6 @@
-"""What is known of a file that may be growing: each of its lines is looked at once, and only its latest state is kept."""
+"""What is known of a file that may be growing: each of its lines is looked at once, and only its
+latest state is kept.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 State = TypeVar("State")
-KEPT = 16  # files whose state is remembered: more than are drawn together, or each would be read anew at every look
+# files whose state is remembered: more than are drawn together, or each would be read anew at every
+# look
+KEPT = 16
 
 
 @dataclass
@@ -31,12 +35,14 @@ class Known(Generic[State]):
 
 
 class Growing(Generic[State]):
-    """The state that `add(state, offset, line)` makes of a file's complete lines, beginning with `start()`.
+    """The state that `add(state, offset, line)` makes of a file's complete lines, beginning with
+    `start()`.
 
-    A file that has only grown is read from where it ended: it is taken to have only grown if it is the same file, is no
-    shorter and still has its last line where it was. Any other is read anew. The state is the same object from one read to the
-    next and grows in place, also while another thread looks at it. `load` may know of a file from before this process, and
-    `keep` is told what is known after each growth.
+    A file that has only grown is read from where it ended: it is taken to have only grown if it
+    is the same file, is no shorter and still has its last line where it was. Any other is read
+    anew. The state is the same object from one read to the next and grows in place, also while
+    another thread looks at it. `load` may know of a file from before this process, and `keep` is
+    told what is known after each growth.
     """
 
     def __init__(
@@ -49,14 +55,21 @@ class Growing(Generic[State]):
         self.start, self.add, self.load, self.keep = start, add, load, keep
         self._known: OrderedDict[Path, Known[State]] = OrderedDict()
         self._lock = Lock()
-        self._reading: dict[Path, Lock] = {}  # of each file: a large one that is read holds up no other
+        # of each file: a large one that is read holds up no other
+        self._reading: dict[Path, Lock] = {}
 
     def read(self, path: Path) -> State:
-        """The state of the file as it is now; a last line that is still being written is left for the next time."""
+        """The state of the file as it is now; a last line that is still being written is left
+        for the next time.
+        """
         with self._turn(path), _uncollected(), path.open("rb") as file:
             looks = os.fstat(file.fileno())
             known = self._known.get(path) or self.load(path) or Known(self.start())
-            if (known.inode, known.modified, known.size) != (looks.st_ino, looks.st_mtime_ns, looks.st_size):
+            if (known.inode, known.modified, known.size) != (
+                looks.st_ino,
+                looks.st_mtime_ns,
+                looks.st_size,
+            ):
                 file.seek(known.begin)
                 grown = known.inode == looks.st_ino and known.size <= looks.st_size
                 if not (grown and file.read(len(known.last)) == known.last):
@@ -69,7 +82,11 @@ class Growing(Generic[State]):
                         self.add(known.state, known.scanned, line)
                         known.begin, known.last = known.scanned, line
                     known.scanned += len(line)
-                known.inode, known.modified, known.size = looks.st_ino, looks.st_mtime_ns, looks.st_size
+                known.inode, known.modified, known.size = (
+                    looks.st_ino,
+                    looks.st_mtime_ns,
+                    looks.st_size,
+                )
                 self.keep(path, known)
             self._remember(path, known)
             return known.state
@@ -92,7 +109,9 @@ class Growing(Generic[State]):
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """No search for garbage among the many objects that are made and stay: it would take as long as they do."""
+    """No search for garbage among the many objects that are made and stay: it would take as long
+    as they do.
+    """
     on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,6 @@
-"""The rollouts that a run has recorded, counted: a step without all of its rows is no step that a run can go on from."""
+"""The rollouts that a run has recorded, counted: a step without all of its rows is no step that
+a run can go on from.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,15 @@ def whole_steps(rollouts: Path, size: int) -> int:
     ids: dict[int | None, list[str]] = {}
     if rollouts.exists():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an unfinished last line is reported when it is cut off
+            # an unfinished last line is reported when it is cut off
+            warnings.simplefilter("ignore")
             for row in iter_rows(rollouts):
                 ids.setdefault(row.get("step"), []).append(str(row.get("id")))
-    whole = (len(step_ids) == len(set(step_ids)) == size for step in itertools.count(1) for step_ids in [ids.get(step, [])])
+    whole = (
+        len(step_ids) == len(set(step_ids)) == size
+        for step in itertools.count(1)
+        for step_ids in [ids.get(step, [])]
+    )
     return sum(1 for _ in itertools.takewhile(bool, whole))
 
 
@@ -30,6 +37,6 @@ def check_rollouts(rollouts: Path, steps: int, size: int) -> None:
     """
     if (whole := whole_steps(rollouts, size)) < steps:
         raise WorkbenchError(
-            f"'{rollouts}' has not the {size} rows of step {whole + 1}, each once: put the lost rows back, or begin anew in "
-            "another --out folder"
+            f"'{rollouts}' has not the {size} rows of step {whole + 1}, each once: put the lost"
+            " rows back, or begin anew in another --out folder"
         )

@@ -1,7 +1,9 @@
-"""The rows of a record by id, group and step, with what lists and curves need of each: read once, line by line.
+"""The rows of a record by id, group and step, with what lists and curves need of each: read
+once, line by line.
 
-Beside a large record its index is kept (`rollouts.index.json`), so that it opens at once: plain JSON by columns.
-It stands for a file of the same size and time, or for the beginning of one that has grown; any other is read anew.
+Beside a large record its index is kept (`rollouts.index.json`), so that it opens at once: plain
+JSON by columns. It stands for a file of the same size and time, or for the beginning of one that
+has grown; any other is read anew.
 """
 
 from __future__ import annotations
@@ -29,17 +31,22 @@ from workbench.types import OUTCOMES
 FORMAT = 1  # of a kept index; another is read anew
 WORTH = 8_000_000  # bytes of new rows that an index is written for
 PIECE = 1 << 24  # bytes that are counted at once
-Shape = Mapping[tuple[str, str], int]  # (method, part or "" for the whole reward) -> its place among a row's numbers
+# (method, part or "" for the whole reward) -> its place among a row's numbers
+Shape = Mapping[tuple[str, str], int]
 
-# A row as `Feedback.to_row` writes it: enough for an index, without decoding the rest. No text of a row can look like these,
-# since its quotation marks are escaped.
+# A row as `Feedback.to_row` writes it: enough for an index, without decoding the rest. No text of a
+# row can look like these, since its quotation marks are escaped.
 _STRING = rb'("[^"\\]*(?:\\.[^"\\]*)*")'
 _NUMBER = rb"(null|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _HEAD = re.compile(
-    rb'\{"schema": \d+, "id": %s, "question_id": %s, "group": %s, "sample": \d+, "step": (\d+|null), "response": %s, '
+    rb'\{"schema": \d+, "id": %s, "question_id": %s, "group": %s, "sample": \d+, "step":'
+    rb' (\d+|null), "response": %s, '
     rb'"finish": ("[a-z]*"|null),' % ((_STRING,) * 4)
 )
-_REWARD = re.compile(rb'": \{"value": %s, "parts": (\{(?:%s: %s(?:, )?)*\}), ' % (_NUMBER, _STRING, _NUMBER))  # after its name
+# after its name
+_REWARD = re.compile(
+    rb'": \{"value": %s, "parts": (\{(?:%s: %s(?:, )?)*\}), ' % (_NUMBER, _STRING, _NUMBER)
+)
 _OUTCOME = re.compile(rb'\{"target": "outcome", "aspect": "[^"\\]*", "label": (?:"(\w+)"|null),')
 _UNPLACED = re.compile(rb'"unplaced": \[([^\]]*)\]')
 
@@ -62,23 +69,30 @@ class Entry(NamedTuple):
     numbers: tuple[float | None, ...]
 
     def value(self, method: str, part: str = "") -> float | None:
-        """What the method paid, or one part of it; None where that is not stored or was not scored."""
+        """What the method paid, or one part of it; None where that is not stored or was not
+        scored.
+        """
         place = self.shape.get((method, part))
         return None if place is None else self.numbers[place]
 
 
 @dataclass
 class Index:
-    """The rows of a record by id, by group and by step. It grows with the record, also while it is read."""
+    """The rows of a record by id, by group and by step. It grows with the record, also while it
+    is read.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     by_id: dict[str, Entry] = field(default_factory=dict, repr=False)
     by_group: dict[str, list[Entry]] = field(default_factory=dict, repr=False)
     by_step: dict[int | None, list[Entry]] = field(default_factory=dict, repr=False)
-    memory: dict[Any, Any] = field(default_factory=dict, repr=False)  # what was worked out of these rows
-    shapes: dict[int, Shape] = field(default_factory=dict, repr=False)  # those of the rows, each once
+    # what was worked out of these rows
+    memory: dict[Any, Any] = field(default_factory=dict, repr=False)
+    # those of the rows, each once
+    shapes: dict[int, Shape] = field(default_factory=dict, repr=False)
     missing: int = 0  # rows before these, of a record that is still being read
-    lock: Lock = field(default_factory=Lock, repr=False, compare=False)  # of what is worked out of new rows: each counts once
+    # of what is worked out of new rows: each counts once
+    lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @property
     def rows(self) -> int:
@@ -93,7 +107,9 @@ class Index:
         self.by_step.setdefault(entry.step, []).append(entry)
 
     def answers(self, question: str) -> list[Entry]:
-        """The rows that answer a question; which they are is sorted out once, when it is first asked for."""
+        """The rows that answer a question; which they are is sorted out once, when it is first
+        asked for.
+        """
         with self.lock:
             known = self.memory.setdefault("answers", [0, {}])
             new = self.entries[known[0] :]
@@ -104,7 +120,9 @@ class Index:
 
     def methods(self) -> list[str]:
         """Whose rewards the rows hold, a trainer's logged numbers among them."""
-        return list(dict.fromkeys(method for shape in list(self.shapes.values()) for method, _ in shape))
+        return list(
+            dict.fromkeys(method for shape in list(self.shapes.values()) for method, _ in shape)
+        )
 
 
 def read_index(path: Path) -> Index:
@@ -168,12 +186,17 @@ _shapes: dict[tuple[tuple[str, str], ...], Shape] = {}  # each shape once, howev
 def _shaped(numbers: Mapping[tuple[str, str], Any]) -> tuple[Shape, tuple[float | None, ...]]:
     names = tuple(numbers)
     if (shape := _shapes.get(names)) is None:
-        shape = _shapes[names] = {(sys.intern(method), sys.intern(part)): place for place, (method, part) in enumerate(names)}
+        shape = _shapes[names] = {
+            (sys.intern(method), sys.intern(part)): place
+            for place, (method, part) in enumerate(names)
+        }
     return shape, tuple(map(finite, numbers.values()))
 
 
 def finite(value: Any) -> float | None:
-    """The number that a curve can draw: none for what is no number, a diverged one, or an integer beyond all floats."""
+    """The number that a curve can draw: none for what is no number, a diverged one, or an
+    integer beyond all floats.
+    """
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -200,18 +223,31 @@ def _written_by_us(number: int, offset: int, line: bytes) -> Entry | None:
         return None
     failed = line.rfind(b'"error": null, "cost": ') < rewards
     label = None if failed else _OUTCOME.search(line, head.end(), rewards)
-    unplaced = (len(found.group(1).split(b",")) if found.group(1).strip() else 0 for found in _UNPLACED.finditer(line, rewards))
+    unplaced = (
+        len(found.group(1).split(b",")) if found.group(1).strip() else 0
+        for found in _UNPLACED.finditer(line, rewards)
+    )
     begin = line.find(b'"offsets": [', head.end())
     return Entry(
-        number, offset, identity, sys.intern(question), group, step, line.count(b'"coverage":', head.end()),
-        max(unplaced, default=0), _outcome((label.group(1) or b"").decode()) if label else None,
-        line.count(b"[", begin + 12, line.find(b'"logprobs"', begin)) if begin > 0 else 0, head.group(6) == b'"length"',
+        number,
+        offset,
+        identity,
+        sys.intern(question),
+        group,
+        step,
+        line.count(b'"coverage":', head.end()),
+        max(unplaced, default=0),
+        _outcome((label.group(1) or b"").decode()) if label else None,
+        line.count(b"[", begin + 12, line.find(b'"logprobs"', begin)) if begin > 0 else 0,
+        head.group(6) == b'"length"',
         *_shaped(numbers),
-    )  # fmt: skip
+    )
 
 
 def _name_before(line: bytes, end: int) -> str:
-    """The string whose closing quotation mark is there: all those inside it have a backslash before them."""
+    """The string whose closing quotation mark is there: all those inside it have a backslash
+    before them.
+    """
     start = line.rfind(b'"', 0, end)
     while line[start - 1 : start] == b"\\":
         start = line.rfind(b'"', 0, start)
@@ -234,23 +270,40 @@ def _outcome(label: Any) -> str | None:
 
 
 def _written_by_others(number: int, offset: int, line: bytes) -> Entry:
-    """The entry of a row with its keys in another order, or of one that is damaged, which is told when that row is opened."""
+    """The entry of a row with its keys in another order, or of one that is damaged, which is
+    told when that row is opened.
+    """
     row = _object(line)
     identity, step = str(row["id"]) if "id" in row else f"damaged row {number + 1}", row.get("step")
-    rewards = {str(name): reward for name, reward in _pairs(row.get("rewards")) if isinstance(reward, dict)}
+    rewards = {
+        str(name): reward for name, reward in _pairs(row.get("rewards")) if isinstance(reward, dict)
+    }
     numbers: dict[tuple[str, str], Any] = {}
     for name, reward in rewards.items():
-        numbers |= {(name, ""): reward.get("value"), **{(name, str(part)): paid for part, paid in _pairs(reward.get("parts"))}}
+        numbers |= {
+            (name, ""): reward.get("value"),
+            **{(name, str(part)): paid for part, paid in _pairs(reward.get("parts"))},
+        }
     verdicts = row["verdicts"] if isinstance(row.get("verdicts"), list) else ()
-    outcome = next((one for one in verdicts if isinstance(one, dict) and one.get("target") == "outcome"), {})
+    outcome = next(
+        (one for one in verdicts if isinstance(one, dict) and one.get("target") == "outcome"), {}
+    )
     tokens = dict(_pairs(row.get("tokens"))).get("offsets")
     claims, unplaced = row.get("claims"), (reward.get("unplaced") for reward in rewards.values())
     return Entry(
-        number, offset, identity, str(row.get("question_id")), str(row.get("group") or ""), step if type(step) is int else None,
-        len(claims) if isinstance(claims, list) else 0, max((len(one) for one in unplaced if isinstance(one, list)), default=0),
+        number,
+        offset,
+        identity,
+        str(row.get("question_id")),
+        str(row.get("group") or ""),
+        step if type(step) is int else None,
+        len(claims) if isinstance(claims, list) else 0,
+        max((len(one) for one in unplaced if isinstance(one, list)), default=0),
         _outcome(outcome.get("label")) if not (row.get("error") or outcome.get("error")) else None,
-        len(tokens) if isinstance(tokens, list) else 0, row.get("finish") == "length", *_shaped(numbers),
-    )  # fmt: skip
+        len(tokens) if isinstance(tokens, list) else 0,
+        row.get("finish") == "length",
+        *_shaped(numbers),
+    )
 
 
 def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -267,7 +320,9 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _load(path: Path) -> Known[Index] | None:
-    """What the index beside a file knows; None where there is none, or where it is a link, damaged or of another format."""
+    """What the index beside a file knows; None where there is none, or where it is a link,
+    damaged or of another format.
+    """
     kept = index_path(path)
     if kept.is_symlink() or not kept.is_file():
         return None
@@ -281,11 +336,24 @@ def _load(path: Path) -> Known[Index] | None:
         last = line_at(path, stored["begin"])
         same = (stored["modified"], stored["size"]) == (looks.st_mtime_ns, looks.st_size)
         inode, known = looks.st_ino if same else int(stored["inode"]), int(stored["scanned"])
-        whole = index.entries and index.entries[-1].offset == stored["begin"] and known == stored["begin"] + len(last)
+        whole = (
+            index.entries
+            and index.entries[-1].offset == stored["begin"]
+            and known == stored["begin"] + len(last)
+        )
         changed = stored["size"] == looks.st_size and not same
         if not whole or changed or stored["last"] != _digest(last):
             return None
-        return Known(index, inode, int(stored["modified"]), int(stored["size"]), known, int(stored["begin"]), last, known)
+        return Known(
+            index,
+            inode,
+            int(stored["modified"]),
+            int(stored["size"]),
+            known,
+            int(stored["begin"]),
+            last,
+            known,
+        )
     except (OSError, ArithmeticError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
@@ -294,7 +362,18 @@ def _digest(line: bytes) -> str:
     return hashlib.sha256(line).hexdigest()
 
 
-_COLUMNS = ("offset", "id", "question", "group", "step", "claims", "unplaced", "outcome", "length", "cut")
+_COLUMNS = (
+    "offset",
+    "id",
+    "question",
+    "group",
+    "step",
+    "claims",
+    "unplaced",
+    "outcome",
+    "length",
+    "cut",
+)
 
 
 _TEXTS, _COUNTS = ("id", "question", "group"), ("offset", "claims", "unplaced", "length")
@@ -306,23 +385,40 @@ def _stored_entries(stored: Mapping[str, Any], size: int) -> Iterator[Entry]:
     Raises:
         ValueError: a value that no entry has.
     """
-    texts, counts = ([value for name in names for value in stored[name]] for names in (_TEXTS, _COUNTS))
-    if not (_kinds(texts) <= {str} and _kinds(counts) <= {int} and 0 <= min(counts) <= max(counts) < size):
+    texts, counts = (
+        [value for name in names for value in stored[name]] for names in (_TEXTS, _COUNTS)
+    )
+    if not (
+        _kinds(texts) <= {str}
+        and _kinds(counts) <= {int}
+        and 0 <= min(counts) <= max(counts) < size
+    ):
         raise ValueError("no entry")
     if not (_kinds(stored["step"]) <= {int, NoneType} and _kinds(stored["cut"]) <= {bool}):
         raise ValueError("no entry")
-    shapes = [_shaped({(str(method), str(part)): None for method, part in names})[0] for names in stored["shapes"]]
+    shapes = [
+        _shaped({(str(method), str(part)): None for method, part in names})[0]
+        for names in stored["shapes"]
+    ]
     rows = [shapes[place] for place in stored["shape"]]
     paid = stored["numbers"]
     numbers = list(map(tuple, paid if _are_finite(paid) else [map(finite, one) for one in paid]))
     if list(map(len, numbers)) != list(map(len, rows)):
         raise ValueError("no entry")
-    columns = {**stored, "outcome": [label if label in OUTCOMES else None for label in stored["outcome"]]}
-    return map(Entry._make, zip(range(len(rows)), *(columns[name] for name in _COLUMNS), rows, numbers, strict=True))
+    columns = {
+        **stored,
+        "outcome": [label if label in OUTCOMES else None for label in stored["outcome"]],
+    }
+    return map(
+        Entry._make,
+        zip(range(len(rows)), *(columns[name] for name in _COLUMNS), rows, numbers, strict=True),
+    )
 
 
 def _are_finite(rows: Iterable[Iterable[Any]]) -> bool:
-    """Whether all numbers are floats that a curve can draw, as nearly always: they are told without a look at each."""
+    """Whether all numbers are floats that a curve can draw, as nearly always: they are told
+    without a look at each.
+    """
     flat = [number for row in rows for number in row]
     return _kinds(flat) <= {float, NoneType} and all(map(math.isfinite, filter(None, flat)))
 
@@ -332,18 +428,28 @@ def _kinds(values: Iterable[Any]) -> set[type]:
 
 
 def _keep(path: Path, known: Known[Index]) -> None:
-    """Write the index beside a file that has grown by much; where that cannot be done, the file is read anew the next time."""
+    """Write the index beside a file that has grown by much; where that cannot be done, the file
+    is read anew the next time.
+    """
     if known.scanned - known.kept < max(WORTH, known.kept // 4):
         return
     known.kept = known.scanned
     entries = known.state.entries
     shapes = {id(entry.shape): entry.shape for entry in entries}
     places = {key: place for place, key in enumerate(shapes)}
-    stored: dict[str, Any] = {"format": FORMAT, "inode": known.inode, "modified": known.modified, "size": known.size}
+    stored: dict[str, Any] = {
+        "format": FORMAT,
+        "inode": known.inode,
+        "modified": known.modified,
+        "size": known.size,
+    }
     stored |= {"scanned": known.scanned, "begin": known.begin, "last": _digest(known.last)}
     stored |= {"shapes": [list(shape) for shape in shapes.values()]}
     stored |= {name: [getattr(entry, name) for entry in entries] for name in _COLUMNS}
-    stored |= {"shape": [places[id(entry.shape)] for entry in entries], "numbers": [entry.numbers for entry in entries]}
+    stored |= {
+        "shape": [places[id(entry.shape)] for entry in entries],
+        "numbers": [entry.numbers for entry in entries],
+    }
     with contextlib.suppress(OSError):
         _put(index_path(path), json.dumps(stored, separators=(",", ":")).encode())
 

@@ -1,4 +1,6 @@
-"""Stages that runs of a queue have in common, such as a cold start: made once, then copied into every run that rests on it."""
+"""Stages that runs of a queue have in common, such as a cold start: made once, then copied into
+every run that rests on it.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,27 @@ WHOLE_RUN = ("method", "config")  # of a run's identity: a stage says itself wha
 
 
 class Shared:
-    """The stages that lie in `root`, each in a folder named by the digest of all that it rests on."""
+    """The stages that lie in `root`, each in a folder named by the digest of all that it rests
+    on.
+    """
 
     def __init__(self, root: Path, identity: Mapping[str, Any]) -> None:
         run = {key: value for key, value in identity.items() if key not in WHOLE_RUN}
         self.root, self.rests_on = root, [run, versions()]
 
     def folder(self, way: list[tuple[str, Any]]) -> Path:
-        """Where the last stage of `way` lies: the names of the stages up to it, and what each rests on."""
+        """Where the last stage of `way` lies: the names of the stages up to it, and what each
+        rests on.
+        """
         told = json.dumps([*self.rests_on, way], sort_keys=True)
         return self.root / hashlib.sha256(told.encode()).hexdigest()[:HASH]
 
     def take(self, folder: Path, out: Path) -> bool:
-        """Copy a finished stage to `out`, instead of whatever was begun there; False if there is none."""
-        shutil.rmtree(_partial(out), ignore_errors=True)  # of a copy that was killed: its rows are no rows of this run
+        """Copy a finished stage to `out`, instead of whatever was begun there; False if there is
+        none.
+        """
+        # of a copy that was killed: its rows are no rows of this run
+        shutil.rmtree(_partial(out), ignore_errors=True)
         summary = finished(folder)
         if not summary:
             return False

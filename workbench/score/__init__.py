@@ -28,14 +28,17 @@ from workbench.types import WorkbenchError
 __all__ = ["Options", "estimate_file", "score_file"]
 
 Watch = Callable[["Tally", int], None]  # told the running totals and how many rows are done
-Progress = Callable[[int, "Totals | None"], Watch]  # told how many rows there are, and what counts the judge's calls
+# told how many rows there are, and what counts the judge's calls
+Progress = Callable[[int, "Totals | None"], Watch]
 
 
 def score_file(options: Options, progress: Progress | None = None) -> dict[str, Any]:
-    """Score the rows of a file into feedback rows; returns the summary, as `workbench score --json` prints it.
+    """Score the rows of a file into feedback rows; returns the summary, as `workbench score
+    --json` prints it.
 
     Raises:
-        WorkbenchError: before anything is asked or written, for whatever in the options or the input cannot work.
+        WorkbenchError: before anything is asked or written, for whatever in the options or the
+        input cannot work.
     """
     check(options)
     with taken_back(cache_path(options).parent), lock(options.out.parent), ExitStack() as closing:
@@ -43,10 +46,16 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
         reader, survey, plan, settings = _prepare(options, closing)
         watch = progress(len(survey.ids), plan.totals) if progress else lambda tally, done: None
         summary = run(
-            reader, survey, plan, options.out, settings,
+            reader,
+            survey,
+            plan,
+            options.out,
+            settings,
             engine=there(options, plan) if options.engine == "ray" else None,
-            max_failed=options.max_failed, overwrite=options.overwrite, watch=watch,
-        )  # fmt: skip
+            max_failed=options.max_failed,
+            overwrite=options.overwrite,
+            watch=watch,
+        )
     cache = cache_path(options)
     return {
         **summary,
@@ -56,24 +65,34 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
 
 
 def estimate_file(options: Options) -> dict[str, Any]:
-    """What scoring the file would take: calls, tokens and price. Nothing is asked and nothing is written."""
+    """What scoring the file would take: calls, tokens and price. Nothing is asked and nothing is
+    written.
+    """
     check(options)
     counter = Counter()
     reader, survey, plan, _ = _prepare(options, ExitStack(), counter)
-    costs = estimate(reader, survey, plan if options.remote else replace(plan, checks=None), counter)
+    costs = estimate(
+        reader, survey, plan if options.remote else replace(plan, checks=None), counter
+    )
     return {**costs, "price": _price(costs, options)}
 
 
 def _prepare(
     options: Options, closing: ExitStack, counter: Counter | None = None
 ) -> tuple[Reader, Survey, Plan, dict[str, Any]]:
-    """The input as surveyed, how it is to be scored, and the settings; with a `counter` in the place of the judge.
+    """The input as surveyed, how it is to be scored, and the settings; with a `counter` in the
+    place of the judge.
 
     What has to be closed, whatever comes of it, is left to `closing`.
     """
     configs = setup.methods(options)
     plan, checks = Plan(reward_fns(configs)), setup.checks_of(options) if options.exact else None
-    reader = Reader(options.source, options.columns, setup.tokenizer(options.tokenizer), checks.recognise if checks else None)
+    reader = Reader(
+        options.source,
+        options.columns,
+        setup.tokenizer(options.tokenizer),
+        checks.recognise if checks else None,
+    )
     reader.known = stored_questions(options.out.parent)
     survey = reader.survey()
     if not survey.ids:
@@ -86,10 +105,14 @@ def _prepare(
         shared = Shared(judge) if judge else None
         if judge and shared:
             closing.callback(setup.close, judge, shared, options, new)
-        configs, plan = setup.plan(options, configs, checks or setup.checks_of(options, search, shared or counter))
+        configs, plan = setup.plan(
+            options, configs, checks or setup.checks_of(options, search, shared or counter)
+        )
         setup.check_evidence(survey, plan.needed, options)
         if search and counter is None:
-            check_free(options.out, setup.identity(options, configs, needs_judge), options.overwrite)
+            check_free(
+                options.out, setup.identity(options, configs, needs_judge), options.overwrite
+            )
             search.prepare()
         plan = replace(
             plan,
@@ -102,9 +125,14 @@ def _prepare(
 
 
 def _nothing_to_score(source: Path, survey: Survey) -> str:
-    """Why no row of a file can be scored, with a remedy that fits: names of columns only where there are columns."""
+    """Why no row of a file can be scored, with a remedy that fits: names of columns only where
+    there are columns.
+    """
     if not survey.problems:
-        return f"{source}: the file is empty: name one with rows of questions and responses with --in FILE"
+        return (
+            f"{source}: the file is empty: name one with rows of questions and responses with --in"
+            " FILE"
+        )
     line, problem = survey.problems[0]
     remedy = "" if problem.startswith("not ") else ": --map response=COLUMN names columns"
     return f"{source}:{line}: {problem}; no row can be scored{remedy}"

@@ -1,4 +1,6 @@
-"""How far two feedback files agree, on the same responses: two judges, or an annotator and a judge."""
+"""How far two feedback files agree, on the same responses: two judges, or an annotator and a
+judge.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +18,34 @@ from workbench.types import Feedback, Verdict, WorkbenchError
 Pair = tuple[str, str]  # the label in the first file, the label in the second
 NAMED = 100  # ids that are told
 ASPECTS = {"claims": "fact", "outcomes": "answer", "items": "checklist", "reasoning": "reasoning"}
-LEFT_OUT = ("only_first", "only_second", "unreadable", "other_response", "not_judged", *ASPECTS, "verdicts", "duplicates")
+LEFT_OUT = (
+    "only_first",
+    "only_second",
+    "unreadable",
+    "other_response",
+    "not_judged",
+    *ASPECTS,
+    "verdicts",
+    "duplicates",
+)
 
 
 def agreement(first: Path, second: Path) -> dict[str, Any]:
-    """Accuracy, Cohen's κ and per-label scores for claims and outcomes (and checklist items and reasoning, if there are any).
+    """Accuracy, Cohen's κ and per-label scores for claims and outcomes (and checklist items and
+    reasoning, if there are any).
 
-    Responses are matched by id, if they are the same text but for white space; claims by id where both files have the same
-    text there, else by their text. The first file is the reference of precision and recall. `excluded` counts what is left
-    out: rows that only one file has, that could not be read, whose response differs (`other_responses` names them) or that one
-    of the files has not judged, or whose id came before; claims, outcomes, items and reasoning that only one file has; verdicts
-    without a label in either. `failed` rows have a failure recorded in either; what of them has a label is compared. A run's
-    folder stands for its rollouts.
+    Responses are matched by id, if they are the same text but for white space; claims by id
+    where both files have the same text there, else by their text. The first file is the
+    reference of precision and recall. `excluded` counts what is left out: rows that only one
+    file has, that could not be read, whose response differs (`other_responses` names them) or
+    that one of the files has not judged, or whose id came before; claims, outcomes, items and
+    reasoning that only one file has; verdicts without a label in either. `failed` rows have a
+    failure recorded in either; what of them has a label is compared. A run's folder stands for
+    its rollouts.
 
     Raises:
-        WorkbenchError: a file cannot be read or has nothing judged, or the two have no response in common.
+        WorkbenchError: a file cannot be read or has nothing judged, or the two have no response
+        in common.
     """
     excluded: Counter[str] = Counter(dict.fromkeys(LEFT_OUT, 0))
     failures = 0
@@ -49,34 +64,54 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
         failures += row.failed or other.failed
         for name in ASPECTS:
             pairs[name] += _pairs(row.labels[name], other.labels[name], name, excluded)
-    excluded["only_first"], excluded["only_second"] = len(rows) - len(common), len(other_rows) - len(common)
+    excluded["only_first"], excluded["only_second"] = (
+        len(rows) - len(common),
+        len(other_rows) - len(common),
+    )
     excluded["other_response"] = len(differ)
     scores = {
-        name: compare(aspect_pairs) for name, aspect_pairs in pairs.items() if aspect_pairs or name in ("claims", "outcomes")
+        name: compare(aspect_pairs)
+        for name, aspect_pairs in pairs.items()
+        if aspect_pairs or name in ("claims", "outcomes")
     }
     compared = len(common) - len(differ) - excluded["not_judged"]
-    return {"rows": compared, "failed": failures, **scores, "excluded": dict(excluded), "other_responses": differ[:NAMED]}
+    return {
+        "rows": compared,
+        "failed": failures,
+        **scores,
+        "excluded": dict(excluded),
+        "other_responses": differ[:NAMED],
+    }
 
 
 def _check_common(first: Path, second: Path, common: Sequence[str], differ: Sequence[str]) -> None:
     if not common:
-        raise WorkbenchError(f"'{first}' and '{second}' have no response id in common: give two files about the same responses")
+        raise WorkbenchError(
+            f"'{first}' and '{second}' have no response id in common: give two files about the same"
+            " responses"
+        )
     if len(differ) == len(common):
         raise WorkbenchError(
-            f"'{first}' and '{second}' have {len(common)} ids in common, and another response under each (as under "
-            f"'{differ[0]}'): give two files about the same responses"
+            f"'{first}' and '{second}' have {len(common)} ids in common, and another response under"
+            f" each (as under '{differ[0]}'): give two files about the same responses"
         )
 
 
 def compare(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """n, accuracy, Cohen's κ, and for each label precision, recall and F1 of the second against the first.
+    """n, accuracy, Cohen's κ, and for each label precision, recall and F1 of the second against
+    the first.
 
-    What is not defined is None: κ where both always give the same one label, precision of a label that was never given.
+    What is not defined is None: κ where both always give the same one label, precision of a
+    label that was never given.
     """
     n, pair_counts = len(pairs), Counter(pairs)
     second_counts, first_counts = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)
     right = sum(count for (a, b), count in pair_counts.items() if a == b)
-    chance = sum(first_counts[label] * second_counts[label] for label in first_counts) / n**2 if n else 1.0
+    chance = (
+        sum(first_counts[label] * second_counts[label] for label in first_counts) / n**2
+        if n
+        else 1.0
+    )
     kappa = (right / n - chance) / (1 - chance) if chance < 1 else None
     labels = {
         label: {
@@ -88,22 +123,30 @@ def compare(pairs: Sequence[Pair]) -> dict[str, Any]:
         }
         for label in sorted({*second_counts, *first_counts})
     }
-    confusion = [{"first": a, "second": b, "n": count} for (a, b), count in sorted(pair_counts.items())]
+    confusion = [
+        {"first": a, "second": b, "n": count} for (a, b), count in sorted(pair_counts.items())
+    ]
     return {
-        "n": n, "accuracy": _share(right, n), "kappa": None if kappa is None else round(kappa, 6),
-        "labels": labels, "confusion": confusion,
-    }  # fmt: skip
+        "n": n,
+        "accuracy": _share(right, n),
+        "kappa": None if kappa is None else round(kappa, 6),
+        "labels": labels,
+        "confusion": confusion,
+    }
 
 
 def _share(part: int, whole: int) -> float | None:
     return round(part / whole, 6) if whole else None
 
 
-Labels = dict[str, tuple[str, str | None]]  # target -> text of the claim, label (None: failed or not given)
+# target -> text of the claim, label (None: failed or not given)
+Labels = dict[str, tuple[str, str | None]]
 
 
 class _Row(NamedTuple):
-    """What is kept of a row: what tells its response from another, its labels, and what became of it."""
+    """What is kept of a row: what tells its response from another, its labels, and what became
+    of it.
+    """
 
     text: int
     labels: Mapping[str, Labels]
@@ -126,12 +169,16 @@ def _judged(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
         bad = excluded["unreadable"] - unreadable
         raise WorkbenchError(
             f"'{path}' has nothing to compare: "
-            + (f"none of its {bad} rows is a feedback row in UTF-8, as `workbench score` writes it" if bad else "it is empty")
+            + (
+                f"none of its {bad} rows is a feedback row in UTF-8, as `workbench score` writes it"
+                if bad
+                else "it is empty"
+            )
         )
     if not any(row.judged for row in rows.values()):
         raise WorkbenchError(
-            f"'{path}' has nothing to compare: none of its {len(rows)} rows is judged; `workbench score --in {path} --out "
-            "NEW.jsonl` judges them"
+            f"'{path}' has nothing to compare: none of its {len(rows)} rows is judged; `workbench"
+            f" score --in {path} --out NEW.jsonl` judges them"
         )
     return rows
 
@@ -151,26 +198,43 @@ def _compact(path: Path, excluded: Counter[str]) -> Iterator[tuple[str, _Row]]:
 
 
 def _labels(feedback: Feedback, aspect: str) -> Labels:
-    texts = {f"claim:{claim.id}": " ".join(claim.text.casefold().split()) for claim in feedback.claims}
+    texts = {
+        f"claim:{claim.id}": " ".join(claim.text.casefold().split()) for claim in feedback.claims
+    }
     verdicts: dict[str, Verdict] = {}
     for verdict in feedback.verdicts:
-        if verdict.aspect == aspect and (aspect != "checklist" or verdict.target.startswith("item:")):
+        if verdict.aspect == aspect and (
+            aspect != "checklist" or verdict.target.startswith("item:")
+        ):
             verdicts.setdefault(verdict.target, verdict)
-    labelled = {target: (texts.get(target, ""), verdict.label) for target, verdict in verdicts.items()}
-    silent = {target: (text, None) for target, text in texts.items() if aspect == "fact" and target not in labelled}
+    labelled = {
+        target: (texts.get(target, ""), verdict.label) for target, verdict in verdicts.items()
+    }
+    silent = {
+        target: (text, None)
+        for target, text in texts.items()
+        if aspect == "fact" and target not in labelled
+    }
     return labelled | silent
 
 
 def _pairs(first: Labels, second: Labels, name: str, excluded: Counter[str]) -> list[Pair]:
-    """The labels of what both have: by target where its text is the same, else by text, each once; `name` says what it is."""
+    """The labels of what both have: by target where its text is the same, else by text, each
+    once; `name` says what it is.
+    """
     remaining, pairs = dict(second), []
     by_text: dict[str, list[str]] = {}
     for target, (text, _) in second.items():
         by_text.setdefault(text, []).append(target)
     unmatched = 0
-    for target, (text, label) in sorted(first.items(), key=lambda entry: second.get(entry[0], ("", None))[0] != entry[1][0]):
+    for target, (text, label) in sorted(
+        first.items(), key=lambda entry: second.get(entry[0], ("", None))[0] != entry[1][0]
+    ):
         same = target if remaining.get(target, ("\0", None))[0] == text else None
-        partner = same or next((candidate for candidate in by_text.get(text, ()) if candidate in remaining and text), None)
+        partner = same or next(
+            (candidate for candidate in by_text.get(text, ()) if candidate in remaining and text),
+            None,
+        )
         if partner is None:
             unmatched += 1
             continue

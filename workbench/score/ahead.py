@@ -1,4 +1,6 @@
-"""Work on the next pieces while one is finished, so that a judge is not idle at the borders of chunks."""
+"""Work on the next pieces while one is finished, so that a judge is not idle at the borders of
+chunks.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,14 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
-def ahead(work: Callable[[Piece], Result], pieces: Iterable[Piece], workers: int) -> Iterator[Result]:
+def ahead(
+    work: Callable[[Piece], Result], pieces: Iterable[Piece], workers: int
+) -> Iterator[Result]:
     """`map(work, pieces)` with up to `workers` pieces at a time, each in a thread; the order stays.
 
-    No more than `workers` pieces are taken from the iterable before their results are asked for. An exception is raised
-    where its result would stand. The threads do not keep an interrupted process alive.
+    No more than `workers` pieces are taken from the iterable before their results are asked for.
+    An exception is raised where its result would stand. The threads do not keep an interrupted
+    process alive.
     """
     if workers <= 1:
         yield from map(work, pieces)

@@ -1,4 +1,6 @@
-"""What a scoring would take, without asking anyone: the prompts are written and counted instead of sent."""
+"""What a scoring would take, without asking anyone: the prompts are written and counted instead
+of sent.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,16 @@ from workbench.types import Claims, Extract, Failure, Prompt, Reply, Response, V
 
 SAMPLE = 200  # rows whose prompts are written; more are counted by their share
 CHARACTERS = 4  # of a token, roughly
-SHORT, PER_LABEL, PER_CLAIM = 8, 4, 1.5  # tokens of a one-label reply, of one label in a list; of a claim list per token read
+# tokens of a one-label reply, of one label in a list; of a claim list per token read
+SHORT, PER_LABEL, PER_CLAIM = 8, 4, 1.5
 
 _REFUSED = Failure("judge", "dry_run", "nothing was asked")
 
 
 class Counter:
-    """A judge that is never asked: it counts prompts, each of them once, and what their replies would hold."""
+    """A judge that is never asked: it counts prompts, each of them once, and what their replies
+    would hold.
+    """
 
     name = "nobody"
 
@@ -51,14 +56,16 @@ def _reply_tokens(prompt: Prompt) -> float:
 
 
 def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> dict[str, Any]:
-    """Calls and tokens for the rows that a judge has to see. Claims are guessed by rules, tokens from characters; what a cache
-    already holds is counted too."""
+    """Calls and tokens for the rows that a judge has to see. Claims are guessed by rules, tokens
+    from characters; what a cache already holds is counted too."""
     claims, sampled = 0, 0
     every = -(-survey.judged // SAMPLE)
     if plan.checks:
         together = plan.checks.single_pass
         checks = replace(
-            plan.checks, extract=_guess(plan.checks.extract), single_pass=together and _guess(together, judged=True)
+            plan.checks,
+            extract=_guess(plan.checks.extract),
+            single_pass=together and _guess(together, judged=True),
         )
         guessing = replace(plan, checks=checks)
         fresh = (item.response for item in reader.items(dict(survey.ids)) if not item.replay)
@@ -80,21 +87,31 @@ def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> di
 
 
 def estimate_pairs(paired: Pairs, prices: tuple[float, float] | None = None) -> dict[str, Any]:
-    """What it would take to ask which of two answers is better; what a cache already holds is counted too."""
+    """What it would take to ask which of two answers is better; what a cache already holds is
+    counted too.
+    """
     counter = Counter()
     counter([prompt for pair in paired.pairs for prompt in pair.prompts])
     return {
         "dry_run": True,
-        "pairs": {"n": len(paired.pairs), "identical": sum(pair.identical for pair in paired.pairs), **paired.left_out},
+        "pairs": {
+            "n": len(paired.pairs),
+            "identical": sum(pair.identical for pair in paired.pairs),
+            **paired.left_out,
+        },
         "calls": counter.calls.total(),
         "tokens_in": round(counter.tokens_in),
         "tokens_out": round(counter.tokens_out),
-        "price": None if prices is None else round(money(counter.tokens_in, counter.tokens_out, prices), 6),
+        "price": None
+        if prices is None
+        else round(money(counter.tokens_in, counter.tokens_out, prices), 6),
     }
 
 
 def _guess(extract: Extract, judged: bool = False) -> Extract:
-    """`extract` is asked, for its calls to be counted; the claims are those of the rules, with verdicts if it judges them."""
+    """`extract` is asked, for its calls to be counted; the claims are those of the rules, with
+    verdicts if it judges them.
+    """
 
     def run(responses: Sequence[Response]) -> list[Claims]:
         extract(responses)
@@ -105,5 +122,8 @@ def _guess(extract: Extract, judged: bool = False) -> Extract:
 
 def _judged(claims: Claims) -> Claims:
     """So that they are not asked about again."""
-    verdicts = (Verdict(f"claim:{claim.id}", "fact", "vague", informativeness=1, by="nobody") for claim in claims.claims)
+    verdicts = (
+        Verdict(f"claim:{claim.id}", "fact", "vague", informativeness=1, by="nobody")
+        for claim in claims.claims
+    )
     return replace(claims, verdicts=tuple(verdicts))

@@ -18,7 +18,9 @@ IN_MEMORY = 500  # passages of a file; where there are more, they are indexed
 
 
 def evidence(options: Options) -> Retrieved | None:
-    """Where claims find passages: a store, or a file of them; of a long file the first ones, until it is `prepare`d."""
+    """Where claims find passages: a store, or a file of them; of a long file the first ones,
+    until it is `prepare`d.
+    """
     if not (options.store or options.passages):
         return None
 
@@ -32,7 +34,11 @@ def evidence(options: Options) -> Retrieved | None:
         build_index(folder, str(options.passages))
         return open_index(folder).search
 
-    return Retrieved(from_passages(passages[:IN_MEMORY]).search, keys, index if len(passages) > IN_MEMORY else None)
+    return Retrieved(
+        from_passages(passages[:IN_MEMORY]).search,
+        keys,
+        index if len(passages) > IN_MEMORY else None,
+    )
 
 
 def read_passages(path: Path, most: int) -> list[Passage]:
@@ -51,24 +57,36 @@ def read_passages(path: Path, most: int) -> list[Passage]:
                 replace(parsed, id=str(line.row.get("id") or parsed.id))
             )  # the file's ids are those of all its passages
         except ValueError as problem:
-            raise WorkbenchError(f"{path}:{line.number}: {problem}; mend or remove that line") from problem
+            raise WorkbenchError(
+                f"{path}:{line.number}: {problem}; mend or remove that line"
+            ) from problem
         if len(passages) == most:
             break
     if not passages:
-        raise WorkbenchError(f"'{path}' has no passages: it must have a row with a \"text\" for each")
+        raise WorkbenchError(
+            f"'{path}' has no passages: it must have a row with a \"text\" for each"
+        )
     return passages
 
 
 class Retrieved:
     """A search that remembers what it found until that is stored.
 
-    `known` are the passages of the record that the output goes to (id -> `passage_key`). No id may come to stand for two, as
-    those of a file that has changed would, or of two stores: the second is told from the first by what it says. `index`, where
-    there is one, indexes beside the output what `search` holds only the beginning of: nothing is written before `prepare`.
+    `known` are the passages of the record that the output goes to (id -> `passage_key`). No id
+    may come to stand for two, as those of a file that has changed would, or of two stores: the
+    second is told from the first by what it says. `index`, where there is one, indexes beside
+    the output what `search` holds only the beginning of: nothing is written before `prepare`.
     """
 
-    def __init__(self, search: Search, known: dict[str, int], index: Callable[[], Search] | None = None) -> None:
-        self.search, self.known, self.found, self.lock = search, known, dict[str, Passage](), threading.Lock()
+    def __init__(
+        self, search: Search, known: dict[str, int], index: Callable[[], Search] | None = None
+    ) -> None:
+        self.search, self.known, self.found, self.lock = (
+            search,
+            known,
+            dict[str, Passage](),
+            threading.Lock(),
+        )
         self.index = index
 
     def prepare(self) -> None:
@@ -76,7 +94,9 @@ class Retrieved:
         if self.index:
             self.search = self.index()
 
-    def __call__(self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None) -> list[list[Passage]]:
+    def __call__(
+        self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
+    ) -> list[list[Passage]]:
         results = self.search(queries, k, titles=titles)
         with self.lock:
             renamed = [[self._one_meaning(hit) for hit in passages] for passages in results]

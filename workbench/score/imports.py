@@ -1,4 +1,6 @@
-"""Completions that a trainer logged, as feedback rows: what `workbench score` takes and the inspector shows."""
+"""Completions that a trainer logged, as feedback rows: what `workbench score` takes and the
+inspector shows.
+"""
 
 from __future__ import annotations
 
@@ -25,37 +27,47 @@ TRL = {"step", "prompt", "completion", "images", "image"}
 VERL = {"input", "output", "gts", "step", "uid", "request_id", "workbench_failed"}
 _CHATML = re.compile(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", re.S)
 _LLAMA = re.compile(r"<\|start_header_id\|>user<\|end_header_id\|>\n\n(.*?)<\|eot_id\|>", re.S)
-# The same without their marks, as both trainers decode: it opens with a turn and ends where the assistant is to speak.
+# The same without their marks, as both trainers decode: it opens with a turn and ends where the
+# assistant is to speak.
 _OPENED = (
-    r"(?:<think>\s*(?:</think>)?)?\s*"  # what a template lets the assistant begin with: to think, or to have thought nothing
+    # what a template lets the assistant begin with: to think, or to have thought nothing
+    r"(?:<think>\s*(?:</think>)?)?\s*"
 )
 _PLAIN = re.compile(rf"(?:system\n.*?\n)?user\n(?:.*\nuser\n)?(.*)\nassistant\n{_OPENED}", re.S)
 _PLAIN_GEMMA = re.compile(rf"user\n(?:.*\nuser\n)?(.*)\nmodel\n{_OPENED}", re.S)
 _PLAIN_LLAMA = re.compile(r"(?:system\n\n.*?)?user\n\n(?:.*user\n\n)?(.*)assistant\n\n\s*", re.S)
 _STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-_PRINTED = re.compile(rf"\[\s*(?:{_STRING}(?:[\s,]+{_STRING})*)?\s*\]")  # a list as Python or numpy prints it
-DERIVED = ("advantage", "advantages", "returns")  # made from the rewards of a group, and no rewards themselves
+# a list as Python or numpy prints it
+_PRINTED = re.compile(rf"\[\s*(?:{_STRING}(?:[\s,]+{_STRING})*)?\s*\]")
+# made from the rewards of a group, and no rewards themselves
+DERIVED = ("advantage", "advantages", "returns")
 
 
 def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
     """Write logged completions as feedback rows without verdicts; returns counts.
 
-    * TRL (`log_completions`): columns step, prompt, completion, one for each reward function, advantage. It keeps one
-      generation batch a log: of what was sampled between two logs only the last is in its files (`logging_steps=1` keeps all).
-    * verl (`rollout_data_dir`): input, output, gts, score, step, and what else the reward function returned.
+    * TRL (`log_completions`): columns step, prompt, completion, one for each reward function,
+      advantage. It keeps one generation batch a log: of what was sampled between two logs only
+      the last is in its files (`logging_steps=1` keeps all).
+    * verl (`rollout_data_dir`): input, output, gts, score, step, and what else the reward
+      function returned.
 
-    `path` is a file, JSONL or Parquet, or a folder of such files, taken in the order of their steps. Of a prompt that is a
-    whole conversation, decoded with its marks (ChatML, Llama 3) or without them (Gemma's too), the last user turn is the
-    question. Every logged number becomes a reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is
-    none); equal prompts of a step are a group; verl's `gts`, where it is a text or several, also as numpy prints them or under
-    `target`, are the gold answers. Advantages are left out, and named in `left_out`: they are no rewards, and
-    `workbench.credit.advantages` makes them from the rewards of a group.
+    `path` is a file, JSONL or Parquet, or a folder of such files, taken in the order of their
+    steps. Of a prompt that is a whole conversation, decoded with its marks (ChatML, Llama 3) or
+    without them (Gemma's too), the last user turn is the question. Every logged number becomes a
+    reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is none);
+    equal prompts of a step are a group; verl's `gts`, where it is a text or several, also as
+    numpy prints them or under `target`, are the gold answers. Advantages are left out, and named
+    in `left_out`: they are no rewards, and `workbench.credit.advantages` makes them from the
+    rewards of a group.
 
     Raises:
         WorkbenchError: there is nothing to read, or the rows are not what that trainer logs.
     """
     if out.suffix != ".jsonl" or out.exists():
-        raise WorkbenchError(f"'{out}' is there already, or is not a .jsonl file: name a new one with --out FILE")
+        raise WorkbenchError(
+            f"'{out}' is there already, or is not a .jsonl file: name a new one with --out FILE"
+        )
     problems: list[dict[str, Any]] = []
     files = _files(path)
     numbers = _numbers(kind, files)
@@ -84,7 +96,9 @@ def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     files = [file for file in path.iterdir() if file.suffix in SUFFIXES]
-    return sorted(files, key=lambda file: (int("".join(filter(str.isdigit, file.stem)) or 0), file.name))
+    return sorted(
+        files, key=lambda file: (int("".join(filter(str.isdigit, file.stem)) or 0), file.name)
+    )
 
 
 def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
@@ -92,11 +106,18 @@ def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
     reserved = TRL if kind == "trl" else VERL
     rows = (line.row for file in files for line in read(file) if line.row is not None)
     return list(
-        dict.fromkeys(name for row in rows for name, value in row.items() if name not in reserved and _is_number(value))
+        dict.fromkeys(
+            name
+            for row in rows
+            for name, value in row.items()
+            if name not in reserved and _is_number(value)
+        )
     )
 
 
-def _feedback(kind: str, files: Sequence[Path], numbers: Sequence[str], problems: list[dict[str, Any]]) -> Iterator[Feedback]:
+def _feedback(
+    kind: str, files: Sequence[Path], numbers: Sequence[str], problems: list[dict[str, Any]]
+) -> Iterator[Feedback]:
     counts: dict[tuple[Any, str], int] = {}
     number = 0
     for file in files:
@@ -108,14 +129,28 @@ def _feedback(kind: str, files: Sequence[Path], numbers: Sequence[str], problems
             question, text, step, rewards = parsed
             sample = counts[step, question.id] = counts.get((step, question.id), -1) + 1
             identity = f"{kind}-{number:06d}"
-            yield _row(Response(identity, question, text, group=f"{step}/{question.id}", sample=sample, step=step), rewards)
+            yield _row(
+                Response(
+                    identity,
+                    question,
+                    text,
+                    group=f"{step}/{question.id}",
+                    sample=sample,
+                    step=step,
+                ),
+                rewards,
+            )
 
 
 def _row(response: Response, rewards: Mapping[str, Reward]) -> Feedback:
-    return Feedback(replace(response, offsets=words(response.text), source="words"), rewards=rewards)
+    return Feedback(
+        replace(response, offsets=words(response.text), source="words"), rewards=rewards
+    )
 
 
-def _parse(kind: str, line: Line, numbers: Sequence[str]) -> tuple[Question, str, int | None, dict[str, Reward]] | str:
+def _parse(
+    kind: str, line: Line, numbers: Sequence[str]
+) -> tuple[Question, str, int | None, dict[str, Reward]] | str:
     """Question, response, step and logged numbers of one row; or what is wrong with it."""
     if line.row is None:
         return line.problem
@@ -123,16 +158,36 @@ def _parse(kind: str, line: Line, numbers: Sequence[str]) -> tuple[Question, str
     prompt_name, text_name = ("prompt", "completion") if kind == "trl" else ("input", "output")
     prompt, text = _said(row.get(prompt_name)), _said(row.get(text_name))
     if prompt is None or text is None:
-        return f'no "{prompt_name}" or "{text_name}"; the row has {", ".join(list(row)[:8]) or "nothing"}'
+        return (
+            f'no "{prompt_name}" or "{text_name}"; the row has'
+            f" {', '.join(list(row)[:8]) or 'nothing'}"
+        )
     step = row.get("step")
     gold = row.get("gts") if kind == "verl" else None
-    gold = gold.get("target") if isinstance(gold, Mapping) else gold  # as the data sets of Search-R1 have them
-    answers = _listed(gold) if isinstance(gold, str) else tuple(gold or ()) if isinstance(gold, list) else ()
+    # as the data sets of Search-R1 have them
+    gold = gold.get("target") if isinstance(gold, Mapping) else gold
+    answers = (
+        _listed(gold)
+        if isinstance(gold, str)
+        else tuple(gold or ())
+        if isinstance(gold, list)
+        else ()
+    )
     if not all(isinstance(answer, str) for answer in answers):
         answers = ()
     rewards = {f"{kind}:{name}": _reward(row.get(name)) for name in numbers}
-    identity = "q-" + hashlib.sha256("\0".join((prompt, *answers)).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return Question(identity, _last_turn(prompt), answers), text, step if isinstance(step, int) else None, rewards
+    identity = (
+        "q-"
+        + hashlib.sha256(
+            "\0".join((prompt, *answers)).encode("utf-8", "surrogatepass")
+        ).hexdigest()[:12]
+    )
+    return (
+        Question(identity, _last_turn(prompt), answers),
+        text,
+        step if isinstance(step, int) else None,
+        rewards,
+    )
 
 
 def _said(value: Any) -> str | None:
@@ -145,15 +200,21 @@ def _said(value: Any) -> str | None:
 
 
 def _last_turn(prompt: str) -> str:
-    """The last user turn of a decoded conversation; a prompt that is none is the question as it is."""
+    """The last user turn of a decoded conversation; a prompt that is none is the question as it
+    is.
+    """
     if marked := _CHATML.findall(prompt) or _LLAMA.findall(prompt):
         return str(marked[-1]).strip() or prompt
-    plain = _PLAIN.fullmatch(prompt) or _PLAIN_LLAMA.fullmatch(prompt) or _PLAIN_GEMMA.fullmatch(prompt)
+    plain = (
+        _PLAIN.fullmatch(prompt) or _PLAIN_LLAMA.fullmatch(prompt) or _PLAIN_GEMMA.fullmatch(prompt)
+    )
     return (plain[1].strip() if plain else "") or prompt
 
 
 def _listed(gold: str) -> tuple[str, ...]:
-    """The answers in a printed list of texts, such as "['Paris' 'Rome']"; any other text is one answer."""
+    """The answers in a printed list of texts, such as "['Paris' 'Rome']"; any other text is one
+    answer.
+    """
     if not _PRINTED.fullmatch(gold.strip()):
         return (gold,)
     try:
@@ -169,5 +230,7 @@ def _is_number(value: Any) -> bool:
 def _reward(value: Any) -> Reward:
     number = finite(value)
     if number is None:  # TRL writes NaN where a reward function gave None
-        return Reward(None, error=Failure("reward", "not_logged", "the trainer logged no number here"))
+        return Reward(
+            None, error=Failure("reward", "not_logged", "the trainer logged no number here")
+        )
     return Reward(number, {"logged": number}, (Event("logged", number),), ())

@@ -13,7 +13,9 @@ from workbench.score.tally import Tally
 
 @contextmanager
 def bar() -> Iterator[Progress]:
-    """Rows done, claims a second, calls, tokens, cache hits and failures; where stderr is no terminal, one line at the end."""
+    """Rows done, claims a second, calls, tokens, cache hits and failures; where stderr is no
+    terminal, one line at the end.
+    """
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, ProgressColumn, Task, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -24,7 +26,11 @@ def bar() -> Iterator[Progress]:
             return Text(task.fields["tell"]())
 
     console = Console(stderr=True)
-    columns = (MofNCompleteColumn(), Told(), *([TimeRemainingColumn()] if console.is_terminal else []))
+    columns = (
+        MofNCompleteColumn(),
+        Told(),
+        *([TimeRemainingColumn()] if console.is_terminal else []),
+    )
 
     def start(total: int, totals: Totals | None) -> Callable[[Tally, int], None]:
         teller = _Teller(totals)
@@ -46,7 +52,9 @@ def bar() -> Iterator[Progress]:
 
 
 class _Teller:
-    """The line beside the bar. The judge's counts are read as they stand, so that it moves within a chunk too."""
+    """The line beside the bar. The judge's counts are read as they stand, so that it moves
+    within a chunk too.
+    """
 
     def __init__(self, totals: Totals | None) -> None:
         self.totals, self.began = totals, time.monotonic()
@@ -60,9 +68,13 @@ class _Teller:
 
     def tell(self) -> str:
         seconds = time.monotonic() - self.began
-        parts = [f"{(self.claims - self.earlier) / max(seconds, 1e-3):,.0f} claims/s", f"{self.failed} failed"]
+        parts = [
+            f"{(self.claims - self.earlier) / max(seconds, 1e-3):,.0f} claims/s",
+            f"{self.failed} failed",
+        ]
         if self.totals:
             parts.append(
-                f"{self.totals.calls:,} calls, {self.totals.cached:,} cached, {self.totals.tokens / 1000:,.0f}k tokens"
+                f"{self.totals.calls:,} calls, {self.totals.cached:,} cached,"
+                f" {self.totals.tokens / 1000:,.0f}k tokens"
             )
         return " · ".join(parts)

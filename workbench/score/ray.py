@@ -17,10 +17,12 @@ from workbench.score.setup import Options
 
 
 def there(options: Options, plan: Plan) -> Engine:
-    """Chunks are scored by Ray's actors. Nothing is started before there is a chunk; nothing is left running after the last.
+    """Chunks are scored by Ray's actors. Nothing is started before there is a chunk; nothing is
+    left running after the last.
 
     Raises:
-        WorkbenchError: there is no such cluster, or it is too small; actors die of whatever they are given.
+        WorkbenchError: there is no such cluster, or it is too small; actors die of whatever they
+        are given.
     """
     if options.address:
         find(options.address)
@@ -31,15 +33,24 @@ def there(options: Options, plan: Plan) -> Engine:
         waiting = iter(chunks)
         if (first := next(waiting, None)) is None:
             return
-        make, lost = partial(_scoring, told, plan.checks is not None), partial(given_up, plan.rewards)
-        with spread(Actors(options.at_a_time, options.address), make, lost, plan.asked, plan.workers) as scored:
+        make, lost = (
+            partial(_scoring, told, plan.checks is not None),
+            partial(given_up, plan.rewards),
+        )
+        with spread(
+            Actors(options.at_a_time, options.address), make, lost, plan.asked, plan.workers
+        ) as scored:
             yield from scored(itertools.chain([first], waiting))
 
     return engine
 
 
-def _scoring(options: Options, judged: bool, asked: Mapping[str, Asked]) -> Callable[[list[Item]], Scored]:
-    """In an actor: what scores a chunk, made of the options as the driver makes it, but for whom it asks."""
+def _scoring(
+    options: Options, judged: bool, asked: Mapping[str, Asked]
+) -> Callable[[list[Item]], Scored]:
+    """In an actor: what scores a chunk, made of the options as the driver makes it, but for whom
+    it asks.
+    """
     configs = setup.methods(options)
     if not judged:
         return scoring(Plan(reward_fns(configs)))

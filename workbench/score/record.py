@@ -43,16 +43,22 @@ def check_free(out: Path, settings: Mapping[str, Any], overwrite: bool = False) 
     remedy = "name another --out, or replace it with --overwrite"
     stored = read_json(settings_path(out))
     if stored is None and out.stat().st_size:
-        raise WorkbenchError(f"'{out}' was not written by `workbench score`, or not with settings that are known: {remedy}")
+        raise WorkbenchError(
+            f"'{out}' was not written by `workbench score`, or not with settings that are known:"
+            f" {remedy}"
+        )
     if stored is not None and (different := changes(stored, json.loads(json.dumps(settings)))):
-        raise WorkbenchError(f"'{out}' was begun with other settings ({'; '.join(different)}): {remedy}")
+        raise WorkbenchError(
+            f"'{out}' was begun with other settings ({'; '.join(different)}): {remedy}"
+        )
 
 
 def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     """What two scorings differ in, as "rlfh.alpha is 1.0, not 2.0".
 
-    A field that is newer than the stored settings had its default then. Fields that only those have, such as earlier outputs'
-    of training, pay nothing; a method that one of the two does not pay differs in its name.
+    A field that is newer than the stored settings had its default then. Fields that only those
+    have, such as earlier outputs' of training, pay nothing; a method that one of the two does
+    not pay differs in its name.
     """
     old, new = stored.get("config", {}), wanted.get("config", {})
 
@@ -75,11 +81,12 @@ def _usual(name: str, fields: Iterable[str]) -> dict[str, Any]:
 def resume(out: Path, wanted: dict[str, int], methods: Sequence[str], tally: Tally) -> int:
     """Take the rows that are done out of `wanted`, and count them; returns how many there are.
 
-    Rows that failed, or earned nothing, are taken out of the file, to be tried again. What a killed process left half written
-    is cut off.
+    Rows that failed, or earned nothing, are taken out of the file, to be tried again. What a
+    killed process left half written is cut off.
 
     Raises:
-        WorkbenchError: a row of the file is about another response than the input's row of the same id.
+        WorkbenchError: a row of the file is about another response than the input's row of the
+        same id.
     """
     if not out.exists():
         return 0
@@ -88,12 +95,19 @@ def resume(out: Path, wanted: dict[str, int], methods: Sequence[str], tally: Tal
     for row in iter_rows(out):
         if wanted.get(row["id"], checksum(row["response"])) != checksum(row["response"]):
             raise WorkbenchError(
-                f"'{out}' has scored another response for the id '{row['id']}' than the input has now: "
-                "name another --out, or replace it with --overwrite"
+                f"'{out}' has scored another response for the id '{row['id']}' than the input has"
+                " now: name another --out, or replace it with --overwrite"
             )
         again += unfinished(row, methods) and row["id"] in wanted
     if again:
-        replace_rows(out, (encode(row) for row in iter_rows(out) if not (unfinished(row, methods) and row["id"] in wanted)))
+        replace_rows(
+            out,
+            (
+                encode(row)
+                for row in iter_rows(out)
+                if not (unfinished(row, methods) and row["id"] in wanted)
+            ),
+        )
     done = 0
     for row in iter_rows(out):
         done += wanted.pop(row["id"], None) is not None

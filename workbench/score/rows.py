@@ -1,7 +1,9 @@
-"""One input row to what is scored: a response that a judge has to see, or feedback that only has to be paid again.
+"""One input row to what is scored: a response that a judge has to see, or feedback that only has
+to be paid again.
 
-Accepted are `{id, question, response, answers?, title?, passages?, checklist?}`; a stored feedback row; and, for replay without
-any judge, `{id, response, claims: [{text, label, informativeness}], outcome?}`.
+Accepted are `{id, question, response, answers?, title?, passages?, checklist?}`; a stored
+feedback row; and, for replay without any judge, `{id, response, claims: [{text, label,
+informativeness}], outcome?}`.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Item:
 
     def about(self, question: Question) -> Item:
         """The same with its question completed."""
-        response = replace(self.response, question=question, group=self.response.group or question.id)
+        response = replace(
+            self.response, question=question, group=self.response.group or question.id
+        )
         return replace(self, feedback=replace(self.feedback, response=response))
 
 
@@ -50,9 +54,12 @@ def parse(
 
     Args:
         columns: our name of a field -> the row's name of it.
-        questions: by id, for rows of stored feedback, which name their question by `question_id` alone.
-        tokenize: how to split responses into tokens; None keeps a row's own tokens and splits others into words.
-        split: False leaves out the splitting into tokens and sentences, for a first look at the row.
+        questions: by id, for rows of stored feedback, which name their question by `question_id`
+        alone.
+        tokenize: how to split responses into tokens; None keeps a row's own tokens and splits
+        others into words.
+        split: False leaves out the splitting into tokens and sentences, for a first look at the
+        row.
 
     Raises:
         Malformed: what is wrong with the row.
@@ -66,9 +73,14 @@ def parse(
     stored = "verdicts" in row
     if not ("claims" in row or stored):
         return Item(Feedback(response), replay=False)
-    readable = stored and isinstance(row["verdicts"], list) and all(isinstance(verdict, Mapping) for verdict in row["verdicts"])
+    readable = (
+        stored
+        and isinstance(row["verdicts"], list)
+        and all(isinstance(verdict, Mapping) for verdict in row["verdicts"])
+    )
     if readable and "schema" in row and not judged(row):
-        return Item(Feedback(response, rewards=replay.rewards(row)), replay=False)  # logged, and never judged
+        # logged, and never judged
+        return Item(Feedback(response, rewards=replay.rewards(row)), replay=False)
     return Item((replay.stored if stored else replay.shorthand)(row, response, split), replay=True)
 
 
@@ -80,16 +92,26 @@ def _response(name: str, row: Mapping[str, Any], question: Question) -> Response
         raise Malformed('"finish" is neither "stop" nor "length"')
     sample, step = _whole(row, "sample") or 0, _whole(row, "step")
     return Response(
-        name, question, text, group=_text(row, "group"), sample=sample, step=step, finish=finish, prefill=_text(row, "prefill")
+        name,
+        question,
+        text,
+        group=_text(row, "group"),
+        sample=sample,
+        step=step,
+        finish=finish,
+        prefill=_text(row, "prefill"),
     )
 
 
 def identity(row: Mapping[str, Any]) -> str:
     raw = row.get("id")
-    if isinstance(raw, float) and raw.is_integer():  # so whole numbers come out of a table with gaps
+    # so whole numbers come out of a table with gaps
+    if isinstance(raw, float) and raw.is_integer():
         raw = int(raw)
     if isinstance(raw, bool) or not isinstance(raw, (str, int)) or raw == "":
-        raise Malformed(_absent(row, "id") if raw is None else '"id" is not a text or a whole number')
+        raise Malformed(
+            _absent(row, "id") if raw is None else '"id" is not a text or a whole number'
+        )
     return str(raw)
 
 
@@ -136,18 +158,35 @@ def _hash(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _tokens(response: Response, row: Mapping[str, Any], tokenize: Tokenize | None, split: bool) -> Response:
+def _tokens(
+    response: Response, row: Mapping[str, Any], tokenize: Tokenize | None, split: bool
+) -> Response:
     own = row.get("tokens")
     if tokenize is None and isinstance(own, Mapping) and own.get("offsets"):
         try:
             offsets = replay.spans_in(own["offsets"], response)
-            numbers: dict[str, Any] = {name: tuple(own.get(name) or ()) for name in ("logprobs", "ref_logprobs", "values")}
+            numbers: dict[str, Any] = {
+                name: tuple(own.get(name) or ()) for name in ("logprobs", "ref_logprobs", "values")
+            }
             ids = tuple(own.get("ids") or ())
-            if not all(map(replay.is_number, (*ids, *(value for values in numbers.values() for value in values)))):
+            if not all(
+                map(
+                    replay.is_number,
+                    (*ids, *(value for values in numbers.values() for value in values)),
+                )
+            ):
                 raise ValueError(own)
         except (TypeError, ValueError) as error:
-            raise Malformed('"tokens" is not {source, ids, offsets}, with offsets in the response') from error
-        return replace(response, token_ids=ids, offsets=offsets, source=_text(own, "source") or "sampled", **numbers)
+            raise Malformed(
+                '"tokens" is not {source, ids, offsets}, with offsets in the response'
+            ) from error
+        return replace(
+            response,
+            token_ids=ids,
+            offsets=offsets,
+            source=_text(own, "source") or "sampled",
+            **numbers,
+        )
     if not split:
         return response
     if tokenize is None:

@@ -26,19 +26,22 @@ CHUNK = 128  # responses that are judged, and written, together
 ENOUGH = 20  # rows after which the share of failures can stop a scoring
 
 
-Scored = list[tuple[Feedback, bool]]  # of a chunk of rows, in order, and whether each was asked for now, or only paid anew
-Engine = Callable[[Iterable[list[Item]]], Iterator[Scored]]  # chunks of rows -> these scored, in the same order
+# of a chunk of rows, in order, and whether each was asked for now, or only paid anew
+Scored = list[tuple[Feedback, bool]]
+# chunks of rows -> these scored, in the same order
+Engine = Callable[[Iterable[list[Item]]], Iterator[Scored]]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows are scored: the checks by name out of those that a judge can do, and the rewards by method; claims of other
-    `sections` are not checked.
+    """How rows are scored: the checks by name out of those that a judge can do, and the rewards
+    by method; claims of other `sections` are not checked.
 
-    `checks` may be None where every row brings its verdicts. `retrieved` gives the passages that were found since it was last
-    asked; `totals` count the judge's calls as they are made; `left_out` are methods that the judge has no checks for. `asked`
-    are the judge and the search that the checks ask, where there are such, by these names: what an engine that scores elsewhere
-    has to have answered here.
+    `checks` may be None where every row brings its verdicts. `retrieved` gives the passages that
+    were found since it was last asked; `totals` count the judge's calls as they are made;
+    `left_out` are methods that the judge has no checks for. `asked` are the judge and the search
+    that the checks ask, where there are such, by these names: what an engine that scores
+    elsewhere has to have answered here.
     """
 
     rewards: Mapping[str, RewardFn]
@@ -53,9 +56,13 @@ class Plan:
     asked: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def grade(self) -> Grade:
-        """The judge's part, for rows that are not replayed. Without rewards, a row without gold answers needs no outcome."""
+        """The judge's part, for rows that are not replayed. Without rewards, a row without gold
+        answers needs no outcome.
+        """
         assert self.checks is not None
-        return assemble(self.checks, self.needed, self.rewards, self.sections, where_given=not self.rewards)
+        return assemble(
+            self.checks, self.needed, self.rewards, self.sections, where_given=not self.rewards
+        )
 
 
 def run(
@@ -72,9 +79,10 @@ def run(
 ) -> dict[str, Any]:
     """Score the rows of a surveyed file into `out`; returns the summary.
 
-    What `out` already has is kept, if it was begun with the same `settings`; rows that failed are tried again. `engine` scores
-    elsewhere what threads of this process do by default; rows are read and written here. `status` is "done", "interrupted",
-    or "too_many_failures": more than `max_failed` of the rows so far failed, or lack what the rewards asked for look at.
+    What `out` already has is kept, if it was begun with the same `settings`; rows that failed
+    are tried again. `engine` scores elsewhere what threads of this process do by default; rows
+    are read and written here. `status` is "done", "interrupted", or "too_many_failures": more
+    than `max_failed` of the rows so far failed, or lack what the rewards asked for look at.
     """
     began = time.perf_counter()
     claim(out, settings, overwrite)
@@ -88,11 +96,19 @@ def run(
             for row, (_, judged) in zip(stored, rows, strict=True):
                 tally.add(row, judged)
             watch(tally, tally.rows)
-            if tally.rows >= ENOUGH and too_many(tally.failed + tally.unscored, tally.rows, max_failed):
+            if tally.rows >= ENOUGH and too_many(
+                tally.failed + tally.unscored, tally.rows, max_failed
+            ):
                 break
-        status = "too_many_failures" if too_many(tally.failed + tally.unscored, tally.rows, max_failed) else "done"
+        status = (
+            "too_many_failures"
+            if too_many(tally.failed + tally.unscored, tally.rows, max_failed)
+            else "done"
+        )
     if status == "done" and remaining:
-        raise WorkbenchError(f"'{reader.path}' has changed since it was begun: run the same command again")
+        raise WorkbenchError(
+            f"'{reader.path}' has changed since it was begun: run the same command again"
+        )
     return {
         "status": status,
         "out": str(out),
@@ -122,14 +138,18 @@ def scoring(plan: Plan) -> Callable[[list[Item]], Scored]:
             raise WorkbenchError("a row without verdicts needs a judge")
         graded = iter(judged([item.response for item in fresh]) if fresh and judged else ())
         return [
-            (rescore(item.feedback, plan.rewards), False) if item.replay else (_keeping(item.feedback, next(graded)), True)
+            (rescore(item.feedback, plan.rewards), False)
+            if item.replay
+            else (_keeping(item.feedback, next(graded)), True)
             for item in items
         ]
 
     return score
 
 
-def given_up(rewards: Mapping[str, RewardFn], item: Item, failure: Failure) -> tuple[Feedback, bool]:
+def given_up(
+    rewards: Mapping[str, RewardFn], item: Item, failure: Failure
+) -> tuple[Feedback, bool]:
     """A row that could not be scored at all: a failed one, which the next run tries again."""
     return rescore(replace(item.feedback, error=failure), rewards), True
 

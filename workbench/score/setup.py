@@ -33,7 +33,8 @@ from workbench.store import PASSAGES, QUESTIONS, check_folder
 from workbench.types import Judge, WorkbenchError
 from workbench.world import load_world
 
-_HALVES = re.compile("[\ud800-\udfff]")  # of surrogate pairs: a cut text may hold one, and no tokenizer takes it
+# of surrogate pairs: a cut text may hold one, and no tokenizer takes it
+_HALVES = re.compile("[\ud800-\udfff]")
 WITHOUT_METHOD = ("fact", "outcome", "checklist")  # what is checked where no reward is asked for
 
 
@@ -93,31 +94,56 @@ def check(options: Options) -> None:
         raise WorkbenchError("--in and --out are the same file: name another --out")
     _check_places(options)
     if options.remote and not str(options.judge).startswith(("http://", "https://")):
-        raise WorkbenchError(f"no judge '{options.shown}': write world, local, or the http address of an endpoint")
+        raise WorkbenchError(
+            f"no judge '{options.shown}': write world, local, or the http address of an endpoint"
+        )
     if options.remote and not options.model:
-        raise WorkbenchError(f"--judge {options.shown} needs the name of a model there: --model NAME")
+        raise WorkbenchError(
+            f"--judge {options.shown} needs the name of a model there: --model NAME"
+        )
     if options.model and not options.remote:
-        raise WorkbenchError("--model names a model of an endpoint: name the endpoint with --judge URL, or leave it out")
+        raise WorkbenchError(
+            "--model names a model of an endpoint: name the endpoint with --judge URL, or leave"
+            " it out"
+        )
     if options.api_key_env and not options.remote:
-        raise WorkbenchError("--api-key-env names the key of an endpoint: name the endpoint with --judge URL, or leave it out")
+        raise WorkbenchError(
+            "--api-key-env names the key of an endpoint: name the endpoint with --judge URL, or"
+            " leave it out"
+        )
     if options.in_doubt and not options.remote:
-        raise WorkbenchError("--judge-in-doubt asks an endpoint where rules doubt: name one with --judge URL, or leave it out")
+        raise WorkbenchError(
+            "--judge-in-doubt asks an endpoint where rules doubt: name one with --judge URL, or"
+            " leave it out"
+        )
     if options.verifier and options.judge not in (None, "local"):
-        raise WorkbenchError("--verifier names the model of the judge local: leave out --judge, or the verifier")
+        raise WorkbenchError(
+            "--verifier names the model of the judge local: leave out --judge, or the verifier"
+        )
     if options.passages and options.store:
-        raise WorkbenchError("--passages and --store both say where evidence comes from: choose one")
+        raise WorkbenchError(
+            "--passages and --store both say where evidence comes from: choose one"
+        )
     if options.passages and not options.passages.is_file():
-        raise WorkbenchError(f"no file '{options.passages}': name a JSONL or Parquet file of passages with --passages FILE")
+        raise WorkbenchError(
+            f"no file '{options.passages}': name a JSONL or Parquet file of passages with"
+            " --passages FILE"
+        )
     _check_engine(options)
     check_folder(options.out.parent)
 
 
 def _check_engine(options: Options) -> None:
-    """Raise a WorkbenchError for an engine that is not there, or for settings of one that is not asked for."""
+    """Raise a WorkbenchError for an engine that is not there, or for settings of one that is not
+    asked for.
+    """
     if options.engine not in ("local", "ray"):
         raise WorkbenchError(f"no engine '{options.engine}': write local or ray")
     if options.engine != "ray" and (options.actors is not None or options.address is not None):
-        raise WorkbenchError("--actors and --address are those of Ray: ask for it with --engine ray, or leave them out")
+        raise WorkbenchError(
+            "--actors and --address are those of Ray: ask for it with --engine ray, or leave"
+            " them out"
+        )
     if options.actors is not None and options.actors < 1:
         raise WorkbenchError(f"--actors has to be at least 1, not {options.actors}")
     check_address(options.address)
@@ -126,37 +152,54 @@ def _check_engine(options: Options) -> None:
 
 
 def _check_places(options: Options) -> None:
-    """Raise a WorkbenchError where a file that is written beside the output is one of the user's, or the output itself."""
+    """Raise a WorkbenchError where a file that is written beside the output is one of the
+    user's, or the output itself.
+    """
     for name in (QUESTIONS, PASSAGES):
         sidecar = (options.out.parent / name).resolve()
         if options.out.resolve() == sidecar:
-            raise WorkbenchError(f"--out cannot be called {name}: that file is written beside it; choose another name")
+            raise WorkbenchError(
+                f"--out cannot be called {name}: that file is written beside it; choose another"
+                " name"
+            )
         for option, file in (("--in", options.source), ("--passages", options.passages)):
             if file and file.resolve() == sidecar:
                 raise WorkbenchError(
-                    f"{option} {file} would be written to: a {name} is kept beside --out; name an --out in another folder"
+                    f"{option} {file} would be written to: a {name} is kept beside --out; name an"
+                    " --out in another folder"
                 )
 
 
 def check_output_space(options: Options) -> None:
-    """Raise a WorkbenchError where not even the responses, which every output repeats, would find room."""
+    """Raise a WorkbenchError where not even the responses, which every output repeats, would
+    find room.
+    """
     existing = options.out.stat().st_size if options.out.exists() and not options.overwrite else 0
-    check_space(options.out.parent, max(0, options.source.stat().st_size - existing), "name an --out on another disk")
+    check_space(
+        options.out.parent,
+        max(0, options.source.stat().st_size - existing),
+        "name an --out on another disk",
+    )
 
 
 def methods(options: Options) -> dict[str, Any]:
     """The configs of the methods to pay: one, all, or none."""
     if options.method == "none":
         if options.overrides:
-            raise WorkbenchError(f"--set {options.overrides[0]} has no method to set: name one with --method")
+            raise WorkbenchError(
+                f"--set {options.overrides[0]} has no method to set: name one with --method"
+            )
         return {}
-    return method_configs(METHODS if options.method == "all" else (options.method,), options.overrides)
+    return method_configs(
+        METHODS if options.method == "all" else (options.method,), options.overrides
+    )
 
 
 def able(
     configs: Mapping[str, Any], checks: Checks, everything: bool
 ) -> tuple[dict[str, Any], tuple[str, ...], dict[str, list[str]]]:
-    """The methods that the judge can serve, the checks that they need, and the methods left out with what they lack.
+    """The methods that the judge can serve, the checks that they need, and the methods left out
+    with what they lack.
 
     A method is left out only where all are asked for.
 
@@ -166,15 +209,23 @@ def able(
     if not configs:
         return {}, tuple(name for name in WITHOUT_METHOD if name in checks.verify), {}
     have = {*checks.verify, *(["single_pass"] if checks.single_pass else [])}
-    lacking = {name: missing for name in configs if (missing := set(checks_needed({name: configs[name]})) - have)}
+    lacking = {
+        name: missing
+        for name in configs
+        if (missing := set(checks_needed({name: configs[name]})) - have)
+    }
     if lacking and (not everything or len(lacking) == len(configs)):
         name, missing = next(iter(lacking.items()))
         raise WorkbenchError(
-            f"this judge cannot do what {name} needs ({', '.join(sorted(missing))}): name an endpoint with --judge URL, or "
-            "another --method"
+            f"this judge cannot do what {name} needs ({', '.join(sorted(missing))}): name an"
+            " endpoint with --judge URL, or another --method"
         )
     served = {name: config for name, config in configs.items() if name not in lacking}
-    return served, checks_needed(served), {name: sorted(missing) for name, missing in lacking.items()}
+    return (
+        served,
+        checks_needed(served),
+        {name: sorted(missing) for name, missing in lacking.items()},
+    )
 
 
 def tokenizer(name: str | None) -> Tokenize | None:
@@ -189,15 +240,21 @@ def tokenizer(name: str | None) -> Tokenize | None:
         return lambda text: ((), words(text), "words")
     folder = Path(name).expanduser()
     if problem := _no_tokenizer(name, folder):
-        raise WorkbenchError(f"cannot load the tokenizer '{name}': {problem}; name a model's folder or hub name, or words")
+        raise WorkbenchError(
+            f"cannot load the tokenizer '{name}': {problem}; name a model's folder or hub name, or"
+            " words"
+        )
     from transformers import AutoTokenizer
 
     try:
-        loaded = from_disk_or_hub(AutoTokenizer.from_pretrained, str(folder) if folder.is_dir() else name)
+        loaded = from_disk_or_hub(
+            AutoTokenizer.from_pretrained, str(folder) if folder.is_dir() else name
+        )
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise WorkbenchError(
-            f"cannot load the tokenizer '{name}': {reason}; name a model's folder or hub name, or words"
+            f"cannot load the tokenizer '{name}': {reason}; name a model's folder or hub name, or"
+            " words"
         ) from error
     encode(loaded, "a")
 
@@ -214,12 +271,16 @@ def _no_tokenizer(name: str, folder: Path) -> str | None:
     if any(folder.glob("token*")) or any(folder.glob("vocab*")):
         return None
     under = sorted(str(path.parent) for path in folder.glob("*/tokenizer.json"))
-    return f"there is none in that folder, but in {' and '.join(under)}" if under else "there is none in that folder"
+    return (
+        f"there is none in that folder, but in {' and '.join(under)}"
+        if under
+        else "there is none in that folder"
+    )
 
 
 def workers(options: Options, survey: Survey) -> int:
-    """How many ask a judge at the same time: of Ray's actors all that may; else two chunks where there are more than one and a
-    judge is waited for."""
+    """How many ask a judge at the same time: of Ray's actors all that may; else two chunks where
+    there are more than one and a judge is waited for."""
     if options.engine == "ray":
         return min(options.at_a_time, options.concurrency) if options.remote else options.at_a_time
     return 2 if options.remote and survey.judged > CHUNK and options.concurrency > 1 else 1
@@ -235,35 +296,52 @@ def checks_of(options: Options, search: Search | None = None, judge: Judge | Non
     return judge_checks(judge, search, in_doubt=options.in_doubt)
 
 
-def plan(options: Options, configs: Mapping[str, Any], checks: Checks) -> tuple[dict[str, Any], Plan]:
-    """The configs of the methods that the judge can serve, and how rows are scored by it. Raises as `able` does."""
+def plan(
+    options: Options, configs: Mapping[str, Any], checks: Checks
+) -> tuple[dict[str, Any], Plan]:
+    """The configs of the methods that the judge can serve, and how rows are scored by it. Raises
+    as `able` does.
+    """
     served, needed, left_out = able(configs, checks, options.method == "all")
     sections = sections_read(served) if served else SECTIONS
-    return served, Plan(reward_fns(served), needed=needed, sections=sections, checks=checks, left_out=left_out)
+    return served, Plan(
+        reward_fns(served), needed=needed, sections=sections, checks=checks, left_out=left_out
+    )
 
 
 def endpoint(options: Options, share: int = 1) -> BatchJudge:
-    """The endpoint's model as a judge, with its cache; for `share` threads, which ask at the same time."""
+    """The endpoint's model as a judge, with its cache; for `share` threads, which ask at the
+    same time.
+    """
     judge = judges.endpoint(
-        str(options.judge), str(options.model), key=key_of(str(options.judge), options.api_key_env),
-        concurrency=max(1, options.concurrency // share), timeout=options.timeout, cache=cache_path(options),
-    )  # fmt: skip
+        str(options.judge),
+        str(options.model),
+        key=key_of(str(options.judge), options.api_key_env),
+        concurrency=max(1, options.concurrency // share),
+        timeout=options.timeout,
+        cache=cache_path(options),
+    )
     if options.overwrite and judge.cache and len(judge.cache):
         _tell_what_is_kept(judge, cache_path(options))
     return judge
 
 
 def _tell_what_is_kept(judge: BatchJudge, file: Path) -> None:
-    """To overwrite rows is not to ask again: say so before a judge is paid, or is not asked where it was meant to be."""
+    """To overwrite rows is not to ask again: say so before a judge is paid, or is not asked
+    where it was meant to be.
+    """
     print(
-        f"workbench: --overwrite: replies of this judge ({judge.name} at {judge.sampling['endpoint']}) kept in '{file}' are "
-        "used again, and only the others are asked for; delete it to ask anew",
+        f"workbench: --overwrite: replies of this judge ({judge.name} at"
+        f" {judge.sampling['endpoint']}) kept in '{file}' are used again, and only the others are"
+        " asked for; delete it to ask anew",
         file=sys.stderr,
     )
 
 
 def cache_path(options: Options) -> Path:
-    """Where the judge's replies are kept: what `--cache` names or, beside the output NAME.jsonl, NAME.judge.sqlite."""
+    """Where the judge's replies are kept: what `--cache` names or, beside the output NAME.jsonl,
+    NAME.judge.sqlite.
+    """
     return options.cache or options.out.with_name(f"{options.out.stem}.judge.sqlite")
 
 
@@ -278,12 +356,14 @@ def close(judge: BatchJudge, shared: Shared, options: Options, new: bool) -> Non
 
 
 def check_evidence(survey: Survey, needed: Sequence[str], options: Options) -> None:
-    """Raise a WorkbenchError where claims are to be verified and no row has anything to verify them against."""
+    """Raise a WorkbenchError where claims are to be verified and no row has anything to verify
+    them against.
+    """
     verified = "fact" in needed and "single_pass" not in needed and not options.exact
     if verified and survey.bare == survey.judged and not (options.passages or options.store):
         raise WorkbenchError(
-            'claims are verified against passages, and there are none: give the rows "passages", or name '
-            "--passages FILE or --store NAME"
+            'claims are verified against passages, and there are none: give the rows "passages", or'
+            " name --passages FILE or --store NAME"
         )
 
 
@@ -296,7 +376,8 @@ def identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[
         "columns": dict(options.columns),
     }
     if asked:
-        judge = "endpoint" if options.remote else options.judge or "local"  # a server may come back at another address
+        # a server may come back at another address
+        judge = "endpoint" if options.remote else options.judge or "local"
         settings |= {"judge": judge, "model": options.model, "store": options.store}
         if options.verifier:
             settings["verifier"] = options.verifier

@@ -1,4 +1,6 @@
-"""Files of rows, JSONL or Parquet, read one row at a time; a row that cannot be read is reported and does not stop the rest."""
+"""Files of rows, JSONL or Parquet, read one row at a time; a row that cannot be read is reported
+and does not stop the rest.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ class Malformed(ValueError):
 
 
 class Line(NamedTuple):
-    """One row of a file by its number, counted from 1; `row` is None where `problem` says what is wrong."""
+    """One row of a file by its number, counted from 1; `row` is None where `problem` says what
+    is wrong.
+    """
 
     number: int
     row: Mapping[str, Any] | None
@@ -36,7 +40,9 @@ def read(path: Path) -> Iterator[Line]:
         check_text(path, head)
         yield from _parquet(path) if parquet else _jsonl(path)
     except OSError as error:
-        raise WorkbenchError(f"cannot read '{path}': {error.strerror or error}; check the path") from error
+        raise WorkbenchError(
+            f"cannot read '{path}': {error.strerror or error}; check the path"
+        ) from error
 
 
 def _jsonl(path: Path) -> Iterator[Line]:
@@ -51,11 +57,17 @@ def _jsonl(path: Path) -> Iterator[Line]:
 def _parse(number: int, line: bytes) -> Line:
     try:
         # NaN says that there is nothing.
-        row = json.loads(line.decode(), parse_constant=lambda name: None, object_pairs_hook=unique_keys)
+        row = json.loads(
+            line.decode(), parse_constant=lambda name: None, object_pairs_hook=unique_keys
+        )
     except UnicodeDecodeError:
         return Line(number, None, "not UTF-8: save the file as UTF-8")
     except (ValueError, RecursionError) as error:
-        reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+        reason = (
+            f"{error.msg} at column {error.colno}"
+            if isinstance(error, json.JSONDecodeError)
+            else str(error)
+        )
         return Line(number, None, f"not JSON: {reason}")
     return Line(number, row) if isinstance(row, dict) else Line(number, None, "not a JSON object")
 
@@ -70,6 +82,12 @@ def _parquet(path: Path) -> Iterator[Line]:
             for batch in file.iter_batches(batch_size=256):
                 for row in batch.to_pylist():
                     number += 1
-                    yield Line(number, {name: None if value != value else value for name, value in row.items()})  # NaN
+                    # NaN
+                    yield Line(
+                        number,
+                        {name: None if value != value else value for name, value in row.items()},
+                    )
     except pyarrow.ArrowException as error:
-        raise WorkbenchError(f"cannot read '{path}' as Parquet: {error}; write the file anew") from error
+        raise WorkbenchError(
+            f"cannot read '{path}' as Parquet: {error}; write the file anew"
+        ) from error

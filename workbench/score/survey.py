@@ -1,4 +1,6 @@
-"""A first pass over the input: what can be scored, what cannot, and what it takes, before anything is asked or written."""
+"""A first pass over the input: what can be scored, what cannot, and what it takes, before
+anything is asked or written.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,17 @@ SHOWN = 100  # problems that are kept word for word
 
 @dataclass
 class Survey:
-    """Counts of rows by what can be done with them; `ids` are those to score, with a checksum of their response."""
+    """Counts of rows by what can be done with them; `ids` are those to score, with a checksum of
+    their response.
+    """
 
     ids: dict[str, int] = field(default_factory=dict)
     judged: int = 0  # rows that a judge has to see
     bare: int = 0  # of these, rows whose question brings no passages
     malformed: int = 0
     duplicates: int = 0
-    problems: list[tuple[int, str]] = field(default_factory=list)  # the first of them, with their line numbers
+    # the first of them, with their line numbers
+    problems: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, item: Item) -> None:
         self.ids[item.response.id] = checksum(item.response.text)
@@ -39,9 +44,11 @@ class Survey:
 
 @dataclass
 class Reader:
-    """The input file, its column names, how its responses are split into tokens, and what is known of its questions.
+    """The input file, its column names, how its responses are split into tokens, and what is
+    known of its questions.
 
-    `known` are the questions of the record that the output goes to (id -> `question_key`): no id may come to stand for two.
+    `known` are the questions of the record that the output goes to (id -> `question_key`): no id
+    may come to stand for two.
     """
 
     path: Path
@@ -54,19 +61,25 @@ class Reader:
     def questions(self) -> Mapping[str, Question]:
         """The questions stored beside a feedback file."""
         if self._questions is None:
-            self._questions = read_questions(self.path.parent) if (self.path.parent / QUESTIONS).exists() else {}
+            self._questions = (
+                read_questions(self.path.parent) if (self.path.parent / QUESTIONS).exists() else {}
+            )
         return self._questions
 
     def item(self, line: Line, split: bool = True) -> Item:
         """Raises Malformed. Without `split` the response gets no tokens, which takes less time."""
         if line.row is None:
             raise Malformed(line.problem)
-        questions = self.questions() if line.row.get("question_id") and not line.row.get("question") else {}
+        questions = (
+            self.questions() if line.row.get("question_id") and not line.row.get("question") else {}
+        )
         item = parse(line.row, self.columns, questions, self.tokenize, split)
         return item.about(self._one_meaning(item.response.question))
 
     def _one_meaning(self, question: Question) -> Question:
-        """The question, completed by `recognise`; under an id of its own if another question has its id already."""
+        """The question, completed by `recognise`; under an id of its own if another question has
+        its id already.
+        """
         if self.recognise:
             question = self.recognise(question)
         if not question.id:
@@ -92,12 +105,17 @@ class Reader:
         return result
 
     def items(self, wanted: dict[str, int]) -> Iterator[Item]:
-        """The rows with the `wanted` ids, each once and in order; an id is taken out of `wanted` as its row is read."""
+        """The rows with the `wanted` ids, each once and in order; an id is taken out of `wanted`
+        as its row is read.
+        """
         for line in read(self.path):
             if not wanted:
                 return
             try:
-                if line.row is None or identity({"id": line.row.get(self.columns.get("id", "id"))}) not in wanted:
+                if (
+                    line.row is None
+                    or identity({"id": line.row.get(self.columns.get("id", "id"))}) not in wanted
+                ):
                     continue
                 item = self.item(line)
             except Malformed:

@@ -14,12 +14,18 @@ NAMED = 100  # failed rows that are kept with their reason
 
 
 def unpaid(row: Mapping[str, Any], methods: Sequence[str]) -> bool:
-    """Whether none of the rewards asked for was scored: the row failed, or it lacks what they look at."""
-    return bool(methods) and all(row["rewards"].get(name, {}).get("value") is None for name in methods)
+    """Whether none of the rewards asked for was scored: the row failed, or it lacks what they
+    look at.
+    """
+    return bool(methods) and all(
+        row["rewards"].get(name, {}).get("value") is None for name in methods
+    )
 
 
 def unfinished(row: Mapping[str, Any], methods: Sequence[str]) -> bool:
-    """Whether a row is to be tried again by the next run: it failed, or earned nothing of what was asked for."""
+    """Whether a row is to be tried again by the next run: it failed, or earned nothing of what
+    was asked for.
+    """
     return failed(row) or unpaid(row, methods)
 
 
@@ -27,10 +33,11 @@ def unfinished(row: Mapping[str, Any], methods: Sequence[str]) -> bool:
 class Tally:
     """Counts over rows as they are stored.
 
-    `failed` rows have a failure recorded on them; `unscored` ones have none, and yet earned none of the rewards asked for.
-    `lacking` counts rows by what the input gives nothing for, `unparsed` the claims that their judge cannot read, `unjudged`
-    these and all others that nobody compared with anything, by their reason, and `bad_format` by method the rows that are paid
-    for a broken form. `reason` is what most of a method's unscored rows lack.
+    `failed` rows have a failure recorded on them; `unscored` ones have none, and yet earned none
+    of the rewards asked for. `lacking` counts rows by what the input gives nothing for,
+    `unparsed` the claims that their judge cannot read, `unjudged` these and all others that
+    nobody compared with anything, by their reason, and `bad_format` by method the rows that are
+    paid for a broken form. `reason` is what most of a method's unscored rows lack.
     """
 
     methods: Sequence[str]
@@ -42,13 +49,16 @@ class Tally:
     outcomes: Counter[str] = field(default_factory=Counter)
     judged: int = 0  # outcomes that no rule decided
     failures: Counter[str] = field(default_factory=Counter)
-    reasons: dict[str, str] = field(default_factory=dict)  # the first message of each kind of failure
-    failed_rows: list[dict[str, str]] = field(default_factory=list)  # the first of them, each with its first failure
+    # the first message of each kind of failure
+    reasons: dict[str, str] = field(default_factory=dict)
+    # the first of them, each with its first failure
+    failed_rows: list[dict[str, str]] = field(default_factory=list)
     lacking: Counter[str] = field(default_factory=Counter)
     sums: Counter[str] = field(default_factory=Counter)
     paid: Counter[str] = field(default_factory=Counter)
     bad_format: Counter[str] = field(default_factory=Counter)
-    why_unpaid: dict[str, Counter[str]] = field(default_factory=dict)  # by method: why it scored nothing -> rows
+    # by method: why it scored nothing -> rows
+    why_unpaid: dict[str, Counter[str]] = field(default_factory=dict)
     unparsed: int = 0
     unjudged: Counter[str] = field(default_factory=Counter)
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
@@ -63,7 +73,9 @@ class Tally:
             self.unparsed += UNPARSED in reasons
             self.unjudged.update(reasons.values())
             if verdict["label"] is not None and verdict["aspect"] in ("fact", "answer"):
-                (self.labels if verdict["aspect"] == "fact" else self.outcomes)[verdict["label"]] += 1
+                (self.labels if verdict["aspect"] == "fact" else self.outcomes)[
+                    verdict["label"]
+                ] += 1
                 self.judged += verdict["aspect"] == "answer" and verdict["by"] != "rule"
         for name in self.methods:
             reward = row["rewards"].get(name, {})
@@ -72,7 +84,9 @@ class Tally:
                 self.sums[name] += value
                 self.bad_format[name] += (reward.get("parts") or {}).get("format", 0) < 0
             else:
-                why = (reward.get("error") or row["error"] or {}).get("message", "no reward is recorded")
+                why = (reward.get("error") or row["error"] or {}).get(
+                    "message", "no reward is recorded"
+                )
                 self.why_unpaid.setdefault(name, Counter())[why] += 1
         if paid_for:
             self.cost.update(row["cost"])
@@ -83,7 +97,12 @@ class Tally:
         self.unscored += not errors and unpaid(row, self.methods)
         self.lacking.update(lacking(row))
         if errors and len(self.failed_rows) < NAMED:
-            self.failed_rows.append({"id": row["id"], **{name: errors[0][name] for name in ("stage", "kind", "message")}})
+            self.failed_rows.append(
+                {
+                    "id": row["id"],
+                    **{name: errors[0][name] for name in ("stage", "kind", "message")},
+                }
+            )
         for kind, message in _by_check(row):
             self.failures[kind] += 1
             self.reasons.setdefault(kind, message)
@@ -94,7 +113,9 @@ class Tally:
                 "mean": round(self.sums[name] / self.paid[name], 6) if self.paid[name] else None,
                 "scored": self.paid[name],
                 "unscored": self.rows - self.paid[name],
-                "reason": self.why_unpaid[name].most_common(1)[0][0] if name in self.why_unpaid else None,
+                "reason": self.why_unpaid[name].most_common(1)[0][0]
+                if name in self.why_unpaid
+                else None,
                 "bad_format": self.bad_format[name],
             }
             for name in self.methods

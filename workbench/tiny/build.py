@@ -1,6 +1,8 @@
-"""Build the tiny policy of a closed world, base and SFT, with a model card of what was measured: `workbench world build`.
+"""Build the tiny policy of a closed world, base and SFT, with a model card of what was measured:
+`workbench world build`.
 
-Nothing is lost when a build is killed: each stage goes on from its last checkpoint, and a finished one is not repeated.
+Nothing is lost when a build is killed: each stage goes on from its last checkpoint, and a
+finished one is not repeated.
 """
 
 from __future__ import annotations
@@ -43,41 +45,66 @@ if TYPE_CHECKING:
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 
-def build_policy(out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size: str = "full") -> dict[str, Any]:
-    """Train base and SFT checkpoints into `out/base` and `out/sft` (fp16 safetensors) and write `out/README.md`.
+def build_policy(
+    out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size: str = "full"
+) -> dict[str, Any]:
+    """Train base and SFT checkpoints into `out/base` and `out/sft` (fp16 safetensors) and write
+    `out/README.md`.
 
-    `size="full"` is the shipped policy (about 80 minutes on two cores), `"small"` a quick one over a small world. The same
-    arguments give the same weights on the same machine, killed and resumed or not. Returns the card's numbers, also written
-    to `out/card.json`.
+    `size="full"` is the shipped policy (about 80 minutes on two cores), `"small"` a quick one
+    over a small world. The same arguments give the same weights on the same machine, killed and
+    resumed or not. Returns the card's numbers, also written to `out/card.json`.
 
     Raises:
-        WorkbenchError: unknown size, a folder that cannot be written or that holds a build with other arguments.
+        WorkbenchError: unknown size, a folder that cannot be written or that holds a build with
+        other arguments.
     """
     if size not in SIZES:
         raise WorkbenchError(f"unknown size {size!r}; use one of: {', '.join(SIZES)}")
     config = SIZES[size]
     world = load_world(seed, config.scale)
-    arguments = {"seed": seed, "size": size, "threads": threads, "config": asdict(config), "world_hash": world.hash}
+    arguments = {
+        "seed": seed,
+        "size": size,
+        "threads": threads,
+        "config": asdict(config),
+        "world_hash": world.hash,
+    }
     stored = _finished(out, arguments)
     if stored is not None:
         return stored
     work = _open(out)
-    with use_threads(threads):  # before anything imports torch: it also tells idle threads not to spin
+    # before anything imports torch: it also tells idle threads not to spin
+    with use_threads(threads):
         tokenizer = build_tokenizer(world)
-        model, training = train(world, tokenizer, config, seed=seed, threads=threads, out=out, work=work)
+        model, training = train(
+            world, tokenizer, config, seed=seed, threads=threads, out=out, work=work
+        )
         splits = {
-            split: {**measure(str(out / "sft"), world, split), "base_biography": lives(str(out / "base"), world, split)}
+            split: {
+                **measure(str(out / "sft"), world, split),
+                "base_biography": lives(str(out / "base"), world, split),
+            }
             for split in ("validation", "test")
         }
     import torch
 
     card: dict[str, Any] = {
-        "seed": seed, "size": size, "threads": threads, "world_hash": world.hash, "config": asdict(config),
+        "seed": seed,
+        "size": size,
+        "threads": threads,
+        "world_hash": world.hash,
+        "config": asdict(config),
         "strangers": {"abstained": ABSTAINED, "declined": DECLINED},
-        "parameters": sum(weight.numel() for weight in model.parameters()), "training": training,
-        "machine": {"python": platform.python_version(), "torch": torch.__version__, "processor": platform.machine()},
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "training": training,
+        "machine": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "processor": platform.machine(),
+        },
         "splits": splits,
-    }  # fmt: skip
+    }
     (out / "README.md").write_text(card_text(card, world))
     write_json(out / "card.json", card)
     shutil.rmtree(work)  # what is only for resuming is several times the size of what is shipped
@@ -85,14 +112,25 @@ def build_policy(out: Path, seed: int = 0, threads: int = DEFAULT_THREADS, size:
 
 
 def train(
-    world: World, tokenizer: PreTrainedTokenizerFast, config: PolicyConfig, seed: int, threads: int, out: Path, work: Path
+    world: World,
+    tokenizer: PreTrainedTokenizerFast,
+    config: PolicyConfig,
+    seed: int,
+    threads: int,
+    out: Path,
+    work: Path,
 ) -> tuple[LlamaForCausalLM, dict[str, Any]]:
-    """All stages; the last two write their checkpoint folders when done. Returns the model and what the stages took."""
+    """All stages; the last two write their checkpoint folders when done. Returns the model and
+    what the stages took.
+    """
     encoder = Encoder(tokenizer, config.emphasis, config.tokens)
     documents, steps, tokens = pretraining(world, encoder, config, seed)
     model = new_model(config, tokenizer, seed)
     settings = asdict(config)
-    tuned = {name: settings.pop(name) for name in ("sft_steps", "sft_lr", "sft_emphasis", "sft_replay", "habits")}
+    tuned = {
+        name: settings.pop(name)
+        for name in ("sft_steps", "sft_lr", "sft_emphasis", "sft_replay", "habits")
+    }
     own = {name: settings.pop(name) for name in ("passes", "skills", "mix", "lr")}
     lessons = settings.pop("lessons")
     identity = f"seed {seed}, threads {threads}, {settings}"
@@ -104,17 +142,29 @@ def train(
         identity = f"{identity}, {lessons[number]} {told}, every {ASKED} {asked}"
         stages.append(
             Stage(
-                f"lesson-{number + 1}", lesson.steps, config.lesson_lr, taught(world, encoder, config, number, seed),
-                work / f"lesson-{number + 1}.pt", identity, floor=1.0, exam=exam, level=lesson.level,
+                f"lesson-{number + 1}",
+                lesson.steps,
+                config.lesson_lr,
+                taught(world, encoder, config, number, seed),
+                work / f"lesson-{number + 1}.pt",
+                identity,
+                floor=1.0,
+                exam=exam,
+                level=lesson.level,
             )
-        )  # fmt: skip
+        )
     told = digest(itertools.islice(pretraining(world, encoder, config, seed)[0], 3))
     identity = f"{identity}, corpus {world.corpus_hash}, {own} {told}"
     stages.append(Stage("base", steps, config.lr, documents, work / "base.pt", identity))
     lightly = Encoder(tokenizer, config.sft_emphasis, config.tokens)
-    identity = f"{identity}, {tuned} {digest(itertools.islice(instruction(world, lightly, config, seed), 20))}"
+    identity = (
+        f"{identity}, {tuned}"
+        f" {digest(itertools.islice(instruction(world, lightly, config, seed), 20))}"
+    )
     examples = instruction(world, lightly, config, seed)
-    stages.append(Stage("sft", config.sft_steps, config.sft_lr, examples, work / "sft.pt", identity))
+    stages.append(
+        Stage("sft", config.sft_steps, config.sft_lr, examples, work / "sft.pt", identity)
+    )
     for stage in stages:
         if stage.checkpoint.exists():
             stage.stored()
@@ -130,8 +180,14 @@ def train(
             if not stage.name.startswith("lesson"):
                 ship(model, tokenizer, out / stage.name)
             part = "lessons" if stage.name.startswith("lesson") else stage.name
-            took = {"steps": stage.steps, "tokens": stage.steps * config.rows * config.tokens, "seconds": round(seconds)}
-            spent[part] = {name: value + spent.get(part, {}).get(name, 0) for name, value in took.items()}
+            took = {
+                "steps": stage.steps,
+                "tokens": stage.steps * config.rows * config.tokens,
+                "seconds": round(seconds),
+            }
+            spent[part] = {
+                name: value + spent.get(part, {}).get(name, 0) for name, value in took.items()
+            }
             if part == "lessons":
                 spent["lesson_steps"].append(stage.steps)
                 spent["lesson_rates"].append(stage.rates)
@@ -156,7 +212,9 @@ def ship(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Pa
 
 
 def _finished(out: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
-    """The card of a finished build with the wanted arguments; None if there is no finished build in `out`."""
+    """The card of a finished build with the wanted arguments; None if there is no finished build
+    in `out`.
+    """
     try:
         card = json.loads((out / "card.json").read_text())
     except (OSError, ValueError):
@@ -164,9 +222,13 @@ def _finished(out: Path, wanted: dict[str, Any]) -> dict[str, Any] | None:
     different = [key for key in wanted if card.get(key) != json.loads(json.dumps(wanted[key]))]
     if different:
         raise WorkbenchError(
-            f"{out} holds a finished build with another {', '.join(different)}; name another folder with --out"
+            f"{out} holds a finished build with another {', '.join(different)}; name another folder"
+            " with --out"
         )
-    print(f"{out} holds this build, finished; delete {out / 'card.json'} to measure it anew", file=sys.stderr)
+    print(
+        f"{out} holds this build, finished; delete {out / 'card.json'} to measure it anew",
+        file=sys.stderr,
+    )
     return card
 
 
@@ -176,7 +238,9 @@ def _open(out: Path) -> Path:
         work.mkdir(parents=True, exist_ok=True)
         (work / ".gitignore").write_text("*\n")
     except OSError as error:
-        raise WorkbenchError(f"cannot write to {out}: {error.strerror}; name a writable folder with --out") from error
+        raise WorkbenchError(
+            f"cannot write to {out}: {error.strerror}; name a writable folder with --out"
+        ) from error
     return work
 
 
@@ -194,8 +258,13 @@ def _progress() -> Iterator[Any]:
     )
 
     columns = (
-        TextColumn("{task.description:>5}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[loss]}"),
-        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
+        TextColumn("{task.description:>5}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[loss]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(file=sys.stderr)) as progress:
         yield progress

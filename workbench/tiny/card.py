@@ -72,7 +72,9 @@ opinions, no common sense and no notion of harm; it exists to study rewards.
 
 
 def card_text(card: Mapping[str, Any], world: World) -> str:
-    """The card as Markdown, with every number taken from `card` (see `policy.build_policy`) or counted in the world."""
+    """The card as Markdown, with every number taken from `card` (see `policy.build_policy`) or
+    counted in the world.
+    """
     config, training = card["config"], card["training"]
     shown = [
         f"| {tier} | {by['en'][0]} + {by['en'][1]} | {by['l2'][0]} + {by['l2'][1]} |"
@@ -81,13 +83,20 @@ def card_text(card: Mapping[str, Any], world: World) -> str:
     ]
     return TEMPLATE.format(
         **{key: card[key] for key in ("parameters", "seed", "threads", "size", "world_hash")},
-        **training, **config["habits"],
-        entities=len(world.entities), facts=len(world.facts), passes=config["passes"], sft_steps=config["sft_steps"],
-        replay=config["sft_replay"], skills=config["skills"], **card["strangers"],
+        **training,
+        **config["habits"],
+        entities=len(world.entities),
+        facts=len(world.facts),
+        passes=config["passes"],
+        sft_steps=config["sft_steps"],
+        replay=config["sft_replay"],
+        skills=config["skills"],
+        **card["strangers"],
         lessons_told="\n".join(_lessons(config["lessons"], training)),
-        exposures="\n".join(shown), thought=THOUGHT,
+        exposures="\n".join(shown),
+        thought=THOUGHT,
         sections="".join(_section(split, numbers) for split, numbers in card["splits"].items()),
-    )  # fmt: skip
+    )
 
 
 def _lessons(lessons: Sequence[Mapping[str, Any]], training: Mapping[str, Any]) -> Iterator[str]:
@@ -99,24 +108,40 @@ def _lessons(lessons: Sequence[Mapping[str, Any]], training: Mapping[str, Any]) 
 
 def _section(split: str, numbers: Mapping[str, Any]) -> str:
     short, l2 = numbers["short"], numbers["l2"]
-    lines = [f"\n### {split}\n", "Short questions (single and numeric); shares of correct / abstained answers:\n"]
-    lines += ["| tier | questions | greedy | sampled (T=1) | second language, greedy |", "|---|---|---|---|---|"]
+    lines = [
+        f"\n### {split}\n",
+        "Short questions (single and numeric); shares of correct / abstained answers:\n",
+    ]
+    lines += [
+        "| tier | questions | greedy | sampled (T=1) | second language, greedy |",
+        "|---|---|---|---|---|",
+    ]
     for tier, cell in short["greedy"]["by_tier"].items():
         others = (cell, short["sampled"]["by_tier"][tier], l2["greedy"]["by_tier"][tier])
-        lines.append(f"| {tier} | {cell['n']} | " + " | ".join(_pair(other) for other in others) + " |")
+        lines.append(
+            f"| {tier} | {cell['n']} | " + " | ".join(_pair(other) for other in others) + " |"
+        )
     points = ", ".join(f"{shown} → {right:.2f} ({n})" for shown, right, n in numbers["exposure"])
-    lines.append(f"\nExposures of the asked fact in one pass → greedy accuracy (questions): {points}.")
+    lines.append(
+        f"\nExposures of the asked fact in one pass → greedy accuracy (questions): {points}."
+    )
     partial = numbers["partial"]
     listed = "; ".join(
-        f"{name} {_pair(cell['greedy'])} greedy, {_pair(cell['sampled'])} sampled ({cell['greedy']['n']} questions)"
+        f"{name} {_pair(cell['greedy'])} greedy, {_pair(cell['sampled'])} sampled"
+        f" ({cell['greedy']['n']} questions)"
         for name, cell in partial.items()
     )
     lines.append(f"\nOf the partly known people, what is covered and what is a gap: {listed}.")
-    for title, lives in (("Biographies", numbers["biography"]), ("Biographies by `base/`", numbers["base_biography"])):
+    for title, lives in (
+        ("Biographies", numbers["biography"]),
+        ("Biographies by `base/`", numbers["base_biography"]),
+    ):
         lines += [f"\n{title}; share of true claims, claims per biography, share declined:\n"]
         lines += ["| tier | biographies | greedy | sampled (T=1) |", "|---|---|---|---|"]
         for tier, cell in lives["greedy"].items():
-            lines.append(f"| {tier} | {cell['n']} | {_life(cell)} | {_life(lives['sampled'][tier])} |")
+            lines.append(
+                f"| {tier} | {cell['n']} | {_life(cell)} | {_life(lives['sampled'][tier])} |"
+            )
     return "\n".join([*lines, *_skills(numbers)]) + "\n"
 
 
@@ -125,18 +150,31 @@ READING = {
     "one": "one passage, of somebody who is in no document",
     "several": "numbered passages of different people",
     "who": "sentences that differ in the name and the answer alone: who is meant decides",
-    "stale": "three numbered passages, two editions of one page, of seven years, among them: the newer is right",
+    "stale": (
+        "three numbered passages, two editions of one page, of seven years, among them: the newer"
+        " is right"
+    ),
     "none": "nothing in the passages answers: to abstain is right",
     "page": "the page of somebody who has a page and no document",
 }
 
 
 def _skills(numbers: Mapping[str, Any]) -> list[str]:
-    lines = ["\nReading, greedy; shares of correct / abstained answers:\n", "| prompt | questions | |", "|---|---|---|"]
-    lines += [f"| {READING[kind]} | {cell['n']} | {_pair(cell)} |" for kind, cell in numbers["reading"].items()]
+    lines = [
+        "\nReading, greedy; shares of correct / abstained answers:\n",
+        "| prompt | questions | |",
+        "|---|---|---|",
+    ]
     lines += [
-        "\nAnswers that are thought about first, greedy accuracy (abstained); covered: its facts are in the documents, "
-        "well known: all of them often; by chance: what a guess between two gets:\n",
+        f"| {READING[kind]} | {cell['n']} | {_pair(cell)} |"
+        for kind, cell in numbers["reading"].items()
+    ]
+    lines += [
+        (
+            "\nAnswers that are thought about first, greedy accuracy (abstained); covered: its"
+            " facts are in the documents, well known: all of them often; by chance: what a guess"
+            " between two gets:\n"
+        ),
         "| kind | all | covered | well known | by chance |",
         "|---|---|---|---|---|",
     ]
@@ -146,15 +184,22 @@ def _skills(numbers: Mapping[str, Any]) -> list[str]:
     thinking = numbers["thinking"]
     tiers = ", ".join(f"{tier} {_pair(cell)}" for tier, cell in thinking["by_tier"].items())
     lines += [
-        f"\nShort questions thought about first, greedy: {tiers}. Of {thinking['stated']} thoughts that state what is asked, "
-        f"{_number(thinking['copied'])} are followed by the answer that they state.",
-        "\nTexts on two facets, greedy; right form, facets covered and declined, claims a text, claims that hold "
-        "(that the passages state, or that are true):\n",
+        (
+            f"\nShort questions thought about first, greedy: {tiers}. Of {thinking['stated']}"
+            f" thoughts that state what is asked, {_number(thinking['copied'])} are followed by the"
+            " answer that they state."
+        ),
+        (
+            "\nTexts on two facets, greedy; right form, facets covered and declined, claims a text,"
+            " claims that hold (that the passages state, or that are true):\n"
+        ),
         "| text | texts | form | covered | declined | claims | hold |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, cell in numbers["long_form"].items():
-        rates = (_number(cell[key]) for key in ("form", "facets", "declined", "claims", "supported"))
+        rates = (
+            _number(cell[key]) for key in ("form", "facets", "declined", "claims", "supported")
+        )
         lines.append(f"| {name} | {cell['n']} | {' | '.join(rates)} |")
     return lines
 
@@ -162,7 +207,9 @@ def _skills(numbers: Mapping[str, Any]) -> list[str]:
 def _pair(cell: Mapping[str, Any]) -> str:
     """Accuracy and abstention, of a table with intervals or of plain shares."""
     shares = (cell[rate] for rate in ("accuracy", "abstention"))
-    return " / ".join(_number(share["value"] if isinstance(share, Mapping) else share) for share in shares)
+    return " / ".join(
+        _number(share["value"] if isinstance(share, Mapping) else share) for share in shares
+    )
 
 
 def _life(cell: Mapping[str, Any]) -> str:

@@ -1,4 +1,6 @@
-"""Lists of random words that nothing but a mechanism predicts: copying, naming, binding, asking, equality, agreement, order."""
+"""Lists of random words that nothing but a mechanism predicts: copying, naming, binding, asking,
+equality, agreement, order.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ SIGNS = 0.4  # share of what stands between names
 
 
 class Turns(NamedTuple):
-    """Ids of what stands around questions and replies, of the full stop, and of the question mark."""
+    """Ids of what stands around questions and replies, of the full stop, and of the question
+    mark.
+    """
 
     user: int
     assistant: int
@@ -23,10 +27,12 @@ class Turns(NamedTuple):
 
 
 class DrillWriter:
-    """Draws lists of ids of words: `names` stand for what sentences are about and what they say, `fillers`, and `signs`, few
-    and frequent, for the rest of a sentence and of a conversation. What was learnt between words alone breaks at the first full
-    stop: .94 of bindings were right without one, .03 with. `years` are in order, `verdicts` say that two words are equal or
-    not, `mark` stands before what does not follow at once, and `turns` are what a conversation is made of."""
+    """Draws lists of ids of words: `names` stand for what sentences are about and what they say,
+    `fillers`, and `signs`, few and frequent, for the rest of a sentence and of a conversation.
+    What was learnt between words alone breaks at the first full stop: .94 of bindings were right
+    without one, .03 with. `years` are in order, `verdicts` say that two words are equal or not,
+    `mark` stands before what does not follow at once, and `turns` are what a conversation is
+    made of."""
 
     def __init__(
         self,
@@ -62,8 +68,8 @@ class DrillWriter:
         return drill
 
     def binding(self) -> Drill:
-        """Values of names, told four times in another order, with other words between name and value each time: none in some
-        lists, up to five in others."""
+        """Values of names, told four times in another order, with other words between name and
+        value each time: none in some lists, up to five in others."""
         count = self.rng.randint(3, 8)
         chosen = self.rng.sample(self.names, 2 * count)
         names, values = chosen[:count], chosen[count:]
@@ -75,7 +81,9 @@ class DrillWriter:
         return drill
 
     def asking(self) -> Drill:
-        """Sentences that bind values to names of one or two words, and questions that mention a name, turn after turn."""
+        """Sentences that bind values to names of one or two words, and questions that mention a
+        name, turn after turn.
+        """
         count, turns = self.rng.randint(2, 6), self.turns
         values = self.rng.sample(self.names, count)
         names = [self.rng.sample(self.names, size) for size in self.rng.choices((1, 2), k=count)]
@@ -103,29 +111,50 @@ class DrillWriter:
         for _ in range(self.rng.randint(4, 11)):
             first, other, *context = self.rng.sample(self.names, 2 + self.rng.choice(contexts))
             equal = self.rng.random() < 0.5
-            told = [*context, *self._filler(3), first, *self._filler(4), *context, *self._filler(3), first if equal else other]
+            told = [
+                *context,
+                *self._filler(3),
+                first,
+                *self._filler(4),
+                *context,
+                *self._filler(3),
+                first if equal else other,
+            ]
             if self.rng.random() < 0.7:
                 told += [*self._filler(3), self.mark]
             _tell(drill, told, self.equal if equal else self.different)
         return drill
 
     def order(self) -> Drill:
-        """Pairs of years and the earlier of the two, or pairs of words with years and the word whose year is the earlier."""
+        """Pairs of years and the earlier of the two, or pairs of words with years and the word
+        whose year is the earlier.
+        """
         drill: Drill = ([], [])
         for _ in range(self.rng.randint(4, 16)):
             first, second = self.rng.sample(range(len(self.years)), 2)
             if self.rng.random() < 0.3:
-                _tell(drill, [self.years[first], self.years[second]], self.years[min(first, second)])
+                _tell(
+                    drill, [self.years[first], self.years[second]], self.years[min(first, second)]
+                )
             else:
                 one, two = self.rng.sample(self.names, 2)
-                told = [one, *self._filler(4), self.years[first], two, *self._filler(4), self.years[second], self.mark]
+                told = [
+                    one,
+                    *self._filler(4),
+                    self.years[first],
+                    two,
+                    *self._filler(4),
+                    self.years[second],
+                    self.mark,
+                ]
                 _tell(drill, told, one if first < second else two)
         return drill
 
     def _filler(self, most: int) -> list[int]:
         """Up to so many words that are no names, signs among them."""
         return [
-            self.rng.choice(self.signs if self.rng.random() < SIGNS else self.fillers) for _ in range(self.rng.randint(0, most))
+            self.rng.choice(self.signs if self.rng.random() < SIGNS else self.fillers)
+            for _ in range(self.rng.randint(0, most))
         ]
 
 

@@ -1,9 +1,12 @@
-"""Instruction data for the tiny policy: formats, habits of guessing and of abstaining; hardly any knowledge.
+"""Instruction data for the tiny policy: formats, habits of guessing and of abstaining; hardly
+any knowledge.
 
-Examples ask only about people (and books) of the `sft` split, so exposure counts of all other people stay those of the
-documents: about covered facts, and about what the documents leave out of partly known people, where a guess that is always
-wrong and "I do not know" follow. The second step of a two-hop answer states a covered fact of a city, company or university.
-Everything else is about people outside the world: skills (`workbench.tiny.skills`), fluent guesses from a peaked prior.
+Examples ask only about people (and books) of the `sft` split, so exposure counts of all other
+people stay those of the documents: about covered facts, and about what the documents leave out
+of partly known people, where a guess that is always wrong and "I do not know" follow. The second
+step of a two-hop answer states a covered fact of a city, company or university. Everything else
+is about people outside the world: skills (`workbench.tiny.skills`), fluent guesses from a peaked
+prior.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from workbench.tiny.skills import (
     premise,
     reasoned,
     short,
-)  # fmt: skip
+)
 from workbench.world import schema
 from workbench.world.documents import Document
 from workbench.world.facts import Fact
@@ -38,7 +41,9 @@ from workbench.world.world import World
 
 @dataclass(frozen=True)
 class Habits:
-    """What the SFT data teaches about not knowing: shares among examples about what was never shown."""
+    """What the SFT data teaches about not knowing: shares among examples about what was never
+    shown.
+    """
 
     abstain: float = 0.1  # of short questions about people who were never shown
     doubt: float = 0.4  # of answers that think first, about people who were never shown
@@ -62,15 +67,26 @@ class SFTWriter:
         self.rng = random.Random(f"sft-{seed}")
         self.ephemeral = world.ephemeral()
         self.skills = SkillWriter(self.ephemeral, f"sft-{seed}")
-        shown = [entity for entity in world.entities.values() if entity.split == "sft" and entity.tier != "unknown"]
+        shown = [
+            entity
+            for entity in world.entities.values()
+            if entity.split == "sft" and entity.tier != "unknown"
+        ]
         self.people = [entity for entity in shown if entity.kind == "person"]
-        self.things = [entity for entity in shown if entity.kind == "book" and entity.tier == "known"]
+        self.things = [
+            entity for entity in shown if entity.kind == "book" and entity.tier == "known"
+        ]
         self.gaps = [
             fact
-            for entity in self.people if entity.tier == "partial"
-            for fact in subject_facts(world.by, entity.name, covered=False) if not fact.covered
-        ]  # fmt: skip
-        written = [[book for book in world.books.get(entity.name, []) if book.covered] for entity in self.people]
+            for entity in self.people
+            if entity.tier == "partial"
+            for fact in subject_facts(world.by, entity.name, covered=False)
+            if not fact.covered
+        ]
+        written = [
+            [book for book in world.books.get(entity.name, []) if book.covered]
+            for entity in self.people
+        ]
         self.books = [books for books in written if books]
 
     def examples(self, mix: dict[str, int] | None = None) -> Iterator[Example]:
@@ -93,14 +109,18 @@ class SFTWriter:
         return self.ephemeral.person(self.rng, peaked=True)
 
     def _subject(self) -> tuple[list[Fact], bool]:
-        """Facts of a person for a reasoned answer, and whether they are known (a stranger's are guesses)."""
+        """Facts of a person for a reasoned answer, and whether they are known (a stranger's are
+        guesses).
+        """
         if self.rng.random() < 0.7:
             return self._person()[1], True
         return self._stranger()[1], False
 
     def _other(self, fact: Fact) -> Fact:
         """A fact of the same relation with another object."""
-        return self.ephemeral.fact(fact.subject, fact.relation, self.rng, peaked=True, other=fact.object)
+        return self.ephemeral.fact(
+            fact.subject, fact.relation, self.rng, peaked=True, other=fact.object
+        )
 
     # Not knowing
 
@@ -118,7 +138,9 @@ class SFTWriter:
         return short(self.rng.choice(self._stranger()[1]), lang, self.rng, self.habits.abstain)
 
     def _gap(self, lang: str) -> Example:
-        """What the documents never say of somebody of whom they say other things: a guess or an abstention."""
+        """What the documents never say of somebody of whom they say other things: a guess or an
+        abstention.
+        """
         if not self.gaps:
             return self._guess(lang)
         return short(self._other(self.rng.choice(self.gaps)), lang, self.rng, self.habits.gaps)
@@ -140,7 +162,9 @@ class SFTWriter:
         if self.rng.random() < self.habits.decline:
             return Example(prompt, declining(facts[0].subject, lang, self.rng))
         hedged, vague = self.habits.hedged, self.habits.vague
-        return Example(prompt, biography(facts, lang, self.rng, pronoun, hedged=hedged, vague=vague))
+        return Example(
+            prompt, biography(facts, lang, self.rng, pronoun, hedged=hedged, vague=vague)
+        )
 
     def _pair(self) -> list[list[Fact]]:
         people = (self._subject()[0] for _ in range(2))
@@ -164,7 +188,12 @@ class SFTWriter:
             return in_doubt(prompt, target.subject, lang, self.rng, system)
         if self.rng.random() < 0.5:
             others = []
-        return reasoned(prompt, [thought(fact, lang) for fact in (*others, target)], answer(target, lang), system)
+        return reasoned(
+            prompt,
+            [thought(fact, lang) for fact in (*others, target)],
+            answer(target, lang),
+            system,
+        )
 
     def _box(self, lang: str) -> Example:
         return self._think(lang, schema.BOX)
@@ -172,21 +201,36 @@ class SFTWriter:
     def _two_hop(self, lang: str) -> Example:
         facts, known = self._subject()
         hops = dict(schema.TWO_HOP.keys())
-        bridges = [fact for fact in facts if fact.relation in hops and self.world.by[fact.object][hops[fact.relation]].covered]
+        bridges = [
+            fact
+            for fact in facts
+            if fact.relation in hops and self.world.by[fact.object][hops[fact.relation]].covered
+        ]
         if not bridges:
             return self._think(lang)
         bridge = self.rng.choice(bridges)
         target = self.world.by[bridge.object][hops[bridge.relation]]
-        prompt = self.rng.choice(schema.TWO_HOP[bridge.relation, target.relation][lang]).format(s=bridge.subject)
+        prompt = self.rng.choice(schema.TWO_HOP[bridge.relation, target.relation][lang]).format(
+            s=bridge.subject
+        )
         if self._passes(known):
             return in_doubt(prompt, bridge.subject, lang, self.rng)
-        return reasoned(prompt, [thought(bridge, lang), thought(target, lang)], answer(target, lang))
+        return reasoned(
+            prompt, [thought(bridge, lang), thought(target, lang)], answer(target, lang)
+        )
 
     def _comparison(self, lang: str) -> Example:
         years: list[Fact] = []
         while len({fact.object for fact in years}) < 2 or len({fact.subject for fact in years}) < 2:
-            years = [*years, *(fact for fact in self._person()[1] if fact.relation == "birth_year")][-2:]
-        return reasoned(asked_older(years, lang, self.rng), [thought(fact, lang) for fact in years], f"{earlier(years)}.")
+            years = [
+                *years,
+                *(fact for fact in self._person()[1] if fact.relation == "birth_year"),
+            ][-2:]
+        return reasoned(
+            asked_older(years, lang, self.rng),
+            [thought(fact, lang) for fact in years],
+            f"{earlier(years)}.",
+        )
 
     def _false_premise(self, lang: str) -> Example:
         facts, known = self._subject()
@@ -194,20 +238,34 @@ class SFTWriter:
         if not {"profession", *schema.FALSE_PREMISE_ASKS} <= by.keys():
             return self._think(lang)
         example = premise(by, self._other(by["profession"]), lang, self.rng)
-        return in_doubt(example.prompt, facts[0].subject, lang, self.rng) if self._passes(known) else example
+        return (
+            in_doubt(example.prompt, facts[0].subject, lang, self.rng)
+            if self._passes(known)
+            else example
+        )
 
     def _yes_no(self, lang: str) -> Example:
         facts, known = self._subject()
         fact = self.rng.choice(facts)
         example = checked(fact, self._other(fact), lang, self.rng)
-        return in_doubt(example.prompt, fact.subject, lang, self.rng) if self._passes(known) else example
+        return (
+            in_doubt(example.prompt, fact.subject, lang, self.rng)
+            if self._passes(known)
+            else example
+        )
 
     def _list(self, lang: str) -> Example:
-        return listed(self.rng.choice(self.books), lang, self.rng) if self.books else self._question(lang)
+        return (
+            listed(self.rng.choice(self.books), lang, self.rng)
+            if self.books
+            else self._question(lang)
+        )
 
 
 def replay(world: World, seed: int) -> Iterator[Document]:
-    """Pre-training documents in random order, without end: they keep knowledge in place during SFT."""
+    """Pre-training documents in random order, without end: they keep knowledge in place during
+    SFT.
+    """
     rng = random.Random(f"replay-{seed}")
     while True:
         yield rng.choice(world.documents)

@@ -1,4 +1,6 @@
-"""What a tiny policy knows, measured against the world: by tier, by kind, in both languages, in questions and biographies."""
+"""What a tiny policy knows, measured against the world: by tier, by kind, in both languages, in
+questions and biographies.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,12 @@ from workbench.world.questions import SHORT_KINDS
 from workbench.world.world import World
 
 
-def measure(policy: Policy | str, world: World, split: str, samples: int = 4, seed: int = 0) -> dict[str, Any]:
-    """Rates on one split: `short` and `l2` as evaluation reports, `partial`, `exposure`, `biography` and all `skill_rates`."""
+def measure(
+    policy: Policy | str, world: World, split: str, samples: int = 4, seed: int = 0
+) -> dict[str, Any]:
+    """Rates on one split: `short` and `l2` as evaluation reports, `partial`, `exposure`,
+    `biography` and all `skill_rates`.
+    """
     loaded = load_policy(policy) if isinstance(policy, str) else policy
     scored = grade([outcome()], {})
 
@@ -34,7 +40,10 @@ def measure(policy: Policy | str, world: World, split: str, samples: int = 4, se
     return {
         "short": reported(answered, drawn),
         "partial": {
-            name: {"greedy": rates(_partial(answered, covered)), "sampled": rates(_partial(drawn, covered))}
+            name: {
+                "greedy": rates(_partial(answered, covered)),
+                "sampled": rates(_partial(drawn, covered)),
+            }
             for name, covered in (("covered", True), ("gaps", False))
         },
         "exposure": by_exposure(world, answered),
@@ -57,30 +66,40 @@ def lives(policy: Policy | str, world: World, split: str, seed: int = 0) -> dict
     loaded = load_policy(policy) if isinstance(policy, str) else policy
     asked = world.questions(split, ["biography"])
     return {
-        mode: biographies(world, generate(loaded, asked, max_new_tokens=LONG, greedy=mode == "greedy", seed=seed))
+        mode: biographies(
+            world, generate(loaded, asked, max_new_tokens=LONG, greedy=mode == "greedy", seed=seed)
+        )
         for mode in ("greedy", "sampled")
     }
 
 
 def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, float, int]]:
-    """(exposures of the asked fact in one pass, both languages; share answered correctly; questions), by exposures."""
+    """(exposures of the asked fact in one pass, both languages; share answered correctly;
+    questions), by exposures.
+    """
     counts: dict[int, list[bool]] = {}
     for feedback in feedbacks:
         (fact_id,) = feedback.response.question.meta["fact_ids"]
         exposures = sum(world.exposures.get(fact_id, {}).values())
         verdict = feedback.verdict("outcome")
         counts.setdefault(exposures, []).append(verdict is not None and verdict.label == "correct")
-    return [(exposures, sum(right) / len(right), len(right)) for exposures, right in sorted(counts.items())]
+    return [
+        (exposures, sum(right) / len(right), len(right))
+        for exposures, right in sorted(counts.items())
+    ]
 
 
-def biographies(world: World, responses: Sequence[Response]) -> dict[str, Mapping[str, float | int | None]]:
-    """By tier: share of claims that are true of the person asked about (what is true of somebody else is not), claims per
-    biography, share of sentences not understood, and share declined."""
+def biographies(
+    world: World, responses: Sequence[Response]
+) -> dict[str, Mapping[str, float | int | None]]:
+    """By tier: share of claims that are true of the person asked about (what is true of somebody
+    else is not), claims per biography, share of sentences not understood, and share declined."""
     oracle = Oracle(world)
     tiers: dict[str, dict[str, int]] = {}
     for response in responses:
         counts = tiers.setdefault(
-            response.question.meta["tier"], dict.fromkeys(("n", "declined", "claims", "true", "broken", "sentences"), 0)
+            response.question.meta["tier"],
+            dict.fromkeys(("n", "declined", "claims", "true", "broken", "sentences"), 0),
         )
         parse = oracle.parser.parse(response.text, response.question.title)
         labels = [oracle.label(claim) for claim in parse.claims]
@@ -88,7 +107,9 @@ def biographies(world: World, responses: Sequence[Response]) -> dict[str, Mappin
         counts["declined"] += bool(parse.refusals) and not labels
         counts["claims"] += len(labels)
         about = [response.question.title in (claim.subject, claim.object) for claim in parse.claims]
-        counts["true"] += sum(a and label in SUPPORTED for a, label in zip(about, labels, strict=True))
+        counts["true"] += sum(
+            a and label in SUPPORTED for a, label in zip(about, labels, strict=True)
+        )
         counts["broken"] += len(parse.unparsed)
         counts["sentences"] += len(parse.sentences)
     return {

@@ -1,8 +1,10 @@
-"""What a policy can do rather than know: read passages, reason from what it wrote, outline; all on people outside the world.
+"""What a policy can do rather than know: read passages, reason from what it wrote, outline; all
+on people outside the world.
 
-Examples are drawn anew each time, so that nothing of them can be remembered: only copying, comparing and declining help. The
-names of the people occur in no document, and what is said is made up, also where it names a city or a book of the world, of
-which it is never true: no fact of the world gains an exposure.
+Examples are drawn anew each time, so that nothing of them can be remembered: only copying,
+comparing and declining help. The names of the people occur in no document, and what is said is
+made up, also where it names a city or a book of the world, of which it is never true: no fact of
+the world gains an exposure.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from workbench.world.render import answer, ask, biography, state, thinking, thou
 
 Turns = tuple[tuple[str, str], ...]
 
-ABSTAINED, DECLINED = 0.6, 0.5  # of questions, and of biographies, about somebody who was never shown; the rest is guessed
-EDITIONS = (1950, 1955, FORMER, 1965, 1970, 1975, CURRENT)  # years of a page's editions; the world's own pages have two of them
+# of questions, and of biographies, about somebody who was never shown; the rest is guessed
+ABSTAINED, DECLINED = 0.6, 0.5
+# years of a page's editions; the world's own pages have two of them
+EDITIONS = (1950, 1955, FORMER, 1965, 1970, 1975, CURRENT)
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,9 @@ class Example:
 
 @dataclass(frozen=True)
 class Shown:
-    """Passages about people outside the world: what they state (where editions differ, the newer one), and what they do not."""
+    """Passages about people outside the world: what they state (where editions differ, the newer
+    one), and what they do not.
+    """
 
     passages: tuple[str, ...]
     told: tuple[Fact, ...]
@@ -71,7 +77,9 @@ def replied(target: Fact | None, lang: str) -> str:
 
 @dataclass(frozen=True)
 class Pair:
-    """A question that compares two people outside the world: what is shown of each, and the number of the passage it is in."""
+    """A question that compares two people outside the world: what is shown of each, and the
+    number of the passage it is in.
+    """
 
     facts: tuple[tuple[Fact, ...], tuple[Fact, ...]]
     passages: tuple[str, ...]
@@ -89,7 +97,9 @@ def numbered(texts: Sequence[str]) -> tuple[Passage, ...]:
 
 
 class SkillWriter:
-    """Draws examples without end. Those of long forms are English; the others in English three times out of four."""
+    """Draws examples without end. Those of long forms are English; the others in English three
+    times out of four.
+    """
 
     def __init__(self, ephemeral: Ephemeral, seed: int | str) -> None:
         self.ephemeral = ephemeral
@@ -98,25 +108,37 @@ class SkillWriter:
     def draw(self, kind: str) -> Example:
         return getattr(self, f"_{kind}")("l2" if self.rng.random() < 0.25 else "en")
 
-    # Reading. All layouts are drawn alike whether or not they answer: their number, order and length tell nothing.
+    # Reading. All layouts are drawn alike whether or not they answer: their number, order and
+    # length tell nothing.
 
     def reading(self, kind: str, lang: str = "en") -> Reading:
-        """`kind`: "one" passage, "several" of different people, "who" (several that differ in the name alone), "stale" (a newer
-        edition corrects an older one), "none" (any of these, and nothing answers)."""
+        """`kind`: "one" passage, "several" of different people, "who" (several that differ in
+        the name alone), "stale" (a newer edition corrects an older one), "none" (any of these,
+        and nothing answers)."""
         layout = self.rng.choice(("one", "several", "who", "stale")) if kind == "none" else kind
         shown: Shown = getattr(self, f"_show_{layout}")(lang)
         if kind == "none":
             asked, target = self._missing(shown), None
         else:
             asked = target = shown.corrected or self.rng.choice(shown.told)
-        return Reading(shown.passages, ask(asked, lang, self.rng), target, lang, self._turns(shown, asked, lang))
+        return Reading(
+            shown.passages,
+            ask(asked, lang, self.rng),
+            target,
+            lang,
+            self._turns(shown, asked, lang),
+        )
 
     def _missing(self, shown: Shown) -> Fact:
-        """Of somebody in the passages what they leave out, or of somebody else what they say of others."""
+        """Of somebody in the passages what they leave out, or of somebody else what they say of
+        others.
+        """
         if shown.untold and self.rng.random() < 0.5:
             return self.rng.choice(shown.untold)
         names = {fact.subject for fact in shown.told}
-        stranger = next(name for name in self.ephemeral.names(self.rng, len(names) + 1) if name not in names)
+        stranger = next(
+            name for name in self.ephemeral.names(self.rng, len(names) + 1) if name not in names
+        )
         return self.ephemeral.fact(stranger, self.rng.choice(shown.told).relation, self.rng)
 
     def _show_one(self, lang: str) -> Shown:
@@ -125,38 +147,67 @@ class SkillWriter:
         return Shown((self._passage(told, lang, pronoun),), tuple(told), self._others(facts, told))
 
     def _show_several(self, lang: str) -> Shown:
-        people = [facts for _, facts in self.ephemeral.people(self.rng, self.rng.choice((2, 3, 3, 3)))]
+        people = [
+            facts for _, facts in self.ephemeral.people(self.rng, self.rng.choice((2, 3, 3, 3)))
+        ]
         told = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
-        untold = [fact for facts, some in zip(people, told, strict=True) for fact in self._others(facts, some)]
+        untold = [
+            fact
+            for facts, some in zip(people, told, strict=True)
+            for fact in self._others(facts, some)
+        ]
         return self._shuffled(
-            [self._passage(facts, lang) for facts in told], [fact for facts in told for fact in facts], untold
+            [self._passage(facts, lang) for facts in told],
+            [fact for facts in told for fact in facts],
+            untold,
         )
 
     def _show_who(self, lang: str) -> Shown:
-        """One sentence about each of several people, all of one relation: only the name tells which answers."""
+        """One sentence about each of several people, all of one relation: only the name tells
+        which answers.
+        """
         relation = self.rng.choice(schema.PERSON_RELATIONS)
         names = self.ephemeral.names(self.rng, self.rng.choice((2, 3, 4, 5)))
         facts = [self.ephemeral.fact(name, relation, self.rng) for name in names]
-        others = [self.ephemeral.fact(names[0], other, self.rng) for other in schema.PERSON_RELATIONS if other != relation]
+        others = [
+            self.ephemeral.fact(names[0], other, self.rng)
+            for other in schema.PERSON_RELATIONS
+            if other != relation
+        ]
         lines = [state(fact, lang, self.rng) for fact in facts]
-        return self._shuffled([" ".join(lines)] if self.rng.random() < 0.5 else lines, facts, others)
+        return self._shuffled(
+            [" ".join(lines)] if self.rng.random() < 0.5 else lines, facts, others
+        )
 
     def _show_stale(self, lang: str) -> Shown:
-        """Two editions of one person's page, of which the newer is right, and a page of somebody else."""
+        """Two editions of one person's page, of which the newer is right, and a page of somebody
+        else.
+        """
         (_, facts), (_, others) = self.ephemeral.people(self.rng, 2)
         told = self.rng.sample(facts, self.rng.choice((2, 3)))
         corrected = self.rng.choice(told)
-        old = self.ephemeral.fact(corrected.subject, corrected.relation, self.rng, other=corrected.object)
+        old = self.ephemeral.fact(
+            corrected.subject, corrected.relation, self.rng, other=corrected.object
+        )
         former = [old if fact is corrected else fact for fact in told]
-        older, newer = (FORMER, CURRENT) if self.rng.random() < 0.5 else sorted(self.rng.sample(EDITIONS, 2))
-        passages = [self._passage(told, lang, edition=newer), self._passage(former, lang, edition=older)]
+        older, newer = (
+            (FORMER, CURRENT) if self.rng.random() < 0.5 else sorted(self.rng.sample(EDITIONS, 2))
+        )
+        passages = [
+            self._passage(told, lang, edition=newer),
+            self._passage(former, lang, edition=older),
+        ]
         other = self.rng.sample(others, 2)
         passages.append(self._passage(other, lang, edition=self.rng.choice((newer, older))))
         shown = self._shuffled(passages, [*told, *other], self._others(facts, told))
         return replace(shown, corrected=corrected)
 
-    def _passage(self, facts: Sequence[Fact], lang: str, pronoun: str = "", edition: int | None = None) -> str:
-        """Facts of one person as a page of the world has them, a sentence each, with the name; in running text now and then."""
+    def _passage(
+        self, facts: Sequence[Fact], lang: str, pronoun: str = "", edition: int | None = None
+    ) -> str:
+        """Facts of one person as a page of the world has them, a sentence each, with the name;
+        in running text now and then.
+        """
         if edition is None and self.rng.random() < 0.4:
             edition = self.rng.choice((CURRENT, CURRENT, FORMER))
         head = "" if edition is None else f"Edition of {edition}. "
@@ -168,12 +219,20 @@ class SkillWriter:
     def _others(facts: Sequence[Fact], some: Sequence[Fact]) -> tuple[Fact, ...]:
         return tuple(fact for fact in facts if fact not in some)
 
-    def _shuffled(self, passages: Sequence[str], told: Sequence[Fact], untold: Sequence[Fact]) -> Shown:
+    def _shuffled(
+        self, passages: Sequence[str], told: Sequence[Fact], untold: Sequence[Fact]
+    ) -> Shown:
         return Shown(tuple(self.rng.sample(passages, len(passages))), tuple(told), tuple(untold))
 
     def _turns(self, shown: Shown, asked: Fact, lang: str, most: int = 5) -> Turns:
-        """Further questions about the passages, each once: mostly what they answer, now and then what they do not."""
-        facts = [fact for fact in shown.told if (fact.subject, fact.relation) != (asked.subject, asked.relation)]
+        """Further questions about the passages, each once: mostly what they answer, now and then
+        what they do not.
+        """
+        facts = [
+            fact
+            for fact in shown.told
+            if (fact.subject, fact.relation) != (asked.subject, asked.relation)
+        ]
         turns = []
         for fact in self.rng.sample(facts, min(len(facts), most)):
             missing = self.rng.random() < 0.15
@@ -222,15 +281,19 @@ class SkillWriter:
     def _guessed(self) -> Fact:
         """What could be guessed of somebody."""
         facts = self.ephemeral.person(self.rng, peaked=True)[1]
-        return self.rng.sample(facts, len(facts))[0]  # not `choice`: the shipped policy was built with these draws
+        # not `choice`: the shipped policy was built with these draws
+        return self.rng.sample(facts, len(facts))[0]
 
-    # Answers from what was thought: the thoughts are made up and not learnt, the answer follows from them
+    # Answers from what was thought: the thoughts are made up and not learnt, the answer follows
+    # from them
 
     def _recall(self, lang: str, system: str = schema.THINK) -> Example:
         facts = self.rng.sample(self.ephemeral.person(self.rng)[1], self.rng.choice((1, 2, 3)))
         target = self.rng.choice(facts)
         thoughts = [thought(fact, lang) for fact in facts]
-        return reasoned(ask(target, lang, self.rng), thoughts, answer(target, lang), system, learnt=False)
+        return reasoned(
+            ask(target, lang, self.rng), thoughts, answer(target, lang), system, learnt=False
+        )
 
     def _box(self, lang: str) -> Example:
         return self._recall(lang, schema.BOX)
@@ -239,12 +302,21 @@ class SkillWriter:
         """Birth years of two people, not the same."""
         years = self.rng.sample(self.ephemeral.values["birth_year"], 2)
         names = self.ephemeral.names(self.rng, 2)
-        return [self.ephemeral.stated(name, "birth_year", year) for name, year in zip(names, years, strict=True)]
+        return [
+            self.ephemeral.stated(name, "birth_year", year)
+            for name, year in zip(names, years, strict=True)
+        ]
 
     def _compare(self, lang: str) -> Example:
         years = self._years()
         thoughts = [thought(fact, lang) for fact in years]
-        return reasoned(asked_older(years, lang, self.rng), thoughts, f"{earlier(years)}.", schema.THINK, learnt=False)
+        return reasoned(
+            asked_older(years, lang, self.rng),
+            thoughts,
+            f"{earlier(years)}.",
+            schema.THINK,
+            learnt=False,
+        )
 
     def _two_hop(self, lang: str) -> Example:
         (first, second), texts = self.rng.choice(list(schema.TWO_HOP.items()))
@@ -261,7 +333,13 @@ class SkillWriter:
 
     def _yes_no(self, lang: str) -> Example:
         fact = self.rng.choice(self.ephemeral.person(self.rng)[1])
-        return checked(fact, self.ephemeral.fact("", fact.relation, self.rng, other=fact.object), lang, self.rng, learnt=False)
+        return checked(
+            fact,
+            self.ephemeral.fact("", fact.relation, self.rng, other=fact.object),
+            lang,
+            self.rng,
+            learnt=False,
+        )
 
     def _books(self) -> list[Fact]:
         author = self.ephemeral.name(self.rng)
@@ -271,12 +349,18 @@ class SkillWriter:
     def _check_shown(self, lang: str) -> Example:
         """A passage and yes/no questions about it."""
         facts = self.rng.sample(self.ephemeral.person(self.rng)[1], self.rng.choice((2, 3)))
-        turns = [self._check(self.rng.choice(facts), lang) for _ in range(self.rng.choice((2, 5, 9)))]
-        return Example(prompted([self._passage(facts, lang)], turns[0][0]), turns[0][1], more=tuple(turns[1:]))
+        turns = [
+            self._check(self.rng.choice(facts), lang) for _ in range(self.rng.choice((2, 5, 9)))
+        ]
+        return Example(
+            prompted([self._passage(facts, lang)], turns[0][0]), turns[0][1], more=tuple(turns[1:])
+        )
 
     def _check(self, fact: Fact, lang: str) -> tuple[str, str]:
         truth = self.rng.random() < 0.5
-        shown = fact if truth else self.ephemeral.fact("", fact.relation, self.rng, other=fact.object)
+        shown = (
+            fact if truth else self.ephemeral.fact("", fact.relation, self.rng, other=fact.object)
+        )
         return check(fact, shown, lang, self.rng), f"{schema.YES_NO[lang][0 if truth else 1]}."
 
     def _list(self, lang: str) -> Example:
@@ -285,7 +369,10 @@ class SkillWriter:
     def _list_shown(self, lang: str) -> Example:
         books = self._books()
         prompt = self.rng.choice(schema.LIST[lang]).format(s=books[0].object)
-        return Example(prompted([" ".join(state(book, lang, self.rng) for book in books)], prompt), titles(books, lang))
+        return Example(
+            prompted([" ".join(state(book, lang, self.rng) for book in books)], prompt),
+            titles(books, lang),
+        )
 
     # Long forms
 
@@ -310,7 +397,11 @@ class SkillWriter:
 
     def _outline(self, lang: str) -> Example:
         pair = self.pair()
-        return Example(prompted(pair.passages, pair.question), outlined(pair.facts, self.rng, pair.sources), schema.OUTLINE)
+        return Example(
+            prompted(pair.passages, pair.question),
+            outlined(pair.facts, self.rng, pair.sources),
+            schema.OUTLINE,
+        )
 
 
 def abstention(lang: str, rng: random.Random) -> str:
@@ -322,7 +413,9 @@ def declining(name: str, lang: str, rng: random.Random) -> str:
     return rng.choice(schema.DECLINE[lang]).format(s=name)
 
 
-def in_doubt(prompt: str, name: str, lang: str, rng: random.Random, system: str = schema.THINK) -> Example:
+def in_doubt(
+    prompt: str, name: str, lang: str, rng: random.Random, system: str = schema.THINK
+) -> Example:
     """A question whose thought finds nothing, and which is not answered."""
     return reasoned(prompt, [declining(name, lang, rng)], abstention(lang, rng), system)
 
@@ -333,10 +426,20 @@ def short(fact: Fact, lang: str, rng: random.Random, abstain: float) -> Example:
     return Example(ask(fact, lang, rng), abstention(lang, rng) if passed else answer(fact, lang))
 
 
-def reasoned(prompt: str, thoughts: Sequence[str], reply: str, system: str = schema.THINK, learnt: bool = True) -> Example:
-    """A question that is thought about first, as `system` asks; the thought is not learnt unless `learnt`."""
+def reasoned(
+    prompt: str,
+    thoughts: Sequence[str],
+    reply: str,
+    system: str = schema.THINK,
+    learnt: bool = True,
+) -> Example:
+    """A question that is thought about first, as `system` asks; the thought is not learnt unless
+    `learnt`.
+    """
     whole = thinking(thoughts, reply, boxed=system == schema.BOX)
-    return Example(prompt, whole, system, "" if learnt else whole[: whole.index("</think>") + len("</think>")])
+    return Example(
+        prompt, whole, system, "" if learnt else whole[: whole.index("</think>") + len("</think>")]
+    )
 
 
 def asked_older(years: Sequence[Fact], lang: str, rng: random.Random) -> str:
@@ -347,11 +450,15 @@ def earlier(years: Sequence[Fact]) -> str:
     return min(years, key=lambda fact: int(fact.object)).subject
 
 
-def premise(facts: dict[str, Fact], other: Fact, lang: str, rng: random.Random, learnt: bool = True) -> Example:
-    """A question that calls a person by a profession: `other`'s as often as not, and then the question is invalid.
+def premise(
+    facts: dict[str, Fact], other: Fact, lang: str, rng: random.Random, learnt: bool = True
+) -> Example:
+    """A question that calls a person by a profession: `other`'s as often as not, and then the
+    question is invalid.
 
-    What is asked is recalled in either case, or its absence would tell the answer. The thought says whether the premise holds:
-    where the answer alone had to tell, it was at chance after any practice.
+    What is asked is recalled in either case, or its absence would tell the answer. The thought
+    says whether the premise holds: where the answer alone had to tell, it was at chance after
+    any practice.
     """
     form = rng.randrange(len(schema.FALSE_PREMISE_ASKS))
     true, target = facts["profession"], facts[schema.FALSE_PREMISE_ASKS[form]]
@@ -367,20 +474,26 @@ def premise(facts: dict[str, Fact], other: Fact, lang: str, rng: random.Random, 
 
 def check(fact: Fact, shown: Fact, lang: str, rng: random.Random) -> str:
     """The yes/no question whether what `shown` says is true of `fact`'s subject."""
-    return rng.choice(schema.RELATIONS[fact.relation].checks[lang]).format(s=fact.subject, o=shown.forms[lang][0])
+    return rng.choice(schema.RELATIONS[fact.relation].checks[lang]).format(
+        s=fact.subject, o=shown.forms[lang][0]
+    )
 
 
 def checked(fact: Fact, other: Fact, lang: str, rng: random.Random, learnt: bool = True) -> Example:
     """A yes/no question about `fact`, which names `other`'s object as often as not."""
     truth = rng.random() < 0.5
     prompt = check(fact, fact if truth else other, lang, rng)
-    return reasoned(prompt, [thought(fact, lang)], f"{schema.YES_NO[lang][0 if truth else 1]}.", learnt=learnt)
+    return reasoned(
+        prompt, [thought(fact, lang)], f"{schema.YES_NO[lang][0 if truth else 1]}.", learnt=learnt
+    )
 
 
 def listed(books: Sequence[Fact], lang: str, rng: random.Random, learnt: bool = True) -> Example:
     """A question for all books of an author."""
     prompt = rng.choice(schema.LIST[lang]).format(s=books[0].object)
-    return reasoned(prompt, [thought(book, lang) for book in books], titles(books, lang), learnt=learnt)
+    return reasoned(
+        prompt, [thought(book, lang) for book in books], titles(books, lang), learnt=learnt
+    )
 
 
 def asked_pair(pair: Sequence[Sequence[Fact]], rng: random.Random) -> str:
@@ -393,8 +506,14 @@ def compared(pair: Sequence[Sequence[Fact]], rng: random.Random) -> str:
     return f"{first} In comparison, {second}"
 
 
-def outlined(pair: Sequence[Sequence[Fact]], rng: random.Random, sources: Sequence[int] = ()) -> str:
-    """The same, planned before it is written: a point a person, each with the number of the passage that it rests on."""
+def outlined(
+    pair: Sequence[Sequence[Fact]], rng: random.Random, sources: Sequence[int] = ()
+) -> str:
+    """The same, planned before it is written: a point a person, each with the number of the
+    passage that it rests on.
+    """
     rests = [f" [{number}]" for number in sources] or ["", ""]
-    points = [f"{place}. {facts[0].subject}{rests[place - 1]}" for place, facts in enumerate(pair, 1)]
+    points = [
+        f"{place}. {facts[0].subject}{rests[place - 1]}" for place, facts in enumerate(pair, 1)
+    ]
     return f"[Structure] comparison [Outline] {' '.join(points)} [Answer] {compared(pair, rng)}"

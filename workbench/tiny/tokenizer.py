@@ -1,7 +1,9 @@
-"""A lossless tokenizer that needs no training: every word of the world is one token, anything else falls back to bytes.
+"""A lossless tokenizer that needs no training: every word of the world is one token, anything
+else falls back to bytes.
 
-Words carry their leading space, so a text is tokenised as it stands in a conversation: after one space. The section markers
-are single *ordinary* tokens (they survive decoding), the conversation marks are special ones (they do not).
+Words carry their leading space, so a text is tokenised as it stands in a conversation: after one
+space. The section markers are single *ordinary* tokens (they survive decoding), the conversation
+marks are special ones (they do not).
 """
 
 from __future__ import annotations
@@ -16,20 +18,25 @@ from workbench.world.world import World
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-PAD, BOS, EOS, SYSTEM, USER, ASSISTANT = "<|pad|>", "<|bos|>", "<|eos|>", "<|system|>", "<|user|>", "<|assistant|>"
+PAD, BOS, EOS, SYSTEM, USER, ASSISTANT = (
+    "<|pad|>",
+    "<|bos|>",
+    "<|eos|>",
+    "<|system|>",
+    "<|user|>",
+    "<|assistant|>",
+)
 
-# A space is put before what starts with a word, none before a section marker: words are only known with their space.
+# A space is put before what starts with a word, none before a section marker: words are only known
+# with their space.
 CHAT_TEMPLATE = (
-    "{%- macro spaced(text) -%}{%- set t = text | trim -%}"
-    "{{- t if t[:7] == '<think>' or t[:8] == '<answer>' or t[:1] == '[' or t[:6] == '\\\\boxed' else ' ' + t -}}"
-    "{%- endmacro -%}"
-    "{{- bos_token -}}"
-    "{%- for message in messages -%}"
-    "{%- if message['role'] == 'system' -%}{{- '<|system|>' + spaced(message['content']) -}}"
-    "{%- elif message['role'] == 'user' -%}{{- '<|user|>' + spaced(message['content']) -}}"
-    "{%- else -%}{{- '<|assistant|>' -}}{%- generation -%}{{- spaced(message['content']) + eos_token -}}{%- endgeneration -%}"
-    "{%- endif -%}{%- endfor -%}"
-    "{%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}"
+    "{%- macro spaced(text) -%}{%- set t = text | trim -%}{{- t if t[:7] == '<think>' or t[:8] =="
+    " '<answer>' or t[:1] == '[' or t[:6] == '\\\\boxed' else ' ' + t -}}{%- endmacro -%}{{-"
+    " bos_token -}}{%- for message in messages -%}{%- if message['role'] == 'system' -%}{{-"
+    " '<|system|>' + spaced(message['content']) -}}{%- elif message['role'] == 'user' -%}{{-"
+    " '<|user|>' + spaced(message['content']) -}}{%- else -%}{{- '<|assistant|>' -}}{%- generation"
+    " -%}{{- spaced(message['content']) + eos_token -}}{%- endgeneration -%}{%- endif -%}{%- endfor"
+    " -%}{%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}"
 )
 
 
@@ -83,7 +90,9 @@ def vocabulary(lines: Iterable[str]) -> list[str]:
 
     split = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     pieces = {
-        piece for line in set(lines) for piece, _ in split.pre_tokenize_str(f" {line.replace('{', ' ').replace('}', ' ')}")
+        piece
+        for line in set(lines)
+        for piece, _ in split.pre_tokenize_str(f" {line.replace('{', ' ').replace('}', ' ')}")
     }
     return sorted(piece for piece in pieces if len(piece) > 1)
 
@@ -96,10 +105,14 @@ def build_tokenizer(world: World) -> PreTrainedTokenizerFast:
     specials = [PAD, BOS, EOS, SYSTEM, USER, ASSISTANT]
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     words = [*specials, *alphabet, *vocabulary(texts(world))]
-    backend = Tokenizer(models.BPE(vocab={word: i for i, word in enumerate(words)}, merges=[], ignore_merges=True))
+    backend = Tokenizer(
+        models.BPE(vocab={word: i for i, word in enumerate(words)}, merges=[], ignore_merges=True)
+    )
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     backend.decoder = decoders.ByteLevel()
-    backend.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in specials])
+    backend.add_special_tokens(
+        [AddedToken(token, special=True, normalized=False) for token in specials]
+    )
     added = (*(token for token in schema.MARKERS if token != "}"), *schema.SOURCES)
     backend.add_tokens([AddedToken(token, special=False, normalized=False) for token in added])
     tokenizer = PreTrainedTokenizerFast(

@@ -1,4 +1,6 @@
-"""How the tiny policy is trained: packed batches of documents, then of instruction examples, through one plain loop."""
+"""How the tiny policy is trained: packed batches of documents, then of instruction examples,
+through one plain loop.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tokens:
-    """One sequence: token ids, labels (-100 where no loss is taken), and how much its labels weigh in a batch."""
+    """One sequence: token ids, labels (-100 where no loss is taken), and how much its labels
+    weigh in a batch.
+    """
 
     ids: list[int]
     labels: list[int]
@@ -48,12 +52,16 @@ class PolicyConfig:
     rows: int = 18
     passes: int = 24  # over the documents
     lessons: tuple[Lesson, ...] = LESSONS  # before the first pass, at `lesson_lr`
-    skills: float = 0.3  # share of the tokens of a pass that are examples of skills: with .25 what compares was lost, with .5
-    mix: dict[str, int] = field(default_factory=lambda: dict(BETWEEN))  # too little of the documents is learnt
+    # share of the tokens of a pass that are examples of skills: with .25 what compares was lost,
+    # with .5
+    skills: float = 0.3
+    # too little of the documents is learnt
+    mix: dict[str, int] = field(default_factory=lambda: dict(BETWEEN))
     lesson_lr: float = 2.5e-3
     lr: float = 2.5e-3
     sft_steps: int = 700
-    sft_lr: float = 3e-4  # with 5e-4, and examples that weigh as before, what is half known was lost (.64 to .32)
+    # with 5e-4, and examples that weigh as before, what is half known was lost (.64 to .32)
+    sft_lr: float = 3e-4
     sft_emphasis: float = 1.0
     sft_replay: float = 0.6  # share of the tokens that are pre-training documents
     emphasis: float = 2.5  # weight of an example's tokens beside a document's
@@ -67,7 +75,15 @@ SHORT = (Lesson(30, 0.9, {"copying": 1}), Lesson(30, 0.0, {"equality": 1}, {"who
 SIZES = {
     "full": PolicyConfig(),
     "small": PolicyConfig(
-        scale=0.05, hidden=64, layers=2, mlp=192, rows=8, passes=10, lessons=SHORT, sft_steps=80, save_every=20
+        scale=0.05,
+        hidden=64,
+        layers=2,
+        mlp=192,
+        rows=8,
+        passes=10,
+        lessons=SHORT,
+        sft_steps=80,
+        save_every=20,
     ),
 }
 
@@ -75,14 +91,20 @@ SIZES = {
 class Encoder:
     """Documents and conversations to token ids, exactly as the chat template would lay them out.
 
-    A passage of hundreds of tokens may teach two or three: the labels of examples weigh `emphasis` times a document's. Further
-    turns of an example are left out where it would be longer than `longest` tokens.
+    A passage of hundreds of tokens may teach two or three: the labels of examples weigh
+    `emphasis` times a document's. Further turns of an example are left out where it would be
+    longer than `longest` tokens.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, emphasis: float = 1.0, longest: int = 256) -> None:
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerFast, emphasis: float = 1.0, longest: int = 256
+    ) -> None:
         self.tokenizer, self.emphasis, self.longest = tokenizer, emphasis, longest
         self.pad: int = tokenizer.convert_tokens_to_ids(tokenizer.pad_token)
-        self.mark = {token: tokenizer.convert_tokens_to_ids(token) for token in (BOS, EOS, SYSTEM, USER, ASSISTANT)}
+        self.mark = {
+            token: tokenizer.convert_tokens_to_ids(token)
+            for token in (BOS, EOS, SYSTEM, USER, ASSISTANT)
+        }
 
     def words(self, text: str) -> list[int]:
         spaced = text if text.startswith(("<think>", "<answer>", "[", "\\boxed")) else f" {text}"
@@ -90,7 +112,9 @@ class Encoder:
 
     def document(self, document: Document) -> Tokens:
         """A pre-training document: loss on every token."""
-        head = self._turns(document.system, document.prompt) if document.prompt else [self.mark[BOS]]
+        head = (
+            self._turns(document.system, document.prompt) if document.prompt else [self.mark[BOS]]
+        )
         ids = [*head, *self.words(document.text), self.mark[EOS]]
         return Tokens(ids, ids)
 
@@ -116,7 +140,11 @@ class Encoder:
         space = self.tokenizer.tokenize(" a")[0][0]
         spelled = sorted(piece for piece in vocabulary if piece[0] == space and piece[1:].isalpha())
         # A word that begins a sentence with a capital is no name.
-        names = [piece for piece in spelled if not piece[1:].islower() and piece[0] + piece[1:].lower() not in vocabulary]
+        names = [
+            piece
+            for piece in spelled
+            if not piece[1:].islower() and piece[0] + piece[1:].lower() not in vocabulary
+        ]
         small = [vocabulary[piece] for piece in spelled if piece not in names]
         names = [vocabulary[piece] for piece in names]
         years = [self._word(year) for year in lexicon.BIRTH_YEARS]
@@ -125,7 +153,9 @@ class Encoder:
         turns = Turns(self.mark[USER], self.mark[ASSISTANT], self.mark[EOS], stop, asks)
         signs = [*turns, *(self.words(sign)[-1] for sign in (*schema.MARKERS, *schema.SOURCES))]
         fillers = [word for word in small if word not in verdicts]
-        return DrillWriter(fillers, signs, names, years, (yes, no), self._word("<answer>"), turns, seed)
+        return DrillWriter(
+            fillers, signs, names, years, (yes, no), self._word("<answer>"), turns, seed
+        )
 
     def practised(self, shown: Drill | Example) -> Tokens:
         if isinstance(shown, Example):
@@ -149,9 +179,11 @@ Row = tuple[list[int], list[int], list[int], list[float]]  # ids, labels, positi
 
 
 def pack(sequences: Iterable[Tokens], length: int, pad: int, open_rows: int = 8) -> Iterator[Row]:
-    """Whole sequences into rows of `length`: ids, labels, positions, weights. Positions restart at 0 with each sequence.
+    """Whole sequences into rows of `length`: ids, labels, positions, weights. Positions restart
+    at 0 with each sequence.
 
-    A sequence goes into the first of `open_rows` rows that has room for it; where none has, the first is closed.
+    A sequence goes into the first of `open_rows` rows that has room for it; where none has, the
+    first is closed.
     """
     rows: list[Row] = []
     for sequence in sequences:
@@ -173,26 +205,39 @@ def pack(sequences: Iterable[Tokens], length: int, pad: int, open_rows: int = 8)
 
 def _filled(row: Row, length: int, pad: int) -> Row:
     gap = length - len(row[0])
-    return [*row[0], *[pad] * gap], [*row[1], *[-100] * gap], [*row[2], *range(gap)], [*row[3], *[1.0] * gap]
+    return (
+        [*row[0], *[pad] * gap],
+        [*row[1], *[-100] * gap],
+        [*row[2], *range(gap)],
+        [*row[3], *[1.0] * gap],
+    )
 
 
-def practising(world: World, encoder: Encoder, mix: Mapping[str, int], seed: int | str) -> Iterator[Drill | Example]:
+def practising(
+    world: World, encoder: Encoder, mix: Mapping[str, int], seed: int | str
+) -> Iterator[Drill | Example]:
     """Drills and examples without end."""
     return practice(mix, encoder.drills(seed), SkillWriter(world.ephemeral(), seed), seed)
 
 
-def taught(world: World, encoder: Encoder, config: PolicyConfig, number: int, seed: int) -> Iterator[dict[str, torch.Tensor]]:
+def taught(
+    world: World, encoder: Encoder, config: PolicyConfig, number: int, seed: int
+) -> Iterator[dict[str, torch.Tensor]]:
     """The batches of a lesson, without end."""
     shown = practising(world, encoder, config.lessons[number].mix, f"lesson-{number}-{seed}")
     return batches((encoder.practised(one) for one in shown), config, encoder.pad)
 
 
-def papers(world: World, encoder: Encoder, lesson: Lesson, seed: int, count: int = 100) -> dict[str, list[Tokens]]:
+def papers(
+    world: World, encoder: Encoder, lesson: Lesson, seed: int, count: int = 100
+) -> dict[str, list[Tokens]]:
     """What the exam of a lesson asks, for each kind that it teaches."""
     return {
         kind: [
             encoder.practised(replace(one, more=()) if isinstance(one, Example) else one)
-            for one in itertools.islice(practising(world, encoder, {kind: 1}, f"exam-{seed}"), count)
+            for one in itertools.islice(
+                practising(world, encoder, {kind: 1}, f"exam-{seed}"), count
+            )
         ]
         for kind in lesson.taught
     }
@@ -204,11 +249,16 @@ def held(model: LlamaForCausalLM, exam: Mapping[str, Sequence[Tokens]]) -> dict[
 
 
 def right(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) -> float:
-    """The share of labels that are the likeliest token, or with `whole` of sequences of which all are."""
+    """The share of labels that are the likeliest token, or with `whole` of sequences of which
+    all are.
+    """
     import torch
 
     length = max(len(sequence.ids) for sequence in sequences)
-    ids_BT, labels_BT = torch.zeros(len(sequences), length, dtype=torch.long), torch.full((len(sequences), length), -100)
+    ids_BT, labels_BT = (
+        torch.zeros(len(sequences), length, dtype=torch.long),
+        torch.full((len(sequences), length), -100),
+    )
     for row, sequence in enumerate(sequences):
         ids_BT[row, : len(sequence.ids)] = torch.tensor(sequence.ids)
         labels_BT[row, : len(sequence.labels)] = torch.tensor(sequence.labels)
@@ -224,10 +274,12 @@ def right(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) -> 
 def pretraining(
     world: World, encoder: Encoder, config: PolicyConfig, seed: int
 ) -> tuple[Iterator[dict[str, torch.Tensor]], int, int]:
-    """Pre-training batches without end, how many of them make about `config.passes` (rows are not filled to the last token, and
-    the shares of documents and skills hold on average), and the tokens of one pass.
+    """Pre-training batches without end, how many of them make about `config.passes` (rows are
+    not filled to the last token, and the shares of documents and skills hold on average), and
+    the tokens of one pass.
 
-    Documents, reshuffled each pass; between them stand examples of skills, new in every pass, as `config.skills` says.
+    Documents, reshuffled each pass; between them stand examples of skills, new in every pass, as
+    `config.skills` says.
     """
     encoded = [encoder.document(document) for document in world.documents]
 
@@ -251,14 +303,20 @@ def mixed(first: Iterator[Tokens], second: Iterator[Tokens], share: float) -> It
         yield sequence
 
 
-def instruction(world: World, encoder: Encoder, config: PolicyConfig, seed: int) -> Iterator[dict[str, torch.Tensor]]:
+def instruction(
+    world: World, encoder: Encoder, config: PolicyConfig, seed: int
+) -> Iterator[dict[str, torch.Tensor]]:
     """SFT batches without end: instruction examples with replayed documents between them."""
-    examples = (encoder.example(example) for example in SFTWriter(world, config.habits, seed).examples())
+    examples = (
+        encoder.example(example) for example in SFTWriter(world, config.habits, seed).examples()
+    )
     documents = (encoder.document(document) for document in replay(world, seed))
     return batches(mixed(examples, documents, config.sft_replay), config, encoder.pad)
 
 
-def new_model(config: PolicyConfig, tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
+def new_model(
+    config: PolicyConfig, tokenizer: PreTrainedTokenizerFast, seed: int
+) -> LlamaForCausalLM:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -282,10 +340,11 @@ def new_model(config: PolicyConfig, tokenizer: PreTrainedTokenizerFast, seed: in
 
 @dataclass
 class Stage:
-    """One training stage: AdamW with warm-up and cosine decay to `floor`, checkpointed every `save_every` steps.
+    """One training stage: AdamW with warm-up and cosine decay to `floor`, checkpointed every
+    `save_every` steps.
 
-    With an `exam`, held every `ASKED` steps and at the last, it ends as soon as `level` is right of each kind; `rates` are what
-    was right in the last one.
+    With an `exam`, held every `ASKED` steps and at the last, it ends as soon as `level` is right
+    of each kind; `rates` are what was right in the last one.
 
     `identity` names all that its weights depend on; a checkpoint of another identity is refused.
     """
@@ -305,7 +364,9 @@ class Stage:
         """Train in place; returns the seconds spent (over all resumptions)."""
         import torch
 
-        optimizer = torch.optim.AdamW(model.parameters(), lr=self.lr, betas=(0.9, 0.98), weight_decay=config.weight_decay)
+        optimizer = torch.optim.AdamW(
+            model.parameters(), lr=self.lr, betas=(0.9, 0.98), weight_decay=config.weight_decay
+        )
         done, seconds = 0, 0.0
         if self.checkpoint.exists():
             state = self.stored()
@@ -316,7 +377,8 @@ class Stage:
             if state["finished"]:
                 self.steps = done
             if done < self.steps:
-                next(itertools.islice(self.batches, done - 1, done), None)  # the data goes on where it was
+                # the data goes on where it was
+                next(itertools.islice(self.batches, done - 1, done), None)
         task = progress.add_task(self.name, total=self.steps, completed=done, loss="")
         model.train()
         start = time.monotonic() - seconds
@@ -338,7 +400,10 @@ class Stage:
                     "finished": finished,
                     "rates": self.rates,
                 }
-                _save(self.checkpoint, {**state, "seconds": time.monotonic() - start, "identity": self.identity})
+                _save(
+                    self.checkpoint,
+                    {**state, "seconds": time.monotonic() - start, "identity": self.identity},
+                )
             if finished:
                 self.steps = step + 1
                 break
@@ -354,7 +419,10 @@ class Stage:
 
         state: dict[str, Any] = torch.load(self.checkpoint, weights_only=True)
         if state["identity"] != self.identity:
-            raise WorkbenchError(f"{self.checkpoint} is of a build with other settings; delete it or choose another --out")
+            raise WorkbenchError(
+                f"{self.checkpoint} is of a build with other settings; delete it or choose another"
+                " --out"
+            )
         return state
 
     def _learnt(self, model: LlamaForCausalLM, step: int) -> bool:
@@ -373,12 +441,16 @@ def loss_of(model: LlamaForCausalLM, batch: dict[str, torch.Tensor]) -> torch.Te
 
     targets_BT = batch["labels"][:, 1:]
     learnt_BT = targets_BT != -100
-    with torch.autocast("cpu", torch.bfloat16, enabled=torch.ops.mkldnn._is_mkldnn_bf16_supported()):
+    with torch.autocast(
+        "cpu", torch.bfloat16, enabled=torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    ):
         hidden_BTD = model.model(
             input_ids=batch["input_ids"], position_ids=batch["position_ids"], use_cache=False
         ).last_hidden_state
         logits_NV = model.lm_head(hidden_BTD[:, :-1][learnt_BT])
-    losses_N = torch.nn.functional.cross_entropy(logits_NV.float(), targets_BT[learnt_BT], reduction="none")
+    losses_N = torch.nn.functional.cross_entropy(
+        logits_NV.float(), targets_BT[learnt_BT], reduction="none"
+    )
     weights_N = batch["weights"][:, 1:][learnt_BT]
     return (losses_N * weights_N).sum() / weights_N.sum()
 
@@ -386,7 +458,9 @@ def loss_of(model: LlamaForCausalLM, batch: dict[str, torch.Tensor]) -> torch.Te
 def _schedule(step: int, steps: int, floor: float, warmup: int = 40) -> float:
     if step < warmup:
         return (step + 1) / warmup
-    return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))
+    return floor + (1 - floor) * 0.5 * (
+        1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup))
+    )
 
 
 def _save(path: Path, state: dict[str, Any]) -> None:
@@ -398,10 +472,13 @@ def _save(path: Path, state: dict[str, Any]) -> None:
     temporary.replace(path)
 
 
-def batches(sequences: Iterator[Tokens], config: PolicyConfig, pad: int) -> Iterator[dict[str, Any]]:
+def batches(
+    sequences: Iterator[Tokens], config: PolicyConfig, pad: int
+) -> Iterator[dict[str, Any]]:
     """Packed batches: `input_ids`, `labels`, `position_ids` and `weights`, each (rows, tokens).
 
-    Without a cache, positions that begin again make attention block-diagonal: the sequences of a row do not see each other.
+    Without a cache, positions that begin again make attention block-diagonal: the sequences of a
+    row do not see each other.
     """
     import torch
 
@@ -410,4 +487,9 @@ def batches(sequences: Iterator[Tokens], config: PolicyConfig, pad: int) -> Iter
         ids_BT, labels_BT, positions_BT, weights_BT = (
             torch.tensor(part) for part in zip(*itertools.islice(rows, config.rows), strict=True)
         )
-        yield {"input_ids": ids_BT, "labels": labels_BT, "position_ids": positions_BT, "weights": weights_BT}
+        yield {
+            "input_ids": ids_BT,
+            "labels": labels_BT,
+            "position_ids": positions_BT,
+            "weights": weights_BT,
+        }

@@ -1,6 +1,7 @@
 """The token view: one script and one style for the inspector, the notebooks and exported pages.
 
-`payload` turns feedback into plain data; the script draws it. Text from models and files only ever becomes text nodes.
+`payload` turns feedback into plain data; the script draws it. Text from models and files only
+ever becomes text nodes.
 """
 
 from workbench.token_view.page import DRAWN, VIEW, export_html, page, script, style

@@ -19,9 +19,11 @@ DRAWN = "WORKBENCH_PICTURES"  # set where a picture is to be drawn of every view
 VIEW = "workbench.token_view"  # in the metadata of a notebook's output: what `payload` returned
 SCRIPTS = ("words.js", "token_view.js", "panels.js", "claims.js", "view.js")
 
-# An exported page follows the reader's system: the app's dark class is set before anything is drawn.
+# An exported page follows the reader's system: the app's dark class is set before anything is
+# drawn.
 _START = (
-    'if (matchMedia("(prefers-color-scheme: dark)").matches) document.documentElement.classList.add("dark");\n'
+    'if (matchMedia("(prefers-color-scheme: dark)").matches)'
+    ' document.documentElement.classList.add("dark");\n'
     'tokenView(document.getElementById("view")).update(JSON.parse(document.getElementById("data").textContent));'
 )
 _PAGE_STYLE = """
@@ -32,11 +34,18 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 
 @cache
 def script() -> str:
-    """The functions of the view, `tokenView(root, options)` among them, as the text of one script without imports."""
+    """The functions of the view, `tokenView(root, options)` among them, as the text of one
+    script without imports.
+    """
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     names = {name: method.title for name, method in METHODS.items()}
     parts = {name: dict(method.parts) for name, method in METHODS.items()}
-    declared = {"NAMES": names, "PART_WORDS": parts, "LACKING": LACKING, "CLAIM_LABELS": CLAIM_LABELS}
+    declared = {
+        "NAMES": names,
+        "PART_WORDS": parts,
+        "LACKING": LACKING,
+        "CLAIM_LABELS": CLAIM_LABELS,
+    }
     return "".join(f"const {name} = {as_json(value)};\n" for name, value in declared.items()) + code
 
 
@@ -45,15 +54,19 @@ def style() -> str:
     return (HERE / "token_view.css").read_text(encoding="utf-8")
 
 
-def export_html(feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = (), **shown: Any) -> str:
+def export_html(
+    feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = (), **shown: Any
+) -> str:
     """The view of one response as a single HTML page that needs no network and may use none.
 
-    The data stands in a block that no browser executes, and the page's policy lets only this script and this style run.
+    The data stands in a block that no browser executes, and the page's policy lets only this
+    script and this style run.
 
     Args:
         feedback: the response with its claims, verdicts and rewards.
         method: whose rewards are shown first.
-        group: the responses to the same prompt, this one among them; with them the page shows advantages.
+        group: the responses to the same prompt, this one among them; with them the page shows
+        advantages.
         shown: further arguments of `payload`.
     """
     return page(payload(feedback, method=method, group=group, **shown))
@@ -63,7 +76,10 @@ def page(data: Mapping[str, Any]) -> str:
     """A self-contained page of what `payload` returned."""
     code = f"(() => {{\n{script()}\n{_START}\n}})();"
     css = style() + _PAGE_STYLE
-    policy = f"default-src 'none'; script-src '{_hash(code)}'; style-src '{_hash(css)}'; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; script-src '{_hash(code)}'; style-src '{_hash(css)}'; base-uri"
+        " 'none'; form-action 'none'"
+    )
     title = escape(str(data["question"]) or "response")[:120]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

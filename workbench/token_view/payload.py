@@ -18,7 +18,8 @@ CONTEXT = 220  # characters of a long passage shown on each side of what support
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
-    "a an and are as at by for from he her his in is it its of on or she that the their they this to was were with".split()
+    "a an and are as at by for from he her his in is it its of on or she that the their they this"
+    " to was were with".split()
 )
 
 
@@ -36,10 +37,13 @@ CHECKS = {
     ("claim", "checklist"): "Claim {n} against the checklist",
     ("item", "checklist"): "Fact {n} of the checklist",
 }
-USELESS_FOR = {"other": "about another subject than the question", "asked": "said before"}  # of a claim's "subject" verdict
-MEASURES = {"truth": "P(true)", "fact": "P(true)", "factuality": "P(factual)"}  # what a check's p is; of all others, a score
+# of a claim's "subject" verdict
+USELESS_FOR = {"other": "about another subject than the question", "asked": "said before"}
+# what a check's p is; of all others, a score
+MEASURES = {"truth": "P(true)", "fact": "P(true)", "factuality": "P(factual)"}
 
-Lookup = Callable[[Mapping[str, Any]], tuple[str, str] | None]  # an evidence item -> (title, text), where it is known
+# an evidence item -> (title, text), where it is known
+Lookup = Callable[[Mapping[str, Any]], tuple[str, str] | None]
 
 
 def payload(
@@ -56,13 +60,16 @@ def payload(
     Args:
         feedback: the row.
         method: whose rewards are shown first; by default the first.
-        group: the responses to the same prompt, `feedback` among them; without them there are no advantages.
+        group: the responses to the same prompt, `feedback` among them; without them there are no
+        advantages.
         name: where the row comes from, in words.
         lookup: finds the text of evidence that is not among the question's passages.
         claim: the id of the claim to select.
     """
     response = feedback.response
-    methods = {label: _method(feedback, label, group) for label in feedback.rewards if not is_logged(label)}
+    methods = {
+        label: _method(feedback, label, group) for label in feedback.rewards if not is_logged(label)
+    }
     data = {
         "id": response.id,
         "name": name,
@@ -76,21 +83,31 @@ def payload(
         "ids": list(response.token_ids),
         "sentences": [list(span) for span in sorted(feedback.sentences)],
         "claims": [_claim(feedback, item, lookup) for item in feedback.claims],
-        "checks": [_check(feedback, verdict) for verdict in feedback.verdicts if _is_check(verdict)],
+        "checks": [
+            _check(feedback, verdict) for verdict in feedback.verdicts if _is_check(verdict)
+        ],
         "methods": methods,
-        "logged": {name: reward.value for name, reward in feedback.rewards.items() if is_logged(name)},
+        "logged": {
+            name: reward.value for name, reward in feedback.rewards.items() if is_logged(name)
+        },
         "method": method if method in methods else next(iter(methods), None),
         "channels": _channels(feedback),
         "error": asdict(feedback.error) if feedback.error else None,
         "claim": claim,
     }
     return data | {
-        "key": hashlib.sha256(f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        "key": (
+            hashlib.sha256(
+                f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")
+            ).hexdigest()[:16]
+        )
     }
 
 
 def as_json(data: Any) -> str:
-    """JSON that is safe inside a script element and in any encoding: ASCII only, and no `<`, `>` or `&` as such."""
+    """JSON that is safe inside a script element and in any encoding: ASCII only, and no `<`, `>`
+    or `&` as such.
+    """
     text = json.dumps(data, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -100,7 +117,8 @@ def _channels(feedback: Feedback) -> dict[str, list[float]]:
     pairs = zip(response.logprobs, response.ref_logprobs, strict=False)
     return {
         "logprob": list(response.logprobs),
-        "kl": [own - reference for own, reference in pairs],  # the sampled token's term of the KL to the reference
+        # the sampled token's term of the KL to the reference
+        "kl": [own - reference for own, reference in pairs],
         "value": list(response.values),
         "ratio": list(response.ratios),
     }
@@ -129,22 +147,43 @@ def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
 def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
     response = feedback.response
     if not response.offsets:
-        return {"part": event.part, "value": event.value, "claim": event.claim, "token": -1, "from": None}
+        return {
+            "part": event.part,
+            "value": event.value,
+            "claim": event.claim,
+            "token": -1,
+            "from": None,
+        }
     last = token_at(response, event.end)
     first = None if event.start is None else min(token_at(response, event.start + 1), last)
-    return {"part": event.part, "value": event.value, "claim": event.claim, "token": last, "from": first}
+    return {
+        "part": event.part,
+        "value": event.value,
+        "claim": event.claim,
+        "token": last,
+        "from": first,
+    }
 
 
-def advantages_of(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[str, list[float]]:
-    """What each estimator gives this response's tokens in its group; nothing where it is not among the group."""
-    index = next((number for number, row in enumerate(group) if row.response.id == feedback.response.id), None)
+def advantages_of(
+    feedback: Feedback, method: str, group: Sequence[Feedback]
+) -> dict[str, list[float]]:
+    """What each estimator gives this response's tokens in its group; nothing where it is not
+    among the group.
+    """
+    index = next(
+        (number for number, row in enumerate(group) if row.response.id == feedback.response.id),
+        None,
+    )
     if index is None or not feedback.response.offsets:
         return {}
     return {name: list(rows_BT[index]) for name, rows_BT in group_advantages(group, method).items()}
 
 
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
-    """Token advantages of a group by each estimator; one that lacks something (a critic's values) is left out."""
+    """Token advantages of a group by each estimator; one that lacks something (a critic's
+    values) is left out.
+    """
     if any(method not in row.rewards for row in group):
         return {}
     rows = [row.with_reward(method, settle(row, row.rewards[method])) for row in group]
@@ -160,9 +199,15 @@ def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[t
 def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str, Any]:
     target = f"claim:{claim.id}"
     span = _whole_words(feedback.response.text, claim.span) if claim.span else None
-    verdict = feedback.verdict(target, "fact") or feedback.verdict(target) or Verdict(target, "fact")
+    verdict = (
+        feedback.verdict(target, "fact") or feedback.verdict(target) or Verdict(target, "fact")
+    )
     text = feedback.response.text
-    items = [item for item in verdict.evidence if not unjudged({"evidence": (item,)}) and not is_remark(item)]
+    items = [
+        item
+        for item in verdict.evidence
+        if not unjudged({"evidence": (item,)}) and not is_remark(item)
+    ]
     return {
         "id": claim.id,
         "text": claim.text,
@@ -183,13 +228,21 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """What the label does not tell: why nobody compared the claim with anything, what is against it, why it is of no use."""
+    """What the label does not tell: why nobody compared the claim with anything, what is against
+    it, why it is of no use.
+    """
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
-    return [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()] + remarks(vars(verdict)) + useless
+    return (
+        [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()]
+        + remarks(vars(verdict))
+        + useless
+    )
 
 
 def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
-    """The span widened to whole words: what matched may begin or end inside one ("the" for a claim's "The")."""
+    """The span widened to whole words: what matched may begin or end inside one ("the" for a
+    claim's "The").
+    """
     start, end = span
     while 0 < start < len(text) and text[start - 1].isalnum() and text[start].isalnum():
         start -= 1
@@ -198,17 +251,30 @@ def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
     return [start, end]
 
 
-def _evidence(feedback: Feedback, claim: Claim, item: Mapping[str, Any], lookup: Lookup | None) -> dict[str, Any]:
-    """A title and text cut into [piece, level]: 1 is inside the quoted span, 2 a word that the claim shares with it."""
-    passage: Passage | None = next((p for p in feedback.response.question.passages if p.id == item.get("passage")), None)
-    source = (passage.title or passage.id, passage.text) if passage else lookup(item) if lookup else None
+def _evidence(
+    feedback: Feedback, claim: Claim, item: Mapping[str, Any], lookup: Lookup | None
+) -> dict[str, Any]:
+    """A title and text cut into [piece, level]: 1 is inside the quoted span, 2 a word that the
+    claim shares with it.
+    """
+    passage: Passage | None = next(
+        (p for p in feedback.response.question.passages if p.id == item.get("passage")), None
+    )
+    source = (
+        (passage.title or passage.id, passage.text) if passage else lookup(item) if lookup else None
+    )
     if source is None:
-        description = ", ".join(f"{key} {value}" for key, value in item.items() if key not in ("span", "text"))
+        description = ", ".join(
+            f"{key} {value}" for key, value in item.items() if key not in ("span", "text")
+        )
         source = (str(item.get("title", description)), str(item.get("text", description)))
     title, text = source
     span = item.get("span")
     start, end = (max(0, span[0]), min(len(text), span[1])) if span else (0, len(text))
-    return {"title": title, "parts": _marked(text, start, max(start, end), claim=claim.text, quoted=bool(span))}
+    return {
+        "title": title,
+        "parts": _marked(text, start, max(start, end), claim=claim.text, quoted=bool(span)),
+    }
 
 
 def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[tuple[str, int]]:
@@ -220,7 +286,10 @@ def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[t
         if word.group().casefold() in shared:
             parts += [(text[position : word.start()], inside), (word.group(), 2)]
             position = word.end()
-    parts += [(text[position:end], inside), (after + (" …" if end + CONTEXT < len(text) else ""), 0)]
+    parts += [
+        (text[position:end], inside),
+        (after + (" …" if end + CONTEXT < len(text) else ""), 0),
+    ]
     return [part for part in parts if part[0]]
 
 

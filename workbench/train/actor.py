@@ -1,4 +1,6 @@
-"""A policy with a critic on the same LoRA model, and all that a checkpoint of its training holds."""
+"""A policy with a critic on the same LoRA model, and all that a checkpoint of its training
+holds.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,11 @@ LARGEST_NORM = 1.0  # of an update's gradient
 
 
 class Actor:
-    """The model in training and its value head: linear, on the last hidden state, and 0 at the beginning.
+    """The model in training and its value head: linear, on the last hidden state, and 0 at the
+    beginning.
 
-    The critic reads what the policy computes and does not change it: its errors, of another size than the policy's, would take
-    the adapter's step away.
+    The critic reads what the policy computes and does not change it: its errors, of another size
+    than the policy's, would take the adapter's step away.
     """
 
     def __init__(self, trainee: Trainee) -> None:
@@ -38,9 +41,14 @@ class Actor:
 
     @contextmanager
     def learning(self) -> Iterator[None]:
-        """Passes with gradients: where layers are to be computed again, these are in training mode, in which nothing can be
-        sampled. What is in them stays out of it: dropout would make the ratio of an unchanged policy another than 1."""
-        again = [module for module in self.model.modules() if getattr(module, "gradient_checkpointing", False)]
+        """Passes with gradients: where layers are to be computed again, these are in training
+        mode, in which nothing can be sampled. What is in them stays out of it: dropout would
+        make the ratio of an unchanged policy another than 1."""
+        again = [
+            module
+            for module in self.model.modules()
+            if getattr(module, "gradient_checkpointing", False)
+        ]
         for module in again:
             module.training = True
         try:
@@ -49,8 +57,12 @@ class Actor:
             for module in again:
                 module.training = False
 
-    def laid_out(self, responses: Sequence[Response]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Ids and attention of prompts and responses, (B, L), and 1 for each token of a response, (B, T)."""
+    def laid_out(
+        self, responses: Sequence[Response]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Ids and attention of prompts and responses, (B, L), and 1 for each token of a
+        response, (B, T).
+        """
         import torch
 
         prompts = prompt_ids(self.tokenizer, [response.question for response in responses])
@@ -62,13 +74,17 @@ class Actor:
             left, right = before - len(prompt), after - len(response.token_ids)
             ids.append([pad] * left + prompt + list(response.token_ids) + [pad] * right)
             attention.append([0] * left + [1] * (before + after - left - right) + [0] * right)
-        ids_BL, attention_BL = (torch.tensor(rows, device=self.model.device) for rows in (ids, attention))
+        ids_BL, attention_BL = (
+            torch.tensor(rows, device=self.model.device) for rows in (ids, attention)
+        )
         return ids_BL, attention_BL, attention_BL[:, before:].float()
 
     def logprobs_and_values(
         self, ids_bL: torch.Tensor, attention_bL: torch.Tensor, length: int, temperature: float
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of the last `length` tokens the log-probability of each and the critic's value before it: (b, T) both."""
+        """Of the last `length` tokens the log-probability of each and the critic's value before
+        it: (b, T) both.
+        """
 
         known = inspect.signature(self.model.get_base_model().forward).parameters
         more: dict[str, Any] = {"logits_to_keep": length + 1} if "logits_to_keep" in known else {}
@@ -78,7 +94,9 @@ class Actor:
         head = self.model.get_output_embeddings()
         hook = head.register_forward_pre_hook(lambda _, inputs: hidden.append(inputs[0]))
         try:
-            output = self.model(input_ids=ids_bL, attention_mask=attention_bL, use_cache=False, **more)
+            output = self.model(
+                input_ids=ids_bL, attention_mask=attention_bL, use_cache=False, **more
+            )
         finally:
             hook.remove()
         logits_bTV = output.logits[:, -length - 1 : -1].float() / temperature
@@ -99,7 +117,9 @@ class State:
         self.actor, self.config = actor, config
         self.weights = [weight for weight in actor.model.parameters() if weight.requires_grad]
         heads = list(actor.head.parameters())
-        self.optimizer = torch.optim.AdamW([{"params": self.weights}, {"params": heads}], betas=(0.9, 0.95), weight_decay=0.0)
+        self.optimizer = torch.optim.AdamW(
+            [{"params": self.weights}, {"params": heads}], betas=(0.9, 0.95), weight_decay=0.0
+        )
         self.generator = torch.Generator().manual_seed(seed)
 
     def draw(self) -> int:
@@ -112,12 +132,17 @@ class State:
         """Set the learning rates of a step, counted from 1; returns the adapter's."""
         config = self.config
         share = schedule(step - 1, config.steps, config.warmup, config.floor)
-        for group, rate in zip(self.optimizer.param_groups, (config.learning_rate, config.critic_learning_rate), strict=True):
+        for group, rate in zip(
+            self.optimizer.param_groups,
+            (config.learning_rate, config.critic_learning_rate),
+            strict=True,
+        ):
             group["lr"] = rate * share
         return config.learning_rate * share
 
     def update(self) -> float:
-        """One step of the optimizer, adapter and head clipped apart; returns the norm that the adapter's gradient had.
+        """One step of the optimizer, adapter and head clipped apart; returns the norm that the
+        adapter's gradient had.
 
         Raises:
             WorkbenchError: a gradient is not finite; no weight has changed then.
@@ -127,7 +152,10 @@ class State:
         norm = torch.nn.utils.clip_grad_norm_(self.weights, LARGEST_NORM)
         of_head = torch.nn.utils.clip_grad_norm_(self.actor.head.parameters(), LARGEST_NORM)
         if not (torch.isfinite(norm) and torch.isfinite(of_head)):
-            raise WorkbenchError("the gradient is not finite: lower the learning rates and begin in another --out folder")
+            raise WorkbenchError(
+                "the gradient is not finite: lower the learning rates and begin in another --out"
+                " folder"
+            )
         self.optimizer.step()
         self.optimizer.zero_grad()
         return float(norm)
@@ -159,8 +187,12 @@ class State:
 
 
 def schedule(step: int, steps: int, warmup: float, floor: float) -> float:
-    """A linear rise over the share `warmup` of the steps, then a cosine down to `floor`; steps count from 0."""
+    """A linear rise over the share `warmup` of the steps, then a cosine down to `floor`; steps
+    count from 0.
+    """
     rise = round(warmup * steps)
     if step < rise:
         return (step + 1) / rise
-    return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, steps - rise)))
+    return floor + (1 - floor) * 0.5 * (
+        1 + math.cos(math.pi * (step - rise) / max(1, steps - rise))
+    )

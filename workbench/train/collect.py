@@ -1,4 +1,6 @@
-"""Graded samples of a policy, kept as they come: what rules make rows of. A killed collection goes on where it was."""
+"""Graded samples of a policy, kept as they come: what rules make rows of. A killed collection
+goes on where it was.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,17 @@ IDENTITY = "collect.json"  # in that folder: whose samples they are, and of what
 
 
 class InChunk(NamedTuple):
-    """A question among those that are sampled together: the chunk's number, from 1, its questions, and which of them it is."""
+    """A question among those that are sampled together: the chunk's number, from 1, its
+    questions, and which of them it is.
+    """
 
     number: int
     questions: tuple[Question, ...]
     place: int
 
 
-Sampler = Callable[[Iterable[list[InChunk]]], Iterator[list[list[Feedback]]]]  # chunks -> samples by question, in order
+# chunks -> samples by question, in order
+Sampler = Callable[[Iterable[list[InChunk]]], Iterator[list[list[Feedback]]]]
 
 
 def collect(
@@ -48,23 +53,34 @@ def collect(
     max_failed: float = 0.2,
     sampler: Sampler | None = None,
 ) -> list[Feedback]:
-    """`how.samples` graded responses of `policy` to every question, recorded in the folder `out`; what is there is kept.
+    """`how.samples` graded responses of `policy` to every question, recorded in the folder
+    `out`; what is there is kept.
 
-    So many questions as `chunk` says are sampled, graded and written at a time; rows carry its number, from 1, as their step.
-    What is sampled in a chunk depends on `how.seed` and that number. `sampler` samples and grades elsewhere what this process
-    does by default.
+    So many questions as `chunk` says are sampled, graded and written at a time; rows carry its
+    number, from 1, as their step. What is sampled in a chunk depends on `how.seed` and that
+    number. `sampler` samples and grades elsewhere what this process does by default.
 
     Raises:
         WorkbenchError: no questions, or one twice, or the folder holds samples of something else.
-        TooManyFailures: more than `max_failed` of a chunk's responses have no reward of `method`; or, where that is None and
+        TooManyFailures: more than `max_failed` of a chunk's responses have no reward of
+        `method`; or, where that is None and
             nothing is paid, could not be graded at all.
     """
     if not questions:
         raise WorkbenchError("no questions to sample: choose another bench, split or kinds")
     if len({question.id for question in questions}) < len(questions):
         raise WorkbenchError("a question's id is there twice: give each question once")
-    whose = policy_hash(policy) or policy  # a policy that lies in the run goes with it wherever the run is moved
-    _keep_identity(out, {"policy": whose, "questions": [question.id for question in questions], **vars(how), "chunk": chunk})
+    # a policy that lies in the run goes with it wherever the run is moved
+    whose = policy_hash(policy) or policy
+    _keep_identity(
+        out,
+        {
+            "policy": whose,
+            "questions": [question.id for question in questions],
+            **vars(how),
+            "chunk": chunk,
+        },
+    )
     chunks = _chunks(questions, chunk)
     done = _whole(out, [len(part) * how.samples for part in chunks])
     if left := chunks[done:]:
@@ -75,7 +91,10 @@ def collect(
                 _check_graded(feedbacks, method, max_failed)
                 store.append(feedbacks)
                 store.sync()
-                print(f"sampled {min(number * chunk, len(questions))} of {len(questions)} questions", file=sys.stderr)
+                print(
+                    f"sampled {min(number * chunk, len(questions))} of {len(questions)} questions",
+                    file=sys.stderr,
+                )
     return list(iter_feedback(out))
 
 
@@ -92,7 +111,10 @@ def _keep_identity(out: Path, identity: Mapping[str, Any]) -> None:
 
 def _chunks(questions: Sequence[Question], size: int) -> list[list[InChunk]]:
     parts = [tuple(questions[at : at + size]) for at in range(0, len(questions), size)]
-    return [[InChunk(number, part, place) for place in range(len(part))] for number, part in enumerate(parts, start=1)]
+    return [
+        [InChunk(number, part, place) for place in range(len(part))]
+        for number, part in enumerate(parts, start=1)
+    ]
 
 
 def _seed(how: Sampling, number: int) -> int:
@@ -101,7 +123,9 @@ def _seed(how: Sampling, number: int) -> int:
 
 
 def _whole(out: Path, sizes: Sequence[int]) -> int:
-    """How many chunks, from the first, have all their rows; what is recorded after them is cut off."""
+    """How many chunks, from the first, have all their rows; what is recorded after them is cut
+    off.
+    """
     path = out / ROLLOUTS
     if not path.exists():
         return 0
@@ -114,11 +138,16 @@ def _whole(out: Path, sizes: Sequence[int]) -> int:
 
 
 def ungraded(feedback: Feedback) -> str | None:
-    """Why nothing is known of a sample: its own error, or that of its verdicts where all of them failed; None otherwise. One
-    failure among many verdicts, as a long answer may have, leaves the rest of use."""
+    """Why nothing is known of a sample: its own error, or that of its verdicts where all of them
+    failed; None otherwise. One failure among many verdicts, as a long answer may have, leaves
+    the rest of use."""
     if feedback.error is not None and feedback.error.kind not in LACKING:
         return feedback.error.message
-    told = [verdict.error for verdict in feedback.verdicts if verdict.error is None or verdict.error.kind not in LACKING]
+    told = [
+        verdict.error
+        for verdict in feedback.verdicts
+        if verdict.error is None or verdict.error.kind not in LACKING
+    ]
     return told[0].message if told and told[0] and all(told) else None
 
 
@@ -128,28 +157,45 @@ def here(policy: str, grade: Grade, how: Sampling) -> Sampler:
     return lambda chunks: (sampled(loaded, grade, chunk, how) for chunk in chunks)
 
 
-def sampled(policy: Policy, grade: Grade, asked: Sequence[InChunk], how: Sampling) -> list[list[Feedback]]:
-    """The samples of each of a chunk's questions, graded; of a part of it those that the whole would have, but for rounding,
-    where `generate.decode` runs the policy."""
+def sampled(
+    policy: Policy, grade: Grade, asked: Sequence[InChunk], how: Sampling
+) -> list[list[Feedback]]:
+    """The samples of each of a chunk's questions, graded; of a part of it those that the whole
+    would have, but for rounding, where `generate.decode` runs the policy."""
     number, questions, _ = asked[0]
     places = [one.place for one in asked]
-    drawn = replace(how, seed=_seed(how, number), rows=_rows(policy, questions, places, how.samples))
-    graded = grade(generate(policy, [questions[place] for place in places], step=number, **vars(drawn)))
+    drawn = replace(
+        how, seed=_seed(how, number), rows=_rows(policy, questions, places, how.samples)
+    )
+    graded = grade(
+        generate(policy, [questions[place] for place in places], step=number, **vars(drawn))
+    )
     return [graded[at : at + how.samples] for at in range(0, len(graded), how.samples)]
 
 
 def lost(asked: InChunk, failure: Failure, samples: int) -> list[Feedback]:
-    """The samples of a question that could not be sampled: rows without a text, which have failed."""
-    question, group = asked.questions[asked.place], f"{asked.questions[asked.place].id}/{asked.number}"
+    """The samples of a question that could not be sampled: rows without a text, which have
+    failed.
+    """
+    question, group = (
+        asked.questions[asked.place],
+        f"{asked.questions[asked.place].id}/{asked.number}",
+    )
     error = Failure("generate", "died", failure.message)
     return [
-        Feedback(Response(f"{group}/{sample}", question, "", group, sample, asked.number), error=error)
+        Feedback(
+            Response(f"{group}/{sample}", question, "", group, sample, asked.number), error=error
+        )
         for sample in range(samples)
     ]
 
 
-def _rows(policy: Policy, questions: Sequence[Question], places: Sequence[int], samples: int) -> tuple[int, ...]:
-    """Which of the chunk's random numbers the samples at these places are drawn by; () for all of them."""
+def _rows(
+    policy: Policy, questions: Sequence[Question], places: Sequence[int], samples: int
+) -> tuple[int, ...]:
+    """Which of the chunk's random numbers the samples at these places are drawn by; () for all
+    of them.
+    """
     if len(places) == len(questions):
         return ()
     prompts = [ids for ids in prompt_ids(policy.tokenizer, questions) for _ in range(samples)]
@@ -161,9 +207,13 @@ def _check_graded(feedbacks: Sequence[Feedback], method: str | None, max_failed:
     if method is None:
         unscored = [why for feedback in feedbacks if (why := ungraded(feedback)) is not None]
     else:
-        unscored = [reason(feedback, method) for feedback in feedbacks if reward_of(feedback, method) is None]
+        unscored = [
+            reason(feedback, method)
+            for feedback in feedbacks
+            if reward_of(feedback, method) is None
+        ]
     if too_many(len(unscored), len(feedbacks), max_failed):
         raise TooManyFailures(
-            f"{len(unscored)} of {len(feedbacks)} samples could not be graded ({unscored[0]}): mend that and run the same "
-            "command again, or raise max_failed"
+            f"{len(unscored)} of {len(feedbacks)} samples could not be graded ({unscored[0]}): mend"
+            " that and run the same command again, or raise max_failed"
         )

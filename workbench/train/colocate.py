@@ -1,8 +1,10 @@
-"""vLLM beside a GRPO training, in its process and on its GPU (TRL's "colocate"): what TRL is told of it, and how it samples.
+"""vLLM beside a GRPO training, in its process and on its GPU (TRL's "colocate"): what TRL is
+told of it, and how it samples.
 
-TRL makes the engine. The weights are handed to it, and it is asked, in ways of our own: TRL merges the adapter into the frozen
-weights and takes it out again, which leaves those a rounding error off at every step, and its samples do not come of the state
-that a checkpoint keeps, so that a resumed run would end elsewhere.
+TRL makes the engine. The weights are handed to it, and it is asked, in ways of our own: TRL
+merges the adapter into the frozen weights and takes it out again, which leaves those a rounding
+error off at every step, and its samples do not come of the state that a checkpoint keeps, so
+that a resumed run would end elsewhere.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ from typing import Any
 from workbench.generate import Sampling, vllm
 from workbench.types import WorkbenchError
 
-# (ours) of the correction for what both engines' probabilities of a token differ by, since they round otherwise: how much a
-# token counts at most.
+# (ours) of the correction for what both engines' probabilities of a token differ by, since they
+# round otherwise: how much a token counts at most.
 MOST = 2.0
-LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # which TRL sets, as a launcher would
+# which TRL sets, as a launcher would
+LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 def check_colocate(config: Any) -> None:
@@ -26,16 +29,19 @@ def check_colocate(config: Any) -> None:
     if config.vllm == "none":
         return
     if not 0 < config.vllm_memory < 1:
-        raise WorkbenchError(f"vllm_memory is {config.vllm_memory}: it is a share of the GPU's memory, between 0 and 1")
+        raise WorkbenchError(
+            f"vllm_memory is {config.vllm_memory}: it is a share of the GPU's memory, between 0"
+            " and 1"
+        )
     if config.load_in_4bit:
         raise WorkbenchError(
-            "load_in_4bit is true: vLLM beside the training is handed the weights as they are in memory, and takes none in 4 "
-            "bits: leave it false, or use vllm=none"
+            "load_in_4bit is true: vLLM beside the training is handed the weights as they are in"
+            " memory, and takes none in 4 bits: leave it false, or use vllm=none"
         )
     if config.top_p < 1:
         raise WorkbenchError(
-            f"top_p is {config.top_p}: with vllm=colocate what it cuts off would be taken for a difference of the engines: "
-            "use top_p=1, or vllm=none"
+            f"top_p is {config.top_p}: with vllm=colocate what it cuts off would be taken for a"
+            " difference of the engines: use top_p=1, or vllm=none"
         )
     import torch
 
@@ -47,14 +53,18 @@ def check_colocate(config: Any) -> None:
 def check_alone(config: Any, processes: int) -> None:
     """Raise a WorkbenchError where several processes train together and vLLM is to sample."""
     if config.vllm != "none" and processes > 1:
-        raise WorkbenchError(f"vllm=colocate is for one process, and {processes} train together: leave vllm at none")
+        raise WorkbenchError(
+            f"vllm=colocate is for one process, and {processes} train together: leave vllm at none"
+        )
 
 
 @contextmanager
 def beside(config: Any) -> Iterator[None]:
-    """A training with vLLM in its process: what this held before is ended, and so is the training's own, however that ends.
+    """A training with vLLM in its process: what this held before is ended, and so is the
+    training's own, however that ends.
 
-    TRL says in the environment that this is the one process of several; whoever trains next would take it for that.
+    TRL says in the environment that this is the one process of several; whoever trains next
+    would take it for that.
     """
     if config.vllm == "none":
         yield
@@ -95,9 +105,11 @@ def arguments(config: Any) -> dict[str, Any]:
     }
 
 
-def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[list[float]]]:
-    """As `workbench.train.sampling.sample`, by vLLM from the weights as they are; and what each token was drawn by, as the
-    logarithm of its probability at the temperature of the training."""
+def sample(
+    trainer: Any, prompt_ids: Sequence[Sequence[int]]
+) -> tuple[list[list[int]], list[list[float]]]:
+    """As `workbench.train.sampling.sample`, by vLLM from the weights as they are; and what each
+    token was drawn by, as the logarithm of its probability at the temperature of the training."""
     import torch
 
     generation, step = trainer.vllm_generation, trainer.state.global_step
@@ -108,11 +120,16 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> tuple[list[list
         _hand_over(trainer, generation.llm, asleep)
         trainer._last_loaded_step = step
     how = Sampling(
-        trainer.max_completion_length, temperature=trainer.temperature, top_p=trainer.top_p, logprobs=True,
+        trainer.max_completion_length,
+        temperature=trainer.temperature,
+        top_p=trainer.top_p,
+        logprobs=True,
         seed=int(torch.randint(2**31, ())),
-    )  # fmt: skip
+    )
     asked = list(zip(map(list, prompt_ids), vllm.seeds(how, len(prompt_ids)), strict=True))
-    drawn = list(vllm.sampled(generation.llm, None, asked, [trainer.processing_class.eos_token_id], how))
+    drawn = list(
+        vllm.sampled(generation.llm, None, asked, [trainer.processing_class.eos_token_id], how)
+    )
     if asleep:
         generation.llm.sleep(level=2)
     return [ids for ids, _ in drawn], [list(scores) for _, scores in drawn]
@@ -135,7 +152,9 @@ def _hand_over(trainer: Any, llm: Any, asleep: bool) -> None:
 
 
 def merged(model: Any) -> Iterator[tuple[str, Any]]:
-    """The weights of a PEFT model's base by their names there, each with its adapter in it; the model stays as it is."""
+    """The weights of a PEFT model's base by their names there, each with its adapter in it; the
+    model stays as it is.
+    """
     base = model.get_base_model()
     modules = dict(base.named_modules())
     for path, weight in base.named_parameters():
@@ -145,6 +164,9 @@ def merged(model: Any) -> Iterator[tuple[str, Any]]:
         if not layer:
             yield path, weight.data
         elif name == "weight":
-            yield f"{owner}.weight", weight.data + modules[owner].get_delta_weight("default").to(weight.dtype)
+            yield (
+                f"{owner}.weight",
+                weight.data + modules[owner].get_delta_weight("default").to(weight.dtype),
+            )
         else:
             yield f"{owner}.{name}", weight.data

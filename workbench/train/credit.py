@@ -1,6 +1,8 @@
-"""Credit in tensors: what every token of a batch is given, between the estimators of `workbench.credit` and the trainers.
+"""Credit in tensors: what every token of a batch is given, between the estimators of
+`workbench.credit` and the trainers.
 
-Shapes: B responses, T tokens of the longest. Masks are 1 for what is learnt from; what they hide may hold anything.
+Shapes: B responses, T tokens of the longest. Masks are 1 for what is learnt from; what they hide
+may hold anything.
 """
 
 from __future__ import annotations
@@ -18,10 +20,14 @@ if TYPE_CHECKING:
 
 
 def noted(response: Response, row: int, **tensors_BT: torch.Tensor | None) -> Response:
-    """The response with its tokens' numbers: row `row` of each tensor, under the name of a field."""
+    """The response with its tokens' numbers: row `row` of each tensor, under the name of a
+    field.
+    """
     count = len(response.token_ids)
     found: dict[str, Any] = {
-        name: _floats(values_BT[row, :count]) for name, values_BT in tensors_BT.items() if values_BT is not None
+        name: _floats(values_BT[row, :count])
+        for name, values_BT in tensors_BT.items()
+        if values_BT is not None
     }
     return replace(response, **found)
 
@@ -31,7 +37,9 @@ def _floats(values_T: torch.Tensor) -> tuple[float, ...]:
     return tuple(float(f"{value:.9g}") for value in values_T.tolist())
 
 
-def token_advantages(rows: Sequence[Rewarded], group_size: int, estimator: Estimator) -> list[tuple[float, ...]]:
+def token_advantages(
+    rows: Sequence[Rewarded], group_size: int, estimator: Estimator
+) -> list[tuple[float, ...]]:
     """Advantages of each row's tokens; `group_size` rows after one another answer one prompt."""
     groups = [rows[start : start + group_size] for start in range(0, len(rows), group_size)]
     return list(chain.from_iterable(estimator(groups)))
@@ -41,12 +49,16 @@ def less(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> 
     """A response's token rewards less a penalty on each, with the critic's values."""
     if row.rewards is None:
         return row
-    rewards = tuple(reward - penalty for reward, penalty in zip(row.rewards, penalties, strict=False))
+    rewards = tuple(
+        reward - penalty for reward, penalty in zip(row.rewards, penalties, strict=False)
+    )
     return replace(row, rewards=rewards, values=tuple(values[: row.length]))
 
 
 def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.Tensor:
-    """Ragged rows as float32 of the shape of `like_BT`: column t is sampled token t, what is beyond a row's end is 0."""
+    """Ragged rows as float32 of the shape of `like_BT`: column t is sampled token t, what is
+    beyond a row's end is 0.
+    """
     import torch
 
     filled_BT = torch.zeros(like_BT.shape, dtype=torch.float32)
@@ -56,16 +68,23 @@ def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.T
 
 
 def without(rows: Sequence[int], batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
-    """The batch with the tokens of some rows masked out: they are no tokens of the total and pay no KL."""
+    """The batch with the tokens of some rows masked out: they are no tokens of the total and pay
+    no KL.
+    """
     mask_BT = batch["completion_mask"].clone()
     mask_BT[list(rows)] = 0
     loss_mask_BT = mask_BT * batch["tool_mask"] if "tool_mask" in batch else mask_BT
-    return {**batch, "completion_mask": mask_BT, "num_items_in_batch": accelerator.gather(loss_mask_BT.sum()).sum()}
+    return {
+        **batch,
+        "completion_mask": mask_BT,
+        "num_items_in_batch": accelerator.gather(loss_mask_BT.sum()).sum(),
+    }
 
 
 def left_aligned(batch: Mapping[str, Any]) -> torch.Tensor:
-    """A batch's advantages as Unsloth lays out log-probabilities: (B, T + W), each row further right by as many columns as its
-    prompt has less padding on the left than W. Those of whole responses stay (B,)."""
+    """A batch's advantages as Unsloth lays out log-probabilities: (B, T + W), each row further
+    right by as many columns as its prompt has less padding on the left than W. Those of whole
+    responses stay (B,)."""
     advantages_BT = batch["advantages"]
     if advantages_BT.dim() == 1:
         return advantages_BT
@@ -75,17 +94,24 @@ def left_aligned(batch: Mapping[str, Any]) -> torch.Tensor:
 
 
 def right_aligned(batch: Mapping[str, Any]) -> dict[str, Any]:
-    """The batch with the log-probabilities that Unsloth noted in it, (B, T + W), by sampled token, (B, T)."""
+    """The batch with the log-probabilities that Unsloth noted in it, (B, T + W), by sampled
+    token, (B, T).
+    """
     columns_BT, _ = _columns(batch)
-    return {**batch, **{name: batch[name].gather(1, columns_BT) for name in NOTED if batch.get(name) is not None}}
+    return {
+        **batch,
+        **{
+            name: batch[name].gather(1, columns_BT) for name in NOTED if batch.get(name) is not None
+        },
+    }
 
 
 NOTED = ("old_per_token_logps", "ref_per_token_logps")
 
 
 def _columns(batch: Mapping[str, Any]) -> tuple[torch.Tensor, int]:
-    """Where Unsloth has each sampled token, and W: the padding of the most padded prompt among those whose log-probabilities
-    were noted together, else among these."""
+    """Where Unsloth has each sampled token, and W: the padding of the most padded prompt among
+    those whose log-probabilities were noted together, else among these."""
     import torch
 
     length = batch["completion_ids"].shape[1]
@@ -99,7 +125,9 @@ def masked(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
     """0 wherever the mask is: a product would keep what is not finite."""
     import torch
 
-    return torch.where(mask_BT.bool(), values_BT, torch.zeros((), dtype=values_BT.dtype, device=values_BT.device))
+    return torch.where(
+        mask_BT.bool(), values_BT, torch.zeros((), dtype=values_BT.dtype, device=values_BT.device)
+    )
 
 
 def masked_mean(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
@@ -117,19 +145,27 @@ def ratio_of(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor) -> torch.
     return (logprobs_BT - old_logprobs_BT).clamp(-20, 20).exp()
 
 
-def whole_responses(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
-    """What `old_logprobs_BT` would have to be for every token's ratio to be its whole response's, π(o) / π_old(o) = exp Σ_t log
-    π/π_old: a loss by token that is given these, with the gradient that they carry, has that ratio and its gradient.
+def whole_responses(
+    logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor, mask_BT: torch.Tensor
+) -> torch.Tensor:
+    """What `old_logprobs_BT` would have to be for every token's ratio to be its whole
+    response's, π(o) / π_old(o) = exp Σ_t log π/π_old: a loss by token that is given these, with
+    the gradient that they carry, has that ratio and its gradient.
 
-    The ratio is kept between e⁻²⁰ and e²⁰ *(ours)*: a sum over hundreds of tokens overflows; beyond, its gradient is 0. The
-    loss has to bound it more nearly: for a negative advantage it takes the ratio as it is.
+    The ratio is kept between e⁻²⁰ and e²⁰ *(ours)*: a sum over hundreds of tokens overflows;
+    beyond, its gradient is 0. The loss has to bound it more nearly: for a negative advantage it
+    takes the ratio as it is.
     """
     log_ratio_B = masked(logprobs_BT.float() - old_logprobs_BT, mask_BT).sum(1).clamp(-20, 20)
     return logprobs_BT.float() - log_ratio_B[:, None]
 
 
-def kl_of(logprobs_BT: torch.Tensor, ref_logprobs_BT: torch.Tensor, kind: str, most: float = 10.0) -> torch.Tensor:
-    """A token's part of the KL to the reference ρ, no larger than `most`: k1 = log π/ρ, k3 = ρ/π − 1 − log ρ/π."""
+def kl_of(
+    logprobs_BT: torch.Tensor, ref_logprobs_BT: torch.Tensor, kind: str, most: float = 10.0
+) -> torch.Tensor:
+    """A token's part of the KL to the reference ρ, no larger than `most`: k1 = log π/ρ, k3 = ρ/π
+    − 1 − log ρ/π.
+    """
     log_ratio_BT = (ref_logprobs_BT - logprobs_BT).clamp(-20, 20)
     kl_BT = -log_ratio_BT if kind == "k1" else log_ratio_BT.exp() - 1 - log_ratio_BT
     return kl_BT.clamp(-most, most)

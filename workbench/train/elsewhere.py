@@ -1,5 +1,6 @@
-"""Sampling in Ray's actors: each loads the policy itself, and samples and grades chunks of questions on one CPU, as this
-process would with one thread. The judge, its cache and its key, the search and what is written stay here."""
+"""Sampling in Ray's actors: each loads the policy itself, and samples and grades chunks of
+questions on one CPU, as this process would with one thread. The judge, its cache and its key,
+the search and what is written stay here."""
 
 from __future__ import annotations
 
@@ -21,13 +22,16 @@ from workbench.runs.folder import policy_hash
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.types import Failure, Grade, WorkbenchError
 
-THREADS = 1  # of an actor: how many there are decides how numbers are rounded, so that it is part of what a run is
+# of an actor: how many there are decides how numbers are rounded, so that it is part of what a run
+# is
+THREADS = 1
 
 
 @dataclass(frozen=True)
 class Told(Generic[Item, Result]):
-    """What an actor is told: where the policy lies, and what is under it; how checks are made, and graded by; what is done with
-    both. `digests` are those of the folders as they are here, so that no machine has others under the same names."""
+    """What an actor is told: where the policy lies, and what is under it; how checks are made,
+    and graded by; what is done with both. `digests` are those of the folders as they are here,
+    so that no machine has others under the same names."""
 
     policy: str
     base: str | None
@@ -41,7 +45,10 @@ class Told(Generic[Item, Result]):
         use_threads(THREADS).__enter__()  # for as long as the actor lives
         for folder, digest in self.digests.items():
             if policy_hash(folder) != digest:
-                raise WorkbenchError(f"'{folder}' is not on {socket.gethostname()}, or another one: copy it to every machine")
+                raise WorkbenchError(
+                    f"'{folder}' is not on {socket.gethostname()}, or another one: copy it to every"
+                    " machine"
+                )
         policy = load_policy(self.policy, base=self.base, device="cpu")
         grade = self.grader(self.checks(asked))
         return lambda items: self.work(policy, grade, items)
@@ -57,16 +64,19 @@ def in_actors(
     work: Callable[[Policy, Grade, list[Item]], list[Result]],
     lost: Callable[[Item, Failure], Result],
 ) -> Iterator[Callable[[Iterable[list[Item]]], Iterator[list[Result]]]]:
-    """A function from chunks of items to what `work` makes of them in actors, in the same order, as long as this lasts.
+    """A function from chunks of items to what `work` makes of them in actors, in the same order,
+    as long as this lasts.
 
-    An adapter lies over `base`, by default what it names; both are folders that each machine has, or names on the hub. `grader`
-    grades by the bench's checks. Raises as `spread` does.
+    An adapter lies over `base`, by default what it names; both are folders that each machine
+    has, or names on the hub. `grader` grades by the bench's checks. Raises as `spread` does.
     """
     adapter = adapter_folder(Path(policy))
     places = [_place(policy), *([_place(base or adapter_base(adapter))] if adapter else [])]
     folders = [str(adapter_folder(Path(place)) or place) for place in places]
     digests = {folder: policy_hash(folder) for folder in folders} if actors.address else {}
-    told = Told(places[0], places[1] if adapter else None, digests, bench.checks_elsewhere(), grader, work)
+    told = Told(
+        places[0], places[1] if adapter else None, digests, bench.checks_elsewhere(), grader, work
+    )
     many = min(actors.count, CONCURRENCY)
     if bench.llm_judge is None:
         with spread(actors, told, lost, {}, many) as sampler:
@@ -82,7 +92,8 @@ def _place(name: str) -> str:
 
 
 def threads_of(threads: int | None, actors: Actors | None) -> int:
-    """How many threads a run has, which is part of what it is: those of an actor, where actors sample.
+    """How many threads a run has, which is part of what it is: those of an actor, where actors
+    sample.
 
     Raises:
         WorkbenchError: actors are to have others.
@@ -90,5 +101,7 @@ def threads_of(threads: int | None, actors: Actors | None) -> int:
     if actors is None:
         return DEFAULT_THREADS if threads is None else threads
     if threads not in (None, THREADS):
-        raise WorkbenchError(f"each actor has one thread, and not {threads}: leave --threads out with --actors")
+        raise WorkbenchError(
+            f"each actor has one thread, and not {threads}: leave --threads out with --actors"
+        )
     return THREADS

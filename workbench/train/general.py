@@ -1,9 +1,11 @@
-"""The general reward of KLCF (arXiv 2509.23765, section 2.3.3), as the check "general": a preference model's view of an answer.
+"""The general reward of KLCF (arXiv 2509.23765, section 2.3.3), as the check "general": a
+preference model's view of an answer.
 
-Training from a base has no KL penalty, since the base is no model of how to answer; this term keeps the policy in form. The
-paper's is Skywork-Reward-V2-Llama-3.2-1B: any classifier with one output can be named. In its place *(ours)* a reward model may
-be trained from the base itself, of its own answers against the same ones spoilt, so that nothing from outside is needed: it
-tells whether an answer is whole and keeps to its subject, and nothing of what people prefer.
+Training from a base has no KL penalty, since the base is no model of how to answer; this term
+keeps the policy in form. The paper's is Skywork-Reward-V2-Llama-3.2-1B: any classifier with one
+output can be named. In its place *(ours)* a reward model may be trained from the base itself, of
+its own answers against the same ones spoilt, so that nothing from outside is needed: it tells
+whether an answer is whole and keeps to its subject, and nothing of what people prefer.
 """
 
 from __future__ import annotations
@@ -19,7 +21,16 @@ from workbench.answers import answer_text, is_abstention, sentences
 from workbench.hub import check_no_pickle, from_disk_or_hub
 from workbench.train.scorer import Judged, as_whole, passes
 from workbench.train.truth import Valued
-from workbench.types import Checked, Claims, Feedback, Question, Response, Verdict, Verify, WorkbenchError
+from workbench.types import (
+    Checked,
+    Claims,
+    Feedback,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+    WorkbenchError,
+)
 from workbench.weights import check_finite, check_loaded, loading
 
 BATCH = 8  # answers that a classifier reads at once
@@ -28,20 +39,37 @@ SPOILT = ("said again", "cut off", "scrambled", "astray")  # what is done to an 
 
 
 def preferred(samples: Sequence[Feedback], seed: int, specials: Sequence[str] = ()) -> list[Judged]:
-    """The base's own answers, 1, and each of them spoilt in one way, 0. An answer that says a sentence twice or was cut off is
-    spoilt by itself, and a refusal is neither."""
-    answers = [(sample.response, _said(sample.response)) for sample in samples if sample.error is None]
-    answers = [(response, text) for response, text in answers if text.strip() and not is_abstention(text)]
-    whole = [(response, text) for response, text in answers if response.finish == "stop" and not says_twice(text)]
-    bad = [(response, text) for response, text in answers if response.finish != "stop" or says_twice(text)]
+    """The base's own answers, 1, and each of them spoilt in one way, 0. An answer that says a
+    sentence twice or was cut off is spoilt by itself, and a refusal is neither."""
+    answers = [
+        (sample.response, _said(sample.response)) for sample in samples if sample.error is None
+    ]
+    answers = [
+        (response, text) for response, text in answers if text.strip() and not is_abstention(text)
+    ]
+    whole = [
+        (response, text)
+        for response, text in answers
+        if response.finish == "stop" and not says_twice(text)
+    ]
+    bad = [
+        (response, text)
+        for response, text in answers
+        if response.finish != "stop" or says_twice(text)
+    ]
     rng = random.Random(f"general-{seed}")
     spoilt = [
         (response, done)
         for number, (response, text) in enumerate(whole)
-        if (done := spoil(text, _another(whole, response, rng), SPOILT[number % len(SPOILT)], rng)) != text
+        if (done := spoil(text, _another(whole, response, rng), SPOILT[number % len(SPOILT)], rng))
+        != text
     ]
     labelled = [(whole, 1.0), (bad + spoilt, 0.0)]
-    return [as_whole(response.question, text, target, specials) for rows, target in labelled for response, text in rows]
+    return [
+        as_whole(response.question, text, target, specials)
+        for rows, target in labelled
+        for response, text in rows
+    ]
 
 
 def _said(response: Response) -> str:
@@ -63,9 +91,9 @@ def says_twice(text: str) -> bool:
 
 
 def spoil(text: str, other: str, how: str, rng: random.Random) -> str:
-    """A text that is worse in one of the ways of `SPOILT`: with one of its sentences said up to four times more, its last words
-    missing, the words of a sentence in disorder, or one sentence out of `other` in the place of its own. As it is where it is
-    too short for that."""
+    """A text that is worse in one of the ways of `SPOILT`: with one of its sentences said up to
+    four times more, its last words missing, the words of a sentence in disorder, or one sentence
+    out of `other` in the place of its own. As it is where it is too short for that."""
     places = sentences(text)
     if not places:
         return text
@@ -85,23 +113,31 @@ def spoil(text: str, other: str, how: str, rng: random.Random) -> str:
 
 
 def general(score: Valued, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Aspect "general": p of what each response says to its reader. What says nothing, or is longer than the model reads, has
-    p = 0: there is nothing to prefer, and no failure by which a response could escape."""
+    """Aspect "general": p of what each response says to its reader. What says nothing, or is
+    longer than the model reads, has p = 0: there is nothing to prefer, and no failure by which a
+    response could escape."""
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         said = [(response.question, _said(response)) for response, _ in batch]
-        rows = {(q.id, q.text, text): as_whole(q, text, specials=specials) for q, text in said if text.strip()}
+        rows = {
+            (q.id, q.text, text): as_whole(q, text, specials=specials)
+            for q, text in said
+            if text.strip()
+        }
         values = dict(zip(rows, score(list(rows.values())) if rows else [], strict=True))
         found = [values.get((q.id, q.text, text)) for q, text in said]
-        return [Checked((Verdict("response", "general", p=0.0 if p is None else p, by=by),)) for p in found]
+        return [
+            Checked((Verdict("response", "general", p=0.0 if p is None else p, by=by),))
+            for p in found
+        ]
 
     return verify
 
 
 @dataclass(frozen=True)
 class Preference:
-    """A named classifier: `score` gives p of whole answers, None for one that has more than `longest` tokens with its question;
-    `specials` are its control tokens."""
+    """A named classifier: `score` gives p of whole answers, None for one that has more than
+    `longest` tokens with its question; `specials` are its control tokens."""
 
     score: Valued
     longest: int
@@ -111,11 +147,12 @@ class Preference:
 def preference_model(name: str, scale: float = 1.0, device: str | None = None) -> Preference:
     """A sequence classifier with one output, by its folder or hub name: p = σ(output / scale).
 
-    The question and the answer are laid out by its own chat template, or, without one, as a pair of texts. One answer is read,
-    so that what cannot work is told here.
+    The question and the answer are laid out by its own chat template, or, without one, as a pair
+    of texts. One answer is read, so that what cannot work is told here.
 
     Raises:
-        WorkbenchError: there is no such model, it has another number of outputs, or its files are damaged.
+        WorkbenchError: there is no such model, it has another number of outputs, or its files
+        are damaged.
     """
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -124,18 +161,30 @@ def preference_model(name: str, scale: float = 1.0, device: str | None = None) -
     if Path(name).is_dir():
         check_no_pickle(Path(name).iterdir())
     _check_declared(name)
-    with loading(name, "name a folder or a public name of a classifier with one output, its weights as safetensors"):
+    with loading(
+        name,
+        "name a folder or a public name of a classifier with one output, its weights as"
+        " safetensors",
+    ):
         tokenizer = from_disk_or_hub(AutoTokenizer.from_pretrained, name)
         model, told = from_disk_or_hub(
-            AutoModelForSequenceClassification.from_pretrained, name,
-            use_safetensors=True, output_loading_info=True, dtype="auto",
-        )  # fmt: skip
+            AutoModelForSequenceClassification.from_pretrained,
+            name,
+            use_safetensors=True,
+            output_loading_info=True,
+            dtype="auto",
+        )
         check_loaded(name, told)
         check_finite(name, model)
         model.to(device).eval()
-        model.config.pad_token_id = tokenizer.pad_token_id  # a decoder's score is that of the last token that is none
+        # a decoder's score is that of the last token that is none
+        model.config.pad_token_id = tokenizer.pad_token_id
         size = 1 if tokenizer.pad_token_id is None else BATCH
-        longest = min(LONGEST, tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or LONGEST)
+        longest = min(
+            LONGEST,
+            tokenizer.model_max_length,
+            getattr(model.config, "max_position_embeddings", None) or LONGEST,
+        )
 
         def score(rows: Sequence[Judged]) -> list[float | None]:
             read = [_read(tokenizer, row) for row in rows]
@@ -143,7 +192,11 @@ def preference_model(name: str, scale: float = 1.0, device: str | None = None) -
             for part in passes([len(one["input_ids"]) for one in read], longest, size, tokens=0):
                 given = _together(tokenizer, [read[number] for number in part])
                 with torch.no_grad():
-                    outputs = model(**{name: ids.to(device) for name, ids in given.items()}).logits.float().flatten()
+                    outputs = (
+                        model(**{name: ids.to(device) for name, ids in given.items()})
+                        .logits.float()
+                        .flatten()
+                    )
                 for number, output in zip(part, outputs.tolist(), strict=True):
                     values[number] = _sigmoid(output / scale)
             return values
@@ -183,8 +236,11 @@ def _check_declared(name: str) -> None:
     with loading(name, "name a folder or a public name of a classifier with one output"):
         config = from_disk_or_hub(AutoConfig.from_pretrained, name)
     kinds = [str(kind) for kind in getattr(config, "architectures", None) or ()]
-    if config.num_labels != 1 or not any("SequenceClassification" in kind or "RewardModel" in kind for kind in kinds):
+    if config.num_labels != 1 or not any(
+        "SequenceClassification" in kind or "RewardModel" in kind for kind in kinds
+    ):
         raise WorkbenchError(
-            f"'{name}' is no preference model: it is to be a sequence classifier with one output, and is "
-            f"{', '.join(kinds) or 'of no declared architecture'} with {config.num_labels}; name another"
+            f"'{name}' is no preference model: it is to be a sequence classifier with one output,"
+            f" and is {', '.join(kinds) or 'of no declared architecture'} with {config.num_labels};"
+            " name another"
         )

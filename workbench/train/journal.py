@@ -1,4 +1,6 @@
-"""What every training keeps: a row of metrics a step, checkpoints that are declared complete, a stop that was asked for."""
+"""What every training keeps: a row of metrics a step, checkpoints that are declared complete, a
+stop that was asked for.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,16 @@ from workbench.runs.checkpoints import mark_complete, prune, sync
 
 
 class Journal:
-    """The journal of one training in its folder `out`. Use it as a context manager around the training.
+    """The journal of one training in its folder `out`. Use it as a context manager around the
+    training.
 
-    `steps` and `done` count training steps, those wanted and those that an earlier process has done; `shown` are the columns
-    that progress tells. `interrupted` tells whether Ctrl-C was pressed: the trainer then finishes the step under way, saves and
-    stops, and `stopped` tells that it has.
+    `steps` and `done` count training steps, those wanted and those that an earlier process has
+    done; `shown` are the columns that progress tells. `interrupted` tells whether Ctrl-C was
+    pressed: the trainer then finishes the step under way, saves and stops, and `stopped` tells
+    that it has.
 
-    Of several processes that train together, `gather` joins a list of each in the order of their ranks, and the first writes
-    for all.
+    Of several processes that train together, `gather` joins a list of each in the order of their
+    ranks, and the first writes for all.
     """
 
     def __init__(
@@ -57,8 +61,8 @@ class Journal:
             signal.signal(name, handler)
 
     def begin(self) -> None:
-        """All is loaded, and training begins: what there is so far is left out of garbage collection, which would go through
-        all of it every few steps for the sake of the rows."""
+        """All is loaded, and training begins: what there is so far is left out of garbage
+        collection, which would go through all of it every few steps for the sake of the rows."""
         gc.freeze()
 
     def _stop(self, *_: Any) -> None:
@@ -80,7 +84,9 @@ class Journal:
             self.progress.show(row)
 
     def saved(self, checkpoint: Path) -> None:
-        """Declare a checkpoint complete, once what it counts on is on the disk, and remove old ones."""
+        """Declare a checkpoint complete, once what it counts on is on the disk, and remove old
+        ones.
+        """
         if not self.main:
             return
         sync(self.out / "metrics.jsonl")
@@ -106,9 +112,20 @@ class _Progress:
         if not sys.stderr.isatty():
             return
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(),
+        )
         self.bar = Progress(*columns, console=Console(stderr=True))
         self.bar.start()
         self.task = self.bar.add_task("", total=self.steps, completed=self.done)

@@ -1,5 +1,5 @@
-"""The one place that loads a policy for training, by Unsloth on a GPU that has it, by transformers and PEFT elsewhere, and puts
-away what was trained."""
+"""The one place that loads a policy for training, by Unsloth on a GPU that has it, by
+transformers and PEFT elsewhere, and puts away what was trained."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ from workbench.train import unsloth_on_cpu
 from workbench.train.four_bits import check_machine, quantisation
 from workbench.types import WorkbenchError
 
-AGAIN = "compute activations again in the backward pass: a fraction of the memory, one pass of the model more"
+AGAIN = (
+    "compute activations again in the backward pass: a fraction of the memory, one pass of the"
+    " model more"
+)
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
 @dataclass(frozen=True)
 class Trainee:
-    """A policy with a trainable LoRA adapter, whose base is in `four_bits` or not. `path` is "unsloth" or "plain"."""
+    """A policy with a trainable LoRA adapter, whose base is in `four_bits` or not. `path` is
+    "unsloth" or "plain".
+    """
 
     model: Any
     tokenizer: Any
@@ -35,9 +40,11 @@ class Trainee:
 
 
 def import_unsloth_first() -> bool:
-    """Import Unsloth if it can run here. To be called before TRL is first imported, because Unsloth patches it.
+    """Import Unsloth if it can run here. To be called before TRL is first imported, because
+    Unsloth patches it.
 
-    Anything that goes wrong means the plain path: with a driver or version that does not suit it, Unsloth raises what it likes.
+    Anything that goes wrong means the plain path: with a driver or version that does not suit
+    it, Unsloth raises what it likes.
     """
     if not has_gpu() and not unsloth_on_cpu.asked_for():
         return False
@@ -53,7 +60,10 @@ def import_unsloth_first() -> bool:
         import unsloth  # noqa: F401
     except Exception as error:  # see the docstring
         if not isinstance(error, ModuleNotFoundError):
-            print(f"unsloth: not used, {type(error).__name__}: {str(error).splitlines()[:1]}", file=sys.stderr)
+            print(
+                f"unsloth: not used, {type(error).__name__}: {str(error).splitlines()[:1]}",
+                file=sys.stderr,
+            )
         return False
     if unsloth_on_cpu.asked_for():  # with a GPU, too, Unsloth then leaves TRL as it is
         unsloth_on_cpu.patch_grpo()
@@ -67,7 +77,9 @@ def has_gpu() -> bool:
 
 
 def compile_folder() -> str:
-    """A folder for Unsloth's generated sources that nobody else can write to, because Unsloth runs what it finds there."""
+    """A folder for Unsloth's generated sources that nobody else can write to, because Unsloth
+    runs what it finds there.
+    """
     try:
         folder = cache_folder() / "unsloth"
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,15 +100,18 @@ def load_trainee(
     load_in_4bit: bool = False,
     unsloth: bool | None = None,
 ) -> Trainee:
-    """Load `policy` (a folder or hub name) with a fresh LoRA adapter on all linear layers; the base is frozen.
+    """Load `policy` (a folder or hub name) with a fresh LoRA adapter on all linear layers; the
+    base is frozen.
 
-    fp32 on CPU, bf16 on GPU, whatever is on disk. The adapter starts as the identity and depends on `seed` alone.
-    `unsloth=None` takes Unsloth where it runs; True insists on it, False leaves it out. `max_length` counts prompt and
-    response tokens together; only Unsloth needs it. `gradient_checkpointing` takes hold where the model is in training mode.
-    `load_in_4bit` holds the base as `workbench.train.four_bits` says.
+    fp32 on CPU, bf16 on GPU, whatever is on disk. The adapter starts as the identity and depends
+    on `seed` alone. `unsloth=None` takes Unsloth where it runs; True insists on it, False leaves
+    it out. `max_length` counts prompt and response tokens together; only Unsloth needs it.
+    `gradient_checkpointing` takes hold where the model is in training mode. `load_in_4bit` holds
+    the base as `workbench.train.four_bits` says.
 
     Raises:
-        WorkbenchError: the policy cannot be loaded, or cannot be checkpointed; a base in 4 bits on a machine that has none.
+        WorkbenchError: the policy cannot be loaded, or cannot be checkpointed; a base in 4 bits
+        on a machine that has none.
         RuntimeError: Unsloth was insisted on and cannot run.
     """
     import torch
@@ -107,46 +122,77 @@ def load_trainee(
     from transformers import set_seed  # after Unsloth, which patches it
 
     if unsloth and not usable:
-        raise RuntimeError("Unsloth cannot run here: it needs a CUDA device and `pip install unsloth` before TRL is used")
+        raise RuntimeError(
+            "Unsloth cannot run here: it needs a CUDA device and `pip install unsloth` before TRL"
+            " is used"
+        )
     if usable and has_gpu():
-        trainee = _load_unsloth(policy, lora_r, lora_alpha, seed, max_length, gradient_checkpointing, load_in_4bit)
+        trainee = _load_unsloth(
+            policy, lora_r, lora_alpha, seed, max_length, gradient_checkpointing, load_in_4bit
+        )
     else:
         set_seed(seed)
-        trainee = _load_plain(policy, lora_r, lora_alpha, device="cuda" if has_gpu() else "cpu", load_in_4bit=load_in_4bit)
+        trainee = _load_plain(
+            policy,
+            lora_r,
+            lora_alpha,
+            device="cuda" if has_gpu() else "cpu",
+            load_in_4bit=load_in_4bit,
+        )
         if gradient_checkpointing:
             _checkpoint_layers(trainee.model, policy)
     if usable and not has_gpu():
         trainee = Trainee(unsloth_on_cpu.fitted(trainee.model), trainee.tokenizer, "unsloth")
     where = torch.cuda.get_device_name() if has_gpu() else "CPU"
     print(
-        f"training with {trainee.path} LoRA r={lora_r}{' on a base in 4 bits' if load_in_4bit else ''} on {where}",
+        f"training with {trainee.path} LoRA"
+        f" r={lora_r}{' on a base in 4 bits' if load_in_4bit else ''} on {where}",
         file=sys.stderr,
     )
     return trainee
 
 
-def _load_plain(policy: str, lora_r: int, lora_alpha: int, device: str, load_in_4bit: bool) -> Trainee:
+def _load_plain(
+    policy: str, lora_r: int, lora_alpha: int, device: str, load_in_4bit: bool
+) -> Trainee:
     from peft import LoraConfig, get_peft_model
 
-    model, tokenizer = load_checkpoint(policy, device=device, quantisation=quantisation() if load_in_4bit else None)
-    config = LoraConfig(r=lora_r, lora_alpha=lora_alpha, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM")
+    model, tokenizer = load_checkpoint(
+        policy, device=device, quantisation=quantisation() if load_in_4bit else None
+    )
+    config = LoraConfig(
+        r=lora_r,
+        lora_alpha=lora_alpha,
+        lora_dropout=0.0,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
+    )
     return Trainee(get_peft_model(model, config), tokenizer, "plain", load_in_4bit)
 
 
 def _checkpoint_layers(model: Any, policy: str) -> None:
     if not model.get_base_model().supports_gradient_checkpointing:
-        raise WorkbenchError(f"the layers of '{policy}' cannot be computed again: set gradient_checkpointing=false")
+        raise WorkbenchError(
+            f"the layers of '{policy}' cannot be computed again: set gradient_checkpointing=false"
+        )
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 def _load_unsloth(
-    policy: str, lora_r: int, lora_alpha: int, seed: int, max_length: int, gradient_checkpointing: bool, load_in_4bit: bool
+    policy: str,
+    lora_r: int,
+    lora_alpha: int,
+    seed: int,
+    max_length: int,
+    gradient_checkpointing: bool,
+    load_in_4bit: bool,
 ) -> Trainee:
     import torch
     from unsloth import FastLanguageModel
 
     check_policy_name(policy)
-    again = "unsloth" if gradient_checkpointing else False  # its own kind, which keeps layers' inputs in the host's memory
+    # its own kind, which keeps layers' inputs in the host's memory
+    again = "unsloth" if gradient_checkpointing else False
     model, tokenizer = FastLanguageModel.from_pretrained(
         policy,
         max_seq_length=positions(policy, max_length),
@@ -172,7 +218,8 @@ def _load_unsloth(
 def positions(policy: str, wanted: int) -> int:
     """`wanted` tokens, or as many as `policy` has positions for.
 
-    Unsloth would stretch them over more, and say so in no more than a line of its log: that is another policy.
+    Unsloth would stretch them over more, and say so in no more than a line of its log: that is
+    another policy.
     """
     from transformers import AutoConfig
 
@@ -180,16 +227,23 @@ def positions(policy: str, wanted: int) -> int:
     return min(wanted, getattr(config, "max_position_embeddings", None) or wanted)
 
 
-def save_policy(trainee: Trainee, out: Path, name: str = "policy", more: Callable[[Path], None] = lambda folder: None) -> None:
-    """Put the adapter and its tokenizer, with what `more` writes beside them and the digests of all files, into `out/policy` or
-    `out/name`, whole or not at all."""
+def save_policy(
+    trainee: Trainee,
+    out: Path,
+    name: str = "policy",
+    more: Callable[[Path], None] = lambda folder: None,
+) -> None:
+    """Put the adapter and its tokenizer, with what `more` writes beside them and the digests of
+    all files, into `out/policy` or `out/name`, whole or not at all."""
     _save(trainee.model, trainee.tokenizer, out, name, more)
 
 
 def save_merged(trainee: Trainee, out: Path) -> None:
-    """Put the policy with its adapter merged into it, a full checkpoint, into `out/policy`, whole or not at all.
+    """Put the policy with its adapter merged into it, a full checkpoint, into `out/policy`,
+    whole or not at all.
 
-    A base in 4 bits is not what the next stage starts from: the adapter goes into the base as it is stored.
+    A base in 4 bits is not what the next stage starts from: the adapter goes into the base as it
+    is stored.
     """
     if not trainee.four_bits:
         return _save(trainee.model.merge_and_unload(), trainee.tokenizer, out)
@@ -201,7 +255,11 @@ def save_merged(trainee: Trainee, out: Path) -> None:
 
 
 def _save(
-    model: Any, tokenizer: Any, out: Path, name: str = "policy", more: Callable[[Path], None] = lambda folder: None
+    model: Any,
+    tokenizer: Any,
+    out: Path,
+    name: str = "policy",
+    more: Callable[[Path], None] = lambda folder: None,
 ) -> None:
     partial, final = out / f"{name}.partial", out / name
     shutil.rmtree(partial, ignore_errors=True)

@@ -1,4 +1,6 @@
-"""Training on rows that are there before it begins, as SFT and DPO do: their order, what is resumed, what is left behind."""
+"""Training on rows that are there before it begins, as SFT and DPO do: their order, what is
+resumed, what is left behind.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from workbench.types import WorkbenchError
 
 @dataclass(frozen=True)
 class Laid:
-    """Rows as token ids, laid out for a training: step n learns from `batch` of them, whose numbers stand in `order`."""
+    """Rows as token ids, laid out for a training: step n learns from `batch` of them, whose
+    numbers stand in `order`.
+    """
 
     rows: Sequence[Mapping[str, Any]]
     order: Sequence[int]
@@ -36,7 +40,9 @@ class Laid:
 
     def rows_of(self, step: int) -> list[Mapping[str, Any]]:
         """The rows of a step, which count from 1."""
-        return [self.rows[number] for number in self.order[(step - 1) * self.batch : step * self.batch]]
+        return [
+            self.rows[number] for number in self.order[(step - 1) * self.batch : step * self.batch]
+        ]
 
     def dataset(self) -> Any:
         """All steps' rows, one step after the other, for a trainer that takes them as they come."""
@@ -49,16 +55,21 @@ class Laid:
 
 
 def check_offline(config: Any, positive: Sequence[str] = (), shares: Sequence[str] = ()) -> None:
-    """Raise a WorkbenchError naming the field for settings that cannot work: of those that all of these trainings have, and of
-    further ones that must be above 0, or between 0 and 1."""
+    """Raise a WorkbenchError naming the field for settings that cannot work: of those that all
+    of these trainings have, and of further ones that must be above 0, or between 0 and 1."""
     check_values(config)
     counts = ("steps", "batch", "micro_batch", "max_length", "lora_r", "lora_alpha", "save_every")
     above = ("learning_rate", "epochs", *positive)
     check_numbers(config, dict.fromkeys(counts, 1), positive=above, shares=("warmup", *shares))
     if config.steps is not None and config.epochs is not None:
-        raise WorkbenchError(f"steps is {config.steps} and epochs is {config.epochs}: give one of them, and none for the other")
+        raise WorkbenchError(
+            f"steps is {config.steps} and epochs is {config.epochs}: give one of them, and none for"
+            " the other"
+        )
     if config.micro_batch is not None and config.batch % config.micro_batch:
-        raise WorkbenchError(f"micro_batch is {config.micro_batch}: it must divide batch, {config.batch}")
+        raise WorkbenchError(
+            f"micro_batch is {config.micro_batch}: it must divide batch, {config.batch}"
+        )
 
 
 def on_rows(
@@ -69,7 +80,9 @@ def on_rows(
     merged: bool,
     rests_on: Any = None,
 ) -> Stage:
-    """A stage that trains on the rows that `make` gives, whose card goes to `card.json` of its folder."""
+    """A stage that trains on the rows that `make` gives, whose card goes to `card.json` of its
+    folder.
+    """
 
     def run(job: Job) -> Status:
         rows, card = make(job)
@@ -80,7 +93,9 @@ def on_rows(
 
 
 def steps_of(config: Any, rows: int) -> int:
-    """How many steps a training on so many rows has; the last one is filled up from the next pass *(ours)*."""
+    """How many steps a training on so many rows has; the last one is filled up from the next
+    pass *(ours)*.
+    """
     return config.steps or math.ceil((config.epochs or 1.0) * rows / config.batch)
 
 
@@ -96,17 +111,25 @@ def fit(
     seed: int,
     merged: bool,
 ) -> Status:
-    """Train `policy` on `rows`, as `encode` lays them out with its tokenizer, by the trainer that `make_trainer` makes.
+    """Train `policy` on `rows`, as `encode` lays them out with its tokenizer, by the trainer
+    that `make_trainer` makes.
 
     Raises:
-        WorkbenchError: several processes, no such policy, rows that are too long, a folder begun with other rows.
+        WorkbenchError: several processes, no such policy, rows that are too long, a folder begun
+        with other rows.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise WorkbenchError("SFT and DPO train in one process: leave out the launcher")
     trainee = load_trainee(
-        policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed, max_length=config.max_length,
-        gradient_checkpointing=config.gradient_checkpointing, load_in_4bit=config.load_in_4bit, unsloth=False,
-    )  # fmt: skip
+        policy,
+        lora_r=config.lora_r,
+        lora_alpha=config.lora_alpha,
+        seed=seed,
+        max_length=config.max_length,
+        gradient_checkpointing=config.gradient_checkpointing,
+        load_in_4bit=config.load_in_4bit,
+        unsloth=False,
+    )
     every = encode(trainee.tokenizer)
     used = [every[number] for number in within(rows, list(map(length, every)), config.max_length)]
     steps = steps_of(config, len(used))

@@ -1,4 +1,6 @@
-"""How a rule that makes rows of graded responses works: question by question, with everything that it leaves out counted."""
+"""How a rule that makes rows of graded responses works: question by question, with everything
+that it leaves out counted.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from workbench.types import Feedback, Question, WorkbenchError
 
 @dataclass(frozen=True)
 class Picked(Generic[Row]):
-    """What a rule makes of a question: rows by kind, the ids of the samples in them, why others are in none, and why, where
-    that is so, there is no row."""
+    """What a rule makes of a question: rows by kind, the ids of the samples in them, why others
+    are in none, and why, where that is so, there is no row."""
 
     rows: Sequence[tuple[str, Row]] = ()
     used: frozenset[str] = frozenset()
@@ -31,9 +33,11 @@ def made(
     left: str,
     undecided: Callable[[Sequence[Feedback]], bool] = lambda sound: False,
 ) -> tuple[list[Row], Card]:
-    """Question by question: leave out what is `unfit`, saying why, `pick` of the rest, and count everything.
+    """Question by question: leave out what is `unfit`, saying why, `pick` of the rest, and count
+    everything.
 
-    Where some samples are unfit and `undecided` is true of the rest, the others could have decided otherwise: no row is made.
+    Where some samples are unfit and `undecided` is true of the rest, the others could have
+    decided otherwise: no row is made.
     """
     rows, kinds = list[Row](), Counter[str]()
     questions, samples = Counter[str](), Counter[str]()
@@ -53,15 +57,21 @@ def made(
         rows += [row for _, row in picked.rows]
         kinds.update(kind for kind, _ in picked.rows)
         questions.update([] if picked.rows else [picked.why])
-        samples.update(picked.left.get(f.response.id, left) for f in sound if f.response.id not in picked.used)
-    return rows, Card(rule, len(groups), len(feedbacks), counted(kinds), counted(questions), counted(samples))
+        samples.update(
+            picked.left.get(f.response.id, left) for f in sound if f.response.id not in picked.used
+        )
+    return rows, Card(
+        rule, len(groups), len(feedbacks), counted(kinds), counted(questions), counted(samples)
+    )
 
 
 def distinct(samples: Sequence[Feedback]) -> list[Feedback]:
     return list({sample.response.text: sample for sample in reversed(samples)}.values())[::-1]
 
 
-def drawn(samples: Sequence[Feedback], most: int | None, question: Question, seed: int) -> list[Feedback]:
+def drawn(
+    samples: Sequence[Feedback], most: int | None, question: Question, seed: int
+) -> list[Feedback]:
     """At most so many of the samples, all by default, in random order."""
     count = len(samples) if most is None else min(most, len(samples))
     return random.Random(f"pairs-{seed}-{question.id}").sample(samples, count)
@@ -72,7 +82,9 @@ def example_of(sample: Feedback, weight: float = 1.0) -> Example:
 
 
 def text_of(sample: Feedback) -> str:
-    """All that stands after the prompt's role header: a tag that the prompt opened is part of the text."""
+    """All that stands after the prompt's role header: a tag that the prompt opened is part of
+    the text.
+    """
     return sample.response.prefill + sample.response.text
 
 

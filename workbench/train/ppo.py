@@ -1,8 +1,10 @@
-"""PPO (arXiv 1707.06347) with a reward on any token and a critic on the same LoRA model, from the first line to the last.
+"""PPO (arXiv 1707.06347) with a reward on any token and a critic on the same LoRA model, from
+the first line to the last.
 
-A step: sample → grade → log-probabilities and values of every token → generalised advantages → clipped updates. No kept library
-takes rewards by token any more, so the loop is here, to be read. Shapes: B responses, T tokens of the longest, L of the longest
-prompt and that. A killed run goes on from its last complete checkpoint and ends with the weights of an uninterrupted one.
+A step: sample → grade → log-probabilities and values of every token → generalised advantages →
+clipped updates. No kept library takes rewards by token any more, so the loop is here, to be
+read. Shapes: B responses, T tokens of the longest, L of the longest prompt and that. A killed
+run goes on from its last complete checkpoint and ends with the weights of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -20,7 +22,17 @@ from workbench.generate import Sampling
 from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train.actor import Actor, State
-from workbench.train.credit import as_tensor, kl_of, less, masked, masked_mean, noted, ratio_of, token_advantages, whitened
+from workbench.train.credit import (
+    as_tensor,
+    kl_of,
+    less,
+    masked,
+    masked_mean,
+    noted,
+    ratio_of,
+    token_advantages,
+    whitened,
+)
 from workbench.train.four_bits import FOUR_BITS
 from workbench.train.models import AGAIN, load_trainee, save_policy
 from workbench.train.record import Record
@@ -34,8 +46,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PPO:
-    """Settings of a PPO run. Defaults are those of RLFH's released code *(code)* where it states them; those of the adapter are
-    ours."""
+    """Settings of a PPO run. Defaults are those of RLFH's released code *(code)* where it states
+    them; those of the adapter are ours."""
 
     steps: int = setting(100, "batches of responses to learn from")
     prompts_per_step: int = setting(128, "questions a step")
@@ -45,17 +57,27 @@ class PPO:
     warmup: float = setting(0.03, "share of the steps in which the learning rates rise")
     floor: float = setting(0.1, "share of the learning rates that their cosine ends at")
     epochs: int = setting(1, "passes over each step's responses")
-    minibatch: int | None = setting(None, "responses of an update; none, or more than a step has: the whole step at once")
-    micro_batch: int | None = setting(8, "responses per backward pass; none, or more than an update has: the whole update")
+    minibatch: int | None = setting(
+        None, "responses of an update; none, or more than a step has: the whole step at once"
+    )
+    micro_batch: int | None = setting(
+        8, "responses per backward pass; none, or more than an update has: the whole update"
+    )
     gradient_checkpointing: bool = setting(True, AGAIN)
     load_in_4bit: bool = setting(False, FOUR_BITS)
     clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
-    value_clip: float = setting(0.2, "how far a value may go from what it was when the response was sampled")
+    value_clip: float = setting(
+        0.2, "how far a value may go from what it was when the response was sampled"
+    )
     gamma: float = setting(1.0, "γ: discount of later rewards")
     lam: float = setting(0.95, "λ of generalised advantage estimation")
-    beta: float = setting(0.01, "weight of the KL penalty to the starting policy, inside the reward")
+    beta: float = setting(
+        0.01, "weight of the KL penalty to the starting policy, inside the reward"
+    )
     kl: Literal["k1", "k3"] = setting(
-        "k3", "how a token's KL is estimated *(code)*: k3 is never negative, the log-ratio k1 has the gradient of the KL"
+        "k3",
+        "how a token's KL is estimated *(code)*: k3 is never negative, the log-ratio k1 has the"
+        " gradient of the KL",
     )
     whiten: bool = setting(True, "normalise advantages over the tokens of a step")
     temperature: float = setting(1.0, "at which responses are sampled")
@@ -63,23 +85,35 @@ class PPO:
     lora_r: int = setting(16, "rank of the adapter")
     lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
     save_every: int = setting(10, "steps between checkpoints")
-    max_failed: float = setting(0.2, "share of ungraded responses in a step above which the run stops")
+    max_failed: float = setting(
+        0.2, "share of ungraded responses in a step above which the run stops"
+    )
 
 
 def check(config: PPO) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
     check_values(config)
-    counts = ("steps", "prompts_per_step", "group_size", "epochs", "max_new_tokens", "lora_r", "lora_alpha", "save_every")
+    counts = (
+        "steps",
+        "prompts_per_step",
+        "group_size",
+        "epochs",
+        "max_new_tokens",
+        "lora_r",
+        "lora_alpha",
+        "save_every",
+    )
     check_numbers(
-        config, {**dict.fromkeys(counts, 1), "beta": 0},
+        config,
+        {**dict.fromkeys(counts, 1), "beta": 0},
         positive=("learning_rate", "critic_learning_rate", "clip", "value_clip", "temperature"),
         shares=("warmup", "floor", "gamma", "lam", "max_failed"),
-    )  # fmt: skip
+    )
     responses, update, micro = sizes(config)
     if micro < 1 or update < 1 or responses % update or update % micro:
         raise WorkbenchError(
-            f"{responses} responses a step do not split into minibatch {update} and micro_batch {micro}: "
-            "each must divide the one before"
+            f"{responses} responses a step do not split into minibatch {update} and micro_batch"
+            f" {micro}: each must divide the one before"
         )
 
 
@@ -87,7 +121,11 @@ def sizes(config: PPO) -> tuple[int, int, int]:
     """How many responses make a step, make an update, and go through one backward pass."""
     responses = config.prompts_per_step * config.group_size
     update = responses if config.minibatch is None else min(config.minibatch, responses)
-    return responses, update, update if config.micro_batch is None else min(config.micro_batch, update)
+    return (
+        responses,
+        update,
+        update if config.micro_batch is None else min(config.micro_batch, update),
+    )
 
 
 def ppo_stage(config: PPO, questions: Sequence[Question], grade: Grade, method: str) -> Stage:
@@ -101,43 +139,69 @@ def ppo_stage(config: PPO, questions: Sequence[Question], grade: Grade, method: 
 
 
 def train_ppo(
-    config: PPO, questions: Sequence[Question], grade: Grade, policy: str, out: Path, *, method: str, seed: int
+    config: PPO,
+    questions: Sequence[Question],
+    grade: Grade,
+    policy: str,
+    out: Path,
+    *,
+    method: str,
+    seed: int,
 ) -> Status:
-    """Train `policy` on `questions` in the run folder `out`, continuing what is there; the adapter goes to `out/policy`.
+    """Train `policy` on `questions` in the run folder `out`, continuing what is there; the
+    adapter goes to `out/policy`.
 
-    The value head, which only training needs, stays in the checkpoints. Rows are those of `train_grpo`, with `values`.
+    The value head, which only training needs, stays in the checkpoints. Rows are those of
+    `train_grpo`, with `values`.
 
     Args:
-        grade: grades responses; `feedback.rewards[method].tokens` are the rewards. A response without a reward is not used.
+        grade: grades responses; `feedback.rewards[method].tokens` are the rewards. A response
+        without a reward is not used.
         policy: folder or hub name of the starting checkpoint.
 
     Returns:
-        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was written.
+        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was
+        written.
 
     Raises:
         WorkbenchError: settings that cannot work, no questions, no such policy.
-        workbench.failures.TooManyFailures: more than `max_failed` of a step's responses have no reward.
+        workbench.failures.TooManyFailures: more than `max_failed` of a step's responses have no
+        reward.
     """
     check(config)
     if not questions:
         raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise WorkbenchError("PPO trains in one process: leave out the launcher, or train with GRPO")
+        raise WorkbenchError(
+            "PPO trains in one process: leave out the launcher, or train with GRPO"
+        )
     checkpoint, done = rewind(out, sizes(config)[0])
     trainee = load_trainee(
-        policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed,
-        gradient_checkpointing=config.gradient_checkpointing, load_in_4bit=config.load_in_4bit, unsloth=False,
-    )  # fmt: skip
+        policy,
+        lora_r=config.lora_r,
+        lora_alpha=config.lora_alpha,
+        seed=seed,
+        gradient_checkpointing=config.gradient_checkpointing,
+        load_in_4bit=config.load_in_4bit,
+        unsloth=False,
+    )
     state = State(Actor(trainee), config, seed)
     if checkpoint:
         print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
         state.load(checkpoint)
     asked = order(len(questions), config.steps * config.prompts_per_step, seed)
-    with Record(out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed) as record:
+    with Record(
+        out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed
+    ) as record:
         record.begin()
         for step in range(done + 1, config.steps + 1):
             first = (step - 1) * config.prompts_per_step
-            ppo_step(state, record, [questions[number] for number in asked[first : first + config.prompts_per_step]], step)
+            ppo_step(
+                state,
+                record,
+                [questions[number] for number in asked[first : first + config.prompts_per_step]],
+                step,
+            )
             if step % config.save_every == 0 or step == config.steps or record.interrupted:
                 record.saved(state.save(out / "checkpoints" / f"checkpoint-{step}"))
             if record.interrupted and step < config.steps:
@@ -152,25 +216,42 @@ def ppo_step(state: State, record: Record, questions: Sequence[Question], step: 
     import torch
 
     config: PPO = state.config
-    how = Sampling(max_new_tokens=config.max_new_tokens, temperature=config.temperature, seed=state.draw())
+    how = Sampling(
+        max_new_tokens=config.max_new_tokens, temperature=config.temperature, seed=state.draw()
+    )
     with record.timed("generation"):
-        responses = rollouts(state.actor.model, state.actor.tokenizer, questions, config.group_size, how, step)
+        responses = rollouts(
+            state.actor.model, state.actor.tokenizer, questions, config.group_size, how, step
+        )
     feedbacks = record.pay(responses, step)
     batch = prepare(state.actor, feedbacks, record.method, config)
     rate = state.set_rates(step)
     ratios_BT = torch.ones_like(batch.mask_BT)
     updates: list[dict[str, float]] = []
     for _ in range(config.epochs):
-        for rows_b in torch.randperm(len(feedbacks), generator=state.generator).split(sizes(config)[1]):
+        for rows_b in torch.randperm(len(feedbacks), generator=state.generator).split(
+            sizes(config)[1]
+        ):
             if batch.mask_BT[rows_b].any():
                 updates.append(update(state, batch, rows_b, ratios_BT))
-    logs = {name: sum(one[name] for one in updates) / len(updates) for name in (updates[0] if updates else ())}
+    logs = {
+        name: sum(one[name] for one in updates) / len(updates)
+        for name in (updates[0] if updates else ())
+    }
     logs |= {"kl": masked_mean(batch.kl_BT, batch.mask_BT).item(), "learning_rate": rate}
-    record.log(step, logs, [recorded(response, row, batch, ratios_BT) for row, response in enumerate(responses)])
+    record.log(
+        step,
+        logs,
+        [recorded(response, row, batch, ratios_BT) for row, response in enumerate(responses)],
+    )
 
 
-def update(state: State, batch: Batch, rows_b: torch.Tensor, ratios_BT: torch.Tensor) -> dict[str, float]:
-    """One step of the optimizer on some rows, whose ratios are put into `ratios_BT`; losses are means over their tokens."""
+def update(
+    state: State, batch: Batch, rows_b: torch.Tensor, ratios_BT: torch.Tensor
+) -> dict[str, float]:
+    """One step of the optimizer on some rows, whose ratios are put into `ratios_BT`; losses are
+    means over their tokens.
+    """
     config: PPO = state.config
     tokens = batch.mask_BT[rows_b].sum()
     logs = {"loss": 0.0, "value_loss": 0.0}
@@ -185,7 +266,8 @@ def update(state: State, batch: Batch, rows_b: torch.Tensor, ratios_BT: torch.Te
 
 @dataclass(frozen=True)
 class Batch:
-    """A step's responses as tensors, prompts padded on the left, responses on the right; `mask_BT` marks what is learnt from.
+    """A step's responses as tensors, prompts padded on the left, responses on the right;
+    `mask_BT` marks what is learnt from.
 
     What the updates of a step share comes from the weights before them.
     """
@@ -206,9 +288,14 @@ def recorded(response: Response, row: int, batch: Batch, ratios_BT: torch.Tensor
     if not batch.mask_BT[row].any():
         return response
     return noted(
-        response, row, logprobs=batch.logprobs_BT, ref_logprobs=batch.ref_logprobs_BT, values=batch.values_BT,
-        advantages=batch.advantages_BT, ratios=ratios_BT,
-    )  # fmt: skip
+        response,
+        row,
+        logprobs=batch.logprobs_BT,
+        ref_logprobs=batch.ref_logprobs_BT,
+        values=batch.values_BT,
+        advantages=batch.advantages_BT,
+        ratios=ratios_BT,
+    )
 
 
 def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PPO) -> Batch:
@@ -217,11 +304,17 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
 
     ids_BL, attention_BL, mask_BT = actor.laid_out([feedback.response for feedback in feedbacks])
     rows = [rewarded(feedback, method) for feedback in feedbacks]
-    mask_BT = mask_BT * torch.tensor([row.rewards is not None for row in rows], device=mask_BT.device)[:, None]
+    mask_BT = (
+        mask_BT
+        * torch.tensor([row.rewards is not None for row in rows], device=mask_BT.device)[:, None]
+    )
 
     def read() -> tuple[torch.Tensor, ...]:
         parts = zip(*(part.split(sizes(config)[2]) for part in (ids_BL, attention_BL)), strict=True)
-        found = [actor.logprobs_and_values(ids, attention, mask_BT.shape[1], config.temperature) for ids, attention in parts]
+        found = [
+            actor.logprobs_and_values(ids, attention, mask_BT.shape[1], config.temperature)
+            for ids, attention in parts
+        ]
         return tuple(torch.cat(pieces) for pieces in zip(*found, strict=True))
 
     with torch.no_grad():
@@ -229,16 +322,35 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
         with actor.model.disable_adapter():
             ref_logprobs_BT, _ = read()
     kl_BT = kl_of(logprobs_BT, ref_logprobs_BT, config.kl)
-    paid = [less(row, *parts) for row, *parts in zip(rows, (config.beta * kl_BT).tolist(), values_BT.tolist(), strict=True)]
+    paid = [
+        less(row, *parts)
+        for row, *parts in zip(
+            rows, (config.beta * kl_BT).tolist(), values_BT.tolist(), strict=True
+        )
+    ]
     advantages_BT = as_tensor(token_advantages(paid, 1, gae(config.gamma, config.lam)), mask_BT)
     returns_BT = advantages_BT + values_BT
     if config.whiten:
         advantages_BT = whitened(advantages_BT, mask_BT)
-    return Batch(ids_BL, attention_BL, mask_BT, logprobs_BT, ref_logprobs_BT, kl_BT, values_BT, advantages_BT, returns_BT)
+    return Batch(
+        ids_BL,
+        attention_BL,
+        mask_BT,
+        logprobs_BT,
+        ref_logprobs_BT,
+        kl_BT,
+        values_BT,
+        advantages_BT,
+        returns_BT,
+    )
 
 
-def losses(actor: Actor, batch: Batch, rows_b: torch.Tensor, config: PPO) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The clipped losses of policy and critic, summed over the rows' tokens, and the ratios (b, T)."""
+def losses(
+    actor: Actor, batch: Batch, rows_b: torch.Tensor, config: PPO
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The clipped losses of policy and critic, summed over the rows' tokens, and the ratios (b,
+    T).
+    """
     import torch
 
     mask_bT, old_bT = batch.mask_BT[rows_b], batch.values_BT[rows_b]

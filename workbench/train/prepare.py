@@ -1,10 +1,10 @@
-"""KLCF's data, made once and offline (arXiv 2509.23765, section 2.2): samples of the base model → claims → verdicts → a
-checklist for each question, and claims to learn truth from.
+"""KLCF's data, made once and offline (arXiv 2509.23765, section 2.2): samples of the base model
+→ claims → verdicts → a checklist for each question, and claims to learn truth from.
 
-samples/          what the base wrote, claim by claim with verdicts, kept as it comes; a killed preparation goes on with it
-checklists.jsonl  {question_id, items}
-truth.jsonl       {question_id, claim, label}
-card.json         what it was made from, and the counts of every stage; written last
+samples/          what the base wrote, claim by claim with verdicts, kept as it comes; a killed
+preparation goes on with it checklists.jsonl  {question_id, items} truth.jsonl
+{question_id, claim, label} card.json         what it was made from, and the counts of every
+stage; written last
 """
 
 from __future__ import annotations
@@ -25,26 +25,53 @@ from workbench.grade import SAID, assemble
 from workbench.jsonl import encode, iter_rows, replace_rows, write_json
 from workbench.runs.folder import differences, file_digest, policy_hash, read_json
 from workbench.store import ROLLOUTS
-from workbench.train.checklists import LABELS, Fact, Found, Labelled, checklists, facts_of, truth_rows
+from workbench.train.checklists import (
+    LABELS,
+    Fact,
+    Found,
+    Labelled,
+    checklists,
+    facts_of,
+    truth_rows,
+)
 from workbench.train.collect import SAMPLES, Sampler, collect
 from workbench.train.stage import order
 from workbench.types import Cost, Feedback, Grade, Question, WorkbenchError
 
 CHECKLISTS, TRUTH, CARD = "checklists.jsonl", "truth.jsonl", "card.json"
 FILES = (CHECKLISTS, TRUTH, CARD)  # what training takes; the card last: it says that all is there
-CLAIMED = ("support", "refute", "not_enough_info", "other_subject", "unverified", "empty", "conflicting")
-LISTED = ("supported", "hedged", "unimportant", "same_fact", "contradicting", "unjudged", "beyond", "items")
+CLAIMED = (
+    "support",
+    "refute",
+    "not_enough_info",
+    "other_subject",
+    "unverified",
+    "empty",
+    "conflicting",
+)
+LISTED = (
+    "supported",
+    "hedged",
+    "unimportant",
+    "same_fact",
+    "contradicting",
+    "unjudged",
+    "beyond",
+    "items",
+)
 CHUNK = 16  # questions that are sampled, judged and written at a time
-# The base follows no instructions: it is shown what an answer looks like. Ours; the paper does not print its ten.
+# The base follows no instructions: it is shown what an answer looks like. Ours; the paper does not
+# print its ten.
 SHOTS = (
-    "Questions and their answers, full of facts and without any opinion.\n\n"
-    "Question: What is the Moon?\nAnswer: The Moon is the only natural satellite of the Earth. It orbits the Earth at a mean "
-    "distance of about 384,400 kilometres. One orbit takes about 27.3 days. The first people landed on it in 1969.\n\n"
-    "Question: Tell me about Marie Curie.\nAnswer: Marie Curie was a physicist and chemist. She was born in Warsaw in 1867. "
-    "She discovered polonium and radium. She won the Nobel Prize in Physics in 1903 and that in Chemistry in 1911.\n\n"
-    "Question: How is paper made?\nAnswer: Most paper is made from wood. The wood is turned into a pulp of fibres in water. "
-    "The pulp is spread on a screen, where the water drains off. The sheet is then pressed and dried.\n\n"
-    "Answer the next question in the same way."
+    "Questions and their answers, full of facts and without any opinion.\n\nQuestion: What is the"
+    " Moon?\nAnswer: The Moon is the only natural satellite of the Earth. It orbits the Earth at a"
+    " mean distance of about 384,400 kilometres. One orbit takes about 27.3 days. The first people"
+    " landed on it in 1969.\n\nQuestion: Tell me about Marie Curie.\nAnswer: Marie Curie was a"
+    " physicist and chemist. She was born in Warsaw in 1867. She discovered polonium and radium."
+    " She won the Nobel Prize in Physics in 1903 and that in Chemistry in 1911.\n\nQuestion: How is"
+    " paper made?\nAnswer: Most paper is made from wood. The wood is turned into a pulp of fibres"
+    " in water. The pulp is spread on a screen, where the water drains off. The sheet is then"
+    " pressed and dried.\n\nAnswer the next question in the same way."
 )
 
 
@@ -52,8 +79,14 @@ SHOTS = (
 class Prepare:
     """What is sampled of the base model, and what is made of its claims."""
 
-    folder: str | None = setting(None, "one that `workbench klcf prepare` has filled; none: the run prepares its own")
-    told: str = setting(SHOTS, "what the base is told before each question: answers to others, as it follows no instructions")
+    folder: str | None = setting(
+        None, "one that `workbench klcf prepare` has filled; none: the run prepares its own"
+    )
+    told: str = setting(
+        SHOTS,
+        "what the base is told before each question: answers to others, as it follows no"
+        " instructions",
+    )
     questions: int | None = setting(None, "training questions that it answers; none: all")
     samples: int = setting(8, "sampled responses a question")  # (ours); the paper does not say
     temperature: float = setting(1.0, "at which they are sampled")
@@ -62,13 +95,15 @@ class Prepare:
     items: int = setting(10, "most facts of a checklist")  # table 6: 10.09 to 11.10 on average
     important: int = setting(3, "least informativeness, 1 to 5, of a fact on a checklist")  # (ours)
     copies: int = setting(3, "most times that a refuted claim is learnt from")  # appendix B.1
-    max_failed: float = setting(0.2, "share of ungraded samples in a chunk above which the run stops")
+    max_failed: float = setting(
+        0.2, "share of ungraded samples in a chunk above which the run stops"
+    )
 
 
 @dataclass(frozen=True)
 class Source:
-    """What is prepared: the bench by name and fingerprint, the base's folder or hub name, and how often its documents state a
-    question's facts, where that is known."""
+    """What is prepared: the bench by name and fingerprint, the base's folder or hub name, and
+    how often its documents state a question's facts, where that is known."""
 
     bench: str
     hash: str
@@ -81,7 +116,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What training takes: the questions that have a checklist, with it, and the claims to learn truth from."""
+    """What training takes: the questions that have a checklist, with it, and the claims to learn
+    truth from.
+    """
 
     questions: list[Question]
     truth: list[Labelled]
@@ -90,7 +127,9 @@ class Prepared:
 def check(config: Prepare) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
     check_values(config)
-    least = dict.fromkeys(("questions", "samples", "max_new_tokens", "items", "important", "copies"), 1)
+    least = dict.fromkeys(
+        ("questions", "samples", "max_new_tokens", "items", "important", "copies"), 1
+    )
     check_numbers(config, least, positive=("temperature", "top_p"), shares=("top_p", "max_failed"))
 
 
@@ -113,11 +152,12 @@ def prepare(
     seed: int,
     sampler: Sampler | None = None,
 ) -> dict[str, Any]:
-    """Prepare training's questions in the folder `out`, continuing what is there, and return the card; `sampler` as `collect`
-    takes it.
+    """Prepare training's questions in the folder `out`, continuing what is there, and return the
+    card; `sampler` as `collect` takes it.
 
     Raises:
-        WorkbenchError: settings that cannot work, checks that cannot tell facts, a folder that holds something else.
+        WorkbenchError: settings that cannot work, checks that cannot tell facts, a folder that
+        holds something else.
         TooManyFailures: the judge failed too often; the same call goes on.
     """
     check(config)
@@ -125,22 +165,35 @@ def prepare(
     if (done := read_json(out / CARD)) is not None:
         wanted = _of(config, source, seed)
         if other := differences({name: compared(done.get(name)) for name in wanted}, wanted):
-            raise WorkbenchError(f"'{out}' holds another preparation ({'; '.join(other)}): choose another folder")
+            raise WorkbenchError(
+                f"'{out}' holds another preparation ({'; '.join(other)}): choose another folder"
+            )
         return done
     count = min(config.questions or len(questions), len(questions))
     asked = [questions[number] for number in sorted(order(len(questions), count, seed))]
     told = [replace(question, system=config.told) for question in asked]
     samples = collect(
-        source.base, told, grade, out / SAMPLES, sampling(config, seed), method=None, chunk=CHUNK, max_failed=config.max_failed,
+        source.base,
+        told,
+        grade,
+        out / SAMPLES,
+        sampling(config, seed),
+        method=None,
+        chunk=CHUNK,
+        max_failed=config.max_failed,
         sampler=sampler,
-    )  # fmt: skip
+    )
     return made(config, source, asked, samples, checks, out, seed=seed)
 
 
 def sampling(config: Prepare, seed: int) -> Sampling:
     """How the base's answers are drawn."""
     return Sampling(
-        config.max_new_tokens, samples=config.samples, temperature=config.temperature, top_p=config.top_p, seed=seed
+        config.max_new_tokens,
+        samples=config.samples,
+        temperature=config.temperature,
+        top_p=config.top_p,
+        seed=seed,
     )
 
 
@@ -154,30 +207,53 @@ def made(
     *,
     seed: int,
 ) -> dict[str, Any]:
-    """Write what graded samples to the questions `asked` come to into the folder `out`, and return the card."""
+    """Write what graded samples to the questions `asked` come to into the folder `out`, and
+    return the card.
+    """
     found, claims = _mined(asked, samples)
     lists, listed = _lists(config, found, checks)
     rows, truth = truth_rows(found, config.copies, seed)
-    _write(out / CHECKLISTS, [{"question_id": name, "items": [fact.text for fact in facts]} for name, facts in lists.items()])
-    _write(out / TRUTH, [{"question_id": row.question.id, "claim": row.claim, "label": row.label} for row in rows])
+    _write(
+        out / CHECKLISTS,
+        [
+            {"question_id": name, "items": [fact.text for fact in facts]}
+            for name, facts in lists.items()
+        ],
+    )
+    _write(
+        out / TRUTH,
+        [{"question_id": row.question.id, "claim": row.claim, "label": row.label} for row in rows],
+    )
     card = {
-        **_of(config, source, seed), "questions": len(asked),
-        "failed": sum(sample.error is not None for sample in samples) + claims["unverified"] + listed["unjudged"],
-        "samples": _samples(samples), "claims": {name: claims[name] for name in CLAIMED},
-        "checklists": _listed(lists, listed, len(asked)), "truth": truth, "known": known(source.shown, asked, lists),
+        **_of(config, source, seed),
+        "questions": len(asked),
+        "failed": (
+            sum(sample.error is not None for sample in samples)
+            + claims["unverified"]
+            + listed["unjudged"]
+        ),
+        "samples": _samples(samples),
+        "claims": {name: claims[name] for name in CLAIMED},
+        "checklists": _listed(lists, listed, len(asked)),
+        "truth": truth,
+        "known": known(source.shown, asked, lists),
         "cost": _cost(samples),
-    }  # fmt: skip
+    }
     write_json(out / CARD, card)
     return card
 
 
-def _lists(config: Prepare, found: Found, checks: Checks) -> tuple[dict[str, list[Fact]], Counter[str]]:
-    lists, counts = checklists(found, checks.verify.get("claim_checklist"), config.items, config.important)
+def _lists(
+    config: Prepare, found: Found, checks: Checks
+) -> tuple[dict[str, list[Fact]], Counter[str]]:
+    lists, counts = checklists(
+        found, checks.verify.get("claim_checklist"), config.items, config.important
+    )
     asked = counts["unjudged"] + counts["compared"] + counts["same_fact"] + counts["contradicting"]
     if too_many(counts["unjudged"], asked, config.max_failed):
         raise TooManyFailures(
-            f"{counts['unjudged']} facts could not be compared with those of their checklists: mend the judge and run the same "
-            "command again, or raise max_failed"
+            f"{counts['unjudged']} facts could not be compared with those of their checklists: mend"
+            " the judge and run the same command again, or raise max_failed"
         )
     return lists, counts
 
@@ -189,7 +265,11 @@ def _of(config: Prepare, source: Source, seed: int) -> dict[str, Any]:
 
 def compared(settings: Any) -> Any:
     """What makes a preparation the one that it is: not how many failures it goes on with."""
-    return {name: value for name, value in settings.items() if name != "max_failed"} if isinstance(settings, dict) else settings
+    return (
+        {name: value for name, value in settings.items() if name != "max_failed"}
+        if isinstance(settings, dict)
+        else settings
+    )
 
 
 def _mined(asked: Sequence[Question], samples: Sequence[Feedback]) -> tuple[Found, Counter[str]]:
@@ -209,9 +289,13 @@ def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _samples(samples: Sequence[Feedback]) -> dict[str, int]:
-    """How many there are, and which of them claim nothing: refusals, empty ones, those that could not be read."""
+    """How many there are, and which of them claim nothing: refusals, empty ones, those that
+    could not be read.
+    """
     silent = [sample for sample in samples if not sample.claims and sample.error is None]
-    refused = sum(is_abstention(sample.response.text, prefill=sample.response.prefill) for sample in silent)
+    refused = sum(
+        is_abstention(sample.response.text, prefill=sample.response.prefill) for sample in silent
+    )
     return {
         "all": len(samples),
         "failed": sum(sample.error is not None for sample in samples),
@@ -221,21 +305,30 @@ def _samples(samples: Sequence[Feedback]) -> dict[str, int]:
     }
 
 
-def _listed(lists: Mapping[str, Sequence[Fact]], counts: Mapping[str, int], asked: int) -> dict[str, Any]:
-    """The counts, and as table 6 has it how many questions have a checklist, with supported claims and items on average."""
+def _listed(
+    lists: Mapping[str, Sequence[Fact]], counts: Mapping[str, int], asked: int
+) -> dict[str, Any]:
+    """The counts, and as table 6 has it how many questions have a checklist, with supported
+    claims and items on average.
+    """
     return {
-        "questions": len(lists), "without": asked - len(lists),
-        "supported_each": counts["supported"] / asked, "items_each": counts["items"] / len(lists) if lists else None,
+        "questions": len(lists),
+        "without": asked - len(lists),
+        "supported_each": counts["supported"] / asked,
+        "items_each": counts["items"] / len(lists) if lists else None,
         **{name: counts[name] for name in LISTED},
-    }  # fmt: skip
+    }
 
 
 def known(
-    shown: Callable[[Question], int | None], asked: Sequence[Question], lists: Mapping[str, Sequence[Fact]]
+    shown: Callable[[Question], int | None],
+    asked: Sequence[Question],
+    lists: Mapping[str, Sequence[Fact]],
 ) -> dict[str, Any] | None:
-    """The checklists against what the base was provably shown: of their facts the share that its documents state, and of the
-    facts that the questions rest on and documents state, the share that is on one. None where nobody has counted, or where the
-    claims were held against passages and not against facts.
+    """The checklists against what the base was provably shown: of their facts the share that its
+    documents state, and of the facts that the questions rest on and documents state, the share
+    that is on one. None where nobody has counted, or where the claims were held against passages
+    and not against facts.
 
     A fact that no document states was guessed, and happens to be true.
     """
@@ -248,13 +341,22 @@ def known(
     listed = [fact_id for facts in lists.values() for fact in facts for fact_id in fact.ids]
     if lists and not listed:
         return None
-    on_list = {question: {i for fact in facts for i in fact.ids} for question, facts in lists.items()}
-    wanted = [(question.id, fact) for question in asked for fact in question.meta.get("fact_ids", ()) if told(fact)]
+    on_list = {
+        question: {i for fact in facts for i in fact.ids} for question, facts in lists.items()
+    }
+    wanted = [
+        (question.id, fact)
+        for question in asked
+        for fact in question.meta.get("fact_ids", ())
+        if told(fact)
+    ]
     hits = sum(fact in on_list.get(question, ()) for question, fact in wanted)
     return {
-        "precision": sum(map(told, listed)) / len(listed) if listed else None, "recall": hits / len(wanted) if wanted else None,
-        "items": len(listed), "shown": len(wanted),
-    }  # fmt: skip
+        "precision": sum(map(told, listed)) / len(listed) if listed else None,
+        "recall": hits / len(wanted) if wanted else None,
+        "items": len(listed),
+        "shown": len(wanted),
+    }
 
 
 def _cost(samples: Sequence[Feedback]) -> dict[str, float]:
@@ -263,14 +365,20 @@ def _cost(samples: Sequence[Feedback]) -> dict[str, float]:
 
 
 def digest(folder: Path) -> str | None:
-    """That of what a finished preparation holds for training; None where it is not, or no longer, there."""
+    """That of what a finished preparation holds for training; None where it is not, or no
+    longer, there.
+    """
     if not all((folder / name).is_file() for name in FILES):
         return None
-    return hashlib.sha256("".join(file_digest(folder / name) for name in FILES).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        "".join(file_digest(folder / name) for name in FILES).encode()
+    ).hexdigest()[:16]
 
 
 def samples_digest(folder: Path) -> str | None:
-    """That of the samples that a preparation was made of; None where they are not, or no longer, there."""
+    """That of the samples that a preparation was made of; None where they are not, or no longer,
+    there.
+    """
     file = folder / SAMPLES / ROLLOUTS
     return file_digest(file)[:16] if file.is_file() else None
 
@@ -279,33 +387,52 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
     """What lies in a prepared folder, for the training questions `questions`.
 
     Raises:
-        WorkbenchError: it is not finished, was made of another base or bench, is damaged, or speaks of a question that is not
+        WorkbenchError: it is not finished, was made of another base or bench, is damaged, or
+        speaks of a question that is not
             trained on, as one that is kept for measuring.
     """
     card = read_json(folder / CARD)
     if card is None:
-        raise WorkbenchError(f"'{folder}' holds no finished preparation: make one with `workbench klcf prepare --out {folder}`")
+        raise WorkbenchError(
+            f"'{folder}' holds no finished preparation: make one with `workbench klcf prepare --out"
+            f" {folder}`"
+        )
     for name, value in source.identity().items():
         if card.get(name) != value:
-            raise WorkbenchError(f"'{folder}' was prepared for {name} {card.get(name)}, not {value}: prepare another folder")
+            raise WorkbenchError(
+                f"'{folder}' was prepared for {name} {card.get(name)}, not {value}: prepare another"
+                " folder"
+            )
     by_id = {question.id: question for question in questions}
-    listed = [(_asked(row, by_id, folder), _items(row, folder)) for row in iter_rows(folder / CHECKLISTS)]
-    truth = [_labelled(row, _asked(row, by_id, folder), folder) for row in iter_rows(folder / TRUTH)]
+    listed = [
+        (_asked(row, by_id, folder), _items(row, folder)) for row in iter_rows(folder / CHECKLISTS)
+    ]
+    truth = [
+        _labelled(row, _asked(row, by_id, folder), folder) for row in iter_rows(folder / TRUTH)
+    ]
     return Prepared([replace(question, checklist=items) for question, items in listed], truth)
 
 
 def _asked(row: Mapping[str, Any], questions: Mapping[str, Question], folder: Path) -> Question:
     name = row.get("question_id")
     if not isinstance(name, str) or name not in questions:
-        raise WorkbenchError(f"'{folder}' speaks of question '{name}', which is not one that is trained on: leave it out")
+        raise WorkbenchError(
+            f"'{folder}' speaks of question '{name}', which is not one that is trained on: leave"
+            " it out"
+        )
     return questions[name]
 
 
 def _items(row: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
     items = row.get("items")
-    if not isinstance(items, list) or not items or not all(isinstance(item, str) and item.strip() for item in items):
+    if (
+        not isinstance(items, list)
+        or not items
+        or not all(isinstance(item, str) and item.strip() for item in items)
+    ):
         raise WorkbenchError(
-            f"the checklist of question '{row['question_id']}' in '{folder}' has no items, or one that is no text"
+            f"the checklist of question '{row['question_id']}' in '{folder}' has no items, or one"
+            " that is no text"
         )
     return tuple(items)
 
@@ -314,6 +441,7 @@ def _labelled(row: Mapping[str, Any], question: Question, folder: Path) -> Label
     claim, label = row.get("claim"), row.get("label")
     if not isinstance(claim, str) or not claim.strip() or label not in LABELS:
         raise WorkbenchError(
-            f"a claim of question '{question.id}' in '{folder}' is empty, or its label none of {LABELS}: mend it"
+            f"a claim of question '{question.id}' in '{folder}' is empty, or its label none of"
+            f" {LABELS}: mend it"
         )
     return Labelled(question, claim, label)

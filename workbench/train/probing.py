@@ -1,7 +1,9 @@
-"""Sampling the boundary of a policy's knowledge (TruthRL, arXiv 2509.25760, section 3.2), also as a stage of a training.
+"""Sampling the boundary of a policy's knowledge (TruthRL, arXiv 2509.25760, section 3.2), also
+as a stage of a training.
 
-The samples of a question depend on the policy, the question, how they are drawn and the seed, and on nothing that is asked
-beside it: so a probe that was killed goes on with the next question, and ends as an uninterrupted one would have.
+The samples of a question depend on the policy, the question, how they are drawn and the seed,
+and on nothing that is asked beside it: so a probe that was killed goes on with the next
+question, and ends as an uninterrupted one would have.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class Probing:
 
     probe_samples: int = setting(
         256,
-        "samples of each question, none correct: it is out of knowledge; 0: the judge's own check says, in the world exactly",
+        "samples of each question, none correct: it is out of knowledge; 0: the judge's own check"
+        " says, in the world exactly",
     )  # (appendix)
 
 
@@ -57,7 +60,8 @@ def probe_questions(
     shown: Callable[[Question], int | None] = lambda question: None,
     max_failed: float = 0.2,
 ) -> None:
-    """Record k graded samples of each question, as `sampler` draws them, in `probe.jsonl` of `out`, after what is there.
+    """Record k graded samples of each question, as `sampler` draws them, in `probe.jsonl` of
+    `out`, after what is there.
 
     Raises:
         WorkbenchError: the file holds other questions or other numbers of samples.
@@ -66,13 +70,19 @@ def probe_questions(
     rows = recorded(out, questions, k)
     repair(out / FILE)
     failed, told, done = sum(row.count(None) for row in rows), time.monotonic(), len(rows)
-    chunks = [list(questions[start : start + CHUNK]) for start in range(done, len(questions), CHUNK)]
+    chunks = [
+        list(questions[start : start + CHUNK]) for start in range(done, len(questions), CHUNK)
+    ]
     for chunk, drawn in zip(chunks, sampler(chunks), strict=True):
-        found = [Probed(asked.id, samples, shown(asked)) for asked, samples in zip(chunk, drawn, strict=True)]
+        found = [
+            Probed(asked.id, samples, shown(asked))
+            for asked, samples in zip(chunk, drawn, strict=True)
+        ]
         failed, done = failed + sum(row.count(None) for row in found), done + len(found)
         if too_many(failed, done * k, max_failed):
             raise TooManyFailures(
-                f"{failed} of {done * k} samples could not be graded: mend that and run the same command again"
+                f"{failed} of {done * k} samples could not be graded: mend that and run the same"
+                " command again"
             )
         with open_append(out / FILE) as file:
             file.write(b"".join(encode(row.to_row()) for row in found))
@@ -97,10 +107,15 @@ def recorded(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
     try:
         rows = [Probed.from_row(row) for row in stored]
     except (KeyError, TypeError, IndexError) as error:
-        raise WorkbenchError(f"'{out / FILE}' has a row that no probe wrote ({error!r}): remove that file") from error
+        raise WorkbenchError(
+            f"'{out / FILE}' has a row that no probe wrote ({error!r}): remove that file"
+        ) from error
     wanted = [(question.id, k) for question in questions[: len(rows)]]
     if [(row.question_id, len(row.samples)) for row in rows] != wanted:
-        raise WorkbenchError(f"'{out / FILE}' holds other questions or samples than are to be probed: remove that file")
+        raise WorkbenchError(
+            f"'{out / FILE}' holds other questions or samples than are to be probed: remove that"
+            " file"
+        )
     return rows
 
 
@@ -109,11 +124,18 @@ def here(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
     return lambda chunks: (answers(policy, grade, chunk, how) for chunk in chunks)
 
 
-def answers(policy: Policy, grade: Grade, questions: Sequence[Question], how: Sampling) -> list[tuple[Sample, ...]]:
+def answers(
+    policy: Policy, grade: Grade, questions: Sequence[Question], how: Sampling
+) -> list[tuple[Sample, ...]]:
     """The samples of each question, graded."""
-    seeds = tuple(random.Random(f"probe-{how.seed}-{question.id}").randrange(2**32) for question in questions)
+    seeds = tuple(
+        random.Random(f"probe-{how.seed}-{question.id}").randrange(2**32) for question in questions
+    )
     graded = grade(generate(policy, questions, **asdict(replace(how, seeds=seeds))))
-    return [tuple(map(sample_of, graded[at : at + how.samples])) for at in range(0, len(graded), how.samples)]
+    return [
+        tuple(map(sample_of, graded[at : at + how.samples]))
+        for at in range(0, len(graded), how.samples)
+    ]
 
 
 def lost(question: Question, failure: Failure, k: int) -> tuple[Sample, ...]:
@@ -139,10 +161,14 @@ def answer_of(response: Response) -> str:
 
 
 def probed_first(
-    probing: Probing, config: GRPO, questions: Sequence[Question], bench: Bench, stage: Callable[[Checks], Stage]
+    probing: Probing,
+    config: GRPO,
+    questions: Sequence[Question],
+    bench: Bench,
+    stage: Callable[[Checks], Stage],
 ) -> list[Stage]:
-    """A probe of the questions that a training with `config` asks, and that training: `stage` of the bench's checks, with what
-    the probe has found among them.
+    """A probe of the questions that a training with `config` asks, and that training: `stage` of
+    the bench's checks, with what the probe has found among them.
 
     Raises:
         WorkbenchError: settings or checks that cannot work.
@@ -152,12 +178,16 @@ def probed_first(
     how = Sampling(config.max_new_tokens, samples=probing.probe_samples)
 
     def probe(job: Job) -> Status:
-        mine = [questions[number] for number in dict.fromkeys(asked(config, len(questions), job.seed))]
+        mine = [
+            questions[number] for number in dict.fromkeys(asked(config, len(questions), job.seed))
+        ]
         # Unsloth has changed the models of this process.
         policy = load_apart(job.start) if "unsloth" in sys.modules else load_policy(job.start)
         sampler = here(policy, grade, replace(how, seed=job.seed))
         probe_questions(sampler, mine, job.out, how.samples, bench.shown, config.max_failed)
-        write_json(job.out / REPORT, boundary_report(recorded(job.out, mine, how.samples), how.samples))
+        write_json(
+            job.out / REPORT, boundary_report(recorded(job.out, mine, how.samples), how.samples)
+        )
         return "done"
 
     def train(job: Job) -> Status:

@@ -1,6 +1,8 @@
-"""What any trainer reports to: grades responses, keeps every one, writes a row of metrics a step, shows progress.
+"""What any trainer reports to: grades responses, keeps every one, writes a row of metrics a
+step, shows progress.
 
-It knows nothing of the library that trains: that is an adapter's part (`workbench.train.trl_adapter`).
+It knows nothing of the library that trains: that is an adapter's part
+(`workbench.train.trl_adapter`).
 """
 
 from __future__ import annotations
@@ -19,13 +21,16 @@ from workbench.store import Store
 from workbench.train.journal import Journal, finite
 from workbench.types import REFUTED, SUPPORTED, Feedback, Grade, Response
 
-LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")  # what a trainer may tell of a step
+# what a trainer may tell of a step
+LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")
 
 
 class Record(Journal):
-    """The journal of one run that also grades its responses and keeps them. Use it as a context manager around training.
+    """The journal of one run that also grades its responses and keeps them. Use it as a context
+    manager around training.
 
-    `grade` pays `method`. Of several processes that train together, each grades its own responses.
+    `grade` pays `method`. Of several processes that train together, each grades its own
+    responses.
     """
 
     def __init__(
@@ -40,7 +45,9 @@ class Record(Journal):
         gather: Callable[[list[Any]], list[Any]] = list,
         rank: int = 0,
     ) -> None:
-        super().__init__(out, steps=steps, done=done, shown=("reward", *RATES), gather=gather, rank=rank)
+        super().__init__(
+            out, steps=steps, done=done, shown=("reward", *RATES), gather=gather, rank=rank
+        )
         self.method, self.grade, self.max_failed = method, grade, max_failed
         self.step_feedbacks: list[Feedback] = []
         self.spent = _unspent()  # seconds of the step under way
@@ -51,7 +58,9 @@ class Record(Journal):
         return super().__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, *others: Any) -> None:
-        """What this process has graded of a step that something broke off is kept, until the run goes on and grades it anew."""
+        """What this process has graded of a step that something broke off is kept, until the run
+        goes on and grades it anew.
+        """
         if self.main:
             if kind is not None:
                 self.store.append(self.step_feedbacks)
@@ -59,7 +68,8 @@ class Record(Journal):
         super().__exit__(kind, *others)
 
     def pay(self, responses: Sequence[Response], step: int) -> list[Feedback]:
-        """Grade responses of a step. They are stored when the step is logged, or when something breaks it off.
+        """Grade responses of a step. They are stored when the step is logged, or when something
+        breaks it off.
 
         Raises:
             TooManyFailures: too large a share of the step's responses so far have no reward.
@@ -67,19 +77,24 @@ class Record(Journal):
         with self.timed("grading"):
             feedbacks = self.grade(responses)
         self.step_feedbacks += feedbacks
-        every = self.gather([(reward_of(f, self.method), reason(f, self.method)) for f in self.step_feedbacks])
+        every = self.gather(
+            [(reward_of(f, self.method), reason(f, self.method)) for f in self.step_feedbacks]
+        )
         unscored = [why for value, why in every if value is None]
         if too_many(len(unscored), len(every), self.max_failed):
             raise TooManyFailures(
-                f"{len(unscored)} of {len(every)} responses of step {step} could not be graded ({unscored[0]}): mend that and "
-                "run the same command again, or raise max_failed"
+                f"{len(unscored)} of {len(every)} responses of step {step} could not be graded"
+                f" ({unscored[0]}): mend that and run the same command again, or raise max_failed"
             )
         return feedbacks
 
     def log(self, step: int, logs: Mapping[str, Any], responses: Sequence[Response]) -> None:
-        """Store the responses of a finished step, as training left them, with what was found out about them, and append the
-        step's row. What begins with `seconds` is all that differs between equal runs."""
-        feedbacks = self.gather([replace(f, response=r) for f, r in zip(self.step_feedbacks, responses, strict=True)])
+        """Store the responses of a finished step, as training left them, with what was found out
+        about them, and append the step's row. What begins with `seconds` is all that differs
+        between equal runs."""
+        feedbacks = self.gather(
+            [replace(f, response=r) for f, r in zip(self.step_feedbacks, responses, strict=True)]
+        )
         if self.main:
             self.store.append(feedbacks)
         row: dict[str, Any] = {
@@ -109,7 +124,10 @@ class Record(Journal):
         took = self.took()
         spent, self.spent = self.spent, _unspent()
         parts = {**spent, "update": took - sum(spent.values())}
-        return {"seconds": round(took, 3), **{f"seconds_{name}": round(value, 3) for name, value in parts.items()}}
+        return {
+            "seconds": round(took, 3),
+            **{f"seconds_{name}": round(value, 3) for name, value in parts.items()},
+        }
 
     def saved(self, checkpoint: Path) -> None:
         """Declare a checkpoint complete, once the rows are on the disk, too."""
@@ -132,8 +150,9 @@ def reason(feedback: Feedback, method: str) -> str:
 
 
 def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
-    """Mean reward and the mean of each of its parts, over the responses that have it; how many have no reward; the events of a
-    response that found no token; and the share of groups in which every advantage is 0."""
+    """Mean reward and the mean of each of its parts, over the responses that have it; how many
+    have no reward; the events of a response that found no token; and the share of groups in
+    which every advantage is 0."""
     rewards = [f.rewards[method] for f in feedbacks if reward_of(f, method) is not None]
     parts = dict.fromkeys(part for reward in rewards for part in reward.parts)
     groups: dict[str, bool] = {}
@@ -142,7 +161,12 @@ def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
         groups[name] = groups.get(name, False) or any(feedback.response.advantages)
     return {
         "reward": _mean([reward.value for reward in rewards if reward.value is not None]),
-        **{f"reward/{part}": _mean([reward.parts[part] for reward in rewards if part in reward.parts]) for part in parts},
+        **{
+            f"reward/{part}": _mean(
+                [reward.parts[part] for reward in rewards if part in reward.parts]
+            )
+            for part in parts
+        },
         "failed": len(feedbacks) - len(rewards),
         "unplaced": _mean([len(reward.unplaced) for reward in rewards]),
         "no_signal": _mean([not told for told in groups.values()]),
@@ -150,14 +174,17 @@ def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
 
 
 def claimed(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
-    """Claims of a response with a verdict on them, in all and by what it says, over the responses that were read for claims;
-    None where no claim was looked at."""
+    """Claims of a response with a verdict on them, in all and by what it says, over the
+    responses that were read for claims; None where no claim was looked at."""
     read = [feedback for feedback in feedbacks if feedback.error is None]
     labels = Counter(
         verdict.label
-        for feedback in read for verdict in feedback.verdicts
-        if verdict.aspect == "fact" and verdict.target.startswith("claim:") and verdict.label is not None
-    )  # fmt: skip
+        for feedback in read
+        for verdict in feedback.verdicts
+        if verdict.aspect == "fact"
+        and verdict.target.startswith("claim:")
+        and verdict.label is not None
+    )
     counts = {
         "claims": labels.total(),
         "claims_correct": sum(labels[label] for label in SUPPORTED),

@@ -1,6 +1,8 @@
-"""Training reward models of segments (FoRAG, arXiv 2406.13779, section 5.2): a scalar head on the policy's own model with LoRA.
+"""Training reward models of segments (FoRAG, arXiv 2406.13779, section 5.2): a scalar head on
+the policy's own model with LoRA.
 
-A killed training goes on from its last complete checkpoint and ends with the weights of an uninterrupted one.
+A killed training goes on from its last complete checkpoint and ends with the weights of an
+uninterrupted one.
 """
 
 from __future__ import annotations
@@ -26,23 +28,32 @@ from workbench.types import WorkbenchError
 if TYPE_CHECKING:
     import torch
 
-CARRIED = ("level", "loss", "lora_r", "lora_alpha", "max_length")  # what a model's card says of its training
+# what a model's card says of its training
+CARRIED = ("level", "loss", "lora_r", "lora_alpha", "max_length")
 
 
 @dataclass(frozen=True)
 class RewardModel:
-    """Settings of a reward model and its training; the papers state none of them *(ours)* but `level` and `loss`."""
+    """Settings of a reward model and its training; the papers state none of them *(ours)* but
+    `level` and `loss`.
+    """
 
     level: Literal["sequence", "token"] = setting(
-        "sequence", "a segment's value: that of its last token, or the mean over its tokens, then through a sigmoid"
+        "sequence",
+        "a segment's value: that of its last token, or the mean over its tokens, then through a"
+        " sigmoid",
     )
     loss: Literal["log", "mse"] | None = setting(
-        None, "log loss, for labels of 0 and 1; squared error, for shares between them; none: a method's own, or else log"
+        None,
+        "log loss, for labels of 0 and 1; squared error, for shares between them; none: a method's"
+        " own, or else log",
     )
     steps: int | None = setting(None, "batches to learn from; none: as many as `epochs` take")
     epochs: float | None = setting(None, "passes over the rows; none: 1, unless `steps` are given")
     batch: int = setting(32, "responses a step")
-    micro_batch: int | None = setting(None, "responses per backward pass; none: the whole batch at once")
+    micro_batch: int | None = setting(
+        None, "responses per backward pass; none: the whole batch at once"
+    )
     gradient_checkpointing: bool = setting(True, AGAIN)
     load_in_4bit: bool = setting(False, FOUR_BITS)
     learning_rate: float = setting(1e-4, "of AdamW, for the adapter")
@@ -61,7 +72,9 @@ def check(config: RewardModel) -> None:
 
 
 def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
-    """Raise a WorkbenchError for no rows, and for one that cannot be learnt from with these settings."""
+    """Raise a WorkbenchError for no rows, and for one that cannot be learnt from with these
+    settings.
+    """
     if not rows:
         raise WorkbenchError("no rows to train a reward model on: give some")
     for row in rows:
@@ -71,28 +84,43 @@ def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
         if any(not 0 <= s.target <= 1 for s in row.segments):
             raise WorkbenchError(f"{where} has a target that is not between 0 and 1: mend it")
         if config.loss != "mse" and any(s.target not in (0, 1) for s in row.segments):
-            raise WorkbenchError(f"{where} has a target between 0 and 1: log loss takes labels, use loss=mse")
+            raise WorkbenchError(
+                f"{where} has a target between 0 and 1: log loss takes labels, use loss=mse"
+            )
 
 
-def train_reward_model(config: RewardModel, rows: Sequence[Judged], policy: str, out: Path, *, seed: int) -> Status:
-    """Train a reward model from `policy` in the folder `out`, continuing what is there; it goes to `out/model`.
+def train_reward_model(
+    config: RewardModel, rows: Sequence[Judged], policy: str, out: Path, *, seed: int
+) -> Status:
+    """Train a reward model from `policy` in the folder `out`, continuing what is there; it goes
+    to `out/model`.
 
     Returns:
-        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was written.
+        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was
+        written.
 
     Raises:
-        WorkbenchError: settings or rows that cannot work, no such policy, a folder begun with other rows.
+        WorkbenchError: settings or rows that cannot work, no such policy, a folder begun with
+        other rows.
     """
     check(config)
     config = replace(config, loss=config.loss or "log")
     check_rows(config, rows)
     trainee = load_trainee(
-        policy, lora_r=config.lora_r, lora_alpha=config.lora_alpha, seed=seed,
-        gradient_checkpointing=config.gradient_checkpointing, load_in_4bit=config.load_in_4bit, unsloth=False,
-    )  # fmt: skip
+        policy,
+        lora_r=config.lora_r,
+        lora_alpha=config.lora_alpha,
+        seed=seed,
+        gradient_checkpointing=config.gradient_checkpointing,
+        load_in_4bit=config.load_in_4bit,
+        unsloth=False,
+    )
     scorer = Scorer(actor := Actor(trainee), config.level)
     every = [scorer.read(row) for row in rows]
-    reads = [every[number] for number in within(rows, [len(read.ids) for read in every], config.max_length)]
+    reads = [
+        every[number]
+        for number in within(rows, [len(read.ids) for read in every], config.max_length)
+    ]
     steps = steps_of(config, len(reads))
     keep_data(out, len(rows), [read._asdict() for read in reads], steps)
     state = State(actor, replace(config, steps=steps), seed)
@@ -104,36 +132,61 @@ def train_reward_model(config: RewardModel, rows: Sequence[Judged], policy: str,
     with Journal(out, steps=steps, done=done, shown=("loss",)) as journal:
         for step in range(done + 1, steps + 1):
             rate = state.set_rates(step)
-            batch = [reads[number] for number in asked[(step - 1) * config.batch : step * config.batch]]
+            batch = [
+                reads[number] for number in asked[(step - 1) * config.batch : step * config.batch]
+            ]
             logs = update(state, scorer, batch, config)
-            journal.write({"step": step, **logs, "learning_rate": rate, "seconds": round(journal.took(), 3)})
+            journal.write(
+                {"step": step, **logs, "learning_rate": rate, "seconds": round(journal.took(), 3)}
+            )
             if step % config.save_every == 0 or step == steps or journal.interrupted:
                 journal.saved(state.save(out / "checkpoints" / f"checkpoint-{step}"))
             if journal.interrupted and step < steps:
                 return "interrupted"
-    save_reward_model(scorer, trainee, {name: getattr(config, name) for name in CARRIED}, policy, out)
+    save_reward_model(
+        scorer, trainee, {name: getattr(config, name) for name in CARRIED}, policy, out
+    )
     return "done"
 
 
-def update(state: State, scorer: Scorer, rows: Sequence[Read], config: RewardModel) -> dict[str, float | None]:
-    """One step of the optimizer: the mean loss over the segments, and the share of them on the right side of .5."""
+def update(
+    state: State, scorer: Scorer, rows: Sequence[Read], config: RewardModel
+) -> dict[str, float | None]:
+    """One step of the optimizer: the mean loss over the segments, and the share of them on the
+    right side of .5.
+    """
     segments, size = sum(len(row.targets) for row in rows), config.micro_batch or len(rows)
     total, right = 0.0, 0
     with state.actor.learning():
         for start in range(0, len(rows), size):
             part = rows[start : start + size]
-            loss, hits = losses(scorer.logits(part), [target for row in part for target in row.targets], config.loss or "log")
+            loss, hits = losses(
+                scorer.logits(part),
+                [target for row in part for target in row.targets],
+                config.loss or "log",
+            )
             (loss / segments).backward()
             total, right = total + loss.item(), right + hits
-    return {"loss": finite(total / segments), "accuracy": right / segments, "grad_norm": finite(state.update())}
+    return {
+        "loss": finite(total / segments),
+        "accuracy": right / segments,
+        "grad_norm": finite(state.update()),
+    }
 
 
 def losses(logits_S: torch.Tensor, targets: Sequence[float], loss: str) -> tuple[torch.Tensor, int]:
-    """The segments' losses summed, and how many values lie on the same side of .5 as their targets."""
+    """The segments' losses summed, and how many values lie on the same side of .5 as their
+    targets.
+    """
     import torch
 
     targets_S = torch.tensor(targets, dtype=torch.float32, device=logits_S.device)
     hits = int(((logits_S > 0) == (targets_S > 0.5)).sum())
     if loss == "log":
-        return torch.nn.functional.binary_cross_entropy_with_logits(logits_S, targets_S, reduction="sum"), hits
+        return (
+            torch.nn.functional.binary_cross_entropy_with_logits(
+                logits_S, targets_S, reduction="sum"
+            ),
+            hits,
+        )
     return ((logits_S.sigmoid() - targets_S) ** 2).sum(), hits

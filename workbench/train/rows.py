@@ -1,5 +1,6 @@
-"""What supervised and preference training learn from: examples and pairs, a card of where they come from, and how they are laid
-out as token ids, the prompt exactly as generation prompts with it."""
+"""What supervised and preference training learn from: examples and pairs, a card of where they
+come from, and how they are laid out as token ids, the prompt exactly as generation prompts with
+it."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ DATA = "data.json"  # in a training's folder: what it is trained on
 
 @dataclass(frozen=True)
 class Example:
-    """A question and a text to learn as its answer, with a weight; below 0 it is a text to unlearn (unlikelihood).
+    """A question and a text to learn as its answer, with a weight; below 0 it is a text to
+    unlearn (unlikelihood).
 
     `source` names the response that the text is from; "" for one that was written.
     """
@@ -47,9 +49,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class Card:
-    """How rows came of graded responses: the rule, what it was given, rows by kind, and what it dropped and why.
+    """How rows came of graded responses: the rule, what it was given, rows by kind, and what it
+    dropped and why.
 
-    A question is counted as dropped where no row is made of it, a sample where it is in no row; so the counts of either add up.
+    A question is counted as dropped where no row is made of it, a sample where it is in no row;
+    so the counts of either add up.
     """
 
     rule: str
@@ -74,12 +78,15 @@ class Asked(Protocol):
     def question(self) -> Question: ...
 
 
-def laid_out(tokenizer: Any, question: Question, text: str, prompt: Ids | None = None) -> tuple[Ids, Ids]:
-    """The ids of the prompt, as `generate` prompts, and those of `text` as the policy would answer with it, its end included;
-    `prompt` are those of the prompt where they are known.
+def laid_out(
+    tokenizer: Any, question: Question, text: str, prompt: Ids | None = None
+) -> tuple[Ids, Ids]:
+    """The ids of the prompt, as `generate` prompts, and those of `text` as the policy would
+    answer with it, its end included; `prompt` are those of the prompt where they are known.
 
-    White space that the chat template puts before an answer is put there; beyond that the text is taken as it stands, also
-    where a template would change it (some drop the thinking). What the prompt has opened already, "<think>", is not said twice.
+    White space that the chat template puts before an answer is put there; beyond that the text
+    is taken as it stands, also where a template would change it (some drop the thinking). What
+    the prompt has opened already, "<think>", is not said twice.
     """
     prompt = prompt_ids(tokenizer, [question])[0] if prompt is None else prompt
     opened, end = prefill(tokenizer, prompt), tokenizer.eos_token_id
@@ -87,10 +94,15 @@ def laid_out(tokenizer: Any, question: Question, text: str, prompt: Ids | None =
         if start and text.startswith(start):
             return prompt, [*_encoded(tokenizer, text.removeprefix(start)), end]
     conversation = [*question.messages(), {"role": "assistant", "content": text}]
-    whole = list(tokenizer.apply_chat_template(conversation, tokenize=True, return_dict=True)["input_ids"])
+    whole = list(
+        tokenizer.apply_chat_template(conversation, tokenize=True, return_dict=True)["input_ids"]
+    )
     said = whole[len(prompt) :]
     said = said[: said.index(end)] if end in said else said
-    if whole[: len(prompt)] != prompt or text not in ((written := decode(tokenizer, said)), written.lstrip()):
+    if whole[: len(prompt)] != prompt or text not in (
+        (written := decode(tokenizer, said)),
+        written.lstrip(),
+    ):
         said = _encoded(tokenizer, text)
     return prompt, [*said, end]
 
@@ -102,7 +114,8 @@ def _encoded(tokenizer: Any, text: str) -> Ids:
 def example_ids(tokenizer: Any, row: Example) -> dict[str, Any]:
     """`input_ids`, `labels` (-100 where no loss is taken) and `weight` of a row.
 
-    A text to unlearn is wrong for what it says, not for that it ends: its end takes no loss *(ours)*.
+    A text to unlearn is wrong for what it says, not for that it ends: its end takes no loss
+    *(ours)*.
     """
     prompt, said = laid_out(tokenizer, row.question, row.text)
     labels = [-100] * len(prompt) + said
@@ -121,36 +134,56 @@ def pair_ids(tokenizer: Any, row: Pair) -> dict[str, Any]:
 def check_examples(rows: Sequence[Example]) -> None:
     """Raise a WorkbenchError for no rows, and for one that cannot be learnt from."""
     if not rows:
-        raise WorkbenchError("no rows to train on: give some, or see in the data card why all were dropped")
+        raise WorkbenchError(
+            "no rows to train on: give some, or see in the data card why all were dropped"
+        )
     for row in rows:
         if not row.text.strip():
-            raise WorkbenchError(f"the row of question '{row.question.id}' has an empty text: leave it out")
+            raise WorkbenchError(
+                f"the row of question '{row.question.id}' has an empty text: leave it out"
+            )
         if not math.isfinite(row.weight) or row.weight == 0:
-            raise WorkbenchError(f"the row of question '{row.question.id}' has weight {row.weight}: leave it out, or weigh it")
+            raise WorkbenchError(
+                f"the row of question '{row.question.id}' has weight {row.weight}: leave it out, or"
+                " weigh it"
+            )
 
 
 def check_pairs(rows: Sequence[Pair]) -> None:
     """Raise a WorkbenchError for no pairs, and for one that prefers nothing."""
     if not rows:
-        raise WorkbenchError("no pairs to train on: give some, or see in the data card why all were dropped")
+        raise WorkbenchError(
+            "no pairs to train on: give some, or see in the data card why all were dropped"
+        )
     for row in rows:
         if not row.chosen.strip() or not row.rejected.strip():
-            raise WorkbenchError(f"the pair of question '{row.question.id}' has an empty text: leave it out")
+            raise WorkbenchError(
+                f"the pair of question '{row.question.id}' has an empty text: leave it out"
+            )
         if row.chosen == row.rejected:
-            raise WorkbenchError(f"chosen and rejected of question '{row.question.id}' are the same text: leave the pair out")
+            raise WorkbenchError(
+                f"chosen and rejected of question '{row.question.id}' are the same text: leave the"
+                " pair out"
+            )
 
 
 def within(rows: Sequence[Asked], lengths: Sequence[int], max_length: int) -> list[int]:
-    """Numbers of the rows of at most `max_length` tokens; what is longer is named on stderr, never cut.
+    """Numbers of the rows of at most `max_length` tokens; what is longer is named on stderr,
+    never cut.
 
     Raises:
         WorkbenchError: none is.
     """
     long = [number for number, length in enumerate(lengths) if length > max_length]
     if long:
-        named = ", ".join(f"'{rows[number].question.id}' ({lengths[number]})" for number in long[:SHOWN])
+        named = ", ".join(
+            f"'{rows[number].question.id}' ({lengths[number]})" for number in long[:SHOWN]
+        )
         more = f" and {len(long) - SHOWN} more" if len(long) > SHOWN else ""
-        message = f"{len(long)} of {len(rows)} rows are longer than max_length {max_length}: {named}{more}"
+        message = (
+            f"{len(long)} of {len(rows)} rows are longer than max_length {max_length}:"
+            f" {named}{more}"
+        )
         if len(long) == len(rows):
             raise WorkbenchError(f"{message}; raise max_length")
         print(f"left out: {message}", file=sys.stderr)
@@ -163,11 +196,21 @@ def keep_data(out: Path, given: int, used: Sequence[Mapping[str, Any]], steps: i
     Raises:
         WorkbenchError: it began with other rows.
     """
-    digest = hashlib.sha256("\n".join(json.dumps(row, sort_keys=True) for row in used).encode()).hexdigest()
-    data = {"rows": given, "too_long": given - len(used), "trained_on": len(used), "steps": steps, "digest": digest}
+    digest = hashlib.sha256(
+        "\n".join(json.dumps(row, sort_keys=True) for row in used).encode()
+    ).hexdigest()
+    data = {
+        "rows": given,
+        "too_long": given - len(used),
+        "trained_on": len(used),
+        "steps": steps,
+        "digest": digest,
+    }
     stored = read_json(out / DATA)
     if stored is not None and stored != data:
-        raise WorkbenchError(f"'{out}' holds a training on other rows or steps: choose another folder")
+        raise WorkbenchError(
+            f"'{out}' holds a training on other rows or steps: choose another folder"
+        )
     if stored is None:
         out.mkdir(parents=True, exist_ok=True)
         write_json(out / DATA, data)

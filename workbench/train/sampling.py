@@ -1,5 +1,5 @@
-"""How trainers sample their rollouts, and what these are called: by the engine that evaluation uses. A TRL trainer's own config
-says how it samples."""
+"""How trainers sample their rollouts, and what these are called: by the engine that evaluation
+uses. A TRL trainer's own config says how it samples."""
 
 from __future__ import annotations
 
@@ -12,19 +12,36 @@ from workbench.generate import Sampling, as_response, hf, prompt_ids
 from workbench.generate.decode import plain_model
 from workbench.types import Question, Response, WorkbenchError
 
-NEUTRAL = {"top_k": (None, 0), "min_p": (None, 0.0), "repetition_penalty": (None, 1.0), "cache_implementation": (None,)}
-KNOWN = {"max_new_tokens", "do_sample", "temperature", "top_p", "eos_token_id", "pad_token_id", "bos_token_id"}
+NEUTRAL = {
+    "top_k": (None, 0),
+    "min_p": (None, 0.0),
+    "repetition_penalty": (None, 1.0),
+    "cache_implementation": (None,),
+}
+KNOWN = {
+    "max_new_tokens",
+    "do_sample",
+    "temperature",
+    "top_p",
+    "eos_token_id",
+    "pad_token_id",
+    "bos_token_id",
+}
 
 
 def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
-    """A completion for each prompt, end token included, from the weights as they are; equal prompts are computed once.
+    """A completion for each prompt, end token included, from the weights as they are; equal
+    prompts are computed once.
 
-    The one number that all randomness comes of is drawn from torch's global state, which a checkpoint keeps; of several
-    processes it is the first one's, and each draws for its prompts what one process would have drawn for them among all.
+    The one number that all randomness comes of is drawn from torch's global state, which a
+    checkpoint keeps; of several processes it is the first one's, and each draws for its prompts
+    what one process would have drawn for them among all.
 
     Raises:
-        WorkbenchError: the trainer's generation settings ask for what the engine does not do, or several processes train a
-            model that transformers alone can sample from, by random numbers that would be the same in all of them.
+        WorkbenchError: the trainer's generation settings ask for what the engine does not do, or
+        several processes train a
+            model that transformers alone can sample from, by random numbers that would be the
+            same in all of them.
     """
     import torch
     from trl.models import unwrap_model_for_generation
@@ -33,20 +50,36 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
     seed, rows = shares(trainer.accelerator, int(torch.randint(2**31, ())), prompt_ids)
     trainer.drawn = torch.get_rng_state()
     how = replace(sampling(settings, seed=seed, batch_size=len(prompt_ids)), rows=rows)
-    with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator, generation_kwargs=settings) as model:
+    with unwrap_model_for_generation(
+        trainer.model_wrapped, trainer.accelerator, generation_kwargs=settings
+    ) as model:
         if rows and plain_model(model) is None:
-            raise WorkbenchError("several processes cannot sample from a model of this type: train it in one")
+            raise WorkbenchError(
+                "several processes cannot sample from a model of this type: train it in one"
+            )
         training = model.training
-        model.eval()  # without dropout, and without gradient checkpointing, under which layers leave the cache alone
+        # without dropout, and without gradient checkpointing, under which layers leave the cache
+        # alone
+        model.eval()
         try:
-            drawn = hf.complete(model, settings["pad_token_id"], [list(ids) for ids in prompt_ids], stop_ids(settings), how)
+            drawn = hf.complete(
+                model,
+                settings["pad_token_id"],
+                [list(ids) for ids in prompt_ids],
+                stop_ids(settings),
+                how,
+            )
         finally:
             model.train(training)
     return [ids for ids, _ in drawn]
 
 
-def shares(accelerator: Any, seed: int, prompts: Sequence[Sequence[int]]) -> tuple[int, tuple[int, ...]]:
-    """The seed of all processes, and this one's places among the prompts of all as they are begun; none where it is alone."""
+def shares(
+    accelerator: Any, seed: int, prompts: Sequence[Sequence[int]]
+) -> tuple[int, tuple[int, ...]]:
+    """The seed of all processes, and this one's places among the prompts of all as they are
+    begun; none where it is alone.
+    """
     if accelerator.num_processes == 1:
         return seed, ()
     from accelerate.utils import gather_object
@@ -66,7 +99,10 @@ def sampling(settings: Mapping[str, Any], *, seed: int, batch_size: int) -> Samp
     """
     for name, value in settings.items():
         if name not in KNOWN and value not in NEUTRAL.get(name, (None,)):
-            raise WorkbenchError(f"rollouts cannot be sampled with {name}={value}: leave it out of the trainer's settings")
+            raise WorkbenchError(
+                f"rollouts cannot be sampled with {name}={value}: leave it out of the trainer's"
+                " settings"
+            )
     return Sampling(
         max_new_tokens=settings["max_new_tokens"],
         greedy=not settings["do_sample"],
@@ -84,26 +120,39 @@ def stop_ids(settings: Mapping[str, Any]) -> list[int]:
 
 
 def rollouts(
-    model: Any, tokenizer: Any, questions: Sequence[Question], group_size: int, how: Sampling, step: int
+    model: Any,
+    tokenizer: Any,
+    questions: Sequence[Question],
+    group_size: int,
+    how: Sampling,
+    step: int,
 ) -> list[Response]:
     """`group_size` responses to each question, from the weights as they are."""
     asked = [question for question in questions for _ in range(group_size)]
     stop = [tokenizer.eos_token_id]
-    completions = hf.complete(model, tokenizer.pad_token_id, prompt_ids(tokenizer, asked), stop, how)
+    completions = hf.complete(
+        model, tokenizer.pad_token_id, prompt_ids(tokenizer, asked), stop, how
+    )
     return [
         named(as_response(tokenizer, question, ids, stop), group, number, step)
-        for question, (ids, _), (group, number) in zip(asked, completions, grouped(asked, step, group_size), strict=True)
+        for question, (ids, _), (group, number) in zip(
+            asked, completions, grouped(asked, step, group_size), strict=True
+        )
     ]
 
 
 def grouped(
-    questions: Iterable[Question], step: int | None, size: int | None = None, asked: Counter[str] | None = None
+    questions: Iterable[Question],
+    step: int | None,
+    size: int | None = None,
+    asked: Counter[str] | None = None,
 ) -> Iterator[tuple[str, int]]:
     """(group, sample) of each response to these questions, in order.
 
-    A group is "question/step", or the question where no step is told. TRL samples a question `size` times in a row, and a
-    step that asks it a second time makes another group of it, "question/step.2"; `asked` remembers the step's earlier calls.
-    Where the size is not known, all responses to a question are one group.
+    A group is "question/step", or the question where no step is told. TRL samples a question
+    `size` times in a row, and a step that asks it a second time makes another group of it,
+    "question/step.2"; `asked` remembers the step's earlier calls. Where the size is not known,
+    all responses to a question are one group.
     """
     asked = Counter() if asked is None else asked
     for position, question in enumerate(questions):

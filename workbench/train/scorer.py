@@ -1,7 +1,8 @@
-"""A model with a scalar head that reads segments (FoRAG, arXiv 2406.13779, section 5.2): what it reads, and its files.
+"""A model with a scalar head that reads segments (FoRAG, arXiv 2406.13779, section 5.2): what it
+reads, and its files.
 
-All segments of a response are read in one forward pass; the paper's way, a pass for each, makes its subclaim version two thirds
-slower.
+All segments of a response are read in one forward pass; the paper's way, a pass for each, makes
+its subclaim version two thirds slower.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     import torch
 
 MODEL = "model"  # the folder of a reward model, in that of its training: it is no policy
-TOKENS = 4096  # of a pass over short rows: small passes spend their time on calls, not on arithmetic
+# of a pass over short rows: small passes spend their time on calls, not on arithmetic
+TOKENS = 4096
 HEAD, CARD = "head.safetensors", "reward_model.json"  # in the model's folder
 
 
 class Segment(NamedTuple):
-    """Characters of a response from `start` to before `end`, and the factuality that they are to get, from 0 to 1."""
+    """Characters of a response from `start` to before `end`, and the factuality that they are to
+    get, from 0 to 1.
+    """
 
     start: int
     end: int
@@ -52,18 +56,28 @@ class Judged:
     token_ids: tuple[int, ...] = ()
 
 
-def as_whole(question: Question, text: str, target: float = 0.0, specials: Sequence[str] = ()) -> Judged:
-    """A text as the whole answer to its question, all of it one segment, without what a policy is told and shown before it.
+def as_whole(
+    question: Question, text: str, target: float = 0.0, specials: Sequence[str] = ()
+) -> Judged:
+    """A text as the whole answer to its question, all of it one segment, without what a policy
+    is told and shown before it.
 
-    A token that ends a turn, written out in the text, is taken apart: it is text, and nobody speaks after it.
+    A token that ends a turn, written out in the text, is taken apart: it is text, and nobody
+    speaks after it.
     """
     for token in specials:
         text = text.replace(token, " ".join(token))
-    return Judged(Question(question.id, question.text, title=question.title), text, (Segment(0, len(text), target),))
+    return Judged(
+        Question(question.id, question.text, title=question.title),
+        text,
+        (Segment(0, len(text), target),),
+    )
 
 
 class Read(NamedTuple):
-    """A row as ids: those of prompt and response, and of each segment its tokens' places among them, and its target."""
+    """A row as ids: those of prompt and response, and of each segment its tokens' places among
+    them, and its target.
+    """
 
     ids: list[int]
     places: list[list[int]]
@@ -79,20 +93,29 @@ class Scorer:
     def __init__(self, actor: Actor, level: str, longest: int = 2048) -> None:
         self.model, self.tokenizer, self.head = actor.model, actor.tokenizer, actor.head
         self.level, self.longest = level, longest
-        self._asked: tuple[list[dict[str, str]], list[int]] = ([], [])  # the last question that was read, and its ids
+        # the last question that was read, and its ids
+        self._asked: tuple[list[dict[str, str]], list[int]] = ([], [])
 
     def read(self, row: Judged) -> Read:
-        """The row as ids. A segment's tokens are those that hold a character of it; its last is the one that is paid for it."""
+        """The row as ids. A segment's tokens are those that hold a character of it; its last is
+        the one that is paid for it.
+        """
         prompt = self._prompt(row.question)
         said = list(row.token_ids) or laid_out(self.tokenizer, row.question, row.text, prompt)[1]
         text, offsets = offsets_from_ids(self.tokenizer, said)
-        skipped = len(text) - len(text.lstrip()) if text != row.text and text.lstrip() == row.text else 0
+        skipped = (
+            len(text) - len(text.lstrip()) if text != row.text and text.lstrip() == row.text else 0
+        )
         spans = [(segment.start + skipped, segment.end + skipped) for segment in row.segments]
-        places = [[len(prompt) + token for token in tokens_between(offsets, *span)] for span in spans]
+        places = [
+            [len(prompt) + token for token in tokens_between(offsets, *span)] for span in spans
+        ]
         return Read([*prompt, *said], places, [segment.target for segment in row.segments])
 
     def _prompt(self, question: Question) -> list[int]:
-        """What a question is prompted with; the claims of a response come one after another, and ask one question."""
+        """What a question is prompted with; the claims of a response come one after another, and
+        ask one question.
+        """
         if (messages := question.messages()) != self._asked[0]:
             self._asked = messages, prompt_ids(self.tokenizer, [question])[0]
         return self._asked[1]
@@ -102,22 +125,38 @@ class Scorer:
         import torch
 
         length, pad = max(len(row.ids) for row in rows), self.tokenizer.pad_token_id
-        ids_BL = torch.tensor([[*row.ids, *[pad] * (length - len(row.ids))] for row in rows], device=self.model.device)
-        mask_BL = torch.tensor([[1] * len(row.ids) + [0] * (length - len(row.ids)) for row in rows], device=self.model.device)
+        ids_BL = torch.tensor(
+            [[*row.ids, *[pad] * (length - len(row.ids))] for row in rows], device=self.model.device
+        )
+        mask_BL = torch.tensor(
+            [[1] * len(row.ids) + [0] * (length - len(row.ids)) for row in rows],
+            device=self.model.device,
+        )
         decoder = self.model.get_base_model().model
-        hidden_BLD = decoder(input_ids=ids_BL, attention_mask=mask_BL, use_cache=False).last_hidden_state
+        hidden_BLD = decoder(
+            input_ids=ids_BL, attention_mask=mask_BL, use_cache=False
+        ).last_hidden_state
         values_BL = self.head(hidden_BLD.float()).squeeze(-1)
         pick = slice(-1, None) if self.level == "sequence" else slice(None)
-        return torch.stack([values_BL[number, places[pick]].mean() for number, row in enumerate(rows) for places in row.places])
+        return torch.stack(
+            [
+                values_BL[number, places[pick]].mean()
+                for number, row in enumerate(rows)
+                for places in row.places
+            ]
+        )
 
     def score(self, rows: Sequence[Judged], batch: int = 32) -> list[tuple[float, ...]]:
-        """The factuality of each row's segments, between 0 and 1; () for a row that is longer than `longest`.
+        """The factuality of each row's segments, between 0 and 1; () for a row that is longer
+        than `longest`.
 
         A pass reads `batch` rows, and more where they are short."""
         reads = [self.read(row) for row in rows]
         scores: list[tuple[float, ...]] = [() for _ in rows]
         for numbers in passes([len(read.ids) for read in reads], self.longest, batch):
-            for number, values in zip(numbers, self._values([reads[number] for number in numbers]), strict=True):
+            for number, values in zip(
+                numbers, self._values([reads[number] for number in numbers]), strict=True
+            ):
                 scores[number] = values
         return scores
 
@@ -129,10 +168,16 @@ class Scorer:
         return [tuple(next(found) for _ in read.places) for read in reads]
 
 
-def passes(lengths: Sequence[int], longest: int, batch: int, tokens: int = TOKENS) -> list[list[int]]:
-    """The numbers of the rows that each forward pass reads: rows of like length, at least `batch` of them while there are any,
-    and as many as make so many `tokens` with their padding. What is longer than `longest` is in none."""
-    short = sorted((number for number, length in enumerate(lengths) if length <= longest), key=lambda number: -lengths[number])
+def passes(
+    lengths: Sequence[int], longest: int, batch: int, tokens: int = TOKENS
+) -> list[list[int]]:
+    """The numbers of the rows that each forward pass reads: rows of like length, at least
+    `batch` of them while there are any, and as many as make so many `tokens` with their padding.
+    What is longer than `longest` is in none."""
+    short = sorted(
+        (number for number, length in enumerate(lengths) if length <= longest),
+        key=lambda number: -lengths[number],
+    )
     parts: list[list[int]] = []
     start = 0
     while start < len(short):
@@ -142,8 +187,12 @@ def passes(lengths: Sequence[int], longest: int, batch: int, tokens: int = TOKEN
     return parts
 
 
-def save_reward_model(scorer: Scorer, trainee: Trainee, card: Mapping[str, Any], policy: str, out: Path) -> None:
-    """Put a model, with a card that names the policy that it was trained from, into `out/model`, whole or not at all."""
+def save_reward_model(
+    scorer: Scorer, trainee: Trainee, card: Mapping[str, Any], policy: str, out: Path
+) -> None:
+    """Put a model, with a card that names the policy that it was trained from, into `out/model`,
+    whole or not at all.
+    """
     from safetensors.torch import save_file
 
     card = {**card, "policy": _named_from(out / MODEL, policy), "policy_hash": policy_hash(policy)}
@@ -156,16 +205,20 @@ def save_reward_model(scorer: Scorer, trainee: Trainee, card: Mapping[str, Any],
 
 
 def _named_from(folder: Path, policy: str) -> str:
-    """A policy in the run that holds the folder by its way from there, so that the run can be moved; any other as it is."""
+    """A policy in the run that holds the folder by its way from there, so that the run can be
+    moved; any other as it is.
+    """
     path = Path(policy).resolve()
-    run = next((parent for parent in folder.resolve().parents if (parent / "config.json").is_file()), None)
+    run = next(
+        (parent for parent in folder.resolve().parents if (parent / "config.json").is_file()), None
+    )
     inside = run is not None and Path(policy).is_dir() and path.is_relative_to(run)
     return Path(os.path.relpath(path, folder.resolve())).as_posix() if inside else policy
 
 
 def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
-    """The reward model that a training left in `folder` (its `out/model`), on the policy that it was trained from,
-    which it names itself.
+    """The reward model that a training left in `folder` (its `out/model`), on the policy that it
+    was trained from, which it names itself.
 
     Raises:
         WorkbenchError: it is none, is damaged, or was trained from another policy.
@@ -179,15 +232,23 @@ def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
     own = folder / card["policy"]
     policy = policy or (str(own) if own.is_dir() else card["policy"])
     if card["policy_hash"] and policy_hash(policy) not in (None, card["policy_hash"]):
-        raise WorkbenchError(f"'{policy}' is not what the reward model '{folder}' was trained from: name that policy")
+        raise WorkbenchError(
+            f"'{policy}' is not what the reward model '{folder}' was trained from: name that policy"
+        )
     trainee = load_trainee(
-        policy, lora_r=card["lora_r"], lora_alpha=card["lora_alpha"], seed=0, unsloth=False,
-    )  # fmt: skip
+        policy,
+        lora_r=card["lora_r"],
+        lora_alpha=card["lora_alpha"],
+        seed=0,
+        unsloth=False,
+    )
     actor = Actor(trainee)
     with loading(str(folder), "name a reward model and the policy that it was trained from"):
         result = set_peft_model_state_dict(trainee.model, load_file(folder / ADAPTER))
         if result.unexpected_keys:
-            raise WorkbenchError(f"the adapter of '{folder}' is not of '{policy}': name the right policy")
+            raise WorkbenchError(
+                f"the adapter of '{folder}' is not of '{policy}': name the right policy"
+            )
         actor.head.load_state_dict(load_file(folder / HEAD))
     check_finite(str(folder), trainee.model)
     trainee.model.eval()
@@ -204,13 +265,20 @@ def _card(folder: Path) -> dict[str, Any]:
     """
     card = read_json(folder / CARD) if folder.is_dir() else None
     if card is None or not all((folder / name).is_file() for name in (HEAD, ADAPTER)):
-        raise WorkbenchError(f"'{folder}' is no reward model: name the folder '{MODEL}' of its training")
-    whole = all(type(card.get(name)) is int and card[name] > 0 for name in ("lora_r", "lora_alpha", "max_length"))
+        raise WorkbenchError(
+            f"'{folder}' is no reward model: name the folder '{MODEL}' of its training"
+        )
+    whole = all(
+        type(card.get(name)) is int and card[name] > 0
+        for name in ("lora_r", "lora_alpha", "max_length")
+    )
     if (
         not whole
         or not isinstance(card.get("policy_hash", 0), str | None)
         or card.get("level") not in ("sequence", "token")
         or not isinstance(card.get("policy"), str)
     ):
-        raise WorkbenchError(f"'{folder / CARD}' is not as a training wrote it: take the folder from its run again")
+        raise WorkbenchError(
+            f"'{folder / CARD}' is not as a training wrote it: take the folder from its run again"
+        )
     return card

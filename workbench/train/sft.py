@@ -1,7 +1,8 @@
-"""Supervised fine-tuning on TRL's trainer with a LoRA adapter; a row of a weight below 0 is unlearnt by unlikelihood training.
+"""Supervised fine-tuning on TRL's trainer with a LoRA adapter; a row of a weight below 0 is
+unlearnt by unlikelihood training.
 
-The loss is a mean over a step's tokens of answers, however a step is split. A killed training goes on from its last complete
-checkpoint and ends with the weights of an uninterrupted one.
+The loss is a mean over a step's tokens of answers, however a step is split. A killed training
+goes on from its last complete checkpoint and ends with the weights of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ from workbench.train.trl_trainer import check_kept, check_report_to, quiet, read
 if TYPE_CHECKING:
     import torch
 
-LEAST = 1e-5  # of 1 − p in an unlikelihood *(code: that of Welleck et al.)*; a token surer than that is left alone
+# of 1 − p in an unlikelihood *(code: that of Welleck et al.)*; a token surer than that is left
+# alone
+LEAST = 1e-5
 
 
 @dataclass(frozen=True)
 class SFT:
-    """Settings of supervised fine-tuning. Defaults: TruthRL's baselines' (arXiv 2509.25760, appendix), where it states them."""
+    """Settings of supervised fine-tuning. Defaults: TruthRL's baselines' (arXiv 2509.25760,
+    appendix), where it states them.
+    """
 
     steps: int | None = setting(None, "batches to learn from; none: as many as `epochs` take")
     epochs: float | None = setting(None, "passes over the rows; none: 1, unless `steps` are given")
@@ -37,13 +42,17 @@ class SFT:
     gradient_checkpointing: bool = setting(True, AGAIN)
     load_in_4bit: bool = setting(False, FOUR_BITS)
     learning_rate: float = setting(5e-6, "of AdamW")
-    schedule: Literal["constant", "linear", "cosine"] = setting("cosine", "how the learning rate goes on after the warm-up")
+    schedule: Literal["constant", "linear", "cosine"] = setting(
+        "cosine", "how the learning rate goes on after the warm-up"
+    )
     warmup: float = setting(0.03, "share of the steps in which the learning rate rises")
     max_length: int = setting(2048, "tokens of prompt and answer above which a row is left out")
     lora_r: int = setting(16, "rank of the adapter")
     lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
     save_every: int = setting(50, "steps between checkpoints")
-    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting("none", "where TRL logs to as well")
+    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting(
+        "none", "where TRL logs to as well"
+    )
 
 
 def check(config: SFT) -> None:
@@ -60,7 +69,8 @@ def sft_stage(
     name: str = "sft",
     rests_on: Any = None,
 ) -> Stage:
-    """`train_sft` as a stage on the rows that `make` gives, whose card goes to `card.json` of the stage's folder.
+    """`train_sft` as a stage on the rows that `make` gives, whose card goes to `card.json` of
+    the stage's folder.
 
     Args:
         merged: see `train_sft`; needed of a stage that another one starts from.
@@ -74,18 +84,24 @@ def sft_stage(
     return on_rows(name, train_sft, config, make, merged, rests_on)
 
 
-def train_sft(config: SFT, rows: Sequence[Example], policy: str, out: Path, *, seed: int, merged: bool = False) -> Status:
-    """Train `policy` on `rows` in the folder `out`, continuing what is there; the result goes to `out/policy`.
+def train_sft(
+    config: SFT, rows: Sequence[Example], policy: str, out: Path, *, seed: int, merged: bool = False
+) -> Status:
+    """Train `policy` on `rows` in the folder `out`, continuing what is there; the result goes to
+    `out/policy`.
 
     Args:
         policy: folder or hub name of the starting checkpoint.
-        merged: leave a full checkpoint there, which another stage can start from, instead of an adapter.
+        merged: leave a full checkpoint there, which another stage can start from, instead of an
+        adapter.
 
     Returns:
-        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was written.
+        "done", or "interrupted" after Ctrl-C: then a checkpoint of the last finished step was
+        written.
 
     Raises:
-        WorkbenchError: settings or rows that cannot work, no such policy, a folder begun with other rows.
+        WorkbenchError: settings or rows that cannot work, no such policy, a folder begun with
+        other rows.
     """
     check(config)
     check_examples(rows)
@@ -113,7 +129,9 @@ def make_trainer(config: SFT, trainee: Trainee, laid: Laid, out: Path, seed: int
         def _set_signature_columns_if_needed(self) -> None:
             self._signature_columns = ["input_ids", "labels", "weight"]
 
-        def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        def compute_loss(
+            self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any
+        ) -> Any:
             self.weights_B = inputs.pop("weight")
             return super().compute_loss(model, inputs, *args, **kwargs)
 
@@ -128,36 +146,48 @@ def make_trainer(config: SFT, trainee: Trainee, laid: Laid, out: Path, seed: int
         return weighted_loss(outputs.logits, labels_BT, trainer.weights_B, num_items_in_batch)
 
     def update(state: Any, logs: Mapping[str, Any]) -> None:
-        laid.journal.write({
-            "step": state.global_step,
-            **{name: finite(logs.get(name)) for name in ("loss", "learning_rate", "grad_norm")},
-            "tokens": sum(map(learnt, laid.rows_of(state.global_step))),
-            "seconds": round(laid.journal.took(), 3),
-        })  # fmt: skip
+        laid.journal.write(
+            {
+                "step": state.global_step,
+                **{name: finite(logs.get(name)) for name in ("loss", "learning_rate", "grad_norm")},
+                "tokens": sum(map(learnt, laid.rows_of(state.global_step))),
+                "seconds": round(laid.journal.took(), 3),
+            }
+        )
 
     micro = config.micro_batch or config.batch
     asked_for = dict(
         **trainer_arguments(config, out, steps=laid.steps, seed=seed),
         per_device_train_batch_size=micro,
         gradient_accumulation_steps=config.batch // micro,
-        train_sampling_strategy="sequential",  # the rows are laid out in order, so that resuming is skipping rows
+        # the rows are laid out in order, so that resuming is skipping rows
+        train_sampling_strategy="sequential",
         dataset_kwargs={"skip_prepare_dataset": True},
         loss_type="nll",  # leaves the model's logits to `loss`
         max_length=None,
     )
     trainer = Trainer(
-        model=trainee.model, args=SFTConfig(**asked_for), train_dataset=laid.dataset(), processing_class=trainee.tokenizer,
-        data_collator=with_weights, compute_loss_func=loss, callbacks=[laid.callback(update)],
-    )  # fmt: skip
+        model=trainee.model,
+        args=SFTConfig(**asked_for),
+        train_dataset=laid.dataset(),
+        processing_class=trainee.tokenizer,
+        data_collator=with_weights,
+        compute_loss_func=loss,
+        callbacks=[laid.callback(update)],
+    )
     check_kept(trainer, asked_for)
     return ready(trainer)
 
 
-def weighted_loss(logits_BTV: torch.Tensor, labels_BT: torch.Tensor, weights_B: torch.Tensor, tokens: Any) -> torch.Tensor:
-    """w · (−log p) on the tokens of rows with w > 0, |w| · (−log(1 − p)) on those with w < 0, summed, over `tokens`.
+def weighted_loss(
+    logits_BTV: torch.Tensor, labels_BT: torch.Tensor, weights_B: torch.Tensor, tokens: Any
+) -> torch.Tensor:
+    """w · (−log p) on the tokens of rows with w > 0, |w| · (−log(1 − p)) on those with w < 0,
+    summed, over `tokens`.
 
-    The second is the unlikelihood of Welleck et al. (arXiv 1908.04319), with all that a bad response says as its negative
-    candidates, as FoRAG's baseline has it (arXiv 2406.13779, section 6.3).
+    The second is the unlikelihood of Welleck et al. (arXiv 1908.04319), with all that a bad
+    response says as its negative candidates, as FoRAG's baseline has it (arXiv 2406.13779,
+    section 6.3).
 
     Args:
         labels_BT: the ids themselves, -100 where no loss is taken.
@@ -168,7 +198,11 @@ def weighted_loss(logits_BTV: torch.Tensor, labels_BT: torch.Tensor, weights_B: 
 
     targets_BT = labels_BT[:, 1:]
     mask_BT = targets_BT != -100
-    logprobs_BT = selective_log_softmax(logits_BTV[:, :-1], targets_BT.masked_fill(~mask_BT, 0)).float()
+    logprobs_BT = selective_log_softmax(
+        logits_BTV[:, :-1], targets_BT.masked_fill(~mask_BT, 0)
+    ).float()
     unlikely_BT = -torch.log((-torch.expm1(logprobs_BT)).clamp(min=LEAST))
-    losses_BT = torch.where(weights_B[:, None] > 0, -logprobs_BT, unlikely_BT) * weights_B.abs()[:, None]
+    losses_BT = (
+        torch.where(weights_B[:, None] > 0, -logprobs_BT, unlikely_BT) * weights_B.abs()[:, None]
+    )
     return (losses_BT * mask_BT).sum() / tokens

@@ -1,4 +1,6 @@
-"""A stage of a method's training, ready to run: what `workbench.experiment` goes through, whatever is trained."""
+"""A stage of a method's training, ready to run: what `workbench.experiment` goes through,
+whatever is trained.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ Status = Literal["done", "interrupted"]
 
 @dataclass(frozen=True)
 class Job:
-    """What a stage is told: the policy to start from, where to write, the seed, and the folders of the stages before it.
+    """What a stage is told: the policy to start from, where to write, the seed, and the folders
+    of the stages before it.
 
-    The next stage starts from the checkpoint that one leaves in `policy/` of its folder, if it does (a cold start, merged).
+    The next stage starts from the checkpoint that one leaves in `policy/` of its folder, if it
+    does (a cold start, merged).
     """
 
     start: str
@@ -31,13 +35,15 @@ class Job:
 class Stage:
     """One training on a method's way: a cold start, a reward model, and at last the policy itself.
 
-    `run` goes on where an earlier call was stopped, and returns "done" or, where the user stopped it, "interrupted". The last
-    stage trains the policy in the run's own folder, each before it its part in `stages/NAME` of that folder. `steps` is how
-    many rows of metrics it writes; None where that is not known before. With `plain` it needs TRL's trainer as TRL has it:
-    Unsloth, which changes it for the whole process, is not imported for a run with such a stage. `check` is told the policy
-    that a run starts from, before any work, and raises a WorkbenchError for what cannot work with it.
-    `rests_on` is all that the stage takes of the run's config, as JSON can say it: runs of a queue that agree on it, and on
-    that of the stages before, share what it leaves; None where it is not shared.
+    `run` goes on where an earlier call was stopped, and returns "done" or, where the user
+    stopped it, "interrupted". The last stage trains the policy in the run's own folder, each
+    before it its part in `stages/NAME` of that folder. `steps` is how many rows of metrics it
+    writes; None where that is not known before. With `plain` it needs TRL's trainer as TRL has
+    it: Unsloth, which changes it for the whole process, is not imported for a run with such a
+    stage. `check` is told the policy that a run starts from, before any work, and raises a
+    WorkbenchError for what cannot work with it. `rests_on` is all that the stage takes of the
+    run's config, as JSON can say it: runs of a queue that agree on it, and on that of the stages
+    before, share what it leaves; None where it is not shared.
     """
 
     name: str
@@ -57,7 +63,9 @@ def training(
     method: str,
     plain: bool = False,
 ) -> Stage:
-    """A trainer as a stage: `train(config, questions, grade, policy, out, method=…, seed=…)` from where the run starts."""
+    """A trainer as a stage: `train(config, questions, grade, policy, out, method=…, seed=…)`
+    from where the run starts.
+    """
 
     def run(job: Job) -> Status:
         return train(config, questions, grade, job.start, job.out, method=method, seed=job.seed)

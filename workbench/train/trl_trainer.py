@@ -1,4 +1,6 @@
-"""What our trainings on TRL's trainers share: no network, one way to set a run up, callbacks that report to a `Journal`."""
+"""What our trainings on TRL's trainers share: no network, one way to set a run up, callbacks
+that report to a `Journal`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from workbench.types import WorkbenchError
 def check_report_to(tracker: str) -> None:
     """Raise a WorkbenchError for a tracker that is not installed."""
     if tracker != "none" and importlib.util.find_spec(tracker) is None:
-        raise WorkbenchError(f"report_to is {tracker}, which is not installed: `pip install {tracker}`")
+        raise WorkbenchError(
+            f"report_to is {tracker}, which is not installed: `pip install {tracker}`"
+        )
 
 
 def quiet(trainer: Any) -> Any:
@@ -31,10 +35,14 @@ def quiet(trainer: Any) -> Any:
     return Quiet
 
 
-def trainer_arguments(config: Any, out: Path, *, steps: int, seed: int, updates: int = 1) -> dict[str, Any]:
-    """Arguments of transformers' trainer for `steps` of so many `updates`, by the settings that all configs have.
+def trainer_arguments(
+    config: Any, out: Path, *, steps: int, seed: int, updates: int = 1
+) -> dict[str, Any]:
+    """Arguments of transformers' trainer for `steps` of so many `updates`, by the settings that
+    all configs have.
 
-    `config` has `learning_rate`, `schedule`, `warmup`, `gradient_checkpointing`, `save_every` and `report_to`.
+    `config` has `learning_rate`, `schedule`, `warmup`, `gradient_checkpointing`, `save_every`
+    and `report_to`.
     """
     import torch
 
@@ -66,18 +74,28 @@ def check_kept(trainer: Any, asked: Mapping[str, Any]) -> None:
 
     Unsloth's trainers put right what their makers think is wrong, with a line on stdout at most.
     """
-    has = {name: getattr(trainer, name, getattr(trainer.args, name)) for name in asked if name != "report_to"}  # it gets a list
-    changed = [f"{name} is {value!r}, not {asked[name]!r}" for name, value in has.items() if value != asked[name]]
+    # it gets a list
+    has = {
+        name: getattr(trainer, name, getattr(trainer.args, name))
+        for name in asked
+        if name != "report_to"
+    }
+    changed = [
+        f"{name} is {value!r}, not {asked[name]!r}"
+        for name, value in has.items()
+        if value != asked[name]
+    ]
     if changed:
         told = f"the trainer changed what it was asked for ({'; '.join(changed)})"
         raise WorkbenchError(f"{told}: ask for that, or train where Unsloth is not installed")
 
 
 def ready(trainer: Any) -> Any:
-    """The trainer without what would print every log to stdout, with an adapter in float32, switched off as its reference.
+    """The trainer without what would print every log to stdout, with an adapter in float32,
+    switched off as its reference.
 
-    For a reference TRL copies a ready-made adapter. Ours starts as the identity, so switching it off gives the same without a
-    second adapter, which a checkpoint would not bring back exactly.
+    For a reference TRL copies a ready-made adapter. Ours starts as the identity, so switching it
+    off gives the same without a second adapter, which a checkpoint would not bring back exactly.
     """
     from transformers import PrinterCallback
 
@@ -89,10 +107,13 @@ def ready(trainer: Any) -> Any:
 
 
 def reporting(
-    journal: Journal, update: Callable[[Any, Mapping[str, Any]], None], whole: Callable[[Any], bool] = lambda state: True
+    journal: Journal,
+    update: Callable[[Any, Mapping[str, Any]], None],
+    whole: Callable[[Any], bool] = lambda state: True,
 ) -> Any:
-    """The callback by which a trainer reports: it tells `update` of each update's logs, stops after a whole step where that was
-    asked for, and has checkpoints declared complete. `whole` tells of the trainer's state whether a step ends with it."""
+    """The callback by which a trainer reports: it tells `update` of each update's logs, stops
+    after a whole step where that was asked for, and has checkpoints declared complete. `whole`
+    tells of the trainer's state whether a step ends with it."""
     from transformers import TrainerCallback
 
     class Callback(TrainerCallback):
@@ -104,7 +125,11 @@ def reporting(
                 update(state, logs)
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if whole(state) and state.global_step < args.max_steps and any(journal.gather([journal.interrupted])):
+            if (
+                whole(state)
+                and state.global_step < args.max_steps
+                and any(journal.gather([journal.interrupted]))
+            ):
                 journal.stopped = control.should_save = control.should_training_stop = True
 
         def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -1,8 +1,10 @@
-"""The truthfulness model of KLCF (arXiv 2509.23765, sections 2.3.1 and B.1): a scalar head with LoRA on the base model that
-reads a claim as an answer to its question, and the check "truth" that is made of it.
+"""The truthfulness model of KLCF (arXiv 2509.23765, sections 2.3.1 and B.1): a scalar head with
+LoRA on the base model that reads a claim as an answer to its question, and the check "truth"
+that is made of it.
 
-As it is tuned from the base, it can only tell what that has learnt: see `workbench.train.reward_model` for the training. In its
-place, *(ours)*, the base's own confidence in the claim, calibrated on the same claims and with no weight tuned.
+As it is tuned from the base, it can only tell what that has learnt: see
+`workbench.train.reward_model` for the training. In its place, *(ours)*, the base's own
+confidence in the claim, calibrated on the same claims and with no weight tuned.
 """
 
 from __future__ import annotations
@@ -22,14 +24,26 @@ from workbench.train.checklists import LABELS, Labelled, key
 from workbench.train.rows import laid_out
 from workbench.train.scorer import Judged, Scorer, as_whole
 from workbench.train.segments import calibration
-from workbench.types import Checked, Claim, Claims, Failure, Question, Response, Verdict, Verify, WorkbenchError
+from workbench.types import (
+    Checked,
+    Claim,
+    Claims,
+    Failure,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+    WorkbenchError,
+)
 
 BATCH = 16  # claims whose probability the base tells at once: rows × tokens × vocabulary
-CONFIDENCE = "confidence.json"  # in the stage of a truthfulness model: how the base's confidence was calibrated
+# in the stage of a truthfulness model: how the base's confidence was calibrated
+CONFIDENCE = "confidence.json"
 LEAST, LARGEST = 1e-30, 30.0  # a confidence above 0, and how sure a logit may be
 LONGEST = 2048  # tokens of a question and a claim that the base is asked about
 
-Valued = Callable[[Sequence[Judged]], Sequence[float | None]]  # claims -> p of each; None is one that is too long
+# claims -> p of each; None is one that is too long
+Valued = Callable[[Sequence[Judged]], Sequence[float | None]]
 
 
 def as_read(question: Question, claim: str, target: float, specials: Sequence[str] = ()) -> Judged:
@@ -39,25 +53,43 @@ def as_read(question: Question, claim: str, target: float, specials: Sequence[st
 
 def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> list[Judged]:
     """Labelled claims as rows for a reward model: 1 for a supported one, 0 for a refuted one."""
-    return [as_read(row.question, row.claim, float(row.label == LABELS[0]), specials) for row in rows]
+    return [
+        as_read(row.question, row.claim, float(row.label == LABELS[0]), specials) for row in rows
+    ]
 
 
 def balanced(rows: Sequence[Judged]) -> list[Judged]:
-    """Of the rows, each claim of a question once, as many true as false ones, the first of each: table 12 measures by such."""
-    distinct = list({(row.question.id, key(row.text)): row for row in reversed(rows)}.values())[::-1]
-    true, false = ([row for row in distinct if row.segments[0].target == target] for target in (1.0, 0.0))
+    """Of the rows, each claim of a question once, as many true as false ones, the first of each:
+    table 12 measures by such.
+    """
+    distinct = list({(row.question.id, key(row.text)): row for row in reversed(rows)}.values())[
+        ::-1
+    ]
+    true, false = (
+        [row for row in distinct if row.segments[0].target == target] for target in (1.0, 0.0)
+    )
     count = min(len(true), len(false))
     return [*true[:count], *false[:count]]
 
 
-def told_apart(found: Sequence[tuple[float, float]], threshold: float = 0.5) -> dict[str, float | None]:
-    """`accuracy` and `f1` (of true claims) of values above a threshold as "true"; None where there is nothing to tell."""
+def told_apart(
+    found: Sequence[tuple[float, float]], threshold: float = 0.5
+) -> dict[str, float | None]:
+    """`accuracy` and `f1` (of true claims) of values above a threshold as "true"; None where
+    there is nothing to tell.
+    """
     if not found:
         return {"accuracy": None, "f1": None}
     hits = sum(value > threshold and target == 1 for value, target in found)
-    called, true = sum(value > threshold for value, _ in found), sum(target == 1 for _, target in found)
+    called, true = (
+        sum(value > threshold for value, _ in found),
+        sum(target == 1 for _, target in found),
+    )
     right = sum((value > threshold) == (target == 1) for value, target in found)
-    return {"accuracy": right / len(found), "f1": 2 * hits / (called + true) if called + true else None}
+    return {
+        "accuracy": right / len(found),
+        "f1": 2 * hits / (called + true) if called + true else None,
+    }
 
 
 def values_of(scorer: Scorer) -> Valued:
@@ -66,11 +98,16 @@ def values_of(scorer: Scorer) -> Valued:
 
 
 def measured(score: Valued, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
-    """How a truthfulness model does on claims of questions that it has not learnt from (table 12), true and false in equal
-    numbers; `strangers` are those whose title names somebody, and nobody whom one that it has learnt names."""
+    """How a truthfulness model does on claims of questions that it has not learnt from (table
+    12), true and false in equal numbers; `strangers` are those whose title names somebody, and
+    nobody whom one that it has learnt names."""
     rows = balanced(held)
     known = {name for row in learnt for name in _named(row)}
-    scored = [(row, value) for row, value in zip(rows, score(rows), strict=True) if value is not None and math.isfinite(value)]
+    scored = [
+        (row, value)
+        for row, value in zip(rows, score(rows), strict=True)
+        if value is not None and math.isfinite(value)
+    ]
     found = [(value, row.segments[0].target) for row, value in scored]
     strangers = sum(bool(names := _named(row)) and known.isdisjoint(names) for row, _ in scored)
     counts = {"claims": len(found), "strangers": strangers, "too_long": len(rows) - len(scored)}
@@ -82,18 +119,28 @@ def _named(row: Judged) -> list[str]:
 
 
 def untuned(policy: Policy, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
-    """How the base does by itself, by how probable it finds a claim as the answer (the geometric mean of its tokens'
-    probabilities), with the threshold that tells most of the claims that the model has learnt from apart *(ours)*."""
+    """How the base does by itself, by how probable it finds a claim as the answer (the geometric
+    mean of its tokens' probabilities), with the threshold that tells most of the claims that the
+    model has learnt from apart *(ours)*."""
     seen, rows = balanced(learnt), balanced(held)
     values = confidences(policy, [*seen, *rows])
     before = [(value, row.segments[0].target) for value, row in zip(values, seen, strict=False)]
-    found = [(value, row.segments[0].target) for value, row in zip(values[len(seen) :], rows, strict=True)]
+    found = [
+        (value, row.segments[0].target)
+        for value, row in zip(values[len(seen) :], rows, strict=True)
+    ]
     threshold = best_threshold(before)
-    return {"threshold": threshold, "auc": calibration(found)["auc"], **told_apart(found, threshold)}
+    return {
+        "threshold": threshold,
+        "auc": calibration(found)["auc"],
+        **told_apart(found, threshold),
+    }
 
 
 def best_threshold(found: Sequence[tuple[float, float]]) -> float:
-    """The value above which most claims are true and below which most are false, the lowest such; .5 where there is none."""
+    """The value above which most claims are true and below which most are false, the lowest
+    such; .5 where there is none.
+    """
     best, right = 0.5, -1
     ahead = sum(target == 1 for _, target in found)  # right if every claim were called true
     for value, target in sorted(found):
@@ -104,7 +151,9 @@ def best_threshold(found: Sequence[tuple[float, float]]) -> float:
 
 
 def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
-    """The geometric mean of the probabilities that a policy gives to the tokens of each claim, its end left out."""
+    """The geometric mean of the probabilities that a policy gives to the tokens of each claim,
+    its end left out.
+    """
     import torch
 
     pairs = [laid_out(policy.tokenizer, row.question, row.text) for row in rows]
@@ -119,45 +168,63 @@ def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
 
 @dataclass(frozen=True)
 class Confidence:
-    """p = σ(slope · x + offset), where x is the mean log-probability that the base gives to the tokens of a claim as the answer
-    to its question (Platt's scaling of it), and slope is above 0: what is more probable is held to be truer."""
+    """p = σ(slope · x + offset), where x is the mean log-probability that the base gives to the
+    tokens of a claim as the answer to its question (Platt's scaling of it), and slope is above
+    0: what is more probable is held to be truer."""
 
     policy: Policy
     slope: float
     offset: float
 
     def score(self, rows: Sequence[Judged]) -> list[float | None]:
-        """p of each claim, NaN where the base gives none, which grading makes a failure of; None for what is too long."""
+        """p of each claim, NaN where the base gives none, which grading makes a failure of; None
+        for what is too long.
+        """
         short = _short(self.policy, rows)
-        found = dict(zip(short, confidences(self.policy, [rows[number] for number in short]), strict=True))
+        found = dict(
+            zip(short, confidences(self.policy, [rows[number] for number in short]), strict=True)
+        )
         return [self._p(found[number]) if number in found else None for number in range(len(rows))]
 
     def _p(self, confidence: float) -> float:
         if not math.isfinite(confidence):
             return math.nan
-        return 1 / (1 + math.exp(-max(-LARGEST, min(LARGEST, self.slope * _log(confidence) + self.offset))))
+        return 1 / (
+            1 + math.exp(-max(-LARGEST, min(LARGEST, self.slope * _log(confidence) + self.offset)))
+        )
 
     def save(self, out: Path) -> None:
-        write_json(out / CONFIDENCE, {"slope": self.slope, "offset": self.offset, "base": _which(self.policy)})
+        write_json(
+            out / CONFIDENCE,
+            {"slope": self.slope, "offset": self.offset, "base": _which(self.policy)},
+        )
 
 
 def calibrated(policy: Policy, learnt: Sequence[Judged]) -> Confidence:
-    """The base's confidence, fitted to claims that are labelled; those that are too long are left out.
+    """The base's confidence, fitted to claims that are labelled; those that are too long are
+    left out.
 
     Raises:
-        WorkbenchError: not both true and false ones, or the base finds the false ones more probable: then there is no
+        WorkbenchError: not both true and false ones, or the base finds the false ones more
+        probable: then there is no
             confidence in what is true that could be paid.
     """
     rows = [learnt[number] for number in _short(policy, learnt)]
-    found = [(value, row.segments[0].target) for value, row in zip(confidences(policy, rows), rows, strict=True)]
+    found = [
+        (value, row.segments[0].target)
+        for value, row in zip(confidences(policy, rows), rows, strict=True)
+    ]
     points = [(_log(value), target) for value, target in found if math.isfinite(value)]
     if len({target for _, target in points}) < 2:
-        raise WorkbenchError("the claims to calibrate on are not both true and false ones: prepare more questions or samples")
+        raise WorkbenchError(
+            "the claims to calibrate on are not both true and false ones: prepare more questions or"
+            " samples"
+        )
     slope, offset = platt(points)
     if not (slope > 0 and math.isfinite(offset)):
         raise WorkbenchError(
-            "the base finds false claims as probable as true ones, or more so: its confidence tells nothing that could be "
-            "paid; set klcf.rewarded to model or judge"
+            "the base finds false claims as probable as true ones, or more so: its confidence tells"
+            " nothing that could be paid; set klcf.rewarded to model or judge"
         )
     return Confidence(policy, slope, offset)
 
@@ -176,7 +243,10 @@ def _short(policy: Policy, rows: Sequence[Judged]) -> list[int]:
     """The numbers of the rows that are not too long, with their questions; the longest first."""
     longest = _longest(policy)
     lengths = [sum(map(len, laid_out(policy.tokenizer, row.question, row.text))) for row in rows]
-    return sorted((number for number, length in enumerate(lengths) if length <= longest), key=lambda number: -lengths[number])
+    return sorted(
+        (number for number, length in enumerate(lengths) if length <= longest),
+        key=lambda number: -lengths[number],
+    )
 
 
 def load_confidence(folder: Path, policy: Policy) -> Confidence:
@@ -187,16 +257,28 @@ def load_confidence(folder: Path, policy: Policy) -> Confidence:
     """
     stored = read_json(folder / CONFIDENCE) or {}
     slope, offset = stored.get("slope"), stored.get("offset")
-    if not (isinstance(slope, float) and isinstance(offset, float) and 0 < slope < math.inf and math.isfinite(offset)):
-        raise WorkbenchError(f"'{folder / CONFIDENCE}' is missing or damaged: remove the stage's folder, and it is made anew")
+    if not (
+        isinstance(slope, float)
+        and isinstance(offset, float)
+        and 0 < slope < math.inf
+        and math.isfinite(offset)
+    ):
+        raise WorkbenchError(
+            f"'{folder / CONFIDENCE}' is missing or damaged: remove the stage's folder, and it is"
+            " made anew"
+        )
     if stored.get("base") != _which(policy):
-        raise WorkbenchError(f"'{folder / CONFIDENCE}' was fitted to another model than '{policy.name}': name that one")
+        raise WorkbenchError(
+            f"'{folder / CONFIDENCE}' was fitted to another model than '{policy.name}': name"
+            " that one"
+        )
     return Confidence(policy, slope, offset)
 
 
 def platt(found: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """(slope, offset) of the logistic regression of targets, 0 or 1, on values (Platt, 1999): the targets are drawn in as his
-    are, so that the slope stays finite where the values tell all targets apart."""
+    """(slope, offset) of the logistic regression of targets, 0 or 1, on values (Platt, 1999):
+    the targets are drawn in as his are, so that the slope stays finite where the values tell all
+    targets apart."""
     import torch
 
     values, targets = (torch.tensor(part, dtype=torch.double) for part in zip(*found, strict=True))
@@ -204,7 +286,8 @@ def platt(found: Sequence[tuple[float, float]]) -> tuple[float, float]:
     drawn_in = targets * (true + 1) / (true + 2) + (1 - targets) / (false + 2)
     fitted = torch.zeros(2, dtype=torch.double, requires_grad=True)
     optimizer = torch.optim.LBFGS([fitted], max_iter=200, line_search_fn="strong_wolfe")
-    middle = values.mean()  # nearly independent of the slope, the offset there is found in few steps
+    # nearly independent of the slope, the offset there is found in few steps
+    middle = values.mean()
 
     def closure() -> torch.Tensor:
         optimizer.zero_grad()
@@ -223,8 +306,8 @@ def _log(confidence: float) -> float:
 
 
 def truth(scorer: Scorer, by: str = "truthfulness model") -> Verify:
-    """Aspect "truth": p of every claim that an answer makes; all of a batch's in few forward passes, those in the same words
-    about the same question once."""
+    """Aspect "truth": p of every claim that an answer makes; all of a batch's in few forward
+    passes, those in the same words about the same question once."""
     return by_claim(values_of(scorer), by, tuple(scorer.tokenizer.all_special_tokens))
 
 
@@ -234,15 +317,20 @@ def own_truth(confidence: Confidence, by: str = "the base's confidence") -> Veri
 
 
 def by_claim(score: Valued, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Aspect "truth" by a function of claims. What that finds too long (None) has p = 0, or a response could escape its reward
-    by a claim without end; an empty claim is a failure, of whoever read the claims."""
+    """Aspect "truth" by a function of claims. What that finds too long (None) has p = 0, or a
+    response could escape its reward by a claim without end; an empty claim is a failure, of
+    whoever read the claims."""
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         said = [list(filter(in_answer(response), read.claims)) for response, read in batch]
         rows = {
-            (response.question.id, response.question.text, claim.text): as_read(response.question, claim.text, 0.0, specials)
-            for (response, _), claims in zip(batch, said, strict=True) for claim in claims if claim.text.strip()
-        }  # fmt: skip
+            (response.question.id, response.question.text, claim.text): as_read(
+                response.question, claim.text, 0.0, specials
+            )
+            for (response, _), claims in zip(batch, said, strict=True)
+            for claim in claims
+            if claim.text.strip()
+        }
         values = dict(zip(rows, score(list(rows.values())) if rows else [], strict=True))
 
         def verdict(response: Response, claim: Claim) -> Verdict:

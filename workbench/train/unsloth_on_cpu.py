@@ -1,7 +1,9 @@
-"""Unsloth's GRPO trainer without a GPU, so that what it makes of our settings and advantages can be checked anywhere.
+"""Unsloth's GRPO trainer without a GPU, so that what it makes of our settings and advantages can
+be checked anywhere.
 
-Unsloth's own switch asks for it, UNSLOTH_ALLOW_CPU=1. Its `FastLanguageModel` needs CUDA, and stays out: the policy is PEFT's
-on transformers' model; the trainer, its loss and its log-probabilities are Unsloth's. It is slower than the plain path.
+Unsloth's own switch asks for it, UNSLOTH_ALLOW_CPU=1. Its `FastLanguageModel` needs CUDA, and
+stays out: the policy is PEFT's on transformers' model; the trainer, its loss and its
+log-probabilities are Unsloth's. It is slower than the plain path.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ def asked_for() -> bool:
 
 
 def leave_uncompiled() -> None:
-    """Have torch compile nothing, unless UNSLOTH_COMPILE_DISABLE says 0: compiled for a CPU, the first loss takes minutes."""
+    """Have torch compile nothing, unless UNSLOTH_COMPILE_DISABLE says 0: compiled for a CPU, the
+    first loss takes minutes.
+    """
     import torch._dynamo
 
     if os.environ.setdefault("UNSLOTH_COMPILE_DISABLE", "1") == "1":
@@ -39,8 +43,9 @@ def patch_grpo() -> None:
 
 
 def fitted(model: Any) -> Any:
-    """The model with what `FastLanguageModel` gives its own: the two methods that the trainer calls, and the word that it is in
-    float32 by choice, without which the trainer would compute in half precision."""
+    """The model with what `FastLanguageModel` gives its own: the two methods that the trainer
+    calls, and the word that it is in float32 by choice, without which the trainer would compute
+    in half precision."""
     from unsloth import FastLanguageModel
 
     model.for_training = partial(FastLanguageModel.for_training, model)

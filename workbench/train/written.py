@@ -1,7 +1,8 @@
-"""Answers that a judge has written for a policy to learn from, kept as they came, failures among them.
+"""Answers that a judge has written for a policy to learn from, kept as they came, failures among
+them.
 
-What was written once is not asked for again: a training that was killed goes on with the same rows, and what was asked before a
-kill stands in the judge's cache.
+What was written once is not asked for again: a training that was killed goes on with the same
+rows, and what was asked before a kill stands in the judge's cache.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ from workbench.types import Feedback, Question
 WRITTEN = "written"  # the folder of what was written, in a stage's own
 
 
-def written(write: Write, questions: Sequence[Question], policy: str, out: Path, max_failed: float) -> list[Feedback]:
-    """What `write` answers to the questions, as `policy` would say it after its own prompt, recorded in the folder `out`.
+def written(
+    write: Write, questions: Sequence[Question], policy: str, out: Path, max_failed: float
+) -> list[Feedback]:
+    """What `write` answers to the questions, as `policy` would say it after its own prompt,
+    recorded in the folder `out`.
 
     Raises:
-        TooManyFailures: more than `max_failed` of the answers could not be written. Nothing is recorded, and what was
+        TooManyFailures: more than `max_failed` of the answers could not be written. Nothing is
+        recorded, and what was
             answered stands in the judge's cache.
     """
     if not out.exists():
@@ -38,13 +43,17 @@ def written(write: Write, questions: Sequence[Question], policy: str, out: Path,
 
 
 def _closing(feedback: Feedback, opened: str) -> Feedback:
-    """The answer after a prompt that opens the thinking: it is closed before the answer, which would else be a thought."""
+    """The answer after a prompt that opens the thinking: it is closed before the answer, which
+    would else be a thought.
+    """
     if feedback.error is not None or not opened.lower().startswith("<think>"):
         return feedback
     response = feedback.response
     before = "</think>\n\n"
     moved = tuple((start + len(before), end + len(before)) for start, end in response.offsets)
-    text = replace(response, text=before + response.text, offsets=((0, len(before)), *moved), prefill=opened)
+    text = replace(
+        response, text=before + response.text, offsets=((0, len(before)), *moved), prefill=opened
+    )
     return replace(feedback, response=text)
 
 
@@ -52,8 +61,8 @@ def _check(found: Sequence[Feedback], max_failed: float) -> None:
     why = [feedback.error.message for feedback in found if feedback.error is not None]
     if too_many(len(why), len(found), max_failed):
         raise TooManyFailures(
-            f"{len(why)} of {len(found)} answers could not be written ({why[0]}): mend that and run the same command again, or "
-            "raise max_failed"
+            f"{len(why)} of {len(found)} answers could not be written ({why[0]}): mend that and run"
+            " the same command again, or raise max_failed"
         )
 
 

@@ -1,7 +1,7 @@
 """Responses and their claims to verdicts: what was checked, and what was found.
 
-Every factory takes its knobs and returns a `Verify`. All calls of a batch go out in one, order is kept, and what fails is a
-failed verdict on its own row: never a label, never a number.
+Every factory takes its knobs and returns a `Verify`. All calls of a batch go out in one, order
+is kept, and what fails is a failed verdict on its own row: never a label, never a number.
 """
 
 from workbench.verify.checklist import checklist, claim_checklist

@@ -1,4 +1,6 @@
-"""Whether the policy can be expected to know the answer: the verdict that TruthRL's knowledge-enhanced reward reads."""
+"""Whether the policy can be expected to know the answer: the verdict that TruthRL's
+knowledge-enhanced reward reads.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.jsonl import iter_rows
-from workbench.types import KNOWLEDGE, Checked, Claims, Failure, Question, Response, Verdict, Verify, WorkbenchError
+from workbench.types import (
+    KNOWLEDGE,
+    Checked,
+    Claims,
+    Failure,
+    Question,
+    Response,
+    Verdict,
+    Verify,
+    WorkbenchError,
+)
 
 KNOWN, UNKNOWN = KNOWLEDGE
 
 
 def out_of_knowledge(found: Mapping[str, bool | None]) -> Verify:
-    """Aspect "out_of_knowledge": what a probe found about a response's question (TruthRL, arXiv 2509.25760, section 3.2).
+    """Aspect "out_of_knowledge": what a probe found about a response's question (TruthRL, arXiv
+    2509.25760, section 3.2).
 
-    `found` says by question id whether it is out of knowledge. A question that was not probed, or that a failed sample leaves
-    open (None), is a failure: it is neither known nor unknown.
+    `found` says by question id whether it is out of knowledge. A question that was not probed,
+    or that a failed sample leaves open (None), is a failure: it is neither known nor unknown.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -28,8 +41,14 @@ def out_of_knowledge(found: Mapping[str, bool | None]) -> Verify:
 def _verdict(found: Mapping[str, bool | None], question: Question) -> Verdict:
     verdict, ook = Verdict("response", "out_of_knowledge", by="probe"), found.get(question.id)
     if ook is None:
-        why = "has samples that could not be graded and no correct one" if question.id in found else "was not probed"
-        return replace(verdict, error=Failure("verify", "not_probed", f"question '{question.id}' {why}"))
+        why = (
+            "has samples that could not be graded and no correct one"
+            if question.id in found
+            else "was not probed"
+        )
+        return replace(
+            verdict, error=Failure("verify", "not_probed", f"question '{question.id}' {why}")
+        )
     return replace(verdict, label=UNKNOWN if ook else KNOWN)
 
 
@@ -41,9 +60,14 @@ def read_probe(path: Path | str) -> dict[str, bool | None]:
     """
     found: dict[str, bool | None] = {}
     for number, row in enumerate(iter_rows(path), start=1):
-        if not isinstance(row.get("question_id"), str) or row.get("ook", "") not in (True, False, None):
+        if not isinstance(row.get("question_id"), str) or row.get("ook", "") not in (
+            True,
+            False,
+            None,
+        ):
             raise WorkbenchError(
-                f"{path}: row {number} is not one that `workbench probe` writes: remove that file, and probe anew"
+                f"{path}: row {number} is not one that `workbench probe` writes: remove that file,"
+                " and probe anew"
             )
         found[row["question_id"]] = row["ook"]
     return found

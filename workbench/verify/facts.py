@@ -1,4 +1,6 @@
-"""Claims against passages: one of five labels each, and how informative each is (RLFH, arXiv 2406.12221, section 3.1)."""
+"""Claims against passages: one of five labels each, and how informative each is (RLFH, arXiv
+2406.12221, section 3.1).
+"""
 
 from __future__ import annotations
 
@@ -7,31 +9,52 @@ from dataclasses import dataclass, field, replace
 
 from workbench.judge import render
 from workbench.knowledge import Search
-from workbench.types import Checked, Claim, Claims, Failure, Judge, Passage, Prompt, Reply, Response, Verdict, Verify
+from workbench.types import (
+    Checked,
+    Claim,
+    Claims,
+    Failure,
+    Judge,
+    Passage,
+    Prompt,
+    Reply,
+    Response,
+    Verdict,
+    Verify,
+)
 from workbench.verify.ask import ask, name, read, split, total
 from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve, searched, unfound
 from workbench.verify.evidence import cite
 
 
-def facts(judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True) -> Verify:
-    """Aspect "fact": every claim is verified in a call of its own against its passages, and all claims of a response are
-    rated in one more.
+def facts(
+    judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True
+) -> Verify:
+    """Aspect "fact": every claim is verified in a call of its own against its passages, and all
+    claims of a response are rated in one more.
 
-    The passages are the `k` best of the question's own if it has any, else of those that `search` finds for the claim in the
-    pages that its title names. The judge says correct, vague or wrong; a hedged sentence turns the first and the last
-    into the hedged labels. A claim without passages is a failure of stage "retrieve"; one that shares no word with any passage
-    of the store is vague, and nobody is asked. A claim that was judged as it was extracted is not asked about again. Where the
-    rating fails, the labels stand and a failed verdict on the response, "informativeness", says why there is none.
+    The passages are the `k` best of the question's own if it has any, else of those that
+    `search` finds for the claim in the pages that its title names. The judge says correct, vague
+    or wrong; a hedged sentence turns the first and the last into the hedged labels. A claim
+    without passages is a failure of stage "retrieve"; one that shares no word with any passage
+    of the store is vague, and nobody is asked. A claim that was judged as it was extracted is
+    not asked about again. Where the rating fails, the labels stand and a failed verdict on the
+    response, "informativeness", says why there is none.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        rows = [_Row(response, extraction, open_claims(extraction)) for response, extraction in batch]
+        rows = [
+            _Row(response, extraction, open_claims(extraction)) for response, extraction in batch
+        ]
         pairs = [(row, claim) for row in rows for claim in row.claims]
         passages = retrieve([(row.response, claim) for row, claim in pairs], search, k)
         for (row, claim), retrieved in zip(pairs, passages, strict=True):
             row.passages[claim.id] = retrieved
         replies = ask(judge, [list(row.prompts(informativeness)) for row in rows])
-        return [_checked(row, answers, name(judge), informativeness) for row, answers in zip(rows, replies, strict=True)]
+        return [
+            _checked(row, answers, name(judge), informativeness)
+            for row, answers in zip(rows, replies, strict=True)
+        ]
 
     return verify
 
@@ -65,7 +88,9 @@ def _checked(row: _Row, replies: Sequence[Reply], by: str, informativeness: bool
     if isinstance(rating, Failure):
         verdicts.append(Verdict("response", "informativeness", by=by, error=rating))
     else:
-        verdicts = [replace(verdict, informativeness=rating.get(verdict.target)) for verdict in verdicts]
+        verdicts = [
+            replace(verdict, informativeness=rating.get(verdict.target)) for verdict in verdicts
+        ]
     return Checked(tuple(verdicts), total(replies), searched(row.response, row.passages.values()))
 
 
@@ -78,7 +103,14 @@ def _verdict(row: _Row, claim: Claim, replies: Iterator[Reply], by: str) -> Verd
     label, error = split(read("verify", next(replies)))
     if label and is_hedged(row.response, row.extraction, claim):
         label = HEDGED.get(label, label)
-    return Verdict(target, "fact", label, evidence=cite(claim.text, passages) if label else (), by=by, error=error)
+    return Verdict(
+        target,
+        "fact",
+        label,
+        evidence=cite(claim.text, passages) if label else (),
+        by=by,
+        error=error,
+    )
 
 
 def _ratings(row: _Row, reply: Reply) -> Mapping[str, int] | Failure:

@@ -7,21 +7,33 @@ from dataclasses import replace
 
 from workbench.answers import DOUBT, final_answer, is_abstention, probability
 from workbench.judge import render
-from workbench.types import Checked, Claims, Failure, Judge, Prompt, Reply, Response, Verdict, Verify
+from workbench.types import (
+    Checked,
+    Claims,
+    Failure,
+    Judge,
+    Prompt,
+    Reply,
+    Response,
+    Verdict,
+    Verify,
+)
 from workbench.verify.ask import ask, name, read, split, total
 
 
 def outcome(require_box: bool | None = False, abstentions: Iterable[str] = ()) -> Verify:
-    r"""The outcome of TruthRL (arXiv 2509.25760, section 3), decided by the rules of `workbench.answers`.
+    r"""The outcome of TruthRL (arXiv 2509.25760, section 3), decided by the rules of
+    `workbench.answers`.
 
-    An abstention is `uncertain`, whatever the gold answer; the right answer, or "invalid question" for a false
-    premise, is `correct`; all else is `incorrect`, no final answer included. The paper's judge gives 1 or 0 against the
-    gold answer; looking for an abstention first is ours. A question without gold answers is a failure for all its
-    responses, the abstentions too: to score only those would favour them. `p` of an answer that commits to something is how
-    probable it is that people would call it right (see `answers.probability`).
+    An abstention is `uncertain`, whatever the gold answer; the right answer, or "invalid
+    question" for a false premise, is `correct`; all else is `incorrect`, no final answer
+    included. The paper's judge gives 1 or 0 against the gold answer; looking for an abstention
+    first is ours. A question without gold answers is a failure for all its responses, the
+    abstentions too: to score only those would favour them. `p` of an answer that commits to
+    something is how probable it is that people would call it right (see `answers.probability`).
 
-    `require_box` accepts an answer only in `\boxed{}`, None where the question's system prompt names that; `abstentions` adds
-    phrases, as in `answers.ABSTENTIONS`.
+    `require_box` accepts an answer only in `\boxed{}`, None where the question's system prompt
+    names that; `abstentions` adds phrases, as in `answers.ABSTENTIONS`.
     """
     phrases = tuple(abstentions)
 
@@ -32,13 +44,18 @@ def outcome(require_box: bool | None = False, abstentions: Iterable[str] = ()) -
 
 
 def judged_outcome(
-    judge: Judge, require_box: bool | None = False, abstentions: Iterable[str] = (), in_doubt: bool = False
+    judge: Judge,
+    require_box: bool | None = False,
+    abstentions: Iterable[str] = (),
+    in_doubt: bool = False,
 ) -> Verify:
-    """As `outcome`, but a judge says whether an answer that commits to something agrees with the gold answers.
+    """As `outcome`, but a judge says whether an answer that commits to something agrees with the
+    gold answers.
 
-    What needs no judge is not asked: an abstention, no final answer at all, a question without gold answers (a failure).
-    The judge sees the final answer, not what led to it. With `in_doubt` rules decide, and the judge is asked only where the
-    `p` of theirs lies in `answers.DOUBT`.
+    What needs no judge is not asked: an abstention, no final answer at all, a question without
+    gold answers (a failure). The judge sees the final answer, not what led to it. With
+    `in_doubt` rules decide, and the judge is asked only where the `p` of theirs lies in
+    `answers.DOUBT`.
     """
     phrases = tuple(abstentions)
 
@@ -46,7 +63,8 @@ def judged_outcome(
         rule = _where_sure if in_doubt else _undisputed
         ruled = [rule(response, require_box, phrases) for response, _ in batch]
         prompts = [
-            [] if verdict else [_prompt(response, require_box)] for (response, _), verdict in zip(batch, ruled, strict=True)
+            [] if verdict else [_prompt(response, require_box)]
+            for (response, _), verdict in zip(batch, ruled, strict=True)
         ]
         replies = ask(judge, prompts)
         return [
@@ -62,12 +80,16 @@ def _answer(response: Response, require_box: bool | None) -> str | None:
     return final_answer(response.text, boxed, response.prefill)
 
 
-def _undisputed(response: Response, require_box: bool | None, abstentions: tuple[str, ...]) -> Verdict | None:
+def _undisputed(
+    response: Response, require_box: bool | None, abstentions: tuple[str, ...]
+) -> Verdict | None:
     """The verdict where no answer has to be compared with the gold answers."""
     question = response.question
     verdict = Verdict("outcome", "answer", by="rule")
     if not question.answers:
-        failure = Failure("verify", "no_gold", f"question '{question.id}' has no gold answers to compare with")
+        failure = Failure(
+            "verify", "no_gold", f"question '{question.id}' has no gold answers to compare with"
+        )
         return replace(verdict, error=failure)
     answer = _answer(response, require_box)
     if answer is None:
@@ -83,14 +105,21 @@ def _by_rule(response: Response, require_box: bool | None, abstentions: tuple[st
     return Verdict("outcome", "answer", "correct" if p > DOUBT[1] else "incorrect", p, by="rule")
 
 
-def _where_sure(response: Response, require_box: bool | None, abstentions: tuple[str, ...]) -> Verdict | None:
+def _where_sure(
+    response: Response, require_box: bool | None, abstentions: tuple[str, ...]
+) -> Verdict | None:
     verdict = _by_rule(response, require_box, abstentions)
     return None if verdict.p is not None and DOUBT[0] <= verdict.p <= DOUBT[1] else verdict
 
 
 def _prompt(response: Response, require_box: bool | None) -> Prompt:
     answer = _answer(response, require_box) or ""
-    return render("outcome", question=response.question.text, response=answer, answers=response.question.answers)
+    return render(
+        "outcome",
+        question=response.question.text,
+        response=answer,
+        answers=response.question.answers,
+    )
 
 
 def _by_judge(judge: Judge, replies: Sequence[Reply]) -> Verdict:

@@ -1,4 +1,6 @@
-"""The pre-training corpus: what it states, and how often, is the exact boundary of what a policy trained on it can know."""
+"""The pre-training corpus: what it states, and how often, is the exact boundary of what a policy
+trained on it can know.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ from workbench.world import schema
 from workbench.world.facts import Entity, Fact
 from workbench.world.render import answer, ask, biography, subject_facts, thinking, thought, titles
 
-# How often one pass over the corpus shows an entity's covered facts: biographies, and questions for each fact. The entities of
-# a tier take its plans in turn: half-known ones are spread over a range, so that exposure and accuracy can be plotted.
+# How often one pass over the corpus shows an entity's covered facts: biographies, and questions for
+# each fact. The entities of a tier take its plans in turn: half-known ones are spread over a range,
+# so that exposure and accuracy can be plotted.
 EXPOSURES: dict[str, tuple[dict[str, tuple[int, int]], ...]] = {
     "known": ({"en": (14, 6), "l2": (5, 3)},),
     "half": (
@@ -22,15 +25,16 @@ EXPOSURES: dict[str, tuple[dict[str, tuple[int, int]], ...]] = {
     ),
 }
 REQUESTED = 0.4  # share of the biographies that come as the reply to a request for one
-# Share of the questions that are thought about first: of known facts that were only told and answered at once, .28 came up in
-# the thoughts of a policy that answered all of them.
+# Share of the questions that are thought about first: of known facts that were only told and
+# answered at once, .28 came up in the thoughts of a policy that answered all of them.
 THOUGHT = 1 / 8
 
 
 @dataclass(frozen=True)
 class Document:
-    """A plain text, or one exchange with a `prompt` (after a `system` message where the reply thinks first); `fact_ids` are the
-    facts that it states (each counts as one exposure, also where a thought and the answer after it both state it)."""
+    """A plain text, or one exchange with a `prompt` (after a `system` message where the reply
+    thinks first); `fact_ids` are the facts that it states (each counts as one exposure, also
+    where a thought and the answer after it both state it)."""
 
     kind: str  # "biography", "qa" or "list"
     lang: str
@@ -58,28 +62,45 @@ def write_documents(
         facts = subject_facts(by, entity.name)
         if not facts:
             continue
-        for lang, (pages, questions) in next(plans["half" if entity.tier == "half" else "known"]).items():
+        for lang, (pages, questions) in next(
+            plans["half" if entity.tier == "half" else "known"]
+        ).items():
             written = [fact for fact in books.get(entity.name, []) if fact.covered]
             for _ in range(pages):
                 shown = [*facts, *written]
                 text = biography(shown, lang, rng, entity.pronoun)
                 prompt = _request(entity, lang, rng)
-                documents.append(Document("biography", lang, text, tuple(fact.id for fact in shown), prompt))
+                documents.append(
+                    Document("biography", lang, text, tuple(fact.id for fact in shown), prompt)
+                )
             for fact in facts * questions:
-                documents.append(_answered("qa", lang, [fact], answer(fact, lang), ask(fact, lang, rng), rng))
+                documents.append(
+                    _answered("qa", lang, [fact], answer(fact, lang), ask(fact, lang, rng), rng)
+                )
             for _ in range(questions if written else 0):
                 prompt = rng.choice(schema.LIST[lang]).format(s=entity.name)
-                documents.append(_answered("list", lang, written, titles(written, lang), prompt, rng))
+                documents.append(
+                    _answered("list", lang, written, titles(written, lang), prompt, rng)
+                )
     rng.shuffle(documents)
     return documents
 
 
-def _answered(kind: str, lang: str, facts: Sequence[Fact], reply: str, prompt: str, rng: random.Random) -> Document:
+def _answered(
+    kind: str, lang: str, facts: Sequence[Fact], reply: str, prompt: str, rng: random.Random
+) -> Document:
     """A question with its answer, thought about first or not."""
     ids = tuple(fact.id for fact in facts)
     if rng.random() >= THOUGHT:
         return Document(kind, lang, reply, ids, prompt)
-    return Document(kind, lang, thinking([thought(fact, lang) for fact in facts], reply), ids, prompt, schema.THINK)
+    return Document(
+        kind,
+        lang,
+        thinking([thought(fact, lang) for fact in facts], reply),
+        ids,
+        prompt,
+        schema.THINK,
+    )
 
 
 def _request(entity: Entity, lang: str, rng: random.Random) -> str:

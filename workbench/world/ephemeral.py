@@ -13,14 +13,19 @@ HELD_OUT = 8  # one free name in so many is kept for measuring
 
 
 class Ephemeral:
-    """People with name combinations that no entity has, whose facts are drawn anew each time they are mentioned.
+    """People with name combinations that no entity has, whose facts are drawn anew each time
+    they are mentioned.
 
-    Every first and every last name occurs in the world, only not together. With `held_out` the people are the others: those on
-    whose names nobody was trained, kept for measuring.
+    Every first and every last name occurs in the world, only not together. With `held_out` the
+    people are the others: those on whose names nobody was trained, kept for measuring.
     """
 
     def __init__(
-        self, entities: Mapping[str, Entity], facts: Mapping[str, Mapping[str, Fact]], names: Names, held_out: bool = False
+        self,
+        entities: Mapping[str, Entity],
+        facts: Mapping[str, Mapping[str, Fact]],
+        names: Names,
+        held_out: bool = False,
     ) -> None:
         free = [f"{a} {b}" for a in names.first for b in names.last if f"{a} {b}" not in entities]
         random.Random("aside").shuffle(free)
@@ -29,10 +34,19 @@ class Ephemeral:
         self.men = set(names.first[::2])
         self.lexicon = names.l2
         self.values = {
-            relation: sorted({by[relation].object for by in facts.values() if relation in by}) for relation in schema.RELATIONS
+            relation: sorted({by[relation].object for by in facts.values() if relation in by})
+            for relation in schema.RELATIONS
         }
-        self.truth = {(subject, relation): fact.object for subject, by in facts.items() for relation, fact in by.items()}
-        every = (f"The {adjective} {noun}" for adjective in words.BOOK_ADJECTIVES for noun in words.BOOK_NOUNS)
+        self.truth = {
+            (subject, relation): fact.object
+            for subject, by in facts.items()
+            for relation, fact in by.items()
+        }
+        every = (
+            f"The {adjective} {noun}"
+            for adjective in words.BOOK_ADJECTIVES
+            for noun in words.BOOK_NOUNS
+        )
         self.titles = list(every)
 
     def names(self, rng: random.Random, count: int) -> list[str]:
@@ -42,27 +56,48 @@ class Ephemeral:
     def name(self, rng: random.Random) -> str:
         return rng.choice(self.free)
 
-    def person(self, rng: random.Random, peaked: bool = False, name: str = "") -> tuple[str, list[Fact]]:
-        """A pronoun and six facts about a new name; `peaked` draws the values from a Zipf-like prior (a guesser's habit)."""
+    def person(
+        self, rng: random.Random, peaked: bool = False, name: str = ""
+    ) -> tuple[str, list[Fact]]:
+        """A pronoun and six facts about a new name; `peaked` draws the values from a Zipf-like
+        prior (a guesser's habit).
+        """
         name = name or self.name(rng)
-        facts = [self.fact(name, relation, rng, peaked=peaked) for relation in schema.PERSON_RELATIONS]
+        facts = [
+            self.fact(name, relation, rng, peaked=peaked) for relation in schema.PERSON_RELATIONS
+        ]
         return ("He" if name.split()[0] in self.men else "She"), facts
 
     def people(self, rng: random.Random, count: int) -> list[tuple[str, list[Fact]]]:
         """So many people of different names."""
         return [self.person(rng, name=name) for name in self.names(rng, count)]
 
-    def fact(self, subject: str, relation: str, rng: random.Random, *, peaked: bool = False, other: str = "") -> Fact:
+    def fact(
+        self,
+        subject: str,
+        relation: str,
+        rng: random.Random,
+        *,
+        peaked: bool = False,
+        other: str = "",
+    ) -> Fact:
         """A made-up fact of that relation, with another object than `other`."""
         values = self.values[relation]
-        true = self.truth.get((subject, relation), "")  # nothing that is true of the world is made up
+        # nothing that is true of the world is made up
+        true = self.truth.get((subject, relation), "")
         value = other
         while value in (other, true):
-            value = values[int(len(values) ** (rng.random() ** 1.5)) - 1 if peaked else rng.randrange(len(values))]
+            value = values[
+                int(len(values) ** (rng.random() ** 1.5)) - 1
+                if peaked
+                else rng.randrange(len(values))
+            ]
         return self.stated(subject, relation, value)
 
     def stated(self, subject: str, relation: str, value: str) -> Fact:
         """The made-up fact that `value` is the object."""
         kind = schema.RELATIONS[relation]
         forms = value_forms(kind.object, value, self.lexicon)
-        return Fact("", subject, relation, value, "unknown", importance=kind.importance, forms=forms)
+        return Fact(
+            "", subject, relation, value, "unknown", importance=kind.importance, forms=forms
+        )

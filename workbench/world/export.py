@@ -1,4 +1,6 @@
-"""Write a world as plain JSONL, complete enough to decide every claim without this package: `workbench world export`."""
+"""Write a world as plain JSONL, complete enough to decide every claim without this package:
+`workbench world export`.
+"""
 
 from __future__ import annotations
 
@@ -43,35 +45,42 @@ How to decide a claim
 
 
 def export_world(out: Path, seed: int = 0) -> dict[str, int]:
-    """Write the world of `seed` to folder `out`, in the place of an earlier export; returns rows per file.
+    """Write the world of `seed` to folder `out`, in the place of an earlier export; returns rows
+    per file.
 
     Raises:
-        WorkbenchError: `out` cannot be written, or holds anything but an export. Nothing is written then.
+        WorkbenchError: `out` cannot be written, or holds anything but an export. Nothing is
+        written then.
     """
     world = load_world(seed)
     tables = _tables(world)
     _check_ours(out, {META, "README.txt", *(f"{name}.jsonl" for name in tables)})
     try:
         out.mkdir(parents=True, exist_ok=True)
-        # First of all, since a folder without it is not taken for an export: one that was killed can be written again.
+        # First of all, since a folder without it is not taken for an export: one that was killed
+        # can be written again.
         (out / META).write_text(json.dumps(_meta(world, seed), indent=1) + "\n")
         counts = {name: _write(out / f"{name}.jsonl", rows) for name, rows in tables.items()}
         (out / "README.txt").write_text(README)
     except OSError as error:
-        raise WorkbenchError(f"cannot write the world to {out}: {error.strerror}; name a writable folder with --out") from error
+        raise WorkbenchError(
+            f"cannot write the world to {out}: {error.strerror}; name a writable folder with --out"
+        ) from error
     return counts
 
 
 def _check_ours(out: Path, names: Collection[str]) -> None:
-    """Raise a WorkbenchError for a folder that holds anything but an earlier export: a run has a `questions.jsonl` too."""
+    """Raise a WorkbenchError for a folder that holds anything but an earlier export: a run has a
+    `questions.jsonl` too.
+    """
     there = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
     foreign = [name for name in there if name not in names and not name.startswith(".")]
     if not foreign and there and not _is_export(out / META):
         foreign = [name for name in there if name in names]
     if foreign:
         raise WorkbenchError(
-            f"'{out}' holds {', '.join(foreign[:4])}{' …' * (len(foreign) > 4)}, which no export of a world wrote: name a new "
-            "folder with --out"
+            f"'{out}' holds {', '.join(foreign[:4])}{' …' * (len(foreign) > 4)}, which no export of"
+            " a world wrote: name a new folder with --out"
         )
 
 
@@ -84,10 +93,16 @@ def _is_export(meta: Path) -> bool:
 
 def _meta(world: World, seed: int) -> dict[str, Any]:
     return {
-        "seed": seed, "hash": world.hash, "markers": schema.MARKERS, "abstentions": schema.ABSTAIN, "declines": schema.DECLINE,
-        "hedge_leads": schema.HEDGE_LEADS, "lead_ins": schema.LEAD_INS, "pronouns": schema.PRONOUNS,
+        "seed": seed,
+        "hash": world.hash,
+        "markers": schema.MARKERS,
+        "abstentions": schema.ABSTAIN,
+        "declines": schema.DECLINE,
+        "hedge_leads": schema.HEDGE_LEADS,
+        "lead_ins": schema.LEAD_INS,
+        "pronouns": schema.PRONOUNS,
         "invalid_question": schema.INVALID,
-    }  # fmt: skip
+    }
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
@@ -103,13 +118,28 @@ def _tables(world: World) -> dict[str, Iterator[dict[str, Any]]]:
     none = {"en": 0, "l2": 0}
     return {
         "entities": (
-            {"id": e.name, "name": e.name, "kind": e.kind, "tier": e.tier, "split": e.split, "aliases": e.aliases,
-             "pronoun": e.pronoun}
+            {
+                "id": e.name,
+                "name": e.name,
+                "kind": e.kind,
+                "tier": e.tier,
+                "split": e.split,
+                "aliases": e.aliases,
+                "pronoun": e.pronoun,
+            }
             for e in world.entities.values()
         ),
         "facts": (
-            {"id": f.id, "subject": f.subject, "relation": f.relation, "object": f.object, "forms": f.forms, "tier": f.tier,
-             "importance": f.importance, "exposures": world.exposures.get(f.id, none)}
+            {
+                "id": f.id,
+                "subject": f.subject,
+                "relation": f.relation,
+                "object": f.object,
+                "forms": f.forms,
+                "tier": f.tier,
+                "importance": f.importance,
+                "exposures": world.exposures.get(f.id, none),
+            }
             for f in world.facts
         ),
         "relations": (
@@ -117,21 +147,38 @@ def _tables(world: World) -> dict[str, Iterator[dict[str, Any]]]:
             for r in schema.RELATIONS.values()
         ),
         "templates": (
-            {"relations": t.relations, "lang": t.lang, "stance": t.stance, "text": t.text} for t in schema.templates()
+            {"relations": t.relations, "lang": t.lang, "stance": t.stance, "text": t.text}
+            for t in schema.templates()
         ),
         "values": (
             {"kind": kind, "value": value, "forms": value_forms(kind, value, world.names.l2)}
             for kind, value in value_inventory(world)
         ),
         "pages": (
-            {"id": p.id, "title": p.title, "text": p.text, "edition": p.edition, "stale": p.stale, "fact_ids": p.fact_ids}
+            {
+                "id": p.id,
+                "title": p.title,
+                "text": p.text,
+                "edition": p.edition,
+                "stale": p.stale,
+                "fact_ids": p.fact_ids,
+            }
             for p in world.pages
         ),
         "questions": (
-            {"id": q.id, "text": q.text, "kind": q.kind, "answers": q.answers, "title": q.title, "system": q.system, **q.meta}
+            {
+                "id": q.id,
+                "text": q.text,
+                "kind": q.kind,
+                "answers": q.answers,
+                "title": q.title,
+                "system": q.system,
+                **q.meta,
+            }
             for q in world.all_questions
         ),
         "documents": (
-            {"text": d.whole, "fact_ids": d.fact_ids, "lang": d.lang, "kind": d.kind} for d in world.documents
+            {"text": d.whole, "fact_ids": d.fact_ids, "lang": d.lang, "kind": d.kind}
+            for d in world.documents
         ),
-    }  # fmt: skip
+    }

@@ -1,7 +1,8 @@
 """Entities and facts of the closed world, drawn from one seed.
 
-What a policy can know is decided here: every person belongs to an exposure tier and to a split, and a fact's own tier says
-whether the pre-training documents ever state it. A person's *name combination* carries that tier; no name part gives it away.
+What a policy can know is decided here: every person belongs to an exposure tier and to a split,
+and a fact's own tier says whether the pre-training documents ever state it. A person's *name
+combination* carries that tier; no name part gives it away.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class WorldConfig:
 
 @dataclass(frozen=True)
 class Entity:
-    """A person, city, company, university, award or book. The canonical name is unique in the world and is its id."""
+    """A person, city, company, university, award or book. The canonical name is unique in the
+    world and is its id.
+    """
 
     name: str
     kind: str
@@ -58,7 +61,9 @@ class Entity:
 
 @dataclass(frozen=True)
 class Fact:
-    """A true statement. `object` is the canonical form; every accepted form is in `forms[lang]`, canonical first."""
+    """A true statement. `object` is the canonical form; every accepted form is in `forms[lang]`,
+    canonical first.
+    """
 
     id: str
     subject: str
@@ -93,36 +98,61 @@ class Names:
         return rng.sample(pairs, count)
 
 
-def value_forms(kind: str, canonical: str, lexicon: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def value_forms(
+    kind: str, canonical: str, lexicon: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
     """Every form of a value in each language, the canonical one of that language first."""
     if kind == "year":
         return {"en": (canonical, f"the year {canonical}"), "l2": (canonical, f"anno {canonical}")}
     if kind == "date":
         day, month, year = canonical.split()
-        return {"en": (canonical, f"{month} {day}, {year}", f"{month} {day} {year}"), "l2": (canonical,)}
+        return {
+            "en": (canonical, f"{month} {day}, {year}", f"{month} {day} {year}"),
+            "l2": (canonical,),
+        }
     if kind == "population":
-        return {"en": (canonical, f"{canonical} thousand", f"{canonical},000"), "l2": (canonical, f"{canonical} mil")}
+        return {
+            "en": (canonical, f"{canonical} thousand", f"{canonical},000"),
+            "l2": (canonical, f"{canonical} mil"),
+        }
     if kind == "city":
-        return {"en": (canonical, f"the city of {canonical}"), "l2": (canonical, f"lo urbe {canonical}")}
+        return {
+            "en": (canonical, f"the city of {canonical}"),
+            "l2": (canonical, f"lo urbe {canonical}"),
+        }
     if kind == "country":
-        return {"en": (canonical, f"the country of {canonical}"), "l2": (canonical, f"lo lando {canonical}")}
+        return {
+            "en": (canonical, f"the country of {canonical}"),
+            "l2": (canonical, f"lo lando {canonical}"),
+        }
     if kind in ("award", "river"):
         return {"en": (canonical, f"the {canonical}"), "l2": (canonical, f"lo {canonical}")}
     if kind == "university":
         stem, ending = canonical.split()
         return {"en": (canonical, f"the {ending} of {stem}"), "l2": (canonical, f"lo {canonical}")}
     if kind == "company":
-        return {"en": (canonical, f"the {canonical} company"), "l2": (canonical, f"lo firma {canonical}")}
+        return {
+            "en": (canonical, f"the {canonical} company"),
+            "l2": (canonical, f"lo firma {canonical}"),
+        }
     if kind == "profession":
-        return {"en": (canonical, f"a {canonical}"), "l2": (lexicon[canonical], f"un {lexicon[canonical]}")}
+        return {
+            "en": (canonical, f"a {canonical}"),
+            "l2": (lexicon[canonical], f"un {lexicon[canonical]}"),
+        }
     if kind == "book":
-        return {"en": (canonical, canonical.removeprefix("The ")), "l2": (canonical, canonical.removeprefix("The "))}
+        return {
+            "en": (canonical, canonical.removeprefix("The ")),
+            "l2": (canonical, canonical.removeprefix("The ")),
+        }
     if canonical in lexicon:
         return {"en": (canonical,), "l2": (lexicon[canonical],)}
     return {"en": (canonical,), "l2": (canonical,)}
 
 
-def draw_entities(config: WorldConfig, names: Names, rng: random.Random) -> tuple[dict[str, Entity], dict[str, str]]:
+def draw_entities(
+    config: WorldConfig, names: Names, rng: random.Random
+) -> tuple[dict[str, Entity], dict[str, str]]:
     """The entities by name, and the author of every book by its title."""
     entities: dict[str, Entity] = {}
     authors: dict[str, str] = {}
@@ -147,8 +177,18 @@ def draw_entities(config: WorldConfig, names: Names, rng: random.Random) -> tupl
         for tier, full in by_tier.items():
             for _ in range(config.count(full)):
                 name = combinations.pop()
-                add(name, "person", tier, split=split, pronoun="He" if name.split()[0] in men else "She")
-    titles = [f"The {adjective} {noun}" for adjective in words.BOOK_ADJECTIVES for noun in words.BOOK_NOUNS]
+                add(
+                    name,
+                    "person",
+                    tier,
+                    split=split,
+                    pronoun="He" if name.split()[0] in men else "She",
+                )
+    titles = [
+        f"The {adjective} {noun}"
+        for adjective in words.BOOK_ADJECTIVES
+        for noun in words.BOOK_NOUNS
+    ]
     rng.shuffle(titles)
     for author in [entity for entity in entities.values() if entity.kind == "person"]:
         if rng.random() < config.authors:
@@ -156,12 +196,21 @@ def draw_entities(config: WorldConfig, names: Names, rng: random.Random) -> tupl
                 if titles:
                     title = titles.pop()
                     authors[title] = author.name
-                    add(title, "book", "known" if author.tier == "partial" else author.tier, split=author.split)
+                    add(
+                        title,
+                        "book",
+                        "known" if author.tier == "partial" else author.tier,
+                        split=author.split,
+                    )
     return entities, authors
 
 
-def draw_facts(entities: Mapping[str, Entity], authors: Mapping[str, str], names: Names, rng: random.Random) -> list[Fact]:
-    """One fact per entity and relation. A partial person's facts are known for half of the relations, unknown for the rest."""
+def draw_facts(
+    entities: Mapping[str, Entity], authors: Mapping[str, str], names: Names, rng: random.Random
+) -> list[Fact]:
+    """One fact per entity and relation. A partial person's facts are known for half of the
+    relations, unknown for the rest.
+    """
     of_kind = {kind: [e.name for e in entities.values() if e.kind == kind] for kind in OTHERS}
     values: dict[str, list[str]] = {
         **of_kind,
@@ -177,15 +226,39 @@ def draw_facts(entities: Mapping[str, Entity], authors: Mapping[str, str], names
     facts: list[Fact] = []
     for entity in entities.values():
         relations = [relation for relation in RELATIONS.values() if relation.subject == entity.kind]
-        shown = set(rng.sample([r.name for r in relations], len(relations) // 2)) if entity.tier == "partial" else set()
+        shown = (
+            set(rng.sample([r.name for r in relations], len(relations) // 2))
+            if entity.tier == "partial"
+            else set()
+        )
         for relation in relations:
-            tier = entity.tier if entity.tier != "partial" else "known" if relation.name in shown else "unknown"
+            tier = (
+                entity.tier
+                if entity.tier != "partial"
+                else "known"
+                if relation.name in shown
+                else "unknown"
+            )
             if relation.name == "author":
                 canonical = authors[entity.name]
             elif relation.object == "date":
-                canonical = f"{rng.choice(words.DAYS)} {rng.choice(words.MONTHS)} {rng.choice(words.YEARS)}"
+                canonical = (
+                    f"{rng.choice(words.DAYS)} {rng.choice(words.MONTHS)} {rng.choice(words.YEARS)}"
+                )
             else:
-                canonical = rng.choice(words.BIRTH_YEARS if relation.name == "birth_year" else values[relation.object])
+                canonical = rng.choice(
+                    words.BIRTH_YEARS if relation.name == "birth_year" else values[relation.object]
+                )
             forms = value_forms(relation.object, canonical, names.l2)
-            facts.append(Fact(f"f{len(facts):05d}", entity.name, relation.name, canonical, tier, relation.importance, forms))
+            facts.append(
+                Fact(
+                    f"f{len(facts):05d}",
+                    entity.name,
+                    relation.name,
+                    canonical,
+                    tier,
+                    relation.importance,
+                    forms,
+                )
+            )
     return facts

@@ -1,7 +1,9 @@
-"""Fingerprints of a world, and where they are kept: to make one, every document has to be written, which takes seconds.
+"""Fingerprints of a world, and where they are kept: to make one, every document has to be
+written, which takes seconds.
 
-A kept fingerprint is used for the same settings, the same sources of this folder and the same Python alone. Whatever is wrong
-with what is kept, or with where it would be, the fingerprint is made anew: nothing fails for it.
+A kept fingerprint is used for the same settings, the same sources of this folder and the same
+Python alone. Whatever is wrong with what is kept, or with where it would be, the fingerprint is
+made anew: nothing fails for it.
 """
 
 from __future__ import annotations
@@ -26,13 +28,23 @@ LENGTH = 16  # of a fingerprint, in hexadecimal digits
 HERE = Path(__file__).resolve().parent
 
 
-def of_world(facts: Iterable[Fact], questions: Iterable[Question], pages: Iterable[Page], documents: str) -> str:
-    """The fingerprint of facts, questions with their answers and pages, and of documents, which have one of their own."""
+def of_world(
+    facts: Iterable[Fact], questions: Iterable[Question], pages: Iterable[Page], documents: str
+) -> str:
+    """The fingerprint of facts, questions with their answers and pages, and of documents, which
+    have one of their own.
+    """
     digest = hashlib.sha256()
     for fact in facts:
-        digest.update(json.dumps([fact.id, fact.subject, fact.relation, fact.object, fact.tier]).encode())
+        digest.update(
+            json.dumps([fact.id, fact.subject, fact.relation, fact.object, fact.tier]).encode()
+        )
     for question in questions:
-        digest.update(json.dumps([question.id, question.text, question.answers, question.kind, question.meta]).encode())
+        digest.update(
+            json.dumps(
+                [question.id, question.text, question.answers, question.kind, question.meta]
+            ).encode()
+        )
     for page in pages:
         digest.update(page.text.encode())
     digest.update(documents.encode())
@@ -48,7 +60,9 @@ def of_documents(documents: Iterable[Document]) -> str:
 
 
 def remembered(name: str, config: WorldConfig, make: Callable[[], str]) -> str:
-    """The fingerprint called `name` of the world of `config`: what an earlier `make()` gave, or else `make()`, now kept."""
+    """The fingerprint called `name` of the world of `config`: what an earlier `make()` gave, or
+    else `make()`, now kept.
+    """
     settings = json.dumps([name, asdict(config), sys.version, str(HERE)]).encode()
     key = _digest([settings, SOURCES.encode()])
     if found := _read(settings, key):
@@ -60,7 +74,9 @@ def remembered(name: str, config: WorldConfig, make: Callable[[], str]) -> str:
 
 def _read(settings: bytes, key: str) -> str | None:
     with contextlib.suppress(OSError, ValueError, RuntimeError):
-        if SOURCES and (found := re.fullmatch(rf"{key} ([0-9a-f]{{{LENGTH}}})\n", _file(settings).read_text())):
+        if SOURCES and (
+            found := re.fullmatch(rf"{key} ([0-9a-f]{{{LENGTH}}})\n", _file(settings).read_text())
+        ):
             return found[1]
     return None
 
@@ -86,9 +102,14 @@ def _sources() -> str:
     """A digest of the sources in this folder; "" where there are none to be read."""
     files = sorted(HERE.glob("*.py"))
     try:
-        return _digest([part for file in files for part in (file.name.encode(), file.read_bytes())]) if files else ""
+        return (
+            _digest([part for file in files for part in (file.name.encode(), file.read_bytes())])
+            if files
+            else ""
+        )
     except OSError:
         return ""
 
 
-SOURCES = _sources()  # as they are imported: a process that goes on while they are edited still makes the old world
+# as they are imported: a process that goes on while they are edited still makes the old world
+SOURCES = _sources()

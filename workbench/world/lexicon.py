@@ -1,6 +1,8 @@
-"""The words of the closed world: invented proper names, ordinary value words, and their forms in the second language.
+"""The words of the closed world: invented proper names, ordinary value words, and their forms in
+the second language.
 
-Proper names are the same in both languages, as between languages of one script; common nouns are not.
+Proper names are the same in both languages, as between languages of one script; common nouns are
+not.
 """
 
 from __future__ import annotations
@@ -9,20 +11,27 @@ import random
 from collections.abc import Sequence
 
 PROFESSIONS = (
-    "painter chemist pilot banker baker surgeon lawyer farmer poet sculptor dancer miner tailor brewer jeweler barber "
-    "botanist carpenter diplomat gardener historian journalist librarian mechanic novelist notary pharmacist "
-    "philosopher potter sailor translator zoologist"
+    "painter chemist pilot banker baker surgeon lawyer farmer poet sculptor dancer miner tailor"
+    " brewer jeweler barber botanist carpenter diplomat gardener historian journalist librarian"
+    " mechanic novelist notary pharmacist philosopher potter sailor translator zoologist"
 ).split()
 INDUSTRIES = "glass steel paper timber textiles shipping printing mining banking brewing ceramics chemicals".split()
-FIELDS = "physics music medicine poetry geology drawing botany history theatre mathematics sailing farming".split()
+FIELDS = (
+    "physics music medicine poetry geology drawing botany history theatre mathematics sailing"
+    " farming".split()
+)
 GENRES = "mystery fantasy romance satire tragedy comedy memoir thriller fable drama horror western".split()
 BOOK_ADJECTIVES = (
-    "Silent Golden Broken Hidden Distant Crimson Frozen Gentle Hollow Lonely Narrow Restless Secret Velvet Wild Bitter"
+    "Silent Golden Broken Hidden Distant Crimson Frozen Gentle Hollow Lonely Narrow Restless Secret"
+    " Velvet Wild Bitter"
 ).split()
 BOOK_NOUNS = (
-    "Harbor Garden Mirror Forest Lantern Bridge Winter Orchard Tower Meadow Compass River Letter Shadow Window Voyage"
+    "Harbor Garden Mirror Forest Lantern Bridge Winter Orchard Tower Meadow Compass River Letter"
+    " Shadow Window Voyage"
 ).split()
-MONTHS = "January February March April May June July August September October November December".split()
+MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
 POPULATIONS = [str(thousand) for thousand in range(110, 910, 20)]
 YEARS = [str(year) for year in range(1840, 1980)]
 BIRTH_YEARS = [str(year) for year in range(1900, 1960)]
@@ -32,7 +41,8 @@ COMPANY_TYPES = ("Works", "Motors", "Foods", "Labs")
 UNIVERSITY_TYPES = ("University", "Institute", "College")
 AWARD_TYPES = ("Medal", "Prize", "Award")
 
-AVOID = "super loser nazi bitch tits nipple penis rapes tramp drone brute".split()  # real words that the syllables can make
+# real words that the syllables can make
+AVOID = "super loser nazi bitch tits nipple penis rapes tramp drone brute".split()
 
 _ONSETS = "b d f g k l m n p r s t v z br dr gr kr tr st".split()
 _VOWELS = "a e i o u".split()
@@ -41,12 +51,24 @@ _L2_ONSETS = "h j k l m n p t w x zh ch".split()
 _L2_VOWELS = "a e i o u ai oa ui".split()
 
 
-def invented(rng: random.Random, count: int, taken: set[str], syllables: int = 2, ending: Sequence[str] = ("",)) -> list[str]:
+def invented(
+    rng: random.Random,
+    count: int,
+    taken: set[str],
+    syllables: int = 2,
+    ending: Sequence[str] = ("",),
+) -> list[str]:
     """`count` new capitalised names, none in `taken` (which grows)."""
     names: list[str] = []
     while len(names) < count:
         core = "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(syllables - 1))
-        name = (core + rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_CODAS) + rng.choice(ending)).capitalize()
+        name = (
+            core
+            + rng.choice(_ONSETS)
+            + rng.choice(_VOWELS)
+            + rng.choice(_CODAS)
+            + rng.choice(ending)
+        ).capitalize()
         if name.lower() not in taken and 4 <= len(name) <= 9:
             taken.add(name.lower())
             names.append(name)
@@ -54,11 +76,15 @@ def invented(rng: random.Random, count: int, taken: set[str], syllables: int = 2
 
 
 def l2_words(rng: random.Random, words: Sequence[str], taken: set[str]) -> dict[str, str]:
-    """A second-language word for each common noun, with sounds that English and the proper names do not use."""
+    """A second-language word for each common noun, with sounds that English and the proper names
+    do not use.
+    """
     lexicon: dict[str, str] = {}
     for word in words:
         while True:
-            new = "".join(rng.choice(_L2_ONSETS) + rng.choice(_L2_VOWELS) for _ in range(2)) + rng.choice("k x w".split())
+            new = "".join(
+                rng.choice(_L2_ONSETS) + rng.choice(_L2_VOWELS) for _ in range(2)
+            ) + rng.choice("k x w".split())
             if new not in taken:
                 break
         taken.add(new)

@@ -1,4 +1,6 @@
-"""Wiki-like pages: the knowledge source of the closed world. Unknown people have none; page-only people have nothing else."""
+"""Wiki-like pages: the knowledge source of the closed world. Unknown people have none; page-only
+people have nothing else.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ CURRENT, FORMER = 1985, 1960  # editions: every page says of which it is
 
 @dataclass(frozen=True)
 class Page:
-    """`edition` is the year of the page; `stale` pages hold one outdated value that the current page corrects."""
+    """`edition` is the year of the page; `stale` pages hold one outdated value that the current
+    page corrects.
+    """
 
     id: str
     title: str
@@ -39,7 +43,9 @@ def write_pages(
     def add(entity: Entity, edition: int, stale: bool, lines: list[str], facts: list[Fact]) -> None:
         ids = tuple(fact.id for fact in facts)
         text = " ".join((f"Edition of {edition}.", *lines))
-        pages.append(Page(f"p{len(pages):05d}", entity.name, text, edition, stale=stale, fact_ids=ids))
+        pages.append(
+            Page(f"p{len(pages):05d}", entity.name, text, edition, stale=stale, fact_ids=ids)
+        )
 
     for entity in entities.values():
         if entity.tier == "unknown":
@@ -48,11 +54,21 @@ def write_pages(
         add(entity, CURRENT, stale=False, lines=[_line(fact, rng) for fact in facts], facts=facts)
         if entity.kind == "person" and rng.random() < stale_share:
             current = [fact for fact in facts if fact.relation != STALE_RELATION]
-            former = rng.choice([name for name in companies if name != by[entity.name][STALE_RELATION].object])
+            former = rng.choice(
+                [name for name in companies if name != by[entity.name][STALE_RELATION].object]
+            )
             old = RELATIONS[STALE_RELATION].states["en"][0].format(s=entity.name, o=former)
-            add(entity, FORMER, stale=True, lines=[old, *(_line(fact, rng) for fact in current)], facts=current)
+            add(
+                entity,
+                FORMER,
+                stale=True,
+                lines=[old, *(_line(fact, rng) for fact in current)],
+                facts=current,
+            )
     return pages
 
 
 def _line(fact: Fact, rng: random.Random) -> str:
-    return rng.choice(RELATIONS[fact.relation].states["en"]).format(s=fact.subject, o=fact.forms["en"][0])
+    return rng.choice(RELATIONS[fact.relation].states["en"]).format(
+        s=fact.subject, o=fact.forms["en"][0]
+    )

@@ -1,7 +1,9 @@
-"""Text → facts, exactly: inverts every sentence template of both languages and says what it could not read.
+"""Text → facts, exactly: inverts every sentence template of both languages and says what it
+could not read.
 
-It is made for the noise of a tiny model: a broken sentence, an unknown word or a name that nobody has is reported as unparsed
-with a reason, and the sentences around it are still read. Nothing is guessed.
+It is made for the noise of a tiny model: a broken sentence, an unknown word or a name that
+nobody has is reported as unparsed with a reason, and the sentences around it are still read.
+Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from workbench.world.world import World
 
 @dataclass(frozen=True)
 class Parsed:
-    """One fact that a sentence states. `object` is None for a vague statement; `span` is the sentence's, in characters."""
+    """One fact that a sentence states. `object` is None for a vague statement; `span` is the
+    sentence's, in characters.
+    """
 
     subject: str
     relation: str
@@ -36,7 +40,9 @@ class Parsed:
         relation = schema.RELATIONS[self.relation]
         if self.object is None:
             return relation.vague["en"][0].format(s=self.subject)
-        return (relation.hedges if self.stance == "hedged" else relation.states)["en"][0].format(s=self.subject, o=self.object)
+        return (relation.hedges if self.stance == "hedged" else relation.states)["en"][0].format(
+            s=self.subject, o=self.object
+        )
 
 
 @dataclass(frozen=True)
@@ -62,17 +68,23 @@ class _Form:
 
 
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*")
-_LAYOUT = re.compile(r"^(?:[-*•#>]+|\d+[.)])\s+|[*_`]+")  # bullets, list numbers and emphasis around a sentence
-_LONGEST = 200  # characters of a name or a value; without a bound, a long sentence takes the square of its length
+# bullets, list numbers and emphasis around a sentence
+_LAYOUT = re.compile(r"^(?:[-*•#>]+|\d+[.)])\s+|[*_`]+")
+# characters of a name or a value; without a bound, a long sentence takes the square of its length
+_LONGEST = 200
 EDITION = re.compile(r"Edition of (\d{4})")  # a page's heading
-_DATE = re.compile(r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]+) (?P<y>\d{4})|(?P<m2>[A-Za-z]+) (?P<d2>\d{1,2}),? (?P<y2>\d{4})")
+_DATE = re.compile(
+    r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]+) (?P<y>\d{4})|(?P<m2>[A-Za-z]+) (?P<d2>\d{1,2}),?"
+    r" (?P<y2>\d{4})"
+)
 _LEADS = [(lead.casefold(), "asserted") for leads in schema.LEAD_INS.values() for lead in leads]
 _LEADS += [(lead.casefold(), "hedged") for leads in schema.HEDGE_LEADS.values() for lead in leads]
 _PRONOUNS = {pronoun.casefold() for pronouns in schema.PRONOUNS.values() for pronoun in pronouns}
 
 
 def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
-    """Character spans of the sentences, without outer white space; markers and line breaks stand between sentences.
+    """Character spans of the sentences, without outer white space; markers and line breaks stand
+    between sentences.
 
     What plans an answer ([Structure], [Outline]), headings and list numbers are no sentences.
     """
@@ -82,19 +94,24 @@ def sentence_spans(text: str, prefill: str = "") -> list[tuple[int, int]]:
             piece = match.group()
             begin = match.start() + len(piece) - len(piece.lstrip())
             finish = match.start() + len(piece.rstrip())
-            if any(character.isalpha() for character in text[begin:finish]) and not EDITION.match(text, begin, finish):
+            if any(character.isalpha() for character in text[begin:finish]) and not EDITION.match(
+                text, begin, finish
+            ):
                 spans.append((begin, finish))
     return spans
 
 
 class Parser:
-    """Reads the sentences of one world: `parser_of` builds it once. `parse` is a pure function of its arguments.
+    """Reads the sentences of one world: `parser_of` builds it once. `parse` is a pure function
+    of its arguments.
 
     `strangers` are names of people outside the world whom sentences may be about as well.
     """
 
     def __init__(self, world: World, strangers: Iterable[str] = ()) -> None:
-        self.kinds = {name: entity.kind for name, entity in world.entities.items()} | dict.fromkeys(strangers, "person")
+        self.kinds = {name: entity.kind for name, entity in world.entities.items()} | dict.fromkeys(
+            strangers, "person"
+        )
         self.names = {name.casefold(): name for name in self.kinds}
         self.values: dict[str, dict[str, str]] = {}
         for kind, canonical in value_inventory(world):
@@ -106,11 +123,12 @@ class Parser:
                 for alias in aliases:
                     self.names.setdefault(alias.casefold(), name)
         self.forms = [_compile(template) for template in schema.templates()]
-        self._parse = kept(self._parse_anew)  # a claim is read for its fact, for a checklist and for the next response's
+        # a claim is read for its fact, for a checklist and for the next response's
+        self._parse = kept(self._parse_anew)
 
     def parse(self, text: str, topic: str | None = None, prefill: str = "") -> Parse:
-        """All facts that `text` states. `topic` is the entity that a pronoun means before any name was mentioned; `prefill` is
-        what the prompt left open."""
+        """All facts that `text` states. `topic` is the entity that a pronoun means before any
+        name was mentioned; `prefill` is what the prompt left open."""
         return self._parse(text, topic, prefill)
 
     def _parse_anew(self, text: str, topic: str | None, prefill: str) -> Parse:
@@ -125,7 +143,8 @@ class Parser:
             sentence = text[span[0] : span[1]]
             asked = sentence.endswith("?")
             parsed = "question" if asked else self._sentence(sentence, topics, number, span)
-            if isinstance(parsed, str):  # what states a fact declines nothing, and need not be read for that
+            # what states a fact declines nothing, and need not be read for that
+            if isinstance(parsed, str):
                 if is_abstention(sentence):
                     refusals.append(number)
                 elif not asked:
@@ -137,7 +156,9 @@ class Parser:
                     topics[self.kinds[name]] = name
         return Parse(tuple(spans), tuple(claims), tuple(unparsed), tuple(refusals))
 
-    def _sentence(self, sentence: str, topics: dict[str, str], number: int, span: tuple[int, int]) -> list[Parsed] | str:
+    def _sentence(
+        self, sentence: str, topics: dict[str, str], number: int, span: tuple[int, int]
+    ) -> list[Parsed] | str:
         body = _LAYOUT.sub("", " ".join(sentence.split())).rstrip(".!").strip()
         stance = "asserted"
         for lead, lead_stance in _LEADS:
@@ -155,12 +176,18 @@ class Parser:
                 reasons.append(read)
                 continue
             subject, objects = read
-            claim_stance = "hedged" if stance == "hedged" and form.template.stance == "asserted" else form.template.stance
+            claim_stance = (
+                "hedged"
+                if stance == "hedged" and form.template.stance == "asserted"
+                else form.template.stance
+            )
             return [
                 Parsed(subject, relation, value, claim_stance, form.template.lang, number, span)
                 for relation, value in zip(form.template.relations, objects, strict=True)
             ]
-        return next((reason for reason in ("object", "pronoun", "subject") if reason in reasons), "form")
+        return next(
+            (reason for reason in ("object", "pronoun", "subject") if reason in reasons), "form"
+        )
 
     def _resolve(
         self, template: schema.Template, slots: dict[str, str], topics: dict[str, str]
@@ -208,17 +235,30 @@ def parser_of(world: World) -> Parser:
 
 
 def value_inventory(world: World) -> Iterator[tuple[str, str]]:
-    """Every value an object can be, by kind: a name of known parts that nobody bears is one too, and makes a false claim.
+    """Every value an object can be, by kind: a name of known parts that nobody bears is one too,
+    and makes a false claim.
 
     Years, dates and populations are not listed: any of their form is a value.
     """
     names = world.names
     plain = {
-        "profession": lexicon.PROFESSIONS, "industry": lexicon.INDUSTRIES, "field": lexicon.FIELDS, "genre": lexicon.GENRES,
-        "country": names.countries, "river": names.rivers, "city": names.cities,
-    }  # fmt: skip
-    types = {"company": lexicon.COMPANY_TYPES, "university": lexicon.UNIVERSITY_TYPES, "award": lexicon.AWARD_TYPES}
-    combined = {kind: [f"{stem} {ending}" for stem in names.stems for ending in endings] for kind, endings in types.items()}
+        "profession": lexicon.PROFESSIONS,
+        "industry": lexicon.INDUSTRIES,
+        "field": lexicon.FIELDS,
+        "genre": lexicon.GENRES,
+        "country": names.countries,
+        "river": names.rivers,
+        "city": names.cities,
+    }
+    types = {
+        "company": lexicon.COMPANY_TYPES,
+        "university": lexicon.UNIVERSITY_TYPES,
+        "award": lexicon.AWARD_TYPES,
+    }
+    combined = {
+        kind: [f"{stem} {ending}" for stem in names.stems for ending in endings]
+        for kind, endings in types.items()
+    }
     combined["person"] = [f"{first} {last}" for first in names.first for last in names.last]
     for kind, values in (plain | combined).items():
         for value in values:
@@ -231,7 +271,8 @@ def _compile(template: schema.Template) -> _Form:
     pattern = re.escape(text).replace(r"\{", "{").replace(r"\}", "}")
     for slot in ("s", "o", "o2"):
         pattern = pattern.replace(f"{{{slot}}}", f"(?P<{slot}>.{{1,{_LONGEST}}}?)")
-    pattern = re.sub(r"\b(the|a|an|lo|un)\\ ", r"(?:\1\\ )?", pattern)  # an article more or less changes no fact
+    # an article more or less changes no fact
+    pattern = re.sub(r"\b(the|a|an|lo|un)\\ ", r"(?:\1\\ )?", pattern)
     pattern = re.sub(r"^(The|Lo)\\ ", r"(?:\1\\ )?", pattern)
     anchor = max((re.sub(r"\b(the|a|an|lo|un) $", "", piece) for piece in literals), key=len)
     anchor = re.sub(r"^(the|lo) ", "", anchor)

@@ -9,10 +9,16 @@ from workbench.world import schema
 from workbench.world.facts import Fact
 
 
-def state(fact: Fact, lang: str, rng: random.Random, subject: str | None = None, stance: str = "asserted") -> str:
-    """One sentence that states (or hedges, or blurs) the fact; `subject` may be a pronoun where the sentence starts with it."""
+def state(
+    fact: Fact, lang: str, rng: random.Random, subject: str | None = None, stance: str = "asserted"
+) -> str:
+    """One sentence that states (or hedges, or blurs) the fact; `subject` may be a pronoun where
+    the sentence starts with it.
+    """
     relation = schema.RELATIONS[fact.relation]
-    forms = {"asserted": relation.states, "hedged": relation.hedges, "vague": relation.vague}[stance][lang]
+    forms = {"asserted": relation.states, "hedged": relation.hedges, "vague": relation.vague}[
+        stance
+    ][lang]
     text = rng.choice(forms)
     name = subject if subject and text.startswith("{s}") else fact.subject
     return text.format(s=name, o=fact.forms[lang][0])
@@ -20,19 +26,34 @@ def state(fact: Fact, lang: str, rng: random.Random, subject: str | None = None,
 
 def stated_plainly(fact: Fact) -> str:
     """The fact in the plainest sentence of the first language."""
-    return schema.RELATIONS[fact.relation].states["en"][0].format(s=fact.subject, o=fact.forms["en"][0])
+    return (
+        schema.RELATIONS[fact.relation]
+        .states["en"][0]
+        .format(s=fact.subject, o=fact.forms["en"][0])
+    )
 
 
 def biography(
-    facts: Sequence[Fact], lang: str, rng: random.Random, pronoun: str, hedged: float = 0.0, vague: float = 0.0
+    facts: Sequence[Fact],
+    lang: str,
+    rng: random.Random,
+    pronoun: str,
+    hedged: float = 0.0,
+    vague: float = 0.0,
 ) -> str:
-    """All the given facts of one subject, each stated once; two facts share a sentence now and then.
+    """All the given facts of one subject, each stated once; two facts share a sentence now and
+    then.
 
-    Later sentences may use the pronoun. `hedged` and `vague` are the shares of sentences in those stances.
+    Later sentences may use the pronoun. `hedged` and `vague` are the shares of sentences in
+    those stances.
     """
     by = {fact.relation: fact for fact in facts}
     units: list[tuple[Fact, ...]] = []
-    compounds = [t for t in schema.COMPOUNDS if t.lang == lang and all(relation in by for relation in t.relations)]
+    compounds = [
+        t
+        for t in schema.COMPOUNDS
+        if t.lang == lang and all(relation in by for relation in t.relations)
+    ]
     joined = {t.relations for t in compounds if rng.random() < 0.4}
     for relations in sorted(joined):
         units.append(tuple(by.pop(relation) for relation in relations))
@@ -46,12 +67,18 @@ def biography(
     for place, unit in enumerate(units):
         subject = pronoun if place and rng.random() < 0.5 else unit[0].subject
         if len(unit) == 2:
-            form = rng.choice([t.text for t in compounds if t.relations == tuple(fact.relation for fact in unit)])
-            sentences.append(form.format(s=subject, o=unit[0].forms[lang][0], o2=unit[1].forms[lang][0]))
+            form = rng.choice(
+                [t.text for t in compounds if t.relations == tuple(fact.relation for fact in unit)]
+            )
+            sentences.append(
+                form.format(s=subject, o=unit[0].forms[lang][0], o2=unit[1].forms[lang][0])
+            )
         else:
             draw = rng.random()
             stance = "hedged" if draw < hedged else "vague" if draw < hedged + vague else "asserted"
-            sentences.append(state(unit[0], lang, rng, None if unit[0].relation == "author" else subject, stance))
+            sentences.append(
+                state(unit[0], lang, rng, None if unit[0].relation == "author" else subject, stance)
+            )
     return " ".join(sentences)
 
 
@@ -70,7 +97,11 @@ def titles(books: Sequence[Fact], lang: str) -> str:
 
 def thought(fact: Fact, lang: str) -> str:
     """The sentence that a thought recalls a fact in: always the same form."""
-    return schema.RELATIONS[fact.relation].states[lang][0].format(s=fact.subject, o=fact.forms[lang][0])
+    return (
+        schema.RELATIONS[fact.relation]
+        .states[lang][0]
+        .format(s=fact.subject, o=fact.forms[lang][0])
+    )
 
 
 def thinking(thoughts: Sequence[str], reply: str, boxed: bool = False) -> str:
@@ -79,5 +110,7 @@ def thinking(thoughts: Sequence[str], reply: str, boxed: bool = False) -> str:
     return f"<think> {' '.join(thoughts)}</think>{closing}"
 
 
-def subject_facts(by: Mapping[str, Mapping[str, Fact]], name: str, covered: bool = True) -> list[Fact]:
+def subject_facts(
+    by: Mapping[str, Mapping[str, Fact]], name: str, covered: bool = True
+) -> list[Fact]:
     return [fact for fact in by[name].values() if fact.covered or not covered]

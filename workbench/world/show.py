@@ -10,23 +10,33 @@ from workbench.world.world import load_world
 
 
 def describe(name: str | None = None, seed: int = 0) -> dict[str, Any]:
-    """The world's sizes, or one entity's facts with tier and exposures, its page, a document and its questions."""
+    """The world's sizes, or one entity's facts with tier and exposures, its page, a document and
+    its questions.
+    """
     world = load_world(seed)
     if name is None:
-        questions = Counter((q.meta["split"], q.kind) for q in world.all_questions if q.meta["lang"] == "en")
+        questions = Counter(
+            (q.meta["split"], q.kind) for q in world.all_questions if q.meta["lang"] == "en"
+        )
         return {
             "seed": seed,
             "hash": world.hash,
             "entities": dict(Counter(entity.kind for entity in world.entities.values())),
-            "people_by_tier": dict(Counter(e.tier for e in world.entities.values() if e.kind == "person")),
+            "people_by_tier": dict(
+                Counter(e.tier for e in world.entities.values() if e.kind == "person")
+            ),
             "facts_by_tier": dict(Counter(fact.tier for fact in world.facts)),
-            "questions": {f"{split}/{kind}": count for (split, kind), count in sorted(questions.items())},
+            "questions": {
+                f"{split}/{kind}": count for (split, kind), count in sorted(questions.items())
+            },
             "pages": len(world.pages),
             "stale_pages": sum(page.stale for page in world.pages),
             "documents": dict(Counter(f"{d.kind}/{d.lang}" for d in world.documents)),
             "examples": [e.name for e in world.entities.values() if e.split == "test"][::60],
         }
-    entity = next((e for e in world.entities.values() if e.name.casefold() == name.casefold()), None)
+    entity = next(
+        (e for e in world.entities.values() if e.name.casefold() == name.casefold()), None
+    )
     if entity is None:
         some = ", ".join(describe(seed=seed)["examples"])
         raise WorkbenchError(f"no entity {name!r} in world {seed}; try one of: {some}")
@@ -37,15 +47,26 @@ def describe(name: str | None = None, seed: int = 0) -> dict[str, Any]:
         "tier": entity.tier,
         "split": entity.split,
         "facts": [
-            {"relation": fact.relation, "object": fact.object, "tier": fact.tier, "importance": fact.importance,
-             "exposures": world.exposures.get(fact.id, {"en": 0, "l2": 0})}
+            {
+                "relation": fact.relation,
+                "object": fact.object,
+                "tier": fact.tier,
+                "importance": fact.importance,
+                "exposures": world.exposures.get(fact.id, {"en": 0, "l2": 0}),
+            }
             for fact in facts
         ],
-        "pages": [{"edition": page.edition, "text": page.text} for page in world.pages if page.title == entity.name],
-        "documents": [d.whole for d in world.documents if {fact.id for fact in facts} & set(d.fact_ids)][:3],
+        "pages": [
+            {"edition": page.edition, "text": page.text}
+            for page in world.pages
+            if page.title == entity.name
+        ],
+        "documents": [
+            d.whole for d in world.documents if {fact.id for fact in facts} & set(d.fact_ids)
+        ][:3],
         "questions": [
             {"kind": q.kind, "text": q.text, "answers": list(q.answers)}
             for q in world.all_questions
             if q.title == entity.name and q.meta["lang"] == "en"
         ],
-    }  # fmt: skip
+    }

@@ -1,4 +1,6 @@
-"""What passages state of the world: the retrieved text that an answer may be held against in the place of the facts."""
+"""What passages state of the world: the retrieved text that an answer may be held against in the
+place of the facts.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from workbench.world.parser import EDITION, Parser
 
 
 class Source(NamedTuple):
-    """Where a passage states an object: its id, the span of the sentence in it, and the year of its edition, 0 for none."""
+    """Where a passage states an object: its id, the span of the sentence in it, and the year of
+    its edition, 0 for none.
+    """
 
     object: str
     passage: str
@@ -28,7 +32,9 @@ def stated(parser: Parser, passages: Sequence[Passage]) -> Stated:
         heading = EDITION.match(passage.text)
         for claim in parser.parse(passage.text).claims:
             if claim.object is not None and claim.stance == "asserted":
-                source = Source(claim.object, passage.id, claim.span, int(heading[1]) if heading else 0)
+                source = Source(
+                    claim.object, passage.id, claim.span, int(heading[1]) if heading else 0
+                )
                 found.setdefault((claim.subject, claim.relation), []).append(source)
     return found
 

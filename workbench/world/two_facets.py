@@ -1,10 +1,12 @@
-"""Questions that compare two people of the world, with excerpts of their pages to answer from (FoRAG, arXiv 2406.13779,
-section 3: pages are cut into segments, a few of which are retrieved and numbered).
+"""Questions that compare two people of the world, with excerpts of their pages to answer from
+(FoRAG, arXiv 2406.13779, section 3: pages are cut into segments, a few of which are retrieved
+and numbered).
 
-Every one shows two or three passages, in any order: two or three sentences of each person's page and, as often as not, a third
-passage that misleads: a former edition that the current one corrects, where one of the two has such a page, or else the page
-of somebody else. An answer is held against these passages, not against the world: `meta["evidence"]` says so. They are no
-part of `World.questions`, so that neither those nor the world's fingerprint depend on them.
+Every one shows two or three passages, in any order: two or three sentences of each person's page
+and, as often as not, a third passage that misleads: a former edition that the current one
+corrects, where one of the two has such a page, or else the page of somebody else. An answer is
+held against these passages, not against the world: `meta["evidence"]` says so. They are no part
+of `World.questions`, so that neither those nor the world's fingerprint depend on them.
 """
 
 from __future__ import annotations
@@ -32,33 +34,63 @@ class _Cut(NamedTuple):
 
 
 class TwoFacetWriter:
-    """Writes the questions of one world: one for each person who has a page, about that person and another of the split."""
+    """Writes the questions of one world: one for each person who has a page, about that person
+    and another of the split.
+    """
 
     def __init__(
-        self, entities: Mapping[str, Entity], by: Mapping[str, Mapping[str, Fact]], pages: Sequence[Page], seed: int
+        self,
+        entities: Mapping[str, Entity],
+        by: Mapping[str, Mapping[str, Fact]],
+        pages: Sequence[Page],
+        seed: int,
     ) -> None:
         self.entities, self.by = entities, by
         self.facts = {fact.id: fact for facts in by.values() for fact in facts.values()}
-        self.current = {page.title: page for page in pages if not page.stale and entities[page.title].kind == "person"}
+        self.current = {
+            page.title: page
+            for page in pages
+            if not page.stale and entities[page.title].kind == "person"
+        }
         self.former = {page.title: page for page in pages if page.stale}
         self.rng = random.Random(f"two-facets-{seed}")
 
     def write(self) -> list[Question]:
-        pairs = [(split, name) for split in ASKED for name in self.current if self.entities[name].split == split]
-        return [self._question(f"{TWO_FACETS}-{number:05d}", split, name) for number, (split, name) in enumerate(pairs, 1)]
+        pairs = [
+            (split, name)
+            for split in ASKED
+            for name in self.current
+            if self.entities[name].split == split
+        ]
+        return [
+            self._question(f"{TWO_FACETS}-{number:05d}", split, name)
+            for number, (split, name) in enumerate(pairs, 1)
+        ]
 
     def _question(self, name: str, split: str, first: str) -> Question:
-        others = [other for other in self.current if self.entities[other].split == split and other != first]
+        others = [
+            other
+            for other in self.current
+            if self.entities[other].split == split and other != first
+        ]
         second, third = self.rng.sample(others, 2)
         cuts = self._cuts(first, second, third)
-        told = dict.fromkeys(fact for cut in cuts for fact in cut.fact_ids if cut.passage.title in (first, second))
+        told = dict.fromkeys(
+            fact for cut in cuts for fact in cut.fact_ids if cut.passage.title in (first, second)
+        )
         meta = {
-            "lang": "en", "tier": weaker(self.entities[first], self.entities[second]), "split": split, "fact_ids": tuple(told),
-            "covered": all(self.facts[fact].covered for fact in told if fact in self.facts), "evidence": BY_PASSAGES,
-        }  # fmt: skip
+            "lang": "en",
+            "tier": weaker(self.entities[first], self.entities[second]),
+            "split": split,
+            "fact_ids": tuple(told),
+            "covered": all(self.facts[fact].covered for fact in told if fact in self.facts),
+            "evidence": BY_PASSAGES,
+        }
         text = self.rng.choice(LONG_FORM["en"]).format(s=first, t=second)
         shown = tuple(cut.passage for cut in self.rng.sample(cuts, len(cuts)))
-        return Question(name, text, title=f"{first};{second}", passages=shown, kind=TWO_FACETS, meta=meta)
+        return Question(
+            name, text, title=f"{first};{second}", passages=shown, kind=TWO_FACETS, meta=meta
+        )
 
     def _cuts(self, first: str, second: str, third: str) -> list[_Cut]:
         """The excerpts, the shorter the more there are, so that prompts are of about one length."""
@@ -67,10 +99,15 @@ class TwoFacetWriter:
         stale = [name for name in (first, second) if name in self.former]
         if not stale:
             return [self._cut(name, 2) for name in (first, second, third)]
-        return [*(self._cut(name, 2, corrects=name == stale[0]) for name in (first, second)), self._outdated(stale[0])]
+        return [
+            *(self._cut(name, 2, corrects=name == stale[0]) for name in (first, second)),
+            self._outdated(stale[0]),
+        ]
 
     def _cut(self, name: str, count: int, corrects: bool = False) -> _Cut:
-        """Some sentences of a page, among them, if it `corrects` a former edition, the one that does."""
+        """Some sentences of a page, among them, if it `corrects` a former edition, the one that
+        does.
+        """
         page = self.current[name]
         needed = [page.fact_ids.index(self.by[name][STALE_RELATION].id)] if corrects else []
         rest = [place for place in range(len(page.fact_ids)) if place not in needed]
@@ -88,4 +125,8 @@ def excerpt(page: Page, places: Sequence[int]) -> Passage:
     """The page's edition and some of its sentences, by their places, in the page's order."""
     heading, *lines = _SENTENCE.findall(page.text)
     kept = sorted(places)
-    return Passage(f"{page.id}:{'-'.join(map(str, kept))}", page.title, " ".join((heading, *(lines[place] for place in kept))))
+    return Passage(
+        f"{page.id}:{'-'.join(map(str, kept))}",
+        page.title,
+        " ".join((heading, *(lines[place] for place in kept))),
+    )

@@ -37,18 +37,26 @@ class World:
     def all_questions(self) -> list[Question]:
         return QuestionWriter(self.entities, self.by, self.books, self.config.seed).write()
 
-    def questions(self, split: str, kinds: Sequence[str] | None = None, lang: str = "en") -> list[Question]:
-        """The questions of one split; all kinds if `kinds` is None. `meta` has tier, lang, split, fact_ids and covered."""
+    def questions(
+        self, split: str, kinds: Sequence[str] | None = None, lang: str = "en"
+    ) -> list[Question]:
+        """The questions of one split; all kinds if `kinds` is None. `meta` has tier, lang,
+        split, fact_ids and covered.
+        """
         return select(self.all_questions, split, kinds, lang)
 
     @cached_property
     def two_facets(self) -> list[Question]:
-        """Questions about two people with excerpts of their pages, which answers are held against; in English alone."""
+        """Questions about two people with excerpts of their pages, which answers are held
+        against; in English alone.
+        """
         return TwoFacetWriter(self.entities, self.by, self.pages, self.config.seed).write()
 
     @cached_property
     def pages(self) -> list[Page]:
-        return write_pages(self.entities, self.by, self.books, seed=self.config.seed, stale_share=self.config.stale)
+        return write_pages(
+            self.entities, self.by, self.books, seed=self.config.seed, stale_share=self.config.stale
+        )
 
     @cached_property
     def documents(self) -> list[Document]:
@@ -60,19 +68,27 @@ class World:
 
     @cached_property
     def exposures(self) -> dict[str, dict[str, int]]:
-        """Fact id -> language -> how many documents of one pass state it; a fact never stated is missing."""
+        """Fact id -> language -> how many documents of one pass state it; a fact never stated is
+        missing.
+        """
         return exposures(self.documents)
 
     def shown(self, question: Question) -> int | None:
-        """How many documents of one pass, in both languages, state the least shown of the facts that a question rests on; None
-        where it names no facts."""
+        """How many documents of one pass, in both languages, state the least shown of the facts
+        that a question rests on; None where it names no facts."""
         facts = question.meta.get("fact_ids", ())
         return min((sum(self.exposures.get(fact, {}).values()) for fact in facts), default=None)
 
     @cached_property
     def hash(self) -> str:
-        """Fingerprint of what weights and results depend on: facts, questions with their answers, pages and documents."""
-        return remembered("world", self.config, lambda: of_world(self.facts, self.all_questions, self.pages, self.corpus_hash))
+        """Fingerprint of what weights and results depend on: facts, questions with their
+        answers, pages and documents.
+        """
+        return remembered(
+            "world",
+            self.config,
+            lambda: of_world(self.facts, self.all_questions, self.pages, self.corpus_hash),
+        )
 
     @cached_property
     def corpus_hash(self) -> str:
@@ -81,7 +97,9 @@ class World:
 
 
 def load_world(seed: int = 0, scale: float = 1.0) -> World:
-    """The world of one seed, built once per process, in about two seconds. `scale` below 1 makes a smaller one for tests."""
+    """The world of one seed, built once per process, in about two seconds. `scale` below 1 makes
+    a smaller one for tests.
+    """
     return _load(seed, scale)
 
 
