@@ -22,18 +22,21 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PINNED := $(CONSTRAINTS:%=-c %)
 TORCH := $(shell sed -n 's/^ *"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
-# Its runs are read by others.
-ALONE := $(firstword $(NOTEBOOKS))
-# A file's tests stay together: they share what takes long to make. The order is that of tests/conftest.py.
+# `make test` replays the notebooks that teach the pipeline, and those that differ from the upstream branch.
+TAUGHT := $(filter notebooks/00_% notebooks/05_% notebooks/06_%,$(NOTEBOOKS))
+CHANGED := $(filter $(NOTEBOOKS),$(shell git diff --name-only @{upstream} -- notebooks 2>/dev/null))
+# The other notebooks read the runs of the first one.
+FIRST := $(firstword $(NOTEBOOKS))
+# The tests of a file run in one process, since they share fixtures. tests/conftest.py orders the files.
 SHARED := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TRANSFORMERS_OFFLINE=1
-# Beside anything else threads that spin for long while they wait would take its cores (workbench/threads.py).
+# Waiting threads must not spin: they would take the cores of the other process (workbench/threads.py).
 REPLAY := OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=2000 $(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check test test-engines lint lab inspect notebooks constraints clean
+.PHONY: help demo check test test-all test-engines lint lab inspect notebooks constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && !seen[$$1]++ {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -41,31 +44,33 @@ help: ## show this list
 demo: $(VENV)/.base ## train a tiny model to say what it knows and to pass on what it does not
 	@$(BIN)/workbench demo
 
-# All three, whatever the first of them say.
+# All three run, even if the first fails.
 LINT := ok=0; $(BIN)/ruff check . || ok=1; $(BIN)/ruff format --check . || ok=1; $(BIN)/mypy || ok=1; test $$ok = 0
 
 lint: $(VENV)/.dev
 	@$(LINT)
 
-check: $(VENV)/.notebooks $(VENV)/.apps lint ## style, types and the quick tests (two to three minutes)
-	@$(BIN)/python -m pytest $(SHARED) -m "not slow"
+check: $(VENV)/.notebooks $(VENV)/.apps lint ## style, types and the quick tests (about 90 seconds)
+	@$(BIN)/python -m pytest $(SHARED) -m "not slow and not nightly"
 
-# Whatever fails, the other parts run as well, and the last line says which did.
-test: $(VENV)/.notebooks $(VENV)/.apps $(VENV)/.dev ## style, types, every test, every notebook
-ifeq ($(NOTEBOOKS),)
-	@echo "notebooks/ holds no notebook yet: nothing to replay"
-endif
+# A failed part does not stop the others; the last line names the failed ones.
+define RUN_TESTS
 	@trap 'exit 130' INT; failed=""; \
 	{ $(LINT); } || failed="$$failed style"; \
-	$(BIN)/python -m pytest $(SHARED) --durations 40 --durations-min 10 || failed="$$failed tests"; \
-	if [ -n "$(NOTEBOOKS)" ]; then \
-		echo "replaying the notebooks and comparing their outputs: several minutes"; \
-		$(REPLAY) $(ALONE) || failed="$$failed $(ALONE)"; \
-		$(REPLAY) $(SHARED) $(filter-out $(ALONE),$(NOTEBOOKS)) || failed="$$failed notebooks"; \
-	fi; \
+	$(BIN)/python -m pytest $(SHARED) $(1) --durations 20 --durations-min 10 || failed="$$failed tests"; \
+	echo "replaying notebooks and comparing their outputs"; \
+	$(REPLAY) $(firstword $(2)) || failed="$$failed $(firstword $(2))"; \
+	$(REPLAY) $(SHARED) $(wordlist 2,$(words $(2)),$(2)) || failed="$$failed notebooks"; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi
+endef
 
-# Whatever fails, the other engines run as well, and the last line says which did.
+test: $(VENV)/.notebooks $(VENV)/.apps $(VENV)/.dev ## style, types, tests, the notebooks that teach the pipeline (about 15 minutes)
+	$(call RUN_TESTS,-m "not nightly",$(FIRST) $(filter-out $(FIRST),$(sort $(TAUGHT) $(CHANGED))))
+
+test-all: $(VENV)/.notebooks $(VENV)/.apps $(VENV)/.dev ## the same with the nightly tests and every notebook
+	$(call RUN_TESTS,,$(NOTEBOOKS))
+
+# A failed engine does not stop the others; the last line names the failed ones.
 test-engines: ## build the environment of each engine (minutes, GBs) and run its tests there
 	@trap 'exit 130' INT; failed=""; \
 	for engine in $(ENGINE); do \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -24,12 +25,29 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Seconds by test file: WORKBENCH_DURATIONS=tests/durations.json make test-all
+DURATIONS = Path(__file__).parent / "durations.json"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first, so that at the end no core waits for another that has begun
-    with one of them.
-    """
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    """Run the longest files first, so that no core is idle at the end; unknown files come first."""
+    seconds = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
+    items.sort(key=lambda item: -seconds.get(item.path.name, float("inf")))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write the seconds of each test file to the file that WORKBENCH_DURATIONS names."""
+    target = os.environ.get("WORKBENCH_DURATIONS")
+    if not target:
+        return
+    seconds: dict[str, float] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                name = Path(report.fspath).name
+                seconds[name] = seconds.get(name, 0.0) + report.duration
+    text = json.dumps({name: round(seconds[name], 1) for name in sorted(seconds)}, indent=1)
+    Path(target).write_text(text + "\n", encoding="utf-8")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
