@@ -163,7 +163,7 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("evaluation", "level", "more"),
     [
@@ -200,7 +200,7 @@ def test_the_other_cells_of_table_2_train(
     assert all(row.rewards["forag"].parts["baseline"] == 0.0 for row in rows)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_language_model_judges_the_samples_and_no_answer_of_training(tmp_path: Path) -> None:
     """Sentences by rules, their values by the reward model, which has learnt the sentences that
     the judge has claims of too.
@@ -245,7 +245,7 @@ def test_the_papers_baselines_learn_from_judged_samples(
     assert not (tmp_path / "stages" / "reward_model").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_without_an_outline_the_cold_start_learns_plain_answers(tmp_path: Path) -> None:
     summary, rows = trained(["forag.outline=false", "forag.rewarded=judge"], tmp_path)
     assert summary["status"] == "done"
@@ -264,7 +264,7 @@ def test_without_an_outline_the_cold_start_learns_plain_answers(tmp_path: Path) 
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_outline_is_learnt_from_its_samples(tmp_path: Path) -> None:
     """Told nothing, the start never plans; after a cold start of thirty steps it nearly always
     does.

@@ -19,8 +19,7 @@ from workbench.experiment import configured, identity_of, run_experiment, stages
 from workbench.grade import rescore
 from workbench.jsonl import iter_rows
 from workbench.prepare import prepare_klcf
-from workbench.queue.entries import Entry, read_entries
-from workbench.queue.runs import Run, planned
+from workbench.queue.entries import read_entries
 from workbench.recipes import METHODS
 from workbench.recipes.klcf_stages import source_of
 from workbench.recipes.method import scaled
@@ -115,7 +114,7 @@ def test_grpo_is_paid_by_the_checklist_and_by_a_model_of_what_the_base_holds_tru
         assert again.rewards["klcf"] == paid  # from the row alone
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_bases_own_confidence_is_paid_where_that_is_asked_for(tmp_path: Path) -> None:
     summary = run_experiment(
         KLCF,
@@ -137,7 +136,7 @@ def test_the_bases_own_confidence_is_paid_where_that_is_asked_for(tmp_path: Path
     assert all(row.rewards["klcf"].parts["stood_in"] == 0 for row in rows)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_good_form_is_paid_by_a_model_of_the_bases_own_answers(tmp_path: Path) -> None:
     place, prepared = few(80), tmp_path / "prepared"
     settings = [f"klcf.prepare.{name}={value}" for name, value in PREPARE.items()]
@@ -273,35 +272,7 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
     assert len(seen) == 4 and None not in seen
 
 
-def test_a_queue_finds_a_run_whose_preparation_is_gone_and_none_of_another(tmp_path: Path) -> None:
-    prepared, root = tmp_path / "prepared", tmp_path / "runs"
-
-    def planned_() -> Run:
-        return planned(
-            Entry("klcf", 1, settings=(f"klcf.prepare.folder={prepared}",)),
-            root,
-            lambda name, questions: few(),
-        )
-
-    hashes = []
-    for text in ("one", "two"):
-        prepared.mkdir(exist_ok=True)
-        for name in ("checklists.jsonl", "truth.jsonl", "card.json"):
-            (prepared / name).write_text(text)
-        hashes.append(planned_().hash)
-    assert len(set(hashes)) == 2
-    run = planned_()
-    run.folder.mkdir(parents=True)
-    (run.folder / "config.json").write_text(
-        json.dumps({**run.identity, "versions": {"python": "3"}})
-    )
-    shutil.rmtree(prepared)
-    assert planned_().hash == run.hash and planned_().summary is None
-    shutil.rmtree(root)
-    assert planned_().hash not in hashes
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path) -> None:
     place, prepared, out = few(), tmp_path / "prepared", tmp_path / "run"
     prepared.mkdir()

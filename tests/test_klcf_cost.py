@@ -6,20 +6,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from benchmarks.klcf_cost import (
-    LONG,
     OTHERS,
     OURS,
     Tally,
     agreement,
-    by_sentence,
-    long_answer,
     measure,
     remembering,
     same_claims,
@@ -28,9 +24,7 @@ from benchmarks.klcf_cost import (
 )
 from tests.helpers.tiny_model import make_policy
 from tests.helpers.world_judge import world_script
-from workbench.checks import world_checks
-from workbench.extract import judged
-from workbench.judge import elements, endpoint, render
+from workbench.judge import elements, render
 from workbench.judge.scripted import JudgeServer
 from workbench.knowledge import from_passages
 from workbench.train.actor import Actor
@@ -138,37 +132,6 @@ def test_what_each_way_asks_is_what_the_paper_says(url: str, scorer: Scorer) -> 
     assert graders[OURS][1].passes > 0 == graders["FActScore"][1].passes
 
 
-def test_a_sentence_is_read_with_what_stands_around_it(url: str) -> None:
-    asked = list[str]()
-    judge = endpoint(url, "world")
-
-    def seen(prompts: Sequence[Any]) -> Any:
-        asked.extend(prompt.text for prompt in prompts)
-        return judge(prompts)
-
-    [read] = by_sentence(judged(seen))([Response("r", ASKED, TEXT)])
-    assert [(claim.id, claim.sentence, claim.text) for claim in read.claims] == [
-        (0, 0, CLAIMS[0]),
-        (1, 1, CLAIMS[1]),
-    ]
-    told = elements(asked[1])
-    assert told[1].text == f"She was born in {HOME}."
-    assert (
-        f"before the sentence: {PERSON} is a {OTHER}.\n" in told[0].text
-        and "after it: She works at some company." in told[0].text
-    )
-
-
-def test_long_answers_have_the_claims_that_are_asked_for_and_every_fifth_is_wrong() -> None:
-    answer = long_answer(WORLD, Response("r", ASKED, ""), LONG)
-    checks = world_checks(WORLD)
-    [read] = checks.extract([answer])
-    [checked] = checks.verify["fact"]([(answer, read)])
-    labels = [verdict.label for verdict in checked.verdicts if verdict.aspect == "fact"]
-    assert labels == ["wrong" if n % 5 == 0 else "correct" for n in range(LONG)]
-    assert answer.question.title.split(";")[0] == PERSON and len(answer.question.checklist) == 10
-
-
 def test_the_summary_by_hand() -> None:
     """Ours took 1 + 3 seconds, of which 2 for the model; the others 4 + 12 and 8 + 8: 4 and 4
     times as long, 8 without it. One call of 100 tokens and a search are .03 + .005 + .02
@@ -192,37 +155,3 @@ def test_the_summary_by_hand() -> None:
         told["ways"]["FActScore"]["delays"] == round(0.055 / 16, 4)
         and told["ways"][OURS]["passes"] == 0.5
     )
-
-
-def test_a_search_waits_and_is_counted_and_found_once() -> None:
-    asked = list[str]()
-
-    def search(
-        queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
-    ) -> list[list[Passage]]:
-        asked.extend(queries)
-        return [[Passage(query, "", query)] for query in queries]
-
-    tally = Tally()
-    found = tally.searching(remembering(search), 2)
-    assert [[one.id for one in passages] for passages in found(["a", "b", "a"], 1)] == [
-        ["a"],
-        ["b"],
-        ["a"],
-    ]
-    found(["b"], 1)
-    assert (tally.searches, asked) == (4, ["a", "b"])
-
-
-def test_results_are_stored_for_all_parts() -> None:
-    stored = json.loads(
-        (
-            Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "klcf_cost.json"
-        ).read_text()
-    )
-    assert set(stored["parts"]) == {
-        f"{kind}, {mode}" for kind in ("own", "long") for mode in ("serial", "parallel")
-    }
-    for part in stored["parts"].values():
-        assert part["ways"][OURS]["searches"] == 0 and part["ways"][OURS]["calls"] == 2
-        assert math.isclose(part["ways"]["FActScore"]["searches"], part["claims"], abs_tol=0.01)

@@ -5,17 +5,13 @@ call goes on.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.klcf_truth import auc, difference, from_the_world, measured, verdict
-from workbench.bench import bench
-from workbench.train.checklists import LABELS, Labelled
-from workbench.types import SUPPORTED, Response
+from benchmarks.klcf_truth import auc, difference, measured, verdict
 
 
 def test_auc_is_the_share_of_pairs_in_order() -> None:
@@ -66,22 +62,6 @@ def test_a_person_of_several_seeds_is_drawn_once_for_all() -> None:
     )
 
 
-def test_a_person_of_one_seed_has_no_part_in_the_others() -> None:
-    """Of the second seed's people nobody can change a difference that is the same for each of
-    them.
-    """
-    perfect, none = (0.9, 0.1) * 20, (0.5, 0.5) * 20
-    runs = [
-        run("own", 1, *perfect),
-        run("world", 1, *none),
-        run("own", 2, *perfect),
-        run("world", 2, *none),
-    ]
-    for one in runs[2:]:
-        one["scored"] = [[f"other {row[0]}", *row[1:]] for row in one["scored"]]
-    assert difference(runs, "world") == {"value": 0.5, "low": 0.5, "high": 0.5}
-
-
 @pytest.mark.parametrize(
     ("value", "low", "high", "said"),
     [
@@ -95,26 +75,6 @@ def test_verdicts_need_the_least_effect_and_an_interval_above_none(
     value: float, low: float, high: float, said: str
 ) -> None:
     assert verdict({"value": value, "low": low, "high": high}) == said
-
-
-def test_the_worlds_claims_are_true_and_false_as_they_say() -> None:
-    place = bench("tiny")
-    questions = place.questions("rl", ["biography"])[:20]
-    own = [
-        Labelled(question, "", label) for question in questions for label in (*LABELS, LABELS[0])
-    ]
-    found = from_the_world(own, 1)
-    assert Counter((row.question.id, row.label) for row in found) == Counter(
-        (row.question.id, row.label) for row in own
-    )
-    assert found == from_the_world(own, 1) != from_the_world(own, 2)
-    responses = [Response(str(number), row.question, row.claim) for number, row in enumerate(found)]
-    read = place.checks.extract(responses)
-    for row, checked in zip(
-        found, place.checks.verify["fact"](list(zip(responses, read, strict=True))), strict=True
-    ):
-        labels = {verdict.label in SUPPORTED for verdict in checked.verdicts}
-        assert labels == {row.label == LABELS[0]}, row.claim
 
 
 def test_a_killed_call_goes_on_with_what_is_missing(tmp_path: Path) -> None:

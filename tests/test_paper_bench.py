@@ -192,7 +192,7 @@ def truthful(task: str, found: Sequence[Element]) -> str:
     return json.dumps({"ratings": [4] * len(claims)}) if task == "inform" else reply(task, found)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_klcf_prepares_by_a_judge_is_killed_and_goes_on(
     thinker: Path, tmp_path: Path, cli: Cli
 ) -> None:
@@ -233,7 +233,7 @@ def test_klcf_prepares_by_a_judge_is_killed_and_goes_on(
         assert row.rewards["klcf"].parts["format"] == (0.0 if formed else -1.0)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_forag_learns_outlines_that_a_judge_writes_is_killed_and_goes_on(
     thinker: Path, tmp_path: Path, cli: Cli
 ) -> None:

@@ -4,9 +4,8 @@ baseline.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from time import process_time
 
 import pytest
 from hypothesis import given
@@ -496,45 +495,6 @@ def test_a_failure_in_a_repetition_is_a_failure() -> None:
         Verdict("segment:1", "factuality", error=bad),
     ):
         assert pay(with_verdicts(feedback, verdict), ONCE) == Reward(None, error=bad)
-
-
-def seconds(feedback: Feedback) -> float:
-    begun = process_time()
-    pay(feedback, ONCE)
-    return process_time() - begun
-
-
-def assert_linear(make: Callable[[int, str], Feedback], size: int) -> None:
-    """Four times the sentences take about four times as long, not sixteen. Each is made of
-    another name, since readings are kept, and what a busy machine fails is measured again."""
-    found = []
-    for name in ("Ada", "Bo", "Cy"):
-        shorter, longer = seconds(make(size, f"{name}{size}")), seconds(make(4 * size, name))
-        found.append((longer, 6 * shorter))
-        if longer < 6 * shorter:
-            return
-    raise AssertionError(f"seconds, and the most that is linear: {found}")
-
-
-@pytest.mark.slow
-def test_many_sentences_are_compared_in_linear_time() -> None:
-    """Of other words each, or the same again, and not each with all before it."""
-    assert_linear(
-        lambda count, name: told(*[f"{name}x{number} paints." for number in range(count)]), 1_000
-    )
-    assert_linear(lambda count, name: told(*[f"{name} paints."] * count), 4_000)
-
-
-@pytest.mark.slow
-def test_many_answers_in_one_are_looked_through_in_linear_time() -> None:
-    """Each sentence under an [Answer] of its own, and each with a value of a reward model."""
-
-    def modelled(count: int, name: str) -> Feedback:
-        values = (Verdict(f"segment:{number}", "factuality", p=0.75) for number in range(count))
-        return with_verdicts(told(*[f"[Answer] {name} paints."] * count), *values)
-
-    assert (pay(modelled(100, "Ada")).value, pay(modelled(100, "Ada"), ONCE).value) == (75.0, 0.75)
-    assert_linear(modelled, 3_000)
 
 
 def test_failures_and_bad_settings() -> None:
