@@ -1,0 +1,270 @@
+"""Failed checks: no method pays a number for what was not judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.helpers.reward_rows import row
+from workbench.bench import bench
+from workbench.checks import Checks, judge_checks
+from workbench.credit.tokens import words
+from workbench.grade import rescore
+from workbench.recipes import METHODS, checks_needed, method, method_configs, reward_fns
+from workbench.recipes.rlfh import RLFH
+from workbench.types import (
+    Claims,
+    Cost,
+    Failure,
+    Feedback,
+    Passage,
+    Prompt,
+    Question,
+    Reply,
+    Response,
+    Reward,
+    Verdict,
+    WorkbenchError,
+)
+
+DOWN = Failure("judge", "network", "no reply")
+ASKING = ("fact", "checklist")
+
+
+def failed_row(kept: bool, extracted: bool) -> Feedback:
+    """A row in the form or not, with claims in and behind the thinking, on which every check
+    failed, or the extraction did.
+    """
+    parts = {"think": [("correct", 5)], "tagged": True} if kept else {}
+    read = row([("correct", 5)], [("wrong", 3)], **parts, checklist=("a", "b"))  # type: ignore[arg-type]
+    if not kept:  # it thinks, but does not answer in the form
+        read = replace(read, claims=(replace(read.claims[0], section="think"), *read.claims[1:]))
+    targets = [f"claim:{claim.id}" for claim in read.claims] if extracted else []
+    checks = [
+        *((target, aspect) for target in targets for aspect in ASKING),
+        ("item:0", "checklist"),
+        ("item:1", "checklist"),
+        ("outcome", "answer"),
+        ("reasoning", "reasoning"),
+        ("response", "out_of_knowledge"),
+        ("response", "general"),
+        ("response", "factuality"),
+        ("response", "baseline"),
+        ("response", "informativeness"),
+    ]
+    verdicts = tuple(Verdict(target, aspect, error=DOWN) for target, aspect in checks)
+    return (
+        replace(read, verdicts=verdicts)
+        if extracted
+        else Feedback(read.response, verdicts=verdicts, error=DOWN)
+    )
+
+
+@pytest.mark.parametrize("extracted", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "rlfh.granularity=paragraph",
+        "truthrl.reward=binary",
+        "truthrl.knowledge=true",
+        "truthrl.reasoning=additive",
+        "forag.evaluation=subclaim",
+        "forag.evaluation=holistic",
+        "forag.baseline=true",
+        "klcf.b=1",
+        "klcf.w_check=0",
+        "klcf.w_truth=0",
+        "klcf.w_general=1",
+        "klcf.truth=missing",
+        "klcf.form=false",
+        "knowrl.facts=if_wrong",
+        "knowrl.answer_tag=true",
+    ],
+)
+def test_where_every_check_failed_no_method_pays_a_number(
+    setting: str, kept: bool, extracted: bool
+) -> None:
+    name = setting.partition(".")[0]
+    paid = rescore(
+        failed_row(kept, extracted), reward_fns(method_configs([name], [setting]))
+    ).rewards[name]
+    assert paid == Reward(None, error=DOWN)
+
+
+@pytest.mark.parametrize(
+    ("target", "aspect", "setting"),
+    [
+        ("claim:1", "fact", "klcf.w_check=0"),
+        ("item:1", "checklist", "klcf.w_truth=0"),
+        ("claim:1", "truth", "klcf.b=1"),
+        ("response", "general", "klcf.w_general=1"),
+        ("claim:1", "checklist", "klcf.truth=missing"),
+        ("claim:0", "fact", "knowrl.facts=if_wrong"),
+    ],
+)
+def test_one_failed_check_is_enough_and_what_was_not_asked_is_none(
+    target: str, aspect: str, setting: str
+) -> None:
+    """On a row without the form, which KLCF pays −1 without looking at a verdict."""
+    whole = row(
+        [("correct", 5)], think=[("wrong", 5)], verdicts=[Verdict("outcome", "answer", "correct")]
+    )
+    name = setting.partition(".")[0]
+    rewards = reward_fns(method_configs([name], [setting]))
+    paid = rescore(whole, rewards).rewards[name]
+    assert paid.value is not None and paid.parts["format"] == -1.0
+    assert {"klcf": -1.0, "knowrl": -1.0 + 2.0}[name] == paid.value
+    spoilt = replace(
+        whole,
+        verdicts=(
+            *(v for v in whole.verdicts if v.target != target),
+            Verdict(target, aspect, error=DOWN),
+        ),
+    )
+    assert rescore(spoilt, rewards).rewards[name] == Reward(None, error=DOWN)
+    lacking = Verdict("response", "outcome", error=Failure("verify", "no_gold", "no gold answers"))
+    others = [
+        Verdict("segment:0", "factuality", error=DOWN),
+        Verdict("response", "elegance", error=DOWN),
+        lacking,
+    ]
+    if setting != "klcf.truth=missing":
+        others.append(Verdict("claim:1", "checklist", error=DOWN))
+    for other in others:
+        assert (
+            rescore(replace(whole, verdicts=(*whole.verdicts, other)), rewards).rewards[name]
+            == paid
+        )
+
+
+def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
+    """Neither in the form nor without it; extraction and checks alike have no reply."""
+
+    def down(prompts: Sequence[Prompt]) -> list[Reply]:
+        return [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]
+
+    question = Question(
+        "q",
+        "Where was Ada born?",
+        ("Paris",),
+        passages=(Passage("p", "Ada", "Ada."),),
+        checklist=("a",),
+    )
+    for text in (
+        "Ada was born in Rome.",
+        "<think>Ada is a poet.</think><answer>Ada was born in Rome.</answer>",
+    ):
+        response = Response("r", question, text, offsets=words(text))
+        for name, config in method_configs().items():
+            [feedback] = method(name).grader(config, judge_checks(down))([response])
+            assert (feedback.rewards[name].value, feedback.rewards[name].error) == (None, DOWN), (
+                name,
+                text,
+            )
+
+
+def test_rlfh_names_the_rating_that_failed() -> None:
+    unrated = row([("correct", 5)])
+    verdicts = tuple(replace(verdict, informativeness=None) for verdict in unrated.verdicts)
+    pay = reward_fns(method_configs(["rlfh"]))
+    failed = replace(
+        unrated, verdicts=(*verdicts, Verdict("response", "informativeness", error=DOWN))
+    )
+    assert rescore(failed, pay).rewards["rlfh"] == Reward(None, error=DOWN)
+    lacking = rescore(replace(unrated, verdicts=verdicts), pay).rewards["rlfh"].error
+    assert lacking is not None and lacking.kind == "no_informativeness"
+
+
+def test_configs_by_name() -> None:
+    configs = method_configs(
+        settings=["rlfh.alpha=2", "knowrl.refusal=-1", "rlfh.f_wrong=-3", "klcf.l_max=none"]
+    )
+    assert tuple(configs) == tuple(METHODS)
+    assert (configs["rlfh"].alpha, configs["rlfh"].f_wrong, configs["knowrl"].refusal) == (
+        2.0,
+        -3.0,
+        -1.0,
+    )
+    assert configs["klcf"].l_max is None and configs["rlfh"].clip is None
+    assert list(method_configs(["klcf"])) == ["klcf"]
+    for settings, message in (
+        (["grpo.alpha=2"], "a METHOD out of rlfh, truthrl"),
+        (["rlfh.delta=2"], "rlfh has no field 'delta'"),
+        (["rlfh.alpha=x"], "'x' is not a float"),
+    ):
+        with pytest.raises(WorkbenchError, match=message):
+            method_configs(settings=settings)
+    with pytest.raises(WorkbenchError, match="no method 'dpo': choose one of rlfh"):
+        method_configs(["dpo"])
+
+
+def test_checks_that_the_methods_need() -> None:
+    assert checks_needed(method_configs()) == ("fact", "outcome", "checklist")
+    assert checks_needed(method_configs(["truthrl"])) == ("outcome",)
+    assert checks_needed(method_configs(["rlfh"], ["rlfh.mode=single_pass"])) == ("single_pass",)
+
+
+def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
+    """A right answer of importance 4 behind a wrong thought, graded on the tiny bench: what each
+    method pays by hand.
+    """
+    tiny = bench("tiny")
+    asked = next(
+        question
+        for question in tiny.questions("ood", ["single"])
+        if question.text.startswith("In which country is")
+    )
+    right, city = asked.answers[0], asked.title
+    wrong = next(
+        q.answers[0]
+        for q in tiny.questions("ood", ["single"])
+        if "country" in q.text and q.answers[0] != right
+    )
+    text = f"<think>{city} lies in {wrong}.</think><answer>{city} lies in {right}.</answer>"
+    response = Response(
+        "r", replace(asked, checklist=(f"{city} lies in {right}.",)), text, offsets=words(text)
+    )
+    expected = {  # 1.2 + ln 2.2; correct; p 1; F 1 and p 1; 1 + 2 + 0/1
+        "rlfh": (1.2 + math.log(2.2), {"answer"}),
+        "truthrl": (1.0, set()),
+        "forag": (1.0, {"answer"}),
+        "klcf": (1.0, {"answer"}),
+        "knowrl": (3.0, {"think"}),
+    }
+    for name, (value, sections) in expected.items():
+        [feedback] = method(name).grader(method(name).configure("tiny"), tiny.checks)([response])
+        assert feedback.rewards[name].value == pytest.approx(value), (name, feedback)
+        assert {claim.section for claim in feedback.claims} == sections
+        judged = {
+            verdict.target for verdict in feedback.verdicts if verdict.target.startswith("claim:")
+        }
+        assert judged == {f"claim:{claim.id}" for claim in feedback.claims}
+
+
+def test_single_pass_mode_takes_the_verdicts_of_the_extraction() -> None:
+    """One correct claim of informativeness 5 in the answer, 1.3 + ln 2.3, and one in the
+    thinking, which is left out.
+    """
+    whole = row([("correct", 5)], think=[("wrong", 5)], tagged=True)
+
+    def read(responses: Sequence[Response]) -> list[Claims]:
+        return [
+            Claims(whole.sentences, whole.claims, whole.verdicts, cost=Cost(calls=1))
+            for _ in responses
+        ]
+
+    def lost(responses: Sequence[Response]) -> list[Claims]:
+        raise AssertionError("single-pass mode has no other extraction")
+
+    judge = Checks(lost, {}, single_pass=read)
+    [feedback] = method("rlfh").grader(RLFH(mode="single_pass"), judge)([whole.response])
+    assert feedback.rewards["rlfh"].value == pytest.approx(1.3 + math.log(2.3))
+    assert [verdict.target for verdict in feedback.verdicts] == [
+        "claim:1"
+    ] and feedback.cost.calls == 1
+    with pytest.raises(WorkbenchError, match="no check fact"):
+        method("rlfh").grader(RLFH(), judge)

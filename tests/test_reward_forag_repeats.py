@@ -1,0 +1,320 @@
+"""FoRAG's `repeats=once`: which sentences count as repetitions, and what they are paid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.helpers.reward_rows import row, with_verdicts
+from tests.test_reward_forag import BASELINE, MIXED, pay
+from workbench.judge import LABELS
+from workbench.recipes.forag import FoRAG, reward
+from workbench.types import SUPPORTED, Claim, Failure, Feedback, Reward, Verdict, WorkbenchError
+
+
+def told(
+    *sentences: str, claims: Sequence[Sequence[str]] | None = None, labels: Sequence[str] = ()
+) -> Feedback:
+    """An answer of these sentences, each with the claims that are given, or with itself as its
+    one claim; all of them correct, unless there are labels for them."""
+    text, spans = " ".join(sentences), list[tuple[int, int]]()
+    for sentence in sentences:
+        spans.append((start := spans[-1][1] + 1 if spans else 0, start + len(sentence)))
+    texts = [
+        (number, claim)
+        for number, own in enumerate(claims or [[one] for one in sentences])
+        for claim in own
+    ]
+    made = tuple(Claim(place, claim, "body", number) for place, (number, claim) in enumerate(texts))
+    given = labels or ["correct"] * len(made)
+    facts = tuple(
+        Verdict(f"claim:{claim.id}", "fact", given[claim.id], by="test") for claim in made
+    )
+    return Feedback(replace(MIXED.response, text=text, offsets=()), tuple(spans), made, facts)
+
+
+ONCE = FoRAG(repeats="once")
+
+
+@pytest.mark.parametrize(
+    ("sentences", "paid"),
+    [
+        (["Ada lives in Oslo.", "Ada lives in Oslo."], 1),
+        (["Ada lives in Oslo [1].", "ADA lives, in Oslo [2]!", "In Oslo lives Ada."], 1),
+        (["Ada lives in Oslo.", "Ada lives in Rome."], 2),
+        (["Ada lives in Oslo.", "Ada does not live in Oslo.", "Ada doesn't live in Oslo."], 2),
+        (
+            [
+                "It fell by 3.5 %.",
+                "It fell by 5.3 %.",
+                "It fell by 3.5 percent.",
+                "It fell by -3.5 %.",
+            ],
+            3,
+        ),
+        (
+            [
+                "1,200 people came.",
+                "1200 people came.",
+                "Two thousand people came.",
+                "2000 people came.",
+            ],
+            2,
+        ),
+        (["She codes in C.", "She codes in C++.", "She codes in C#."], 3),
+        (["住在奥斯陆。", "住在罗马。", "住在奥斯陆"], 2),
+        (["他住在上海。", "他住在海上。"], 2),
+        (["She has 2 sons and 3 daughters.", "She has 3 sons and 2 daughters."], 2),
+        (
+            [
+                "In 1923 Ada came to Oslo.",
+                "Ada came to Oslo in 1923.",
+                "Ada came to Oslo in 1923, in 1923.",
+            ],
+            1,
+        ),
+        (
+            [
+                "Ada lives in Oslo.",
+                "Indeed Ada lives in Oslo.",
+                "Ada really lives in Oslo.",
+                "So in fact she did.",
+            ],
+            2,
+        ),
+        (
+            [
+                "Moreover, it is true that Ada lives in Oslo.",
+                "But Ada, of course, lives in Oslo.",
+                "ADA ALSO LIVES IN OSLO!",
+            ],
+            1,
+        ),
+        (
+            [
+                "Ada lives in Oslo.",
+                "Ada only lives in Oslo.",
+                "Ada hardly lives in Oslo.",
+                "Ada lives in Oslo as well as Bo.",
+            ],
+            4,
+        ),
+        (["Indeed.", "Indeed!", "Of course."], 2),
+        (
+            [
+                "Ada lives in Oslo [1234].",
+                "Ada lives in Oslo [1235].",
+                "Ada lives in Oslo 【3-4】.",
+            ],
+            1,
+        ),
+        (
+            [
+                "Ada lives in Oslo.",
+                "Bo works.",
+                "Cy sings.",
+                "Ada lives in Oslo.",
+                "Bo works.",
+                "Dee sings.",
+            ],
+            4,
+        ),
+    ],
+)
+def test_a_sentence_that_says_again_what_was_said_is_no_segment(
+    sentences: list[str], paid: int
+) -> None:
+    feedback = told(*sentences)
+    found = pay(feedback, ONCE)
+    assert (found.value, found.parts["segments"], found.parts["stood_in"]) == (paid, paid, paid)
+    assert found.parts["repeated"] == len(sentences) - paid and pay(feedback).value == len(
+        sentences
+    )
+    modelled = with_verdicts(
+        feedback, *(Verdict(f"segment:{n}", "factuality", p=0.75) for n in range(len(sentences)))
+    )
+    compared = with_verdicts(modelled, BASELINE)
+    assert pay(modelled, ONCE).value == pytest.approx(0.75 * paid)
+    # a repetition neither pays nor costs
+    assert pay(compared, ONCE).value == pytest.approx((0.75 - 0.4) * paid)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "labels", "paid"),
+    [
+        (["Ada is older than Bo.", "Bo is older than Ada."], "01", [-0.4, 0.6]),
+        (["Ada is older than Bo.", "Bo is older than Ada."], "10", [0.6, -0.4]),
+        (["Ada is older than Bo.", "Bo is older than Ada."], "00", [-0.4, -0.4]),
+        (
+            ["Bo is older than Ada.", "Older than Ada is Bo.", "Bo is OLDER than Ada [2]!"],
+            "000",
+            [-0.4, -0.4],
+        ),
+        (["She lives in Oslo.", "She lives in Oslo."], "10", [0.6, -0.4]),  # another she
+        (
+            [
+                "She lives in Oslo.",
+                "She lives in Oslo.",
+                "She lives in Oslo.",
+                "In Oslo she lives.",
+            ],
+            "0101",
+            [-0.4, 0.6],
+        ),
+        (
+            ["Ada lives in Oslo.", "Indeed Ada lives in Oslo.", "Ada really lives in Oslo."],
+            "000",
+            [-0.4, -0.4, -0.4],
+        ),
+        (["She has 2 sons and 3 daughters.", "She has 3 daughters and 2 sons."], "10", [0.6, -0.4]),
+        (["他住在上海。", "他住在海上。"], "10", [0.6, -0.4]),
+    ],
+)
+def test_nothing_false_is_passed_over_for_something_else(
+    sentences: list[str], labels: str, paid: list[float]
+) -> None:
+    """Only the same words, false and paid as such, make it a repetition; by claims, and by a
+    reward model's p.
+    """
+    feedback = told(*sentences, labels=["correct" if one == "1" else "wrong" for one in labels])
+    assert [
+        event.value for event in pay(with_verdicts(feedback, BASELINE), ONCE).events
+    ] == pytest.approx(paid)
+    assert [event.value for event in pay(feedback, ONCE).events] == pytest.approx(
+        [value + 0.4 for value in paid]
+    )
+    for least, compared in ((0.4, [BASELINE]), (0.5, [])):
+        p = [least + 0.3 if one == "1" else least - 0.1 for one in labels]
+        modelled = [
+            Verdict(f"segment:{number}", "factuality", p=one) for number, one in enumerate(p)
+        ]
+        unclaimed = replace(feedback, claims=(), verdicts=(*modelled, *compared))
+        for judged in (unclaimed, with_verdicts(told(*sentences), *modelled, *compared)):
+            expected = [least + 0.3 if value > 0 else least - 0.1 for value in paid]
+            reference = 0.4 if compared else 0.0
+            assert [event.value for event in pay(judged, ONCE).events] == pytest.approx(
+                [one - reference for one in expected]
+            )
+
+
+def test_of_sentences_that_are_partly_false_what_is_false_has_to_be_the_same() -> None:
+    claims, turned = (
+        [["Ada sings", "Ada paints"]] * 2,
+        [["Ada sings", "Ada paints"], ["Ada paints", "Ada sings"]],
+    )
+    sentences, apart = (
+        ["Ada sings and paints.", "Ada paints and sings."],
+        ["Ada sings and paints.", "Ada sings and paints."],
+    )
+    half, other = ["correct", "wrong"], ["wrong", "correct"]
+    for said, made, labels, segments in (
+        (sentences, turned, half + other, 1),
+        (sentences, turned, half + half, 2),
+        (apart, claims, half + half, 1),
+        (apart, claims, half + other, 2),
+        (apart, claims, [*half, "wrong", "wrong"], 2),
+    ):
+        assert pay(told(*said, claims=made, labels=labels), ONCE).parts["segments"] == segments
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.permutations(["Ada", "Bo", "knows"]), st.sampled_from([*LABELS["single_pass"]])
+        ),
+        max_size=8,
+    )
+)
+def test_each_false_sentence_is_a_segment_once_and_each_true_one_in_one_order(
+    said: list[tuple[list[str], str]],
+) -> None:
+    sentences, labels = [f"{' '.join(words)}." for words, _ in said], [label for _, label in said]
+    found = pay(told(*sentences, labels=labels) if said else row([]), ONCE)
+    false = {
+        sentence
+        for sentence, label in zip(sentences, labels, strict=True)
+        if label not in SUPPORTED
+    }
+    assert found.parts["segments"] == len(false) + any(label in SUPPORTED for label in labels)
+
+
+def test_a_sentence_repeats_where_each_of_its_claims_was_made_before() -> None:
+    """In whatever sentences; a single new claim makes it a segment."""
+    claims = [
+        ["Ada paints", "Ada sings"],
+        ["Bo paints"],
+        ["Bo paints", "ada PAINTS"],
+        ["Ada sings", "Ada is tall"],
+        [],
+    ]
+    sentences = [
+        "Ada paints and sings.",
+        "So does Bo.",
+        "Both paint.",
+        "A tall singer she is.",
+        "Well.",
+    ]
+    found = pay(told(*sentences, claims=claims), ONCE)
+    assert (found.value, found.parts["repeated"]) == (3.0, 1.0)
+    assert [event.end for event in found.events] == [21, 33, 67]
+    stray = told("Ada paints.", claims=[["Ada paints"]])
+    placeless = replace(
+        stray, claims=(*stray.claims, Claim(1, "Ada paints."), Claim(2, "Ada sings."))
+    )
+    facts = [Verdict(f"claim:{number}", "fact", "correct") for number in range(3)]
+    # the claims without a sentence are one segment, one new
+    assert pay(with_verdicts(placeless, *facts), ONCE).value == 2.0
+    alone = replace(placeless, claims=placeless.claims[:2])
+    assert pay(with_verdicts(alone, *facts), ONCE).parts == pytest.approx(
+        {
+            "factuality": 1.0,
+            "segments": 1,
+            "baseline": 0,
+            "stood_in": 1,
+            "unfinished": 0,
+            "repeated": 1,
+        }
+    )
+
+
+def test_the_judge_may_know_that_a_claim_repeats_in_other_words() -> None:
+    feedback = told("Ada is from Oslo.", "Oslo is where Ada was born.", "Bo is from Oslo.")
+    assert pay(feedback, ONCE).value == 3.0
+    useless = Verdict("claim:1", "subject", "asked", by="world")
+    assert pay(with_verdicts(feedback, useless), ONCE).value == 2.0
+    for none in (
+        replace(useless, label="other"),
+        replace(useless, label=None, error=Failure("verify", "x", "y")),
+    ):
+        assert pay(with_verdicts(feedback, none), ONCE).value == 3.0
+    false = with_verdicts(feedback, useless, Verdict("claim:1", "fact", "wrong"), BASELINE)
+    # whatever the judge says
+    assert [event.value for event in pay(false, ONCE).events] == pytest.approx([0.6, -0.4, 0.6])
+
+
+def test_a_failure_in_a_repetition_is_a_failure() -> None:
+    feedback = told("Ada paints.", "Ada paints.")
+    bad = Failure("verify", "timeout", "no reply")
+    for verdict in (
+        Verdict("claim:1", "fact", error=bad),
+        Verdict("segment:1", "factuality", error=bad),
+    ):
+        assert pay(with_verdicts(feedback, verdict), ONCE) == Reward(None, error=bad)
+
+
+def test_failures_and_bad_settings() -> None:
+    bad = Failure("verify", "timeout", "no reply")
+    assert pay(with_verdicts(MIXED, Verdict("claim:3", "fact", error=bad))) == Reward(
+        None, error=bad
+    )
+    for verdict in (Verdict("segment:0", "factuality", p=1.2), Verdict("segment:0", "factuality")):
+        found = pay(with_verdicts(MIXED, verdict))
+        assert found.value is None and found.error is not None and found.error.stage == "reward"
+    with pytest.raises(WorkbenchError, match="evaluation=holistic pays no sentence"):
+        reward(FoRAG(evaluation="holistic", repeats="once"))
+    with pytest.raises(WorkbenchError, match="choose one of mean, min, max"):
+        reward(FoRAG(aggregate="median"))  # type: ignore[arg-type]
