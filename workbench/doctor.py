@@ -8,6 +8,7 @@ have never met one.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -24,11 +25,11 @@ from typing import Any, Literal
 
 from workbench.bench import SCALES, bench
 from workbench.generate import generate
-from workbench.plan.gpus import memory_here
 
 Status = Literal["ok", "warning", "failed"]
 NAME, ROOT = "factuality-workbench", Path(__file__).resolve().parent.parent
 GB, GIB = 10**9, 2**30
+GROUPS = Path("/sys/fs/cgroup")  # limits of containers on Linux
 LEAST_PYTHON = (3, 11)
 LEAST_GPU = 22.0  # GiB; a smaller one holds models of the bench "small"
 SECONDS = 10  # that a program is waited for; an import has thirty times that
@@ -370,6 +371,18 @@ def _room() -> list[Check]:
             "a model is read through memory: 15 GB for 7B parameters",
         ),
     ]
+
+
+def memory_here() -> int | None:
+    """Bytes of memory that this process may use: the machine's, or the limit of its container;
+    None on systems that do not report it (Windows)."""
+    if not hasattr(os, "sysconf"):
+        return None
+    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):  # control groups, v2 and v1
+        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
+            found.append(int((GROUPS / name).read_text()))
+    return min(one for one in found if one > 0)
 
 
 def _enough(
