@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -246,19 +246,36 @@ def judged_checks(checks: Sequence[str], config: Any) -> list[str]:
     return [own if check == "fact" else check for check in checks]
 
 
-def remedy(one: Training, sampled: bool) -> str:
-    """The next setting to turn where a phase does not fit."""
-    if sampled and one.prompts > 1:
-        rows = one.at_once // one.prompts * (one.prompts // 2)
-        by_grpo = f"generation_batch={rows} micro_batch={math.gcd(one.micro, rows)}"
-        return by_grpo if one.trainer == "GRPO" else f"prompts_per_step={one.prompts // 2}"
+def smaller(one: Training, sampled: bool) -> tuple[Training, dict[str, Any]]:
+    """The same with less in memory at once, and the settings for that; {} where none is left."""
+    if sampled and one.prompts > 1 and one.prompts % 2 == 0:
+        rows, prompts = one.at_once // 2, one.prompts // 2
+        by_grpo = {"generation_batch": rows, "micro_batch": math.gcd(one.micro, rows)}
+        told = by_grpo if one.trainer == "GRPO" else {"prompts_per_step": prompts}
+        return replace(one, at_once=rows, prompts=prompts), told
     if not sampled and not one.checkpointing:
-        return "gradient_checkpointing=true"
+        return replace(one, checkpointing=True), {"gradient_checkpointing": "true"}
     if not sampled and one.micro > 1:
-        return f"micro_batch={one.micro // 2 if one.micro % 2 == 0 else 1}"
-    if one.at_once:
-        return f"max_new_tokens={one.scored // 2}"
-    return f"max_length={one.length // 2}"
+        micro = one.micro // 2 if one.micro % 2 == 0 else 1
+        return replace(one, micro=micro), {"micro_batch": micro}
+    cut = (one.scored if one.at_once else one.length) // 2
+    if cut < 16:
+        return one, {}
+    less = replace(one, length=one.length - cut, scored=max(0, one.scored - cut))
+    return less, {"max_new_tokens": less.scored} if one.at_once else {"max_length": less.length}
+
+
+def remedy(
+    method: str, one: Training, sampled: bool, memory: Callable[[Training], Items], room: float
+) -> str:
+    """The settings by which a phase fits."""
+    told: dict[str, Any] = {}
+    while one.part and total(memory(one)) > room:
+        one, changed = smaller(one, sampled)
+        told |= changed
+        if not changed:
+            return LARGER
+    return " ".join(f"--set {method}.{one.part}.{key}={told[key]}" for key in told) or LARGER
 
 
 def check_part(path: str, part: Any, on_cpu: bool) -> None:
@@ -321,22 +338,23 @@ def plan(
         )
     answers = replace(last, part="", rank=0, four_bits=False, length=prompt + new, scored=new)
     answers = replace(answers, at_once=rows, prompts=rows)
-    jobs = [("evaluation", answers, sampling(shape, answers, 0, size))]
-    if last.at_once:
-        jobs.append(("rollouts", last, sampling(shape, last, models, size)))
-    for one in steps:
-        beside = models if one is last and last.at_once else 0
-        jobs.append((one.trainer, one, learning(shape, one, beside, size)))
+    jobs = [
+        ("evaluation", answers, sampling),
+        *([("rollouts", last, sampling)] * bool(last.at_once)),
+    ]
+    jobs += [(one.trainer, one, learning) for one in steps]
     room = (memory_here() or 0) if gpu == CPU else GIB * GPUS[gpu or LARGEST]["memory"]
     phases, remedies = [], []
-    for name, one, items in jobs:
-        sampled = name in ("evaluation", "rollouts")
+    for name, one, memory in jobs:
+        beside = models if one is last and last.at_once else 0
+        items, sampled = memory(shape, one, beside, size), memory is sampling
         rows = one.at_once if sampled else one.micro * one.sides
         phase = {"phase": name, "part": one.part, "rows": rows, "tokens": one.length}
         phases.append({**phase, "bytes": items, "total": total(items)})
         if total(items) > room:
-            turn = f"set {method}.{one.part}.{remedy(one, sampled)}, or take " if one.part else ""
-            remedies.append(f"{name} needs {gib(total(items))} of {gib(room)}: {turn}{LARGER}")
+            changed = partial(memory, shape, models=beside, size=size)
+            turn = remedy(method, one, sampled, changed, room)
+            remedies.append(f"{name} needs {gib(total(items))} of {gib(room)}: {turn}")
     peak = max(phase["total"] for phase in phases)
     fits_on = [name for name, one in GPUS.items() if peak <= GIB * one["memory"]]
     checks = judged_checks(chosen.checks(config), config)
