@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import growth
 from benchmarks.growth import AXES, BASE, Written, cell, fitted, judged, people, points, slope
-from workbench.plan.judging import asked
+from workbench.plan import judge_requests
 
 STORED = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "growth.json"
 
@@ -65,7 +65,7 @@ def test_responses_are_as_long_as_asked_and_claim_what_they_are_to(point: dict[s
     assert all(point["length"] <= words(one.text) < point["length"] + 16 for one in responses)
     told, claims, _ = judged(responses, words)
     assert claims == point["claims"]
-    assert told["requests"] <= len(responses) * asked(["fact"], 1, point["claims"]).requests
+    assert told["requests"] <= len(responses) * judge_requests(["fact"], point["claims"])
     assert told["requests"] > len(responses) * (2 + point["claims"] / 2)  # few of them say the same
     other = Written(people(), words, seed=1).responses(point, turn=1)
     assert {one.text for one in other}.isdisjoint(one.text for one in responses)

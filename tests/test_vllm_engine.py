@@ -21,7 +21,6 @@ from workbench.bench import bench
 from workbench.evaluate import evaluate_policy
 from workbench.generate import Sampling, vllm
 from workbench.judge import serve
-from workbench.plan import plan
 from workbench.policy import load_checkpoint, load_policy
 from workbench.probe import probe_policy
 from workbench.train import colocate
@@ -345,8 +344,3 @@ def test_a_judge_is_not_served_where_something_listens_nor_as_an_adapter(
         WorkbenchError, match=r"is an adapter: merge it, `workbench export .* --merged DIR`"
     ):
         serve.serve(str(tmp_path))
-
-
-def test_nothing_is_planned_of_what_vllm_takes() -> None:
-    with pytest.raises(WorkbenchError, match="what vLLM takes is not planned"):
-        plan("truthrl", overrides=["truthrl.vllm=colocate"])

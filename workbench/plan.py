@@ -224,7 +224,8 @@ def step_hours(shape: Shape, one: Training, gpu: Mapping[str, float]) -> float:
         read = 2 * shape.parameters + 2 * layers * shape.keys * one.at_once * one.length
         moving = read / (OF_BANDWIDTH * gpu["bandwidth"])
         token = max(layers * LAYER_SECONDS, moving, one.at_once * forward)
-        prompts = one.prompts * (one.length - one.scored) * forward
+        prompt = one.length - one.scored
+        prompts = one.prompts * prompt * forward_flops(shape, prompt) / flops
         seconds += math.ceil(one.rows / one.at_once) * (one.scored * token + prompts)
     return seconds / 3600
 
