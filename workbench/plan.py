@@ -24,6 +24,7 @@ from workbench.generate.hf import default_rows
 from workbench.hub import from_disk_or_hub
 from workbench.policy import check_policy_name
 from workbench.recipes import trained
+from workbench.recipes.method import Method
 from workbench.train import dpo, grpo, ppo, reward_model, sft
 from workbench.types import WorkbenchError
 
@@ -36,8 +37,6 @@ CHECKS: dict[type, Callable[[Any], None]] = {
     dpo.DPO: dpo.check,
     reward_model.RewardModel: reward_model.check,
 }
-EARLIER = (sft.SFT, reward_model.RewardModel)
-LARGEST = max(GPUS, key=lambda name: GPUS[name]["memory"])
 GIB, MOST, CPU, TYPES = 2**30, 10**12, "cpu", ("llama", "qwen2", "qwen3")
 PER_RESPONSE = 24  # tokens of a response per claim
 # shares of a GPU's FLOP/s and bandwidth that are reached; seconds a layer and token at least
@@ -252,8 +251,8 @@ def smaller(one: Training, sampled: bool) -> tuple[Training, dict[str, Any]]:
     if sampled and one.prompts > 1 and one.prompts % 2 == 0:
         rows, prompts = one.at_once // 2, one.prompts // 2
         by_grpo = {"generation_batch": rows, "micro_batch": math.gcd(one.micro, rows)}
-        told = by_grpo if one.trainer == "GRPO" else {"prompts_per_step": prompts}
-        return replace(one, at_once=rows, prompts=prompts), told
+        changed = by_grpo if one.trainer == "GRPO" else {"prompts_per_step": prompts}
+        return replace(one, at_once=rows, prompts=prompts), changed
     if not sampled and not one.checkpointing:
         return replace(one, checkpointing=True), {"gradient_checkpointing": "true"}
     if not sampled and one.micro > 1:
@@ -266,29 +265,47 @@ def smaller(one: Training, sampled: bool) -> tuple[Training, dict[str, Any]]:
     return less, {"max_new_tokens": less.scored} if one.at_once else {"max_length": less.length}
 
 
-def remedy(
-    method: str, one: Training, sampled: bool, memory: Callable[[Training], Items], room: float
-) -> str:
+def remedy(one: Training, sampled: bool, memory: Callable[[Training], Items], room: float) -> str:
     """The settings by which a phase fits."""
-    told: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     while one.part and total(memory(one)) > room:
         one, changed = smaller(one, sampled)
-        told |= changed
         if not changed:
             return LARGER
-    return " ".join(f"--set {method}.{one.part}.{key}={told[key]}" for key in told) or LARGER
+        settings |= changed
+    return " ".join(f"--set {one.part}.{name}={settings[name]}" for name in settings) or LARGER
 
 
-def check_part(path: str, part: Any, on_cpu: bool) -> None:
+def check_part(path: str, part: Any) -> None:
     """Raise a WorkbenchError for settings that cannot work or are not planned."""
     numbers = {name: value for name, value in vars(part).items() if isinstance(value, int)}
-    if name := next((name for name, value in numbers.items() if value > MOST), None):
-        raise WorkbenchError(f"{path}.{name} is above {MOST:,}: set less")
+    if large := [name for name, value in numbers.items() if value > MOST]:
+        raise WorkbenchError(f"{path}.{large[0]} is above {MOST:,}: set less")
     if getattr(part, "vllm", "none") != "none":
         raise WorkbenchError(f"{path}.vllm: the memory of vLLM is not planned; leave it at none")
-    if part.load_in_4bit and on_cpu:
-        raise WorkbenchError(f"{path}.load_in_4bit is true, which needs a GPU: name one with --gpu")
     CHECKS[type(part)](part)
+
+
+def trainings(method: Method, config: Any, prompt: int, shape: Shape) -> list[Training]:
+    """The trainings of earlier stages, used or not, and that of the policy."""
+    last, earlier = method.trainer(config), (sft.SFT, reward_model.RewardModel)
+    used = {name: part for name, part in parts(config).items() if isinstance(part, earlier)}
+    used.pop(last, None)
+    used[last] = reduce(getattr, last.split("."), config)
+    for name, part in used.items():
+        check_part(f"{method.name}.{name}", part)
+    return [
+        read_training(f"{method.name}.{name}", part, prompt, shape) for name, part in used.items()
+    ]
+
+
+def room_of(gpu: str | None) -> float:
+    """Bytes of a GPU or of this machine; those of the largest GPU where none is named."""
+    if gpu == CPU:
+        return memory_here() or 0
+    if gpu not in (None, *GPUS):
+        raise WorkbenchError(f"no GPU '{gpu}': choose one of {', '.join(GPUS)}, {CPU}")
+    return GIB * max(one["memory"] for name, one in GPUS.items() if gpu in (None, name))
 
 
 def gib(size: float) -> str:
@@ -315,36 +332,26 @@ def plan(
     Raises:
         WorkbenchError: no such method, bench, GPU or model, or settings that cannot work.
     """
-    chosen, size = trained(method), 4 if gpu == CPU else 2
-    if bench not in NAMES or gpu not in (None, CPU, *GPUS):
-        raise WorkbenchError(
-            f"no bench '{bench}' or no GPU '{gpu}': choose one of {', '.join(NAMES)} and one of"
-            f" {', '.join(GPUS)}, {CPU}"
-        )
+    chosen, room, size = trained(method), room_of(gpu), 4 if gpu == CPU else 2
+    if bench not in NAMES:
+        raise WorkbenchError(f"no bench '{bench}': choose one of {', '.join(NAMES)}")
     config, scale = chosen.configure(bench, overrides), SCALES[bench]
     chosen.reward(config)  # refuses values that cannot work
     shape, prompt = shape_of(policy or scale.policy), prompt_tokens or scale.prompt
-    path = chosen.trainer(config)
-    earlier = {name: part for name, part in parts(config).items() if isinstance(part, EARLIER)}
-    used = {**earlier, path: reduce(getattr, path.split("."), config)}
-    for name, part in used.items():
-        check_part(f"{method}.{name}", part, gpu == CPU)
-    steps = [read_training(name, part, prompt, shape) for name, part in used.items()]
+    steps = trainings(chosen, config, prompt, shape)
+    if gpu == CPU and (packed := [one.part for one in steps if one.four_bits]):
+        raise WorkbenchError(f"{packed[0]}.load_in_4bit is true, which needs a GPU: name one")
     last, models, rows = steps[-1], reward_models(config), default_rows(shape.parameters)
     new = max(scale.longest, last.scored if last.at_once else 0)
     if prompt + new > (positions := shape.config.max_position_embeddings):
         raise WorkbenchError(
-            f"{method}.{last.part}.max_new_tokens is {new}: after a prompt of {prompt} tokens the"
-            f" policy has positions for {max(0, positions - prompt)}; set at most that"
+            f"{last.part}.max_new_tokens is {new}: after a prompt of {prompt} tokens the policy has"
+            f" positions for {max(0, positions - prompt)}; set at most that"
         )
     answers = replace(last, part="", rank=0, four_bits=False, length=prompt + new, scored=new)
-    answers = replace(answers, at_once=rows, prompts=rows)
-    jobs = [
-        ("evaluation", answers, sampling),
-        *([("rollouts", last, sampling)] * bool(last.at_once)),
-    ]
+    jobs = [("evaluation", replace(answers, at_once=rows, prompts=rows), sampling)]
+    jobs += [("rollouts", last, sampling)] if last.at_once else []
     jobs += [(one.trainer, one, learning) for one in steps]
-    room = (memory_here() or 0) if gpu == CPU else GIB * GPUS[gpu or LARGEST]["memory"]
     phases, remedies = [], []
     for name, one, memory in jobs:
         beside = models if one is last and last.at_once else 0
@@ -353,8 +360,7 @@ def plan(
         phase = {"phase": name, "part": one.part, "rows": rows, "tokens": one.length}
         phases.append({**phase, "bytes": items, "total": total(items)})
         if total(items) > room:
-            changed = partial(memory, shape, models=beside, size=size)
-            turn = remedy(method, one, sampled, changed, room)
+            turn = remedy(one, sampled, partial(memory, shape, models=beside, size=size), room)
             remedies.append(f"{name} needs {gib(total(items))} of {gib(room)}: {turn}")
     peak = max(phase["total"] for phase in phases)
     fits_on = [name for name, one in GPUS.items() if peak <= GIB * one["memory"]]
