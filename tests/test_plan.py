@@ -18,12 +18,10 @@ import pytest
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
 from workbench.checks import judge_checks
-from workbench.config import settings as settings_of
 from workbench.judge import elements
 from workbench.judge.scripted import by_checksum
 from workbench.plan import (
     GIB,
-    Training,
     forward_flops,
     judge_requests,
     kept,
@@ -413,21 +411,3 @@ def test_the_command_shows_the_plan(cli: Cli, tmp_path: Path) -> None:
     assert status == 0 and json.loads(out)["fits"] is True
     status, out, _ = cli("plan", "truthrl", "--json")
     assert json.loads(out)["fits"] is None and "a100-80" in json.loads(out)["fits_on"]
-
-
-@pytest.mark.parametrize("method", TRAINED)
-def test_four_bits_are_off_and_checkpointing_on_unless_a_model_is_tiny(method: str) -> None:
-    for scale, again in (("tiny", False), ("paper", True)):
-        found = {name: value for name, value, _ in settings_of(TRAINED[method].configure(scale))}
-        assert not any(value for name, value in found.items() if name.endswith("load_in_4bit"))
-        last = TRAINED[method].trainer(TRAINED[method].configure(scale))
-        assert found[f"{last}.gradient_checkpointing"] is again
-
-
-def test_settings_are_read_in_one_place() -> None:
-    shape = shape_of("Qwen/Qwen2.5-7B")
-    part = GRPO(prompts_per_step=8, group_size=4, max_new_tokens=100, micro_batch=4, lora_r=2)
-    assert read_training("grpo", part, 28, shape) == Training(
-        "grpo", "GRPO", 2, True, False, 4, 32, 100, 128, 100, at_once=32, prompts=8
-    )
-    assert read_training("dpo", DPO(micro_batch=1), 28, shape).sides == 2

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from tests.helpers.tiny_model import make_policy
-from workbench.bench import bench
 from workbench.evaluate import evaluate_policy
 from workbench.generate import Sampling, vllm
 from workbench.judge import serve
@@ -167,11 +166,6 @@ def test_completions_that_memory_would_cut_short_are_refused(
         vllm.check_room(llm, prompt, new)
 
 
-def test_an_engine_is_refused_where_it_would_be_ignored(folder: Path) -> None:
-    with pytest.raises(WorkbenchError, match="a process apart generates by transformers alone"):
-        bench("tiny").load("sft", apart=True, engine="vllm")
-
-
 def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -295,15 +289,6 @@ def test_colocated_training_is_plain_and_of_one_process() -> None:
     colocate.check_alone(GRPO(), 2)
     with pytest.raises(WorkbenchError, match="is for one process, and 2 train together"):
         colocate.check_alone(config, 2)
-
-
-def test_sleep_needs_a_gpu() -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("there is one")
-    with pytest.raises(WorkbenchError, match="vllm_sleep empties a GPU's memory"):
-        check(GRPO(vllm="colocate", vllm_sleep=True))
 
 
 def test_a_served_judge_is_for_this_machine_and_samples_as_it_is_asked() -> None:

@@ -20,7 +20,7 @@ from workbench.types import WorkbenchError
 
 Dtype = Literal["base", "float32", "bfloat16", "float16"]
 CARD = """---
-library_name: {library}
+library_name: {library}{public}
 ---
 
 # {name}, trained for factuality
@@ -133,7 +133,10 @@ def card(adapter: Path, base: str, dtype: str, library: str) -> str:
     prompts = (run.get("config") or {}).get("prompts") or {}
     quoted = str(prompts.get("system") or "").replace("\n", "\n> ")
     system = f"\n\nSystem prompt in training:\n\n> {quoted}" if quoted else ""
-    return CARD.format(library=library, name=name, dtype=dtype, how=how, system=system)
+    public = "" if Path(base).is_dir() else f"\nbase_model: {base}"
+    return CARD.format(
+        library=library, public=public, name=name, dtype=dtype, how=how, system=system
+    )
 
 
 def claim(repository: str, private: bool) -> None:

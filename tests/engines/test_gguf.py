@@ -207,18 +207,6 @@ def readable(text: str) -> str:
     )
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_a_file_of_fewer_bits_is_half_as_large_and_read(
-    run: Path, tmp_path: Path, dtype: Any
-) -> None:
-    whole = export_gguf(str(run), tmp_path / "whole.gguf", dtype="float32")
-    half = export_gguf(str(run), tmp_path / "half.gguf", dtype=dtype)
-    assert half["dtype"] == dtype and half["bytes"] < 0.55 * whole["bytes"]
-    policy = load_policy(run, device="cpu")
-    ids = prompt_ids(policy.tokenizer, bench("tiny").questions("validation")[:1])[0]
-    assert Reader(tmp_path / "half.gguf").says(ids, 8).strip()
-
-
 def test_a_file_is_sent_to_the_hub_with_a_card(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,27 +176,6 @@ def test_damaged_weights_are_refused_and_not_sampled(damage: str, tmp_path: Path
         generate(load_policy(folder, engine="vllm"), asked(1), max_new_tokens=2, greedy=True)
 
 
-def test_an_evaluation_by_vllm_is_that_of_transformers(cli: Cli) -> None:
-    reports = {}
-    for name in ("hf", "vllm"):
-        code, out, err = cli(
-            "evaluate",
-            "sft",
-            "--split",
-            "validation",
-            "--limit",
-            20,
-            "--samples",
-            0,
-            "--engine",
-            name,
-            "--json",
-        )
-        assert code == 0, err
-        reports[name] = json.loads(out)
-    assert reports["vllm"].pop("engine") == "vllm" and reports["vllm"] == reports["hf"]
-
-
 def test_greedy_responses_are_those_of_transformers(hf: Policy, policy: Policy) -> None:
     how: dict[str, Any] = {"max_new_tokens": 48, "greedy": True, "logprobs": True}
     expected, found = generate(hf, asked(64), **how), generate(policy, asked(64), **how)
@@ -209,28 +188,6 @@ def test_greedy_responses_are_those_of_transformers(hf: Policy, policy: Policy) 
             "max_logprob_difference": {"tiny policy": difference},
         },
     )
-
-
-def test_a_response_ends_with_its_end_token_or_is_cut_off(policy: Policy) -> None:
-    stops = set(range(900, 1251))
-    responses = generate(
-        replace(policy, stop_ids=tuple(stops)), asked(64), max_new_tokens=3, greedy=True
-    )
-    stopped, cut = ([r for r in responses if r.finish == finish] for finish in ("stop", "length"))
-    assert stopped and cut
-    assert all(r.token_ids[-1] in stops and not stops & set(r.token_ids[:-1]) for r in stopped)
-    assert all(len(r.token_ids) == 3 and not stops & set(r.token_ids) for r in cut)
-
-
-def test_what_begins_alike_is_computed_once_and_says_the_same(policy: Policy, hf: Policy) -> None:
-    questions = [Question(f"q{n}", LONG + one.text) for n, one in enumerate(asked(8))]
-    how: dict[str, Any] = {"max_new_tokens": 8, "greedy": True, "logprobs": True}
-    cold, warm, expected = (
-        generate(policy, questions, **how),
-        generate(policy, questions, **how),
-        generate(hf, questions, **how),
-    )
-    assert furthest(warm, cold) < ROUNDING and furthest(cold, expected) < ROUNDING
 
 
 def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(
@@ -284,11 +241,6 @@ def test_what_vllm_cannot_hold_or_lay_over_is_refused(engine: vllm.Engine, tmp_p
         by_vllm(engine, dora)
 
 
-def test_a_prompt_that_is_too_long_is_one_line(policy: Policy) -> None:
-    with pytest.raises(WorkbenchError, match="the policy reads 511 by vLLM"):
-        generate(policy, [Question("q", LONG * 20)], max_new_tokens=4)
-
-
 def test_torchs_threads_can_still_be_set(policy: Policy) -> None:
     import torch
 
@@ -296,13 +248,6 @@ def test_torchs_threads_can_still_be_set(policy: Policy) -> None:
     torch.set_num_threads(before + 1)
     assert torch.get_num_threads() == before + 1
     torch.set_num_threads(before)
-
-
-def test_a_second_model_ends_the_first(policy: Policy, tmp_path: Path) -> None:
-    second = load_policy(make_policy(tmp_path / "random", heads=HEADS), engine="vllm")
-    with pytest.raises(WorkbenchError, match="has loaded another since: load this policy again"):
-        generate(policy, asked(2), max_new_tokens=2)
-    assert generate(second, asked(2), max_new_tokens=2)
 
 
 def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
