@@ -4,9 +4,6 @@ by a server on loopback that speaks its API."""
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.helpers import hub_server
+from tests.helpers.adapters import adapter_on
 from tests.helpers.hub_server import READER, WRITER, Hub, Shelf
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from workbench.export import export
@@ -23,23 +21,6 @@ from workbench.types import WorkbenchError
 
 Cli = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def adapter_on(base: Path, out: Path, **more: Any) -> Path:
-    """A run's folder with an adapter that changes what its base says."""
-    import torch
-    from peft import LoraConfig, get_peft_model
-    from transformers import AutoModelForCausalLM
-
-    torch.manual_seed(1)
-    how: dict[str, Any] = {"r": 4, "target_modules": "all-linear", "init_lora_weights": False}
-    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
-    trained = get_peft_model(model, LoraConfig(**{**how, **more}))
-    for weight in trained.parameters():
-        weight.data += weight.requires_grad * torch.randn_like(weight) / 100
-    trained.peft_config["default"].base_model_name_or_path = str(base)
-    trained.save_pretrained(out / "policy")
-    return out
 
 
 @pytest.fixture
@@ -279,25 +260,3 @@ def test_an_export_that_the_hub_refuses_stays_here_and_the_next_command_is_named
     assert f"`hf upload ada/kern {out} .` sends it later" in said
     assert hub.repositories["ada/kern"].files == {".gitattributes": b""}
     load_policy(out, device="cpu")
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_the_hubs_own_command_sends_it_later(hub: Hub, run: Path, tmp_path: Path) -> None:
-    offline = {name: value for name, value in os.environ.items() if not name.endswith("_OFFLINE")}
-    home = str(tmp_path / "home")
-    environment = {**offline, "HF_ENDPOINT": hub.url, "HF_TOKEN": WRITER, "HF_HOME": home}
-
-    def called(*command: str) -> subprocess.CompletedProcess[str]:
-        how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 120}
-        return subprocess.run(command, cwd=ROOT, env=environment, **how)
-
-    hub.takes, out = False, str(tmp_path / "merged")
-    export = (sys.executable, "-m", "workbench.cli", "export", str(run), "--merged", out)
-    done = called(*export, "--push", "ada/kern")
-    assert done.returncode == 3 and f"`hf upload ada/kern {out} .`" in done.stderr
-    hub.takes = True
-    done = called(str(Path(sys.executable).parent / "hf"), "upload", "ada/kern", out, ".")
-    assert done.returncode == 0, done.stderr
-    sent = hub.repositories["ada/kern"].files
-    assert sent.keys() == {".gitattributes", *(path.name for path in Path(out).iterdir())}

@@ -108,16 +108,6 @@ def test_every_completion_has_a_seed_and_those_of_a_question_are_its_own() -> No
     assert vllm.seeds(Sampling(4, samples=3, seeds=(8,)), 3)[:2] == together[2:4]
 
 
-def test_a_file_that_was_written_anew_is_seen(tmp_path: Path) -> None:
-    file = tmp_path / "adapter"
-    file.write_bytes(b"one")
-    first = vllm.state_of(file)
-    assert vllm.state_of(file) == first
-    (tmp_path / "other").write_bytes(b"two")
-    (tmp_path / "other").replace(file)
-    assert vllm.state_of(file) != first and vllm.state_of(tmp_path / "nowhere") == ()
-
-
 def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What vLLM has of a model in its stead: something with a way to end it."""
     from types import SimpleNamespace

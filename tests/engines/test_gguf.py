@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import unicodedata
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from tests.engines.environment import needs
 from tests.engines.told import tell
 from tests.helpers import hub_server
+from tests.helpers.adapters import adapter_on
 from tests.test_gguf import SENTENCES, Cli, bpe
 from workbench.bench import SCALES, bench
 from workbench.export import Dtype, export
@@ -39,33 +39,12 @@ TEXTS = (
 )
 
 
-def adapted(
-    folder: Path, model: Any, tokenizer: Any, base: Path | str, strength: float = 0.2
-) -> Path:
-    """A run's folder with an adapter that changes what its base says."""
-    import torch
-    from peft import LoraConfig, get_peft_model
-
-    torch.manual_seed(1)
-    config = LoraConfig(
-        r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False
-    )
-    trained = get_peft_model(model, config)
-    for name, weight in trained.named_parameters():
-        if "lora_B" in name:
-            weight.data *= strength
-    trained.peft_config["default"].base_model_name_or_path = str(base)
-    trained.save_pretrained(folder / "policy")
-    tokenizer.save_pretrained(folder / "policy")
-    return folder
-
-
 def random_run(folder: Path, kind: str, **more: Any) -> Path:
     """A run on a random base with groups of heads, whose vocabulary is padded beyond its
     tokenizer's.
     """
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     tokenizer = bpe("qwen2" if kind == "qwen2" else "llama-bpe")
     config = AutoConfig.for_model(
@@ -91,9 +70,7 @@ def random_run(folder: Path, kind: str, **more: Any) -> Path:
         )
     model.save_pretrained(folder / "base")
     tokenizer.save_pretrained(folder / "base")
-    return adapted(
-        folder / "run", model, AutoTokenizer.from_pretrained(folder / "base"), folder / "base"
-    )
+    return adapter_on(folder / "base", folder / "run", strength=0.2)
 
 
 def export_gguf(policy: str, file: Path, dtype: Dtype = "base") -> dict[str, Any]:
@@ -135,16 +112,9 @@ class Reader:
             return list(json.load(reply)["tokens"])
 
 
-def tiny_run(folder: Path) -> Path:
-    from workbench.policy import load_checkpoint
-
-    base = SCALES["tiny"].policy
-    return adapted(folder / "run", *load_checkpoint(base, device="cpu"), base, strength=1.0)
-
-
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Path]:
-    yield tiny_run(tmp_path)
+def run(tmp_path: Path) -> Path:
+    return adapter_on(SCALES["tiny"].policy, tmp_path / "run")
 
 
 def test_the_tiny_policys_greedy_texts_are_those_of_transformers(run: Path, tmp_path: Path) -> None:

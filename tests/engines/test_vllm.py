@@ -24,6 +24,7 @@ import pytest
 from tests.engines import colocated
 from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
+from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
 from tests.helpers.tiny_model import make_policy
 from workbench.bench import SCALES, bench
@@ -43,7 +44,6 @@ os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 Cli = Callable[..., tuple[int, str, str]]
 SFT = SCALES["tiny"].policy
 ROUNDING = 1e-4
-STRENGTH = 1.0  # of a random adapter: it changes what is said, and leaves it varied
 HALF = 0.02  # TRL has vLLM compute in 16 bits: those of the checkpoint, bfloat16 for one in 32
 HEADS = 2  # of 32: vLLM has no attention of smaller ones on a CPU
 LONG = (
@@ -56,31 +56,7 @@ def asked(count: int) -> list[Question]:
 
 
 def adapted(folder: Path, seed: int, rank: int = 4) -> Path:
-    """A run's folder with a random adapter over the tiny policy, strong enough to change what it
-    says.
-    """
-    import torch
-    from peft import LoraConfig, get_peft_model
-
-    from workbench.policy import load_checkpoint
-
-    model, _ = load_checkpoint(SFT, device="cpu")
-    torch.manual_seed(seed)
-    config = LoraConfig(
-        r=rank,
-        lora_alpha=2 * rank,
-        target_modules="all-linear",
-        task_type="CAUSAL_LM",
-        init_lora_weights=False,
-    )
-    trained = get_peft_model(model, config)
-    for name, weight in trained.named_parameters():
-        if "lora_B" in name:
-            weight.data *= STRENGTH
-    trained.peft_config["default"].base_model_name_or_path = SFT
-    shutil.rmtree(folder / "policy", ignore_errors=True)
-    trained.save_pretrained(folder / "policy")
-    return folder
+    return adapter_on(SFT, folder, seed=seed, r=rank, lora_alpha=2 * rank)
 
 
 @pytest.fixture(scope="module")
@@ -344,12 +320,8 @@ def logged(folder: Path) -> str:
     return "".join(path.read_text()[-3000:] for path in folder.rglob("judge-*.log"))
 
 
-def test_a_served_judge_that_cannot_judge_fails_and_is_no_zero(
-    served: Any, tmp_path: Path, cli: Cli
-) -> None:
-    """The tiny policy as a judge has never seen a prompt of ours: every reply is unreadable, and
-    every row says so.
-    """
+def test_a_served_judge_that_cannot_judge_fails(served: Any) -> None:
+    """The tiny policy has never seen a judge's prompt: every reply is unreadable."""
     process, told, seconds = served
     judge = endpoint(told["judge"], told["judge_model"], max_new_tokens=16, reasks=0, retries=0)
     replies = judge(
@@ -366,27 +338,6 @@ def test_a_served_judge_that_cannot_judge_fails_and_is_no_zero(
         "empty",
         "refused",
     }
-    rows = tmp_path / "answers.jsonl"
-    rows.write_text(
-        '{"id": "1", "question": "Who?", "answers": ["Ada"], "response": "It is Ada."}\n'
-    )
-    code, _, err = cli(
-        "score",
-        "--in",
-        rows,
-        "--out",
-        tmp_path / "scored.jsonl",
-        "--method",
-        "truthrl",
-        "--judge",
-        told["judge"],
-        "--model",
-        told["judge_model"],
-        "--json",
-    )
-    assert code in (3, 4), err
-    stored = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text().splitlines()]
-    assert all(row["rewards"]["truthrl"]["value"] is None for row in stored if row["rewards"])
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert not listening(told["judge"])
