@@ -363,6 +363,7 @@ def test_what_cannot_be_planned_is_refused_in_one_line(
         {"hidden_size": -64},
         {"hidden_size": "64"},
         {"num_hidden_layers": 2.5},
+        {"num_hidden_layers": 0},
         {"num_attention_heads": 7},
         {"model_type": "mixtral"},
         {"model_type": None},

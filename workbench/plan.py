@@ -82,6 +82,7 @@ def shape_of(policy: str) -> Shape:
             config = from_disk_or_hub(AutoConfig.from_pretrained, policy)
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config)
+        head = model.model.layers[0].self_attn.head_dim
     strange = ("quantization_config", "use_sliding_window", "num_experts")
     if config.model_type not in TYPES or any(getattr(config, key, None) for key in strange):
         raise WorkbenchError(
@@ -90,7 +91,6 @@ def shape_of(policy: str) -> Shape:
         )
     modules = model.model.layers.modules()
     linear = [one.weight.shape for one in modules if isinstance(one, torch.nn.Linear)]
-    head = model.model.layers[0].self_attn.head_dim
     return Shape(
         config,
         parameters=sum(one.numel() for one in model.parameters()),
