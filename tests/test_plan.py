@@ -192,7 +192,7 @@ def test_every_method_fits_one_gpu_of_80_gb_as_it_is_and_otherwise_by_what_is_na
         ("truthrl", "truthrl.grpo.micro_batch=16", "--set truthrl.grpo.micro_batch=8"),
         ("truthrl", "truthrl.grpo.generation_batch=512", "--set truthrl.grpo.generation_batch=256"),
         ("rlfh", "rlfh.ppo.max_new_tokens=16000", "--set rlfh.ppo.prompts_per_step="),
-        ("dpo", "dpo.dpo.max_length=32000", "--set dpo.dpo.micro_batch="),
+        ("dpo", "dpo.dpo.max_length=32000", "--set dpo.dpo.max_length="),
         ("truthrl", "truthrl.grpo.lora_r=1000000", "a smaller --policy"),
     ],
 )
