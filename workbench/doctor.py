@@ -56,8 +56,8 @@ def examine() -> dict[str, Any]:
 
         checks += [*gpus(installed, driver()), _answers()]
     else:
-        for name, path in (("GPU", "gpu"), ("the tiny policy", "cpu")):
-            checks.append(Check(name, "failed", "not tried without torch", "install torch", path))
+        found: tuple[Status, str, str] = ("failed", "not tried without torch", "install torch")
+        checks += [Check("GPU", *found, path="gpu"), Check("the tiny policy", *found)]
     return {
         "checks": [asdict(check) for check in checks],
         "cpu": verdict([check for check in checks if check.path == "cpu"]),

@@ -150,7 +150,8 @@ def reward_models(config: Any) -> int:
     """How many models of the policy's size score its responses."""
     own = getattr(config, "rewarded", "judge") != "judge" and getattr(config, "w_truth", 1) > 0
     general = getattr(config, "w_general", 0) > 0 and config.general is None
-    return own + general + (getattr(config, "annotator", "") in ("self", "recall"))
+    by_self = getattr(config, "annotator", "") in ("self", "recall")
+    return int(own) + int(general) + int(by_self)
 
 
 def state(shape: Shape, one: Training, models: int, size: int) -> Items:
@@ -189,7 +190,7 @@ def kept(shape: Shape, rank: int, length: int, size: int) -> int:
     computed = 3 * inner + (4 if mixed else 3) * shape.queries + length
     read = inner + (5 if mixed else 2) * hidden + shape.queries + 7 * rank
     exact = 2 * hidden + heads + 2
-    return size * computed + 4 * (read + exact)
+    return int(size * computed + 4 * (read + exact))
 
 
 def sampling(shape: Shape, one: Training, models: int, size: int) -> Items:
@@ -210,7 +211,8 @@ def total(items: Items) -> int:
 def forward_flops(shape: Shape, length: int) -> float:
     """FLOPs of one token in a row of that length: two a weight, and attention's."""
     matrices = shape.matrices + shape.config.vocab_size * shape.config.hidden_size
-    return 2.0 * matrices + 2.0 * shape.config.num_hidden_layers * length * shape.queries
+    attention = shape.config.num_hidden_layers * length * shape.queries
+    return float(2 * (matrices + attention))
 
 
 def step_hours(shape: Shape, one: Training, gpu: Mapping[str, float]) -> float:
@@ -226,7 +228,7 @@ def step_hours(shape: Shape, one: Training, gpu: Mapping[str, float]) -> float:
         prompt = one.length - one.scored
         prompts = one.prompts * prompt * forward_flops(shape, prompt) / flops
         seconds += math.ceil(one.rows / one.at_once) * (one.scored * token + prompts)
-    return seconds / 3600
+    return float(seconds / 3600)
 
 
 def judge_requests(checks: Collection[str], claims: int) -> int:
@@ -305,7 +307,7 @@ def room_of(gpu: str | None) -> float:
         return memory_here() or 0
     if gpu not in (None, *GPUS):
         raise WorkbenchError(f"no GPU '{gpu}': choose one of {', '.join(GPUS)}, {CPU}")
-    return GIB * max(one["memory"] for name, one in GPUS.items() if gpu in (None, name))
+    return float(GIB * max(one["memory"] for name, one in GPUS.items() if gpu in (None, name)))
 
 
 def gib(size: float) -> str:
