@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,32 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.findings_tables import PAPER  # noqa: E402
 from workbench.jsonl import write_json  # noqa: E402
-from workbench.plan import GPUS, plan, shape_of  # noqa: E402
-from workbench.plan.gpus import GIB  # noqa: E402
-from workbench.plan.judging import PER_RESPONSE, asked  # noqa: E402
-from workbench.plan.speed import OF_FLOPS, forward_flops  # noqa: E402
+from workbench.judge import render  # noqa: E402
+from workbench.plan import (  # noqa: E402
+    GIB,
+    GPUS,
+    OF_FLOPS,
+    PER_RESPONSE,
+    forward_flops,
+    judge_requests,
+    judged_checks,
+    plan,
+    shape_of,
+)
+from workbench.recipes import METHODS  # noqa: E402
+from workbench.score.estimate import CHARACTERS, Counter  # noqa: E402
 
 POLICY_GPUS, MILLION = ("a100-80", "h100-80"), 1_000_000
 # assumed, for all alike: whose hours are told beside the policy's
 JUDGE, JUDGE_GPU = "meta-llama/Llama-3.1-70B", "h100-80"
+# tokens of a claim, a question, an answer and a passage; passages a claim, items of a checklist
+CLAIM, QUESTION, ANSWER, PASSAGE, PASSAGES, ITEMS = 12, 24, 8, 150, 5, 10
+ASSUMED = (
+    f"assumed, where a language model judges: {CHARACTERS} characters a token; questions of"
+    f" {QUESTION} tokens, answers of {ANSWER}, claims of {CLAIM}, {PASSAGES} passages of {PASSAGE}"
+    f" to a claim, checklists of {ITEMS} items; no two prompts are the same, none is asked again,"
+    " every response is as long as it may be"
+)
 BOX, DAY = 8, 24  # GPUs of a machine, and the hours in which all is to be done
 
 
@@ -55,6 +73,7 @@ class Setting:
     claims: int | None = None
     questions: int | None = None
     more: tuple[str, ...] = ()
+    samples: int = 0  # judged samples a question, of the stages before
 
     def plan(self, gpu: str, count: int | None = None) -> dict[str, Any]:
         """The plan of it, or of so many prompts in place of its own."""
@@ -73,52 +92,152 @@ class Setting:
             gpu=gpu,
             overrides=settings,
             prompt_tokens=self.prompt_tokens,
-            claims=self.claims,
-            questions=count or self.questions or self.asked,
         )
+
+    def judged(self, steps: int, count: int | None = None) -> dict[str, float]:
+        """Requests and tokens about the rollouts, and about the samples of earlier stages."""
+        config = METHODS[self.method].configure("paper", [*self.more])
+        claims = self.claims or -(-self.new // PER_RESPONSE)
+        checks = judged_checks(METHODS[self.method].checks(config), config)
+        rollouts = steps * self.prompts * self.group
+        total = {name: rollouts * n for name, n in about(checks, self.new, claims).items()}
+        earlier = (count or self.questions or self.asked) * self.samples
+        for name, n in about(["fact"], self.new, claims).items():
+            total[name] += earlier * n
+        return {name: round(n) for name, n in total.items()}
 
 
 SEVEN = "Qwen/Qwen2.5-7B"
 TRUTHRL: dict[str, Any] = {
-    "method": "truthrl", "part": "grpo", "policy": "meta-llama/Llama-3.1-8B", "prompts": 64, "group": 8, "new": 512,
-    "asked": 6_400, "reported": "8 H100, no hours",
-}  # fmt: skip
+    "method": "truthrl",
+    "part": "grpo",
+    "policy": "meta-llama/Llama-3.1-8B",
+    "prompts": 64,
+    "group": 8,
+    "new": 512,
+    "asked": 6_400,
+    "reported": "8 H100, no hours",
+}
 SETTINGS = (
     Setting(
-        "RLFH", "rlfh", "ppo", SEVEN, 128, 1, 512, 20_000, 512,
-        "20,000 questions; batch 128 of one response each (code); 21 claims a response (table 3); policy of 7B",
-        "512 tokens of prompt and of response (at most 1,024: code); one pass; Qwen2.5-7B for Vicuna-7B",
-        "8 A100 and 4–8 for the judge, half a day to a day: 144–384 GPU-hours", claims=21,
+        "RLFH",
+        "rlfh",
+        "ppo",
+        SEVEN,
+        128,
+        1,
+        512,
+        20_000,
+        512,
+        "20,000 questions; batch 128 of one response each (code); 21 claims a "
+        "response (table 3); policy of 7B",
+        "512 tokens of prompt and of response (at most 1,024: code); one pass; "
+        "Qwen2.5-7B for Vicuna-7B",
+        "8 A100 and 4–8 for the judge, half a day to a day: 144–384 GPU-hours",
+        claims=21,
     ),
     Setting(
-        "TruthRL", **TRUTHRL, prompt_tokens=512, stated="64 prompts a step; at most 2,048 tokens; Llama-3.1-8B",
+        "TruthRL",
+        **TRUTHRL,
+        prompt_tokens=512,
+        stated="64 prompts a step; at most 2,048 tokens; Llama-3.1-8B",
         assumed="group of 8 and 100 steps (ours); 512 tokens of prompt and of response",
     ),
     Setting(
-        "TruthRL, with pages", **TRUTHRL, prompt_tokens=14_336,
-        stated="as above; a context of 16,384", assumed="as above; prompts as long as the context leaves room",
+        "TruthRL, with pages",
+        **TRUTHRL,
+        prompt_tokens=14_336,
+        stated="as above; a context of 16,384",
+        assumed="as above; prompts as long as the context leaves room",
         more=("truthrl.generation_batch=16",),
     ),
     Setting(
-        "FoRAG", "forag", "ppo", SEVEN, 128, 1, 409, 43_579, 1_024,
+        "FoRAG",
+        "forag",
+        "ppo",
+        SEVEN,
+        128,
+        1,
+        409,
+        43_579,
+        1_024,
         "43,579 questions; answers of 409 tokens with their outline (table 1)",
-        "batch 128, one pass, 4 judged samples a question (ours); 1,024 tokens of prompt; Qwen2.5-7B for Llama2-7B",
+        "batch 128, one pass, 4 judged samples a question (ours); 1,024 tokens "
+        "of prompt; Qwen2.5-7B for Llama2-7B",
         "8 A100; reward model and RLHF 55.5 hours (table 8; of how many GPUs it does not say)",
         more=("forag.drawn.max_new_tokens=409",),
+        samples=4,
     ),
     Setting(
-        "KLCF", "klcf", "grpo", "Qwen/Qwen2.5-14B", 16, 8, 700, 13_230, 512,
-        "13,230 prompts of 14,589 that are prepared (table 6); about 700 tokens; 48 claims a prepared prompt (table 11)",
-        "16 prompts a step, group of 8, one pass (ours); one sample a prepared prompt; 512 tokens of prompt",
-        "16 H100, no hours; 693,049 claims verified", claims=48, questions=14_589,
-        more=("klcf.prepare.samples=1", "klcf.prepare.max_new_tokens=700", "klcf.generation_batch=64"),
+        "KLCF",
+        "klcf",
+        "grpo",
+        "Qwen/Qwen2.5-14B",
+        16,
+        8,
+        700,
+        13_230,
+        512,
+        "13,230 prompts of 14,589 that are prepared (table 6); about 700 "
+        "tokens; 48 claims a prepared prompt (table 11)",
+        "16 prompts a step, group of 8, one pass (ours); one sample a prepared "
+        "prompt; 512 tokens of prompt",
+        "16 H100, no hours; 693,049 claims verified",
+        claims=48,
+        questions=14_589,
+        more=(
+            "klcf.prepare.samples=1",
+            "klcf.prepare.max_new_tokens=700",
+            "klcf.generation_batch=64",
+        ),
+        samples=1,
     ),
     Setting(
-        "KnowRL", "knowrl", "grpo", SEVEN, 8, 10, 512, 1_600, 512,
-        "80 responses a step, 200 steps; R1-Distill-Qwen-7B", "groups of 10 (code); 512 tokens of prompt and of response; no "
-        "cold start", "1 A800, no hours", more=("knowrl.cold.cold_samples=0",),
+        "KnowRL",
+        "knowrl",
+        "grpo",
+        SEVEN,
+        8,
+        10,
+        512,
+        1_600,
+        512,
+        "80 responses a step, 200 steps; R1-Distill-Qwen-7B",
+        "groups of 10 (code); 512 tokens of prompt and of response; no cold start",
+        "1 A800, no hours",
+        more=("knowrl.cold.cold_samples=0",),
     ),
-)  # fmt: skip
+)
+
+
+def about(checks: Collection[str], response: int, claims: int) -> dict[str, float]:
+    """Requests and tokens about one response, by this project's prompts with texts of assumed
+    lengths: replies as `workbench score --dry-run` takes them."""
+
+    def text(tokens: int) -> str:
+        return "x" * (CHARACTERS * tokens)
+
+    whole = {"question": text(QUESTION), "response": text(response)}
+    gold, listed = {**whole, "answers": [text(ANSWER)]}, [text(CLAIM)] * claims
+    asked: list[tuple[int, str, dict[str, Any]]] = []
+    if not {"fact", "truth", "claim_checklist"}.isdisjoint(checks):
+        asked.append((1, "extract", whole))
+    if "fact" in checks:
+        seen = {"question": text(QUESTION), "passages": [text(PASSAGE)] * PASSAGES}
+        asked.append((claims, "verify", {**seen, "claims": [text(CLAIM)]}))
+        asked.append((1, "inform", {**whole, "claims": listed}))
+    if "outcome" in checks:
+        asked.append((1, "outcome", {**gold, "response": text(ANSWER)}))
+    if "checklist" in checks:
+        asked.append((1, "checklist", {**whole, "items": [text(CLAIM)] * ITEMS}))
+    found = {"requests": 0.0, "tokens_in": 0.0, "tokens_out": 0.0}
+    for times, task, texts in asked:
+        counter = Counter()
+        counter([render(task, **texts)])
+        for name, n in zip(found, (1, counter.tokens_in, counter.tokens_out), strict=True):
+            found[name] += times * n
+    assert found["requests"] == judge_requests(checks, claims), checks
+    return found
 
 
 def measured(setting: Setting, count: int | None = None) -> dict[str, Any]:
@@ -127,14 +246,14 @@ def measured(setting: Setting, count: int | None = None) -> dict[str, Any]:
     """
     plans = {gpu: setting.plan(gpu, count) for gpu in POLICY_GPUS}
     one = plans[POLICY_GPUS[0]]
-    judged, rollouts = one["judging"]["per_run"], one["steps"] * one["rows_per_step"]
+    judged, rollouts = setting.judged(one["steps"], count), one["steps"] * one["responses_a_step"]
     hours, judge = {gpu: found["hours"] for gpu, found in plans.items()}, judge_hours(judged)
     return {
         "setting": setting.name,
         "prompts": count or setting.asked,
         "rollouts": rollouts,
         "generated": rollouts * setting.new,
-        "learnt": one["steps"] * one["tokens_per_step"],
+        "learnt": rollouts * (setting.prompt_tokens + setting.new),
         **judged,
         "hours": hours,
         "judge_hours": judge,
@@ -148,7 +267,9 @@ def held(found: Mapping[str, Any]) -> str:
     changes.
     """
     over = {
-        phase["part"] for phase in found["phases"] if phase["total"] > found["gpu"]["memory"] * GIB
+        phase["part"]
+        for phase in found["phases"]
+        if phase["total"] > GPUS[found["gpu"]]["memory"] * GIB
     }
     return "no" if over - {""} else "but for evaluations" if over else "yes"
 
@@ -162,7 +283,7 @@ def judge_hours(judged: Mapping[str, int]) -> float:
         if judged["requests"]
         else 0.0
     )
-    return round(tokens * each / (OF_FLOPS * GPUS[JUDGE_GPU].flops) / 3600, 2)
+    return round(tokens * each / (OF_FLOPS * GPUS[JUDGE_GPU]["flops"]) / 3600, 2)
 
 
 def found() -> dict[str, Any]:
@@ -177,7 +298,7 @@ def found() -> dict[str, Any]:
         "judge_gpu": JUDGE_GPU,
         "box": BOX,
         "day": DAY,
-        "counts": plan("rlfh")["judging"]["assumed"],
+        "counts": ASSUMED,
     }
     return {"assumed": assumed, "settings": given, "rows": [*rows, *scaled], "beside": beside()}
 
@@ -191,7 +312,7 @@ def beside() -> dict[str, dict[str, Any]]:
     return {
         way: {
             "claims": claims,
-            **asked(checks, claims * PER_RESPONSE, claims).told(),
+            **{n: round(v) for n, v in about(checks, claims * PER_RESPONSE, claims).items()},
             "paper": PAPER["serial"][way][3:],
         }
         for way, checks in ways.items()
@@ -199,8 +320,20 @@ def beside() -> dict[str, dict[str, Any]]:
 
 
 COUNTS = ("rollouts", "generated", "learnt", "requests", "tokens_in", "tokens_out")
-HEAD = ["", "rollouts", "tokens sampled", "through the learner", "judge: requests", "tokens in", "tokens out", "A100-hours",
-        "H100-hours", "judge: H100-hours", "machines for a day", "one GPU holds it"]  # fmt: skip
+HEAD = [
+    "",
+    "rollouts",
+    "tokens sampled",
+    "through the learner",
+    "judge: requests",
+    "tokens in",
+    "tokens out",
+    "A100-hours",
+    "H100-hours",
+    "judge: H100-hours",
+    "machines for a day",
+    "one GPU holds it",
+]
 
 
 def table(found: Mapping[str, Any]) -> str:

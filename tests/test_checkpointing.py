@@ -11,8 +11,6 @@ import pytest
 import torch
 
 from tests.helpers.memory_run import make_model, trained
-from workbench.plan.phases import used_parts
-from workbench.recipes import TRAINED
 from workbench.train.actor import Actor
 from workbench.train.models import load_trainee
 from workbench.types import WorkbenchError
@@ -106,16 +104,3 @@ def test_a_policy_whose_layers_cannot_be_computed_again_is_refused(
     with pytest.raises(WorkbenchError, match="gradient_checkpointing=false"):
         load_trainee(policy, lora_r=4, lora_alpha=4, seed=0, gradient_checkpointing=True)
     assert load_trainee(policy, lora_r=4, lora_alpha=4, seed=0).path == "plain"
-
-
-@pytest.mark.parametrize("method", TRAINED)
-def test_a_tiny_model_keeps_its_activations_and_a_large_one_does_not(method: str) -> None:
-    chosen = TRAINED[method]
-    for name, again in (("tiny", False), ("paper", True)):
-        parts = used_parts(chosen, chosen.configure(name))
-        told = {
-            path: part.gradient_checkpointing
-            for path, part in parts.items()
-            if hasattr(part, "gradient_checkpointing")
-        }
-        assert told and set(told.values()) == {again}, told

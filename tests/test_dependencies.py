@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -119,11 +118,6 @@ def test_an_engine_that_takes_the_constraints_has_the_projects_versions(file: Pa
         }
 
 
-def test_make_installs_by_the_constraints() -> None:
-    installs = re.findall(r"^.*\$\(PIP\) install .*$", (ROOT / "Makefile").read_text(), re.M)
-    assert installs and all("$(PINNED)" in line for line in installs)
-
-
 def made() -> set[str]:
     """The extras that `make` installed here."""
     return {extra for extra in project() if extra and Path(sys.prefix, f".{extra}").exists()}
@@ -134,22 +128,6 @@ def made() -> set[str]:
 def test_everything_installed_is_constrained_to_its_version() -> None:
     here = {name: version for name, version in needed(made()).items() if not BUILDS.match(name)}
     assert {name: constrained().get(name) for name in here} == here, "run `make constraints`"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not made(), reason="this environment was not made by `make`")
-def test_the_oldest_python_can_install_what_it_is_constrained_to() -> None:
-    oldest = TABLES["project"]["requires-python"].removeprefix(">=") + ".0"
-    python = {"python_version": oldest.rsplit(".", 1)[0], "python_full_version": oldest}
-    free = [one.name for one in constraints() if one.marker and not one.marker.evaluate(python)]
-    needs = {
-        name: distribution(name).metadata["Requires-Python"]
-        for name in needed(made())
-        if name not in free
-    }
-    assert {
-        name: need for name, need in needs.items() if not SpecifierSet(need or "").contains(oldest)
-    } == {}
 
 
 def test_the_base_install_carries_what_the_default_judge_runs_on() -> None:

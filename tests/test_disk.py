@@ -13,11 +13,10 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.helpers.score_helpers import read, reply, responses, world_rows, write
+from tests.helpers.score_helpers import read, world_rows, write
 from tests.test_judge_cache import prompts
 from workbench import disk
 from workbench.judge import endpoint
@@ -82,19 +81,6 @@ def test_scoring_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
     summary = json.loads(done.stdout)
     assert (done.returncode, summary["rows"]) == (0, 300) and summary["earlier"] > 0
     assert len({row["id"] for row in read(out)}) == 300
-
-
-@pytest.mark.slow
-def test_indexing_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
-    rows = [
-        {"id": str(n), "title": f"Title {n}", "text": f"word{n} is the {n}th word of many. " * 20}
-        for n in range(6000)
-    ]
-    source = write(tmp_path / "pages.jsonl", rows)
-    command = ["index", "build", "many", "--from", source, "--root", tmp_path / "indexes", "--json"]
-    check_told(workbench(*command, most=400_000))
-    done = workbench(*command)
-    assert done.returncode == 0 and json.loads(done.stdout)["pages"] == 6000, done.stderr
 
 
 @pytest.mark.slow
@@ -187,32 +173,3 @@ def test_a_judge_is_not_paid_for_replies_that_cannot_be_kept(tmp_path: Path) -> 
             False,
             False,
         ] and server.requests == asked
-
-
-@pytest.mark.slow
-def test_scoring_stops_by_its_failure_limit_where_replies_cannot_be_kept(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = responses(400, claims=2, thinking=False)
-    source = write(tmp_path / "in.jsonl", rows)
-    with JudgeServer(reply=reply) as server:
-        done = workbench(
-            "score",
-            "--in",
-            source,
-            "--out",
-            tmp_path / "f.jsonl",
-            "--judge",
-            server.url,
-            "--model",
-            "m",
-            "--method",
-            "rlfh",
-            "--concurrency",
-            8,
-            "--cache",
-            tmp_path / "kept" / "c",
-            "--json",
-            most=150_000,
-        )
-        assert done.returncode in (4, 130), done.stderr
-        assert "are not stored" in done.stderr and "Traceback" not in done.stderr
-        assert server.requests < 400 * 4 / 2

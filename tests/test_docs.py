@@ -146,7 +146,7 @@ KNOWN: dict[str, dict[str, How]] = {
             )
         ),
         "workbench export runs/ternary --merged runs/pushed --push OWNER/NAME": How(
-            not_run="needs the hub; tests/test_publish.py sends to a server that speaks as it does"
+            not_run="needs the hub; tests/test_export.py sends to a server that speaks as it does"
         ),
         "workbench judge serve Qwen/Qwen2.5-7B-Instruct --gpu-memory 0.4": How(
             not_run=(

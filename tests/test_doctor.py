@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from workbench.doctor import Check, driver, gpus, imported, packages, pinned, verdict
+from workbench import doctor as module
+from workbench.doctor import Check, driver, gpus, memory_here, packages, pinned, verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import main; main()"
@@ -49,7 +50,8 @@ def refuse(self, address, *more):
 socket.socket.connect = socket.socket.connect_ex = refuse
 socket.getaddrinfo = refuse
 def tell():
-    heavy = [name for name in ("trl", "peft", "unsloth", "vllm", "gradio", "lancedb") if name in sys.modules]
+    heavy = ("trl", "peft", "unsloth", "vllm", "gradio", "lancedb")
+    heavy = [name for name in heavy if name in sys.modules]
     print("imported:", heavy, file=sys.stderr)
 atexit.register(tell)
 """
@@ -60,11 +62,8 @@ def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -
     code, found, said = doctor(NO_NETWORK)
     assert code == 0 and found["cpu"]["works"] and found["cpu"]["failed"] == []
     checks = by_name(found)
-    assert (
-        checks["the tiny policy"]["status"] == "ok"
-        and checks["port on 127.0.0.1"]["status"] == "ok"
-    )
-    assert "imported: []" in said and "have never met one" in said
+    assert checks["the tiny policy"]["status"] == "ok"
+    assert "imported: []" in said and "tested with stand-ins" in said
     assert all(check["remedy"] for check in found["checks"] if check["status"] != "ok")
     import torch
 
@@ -73,12 +72,8 @@ def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "broken",
-    ["raise ImportError('libcudart.so.13: cannot open')", "raise RuntimeError('no\\nmore')"],
-)
-def test_a_torch_that_does_not_load_is_a_line_and_not_a_crash(tmp_path: Path, broken: str) -> None:
-    (tmp_path / "torch.py").write_text(broken)
+def test_a_torch_that_does_not_load_is_a_line_and_not_a_crash(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise RuntimeError('no\\nmore')")
     code, found, _ = doctor(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
     checks = by_name(found)
     assert code == 2 and not found["cpu"]["works"] and not found["gpu"]["works"]
@@ -154,7 +149,7 @@ def test_a_gpu_is_told_with_memory_capability_and_driver() -> None:
     ("changed", "driver", "statuses", "told"),
     [
         ({"cuda": None}, "580.1", ["failed"], "environment.yml"),
-        ({"there": False}, None, ["failed"], "install or update NVIDIA's driver"),
+        ({"there": False}, None, ["failed"], "install NVIDIA's driver"),
         ({"there": False}, "470.1", ["failed"], "update the driver for CUDA 13.0"),
         ({"own": {"major": 7, "minor": 5}}, "580.1", ["ok", "failed"], "compute capability 8.0"),
         ({"own": {"total_memory": 16 * 2**30}}, "580.1", ["warning", "ok"], "workbench plan"),
@@ -167,19 +162,6 @@ def test_a_gpu_that_will_not_do_is_told_with_the_remedy(
     found = gpus(machine(**changed), driver)
     assert [check.status for check in found] == statuses and any(
         told in check.remedy for check in found
-    )
-
-
-def test_a_driver_that_raises_is_a_line() -> None:
-    def raises() -> bool:
-        raise RuntimeError("CUDA driver initialization failed\nand more")
-
-    one = machine()
-    one.cuda.is_available = raises
-    [found] = gpus(one, "580.1")
-    assert (
-        found.status == "failed"
-        and found.found == "RuntimeError: CUDA driver initialization failed"
     )
 
 
@@ -201,20 +183,6 @@ def test_the_driver_is_what_its_program_says_if_that_is_a_version(
     assert driver() == told
 
 
-def test_a_package_that_ends_its_process_is_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    for body, told in (
-        ("raise NotImplementedError('no GPU here')", "no GPU here"),
-        ("import os; os._exit(7)", "exit code 7"),
-    ):
-        (tmp_path / "bad_thing.py").write_text(body)
-        found = imported("bad-thing", "gpu")
-        assert found.status == "failed" and told in found.found and found.path == "gpu"
-    assert imported("json", "cpu").status == "ok"
-
-
 def test_a_verdict_is_that_of_the_worst_line() -> None:
     ok, warned, failed = (Check(status, status, "") for status in ("ok", "warning", "failed"))
     assert verdict([ok]) == {"works": True, "status": "ok", "failed": []}
@@ -229,3 +197,23 @@ def test_a_verdict_is_that_of_the_worst_line() -> None:
 def test_the_command_shows_both_verdicts(cli: Callable[..., tuple[int, str, str]]) -> None:
     status, out, _ = cli("doctor")
     assert status == 0 and "CPU path: works" in out and "GPU path:" in out
+
+
+@pytest.mark.parametrize(
+    ("files", "allowed"),
+    [
+        ({"memory.max": "1000000"}, 1_000_000),
+        ({"memory.max": "max"}, None),
+        ({"memory/memory.limit_in_bytes": "2000000"}, 2_000_000),
+        ({"memory.max": "0"}, None),
+    ],
+)
+def test_memory_here_is_what_a_container_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], allowed: int | None
+) -> None:
+    monkeypatch.setattr(module, "GROUPS", tmp_path)
+    machine = memory_here()
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    assert memory_here() == (allowed or machine)

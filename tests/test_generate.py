@@ -31,13 +31,6 @@ def policy(folder: Path) -> Policy:
     return load_policy(folder, device="cpu")
 
 
-def test_half_precision_checkpoint_is_loaded_in_full_precision(policy: Policy) -> None:
-    import torch
-
-    assert policy.model.dtype == torch.float32
-    assert policy.tokenizer.padding_side == "left"
-
-
 def test_responses_come_in_the_order_of_questions_and_samples(policy: Policy) -> None:
     responses = generate(policy, QUESTIONS, max_new_tokens=6, samples=2, seed=3, batch_size=4)
     assert [(r.question.id, r.group, r.sample) for r in responses] == [
@@ -57,14 +50,6 @@ def test_seed_decides_and_the_random_state_is_left_alone(policy: Policy) -> None
     assert torch.rand(3).tolist() == expected
     assert generate(policy, QUESTIONS, max_new_tokens=6, seed=3) == once
     assert generate(policy, QUESTIONS, max_new_tokens=6, seed=4) != once
-
-
-def test_greedy_answers_do_not_depend_on_seed_or_batch(policy: Policy) -> None:
-    texts = [r.text for r in generate(policy, QUESTIONS, max_new_tokens=6, greedy=True, seed=1)]
-    assert [
-        r.text
-        for r in generate(policy, QUESTIONS, max_new_tokens=6, greedy=True, seed=2, batch_size=1)
-    ] == texts
 
 
 def test_finish_and_end_token(policy: Policy) -> None:
@@ -114,18 +99,6 @@ def test_checkpoints_own_sampling_settings_are_dropped(
     assert [r.token_ids for r in responses] == [r.token_ids for r in expected]
 
 
-def test_rollout_ids_name_the_step(policy: Policy) -> None:
-    response = as_response(
-        policy.tokenizer, QUESTIONS[0], [policy.tokenizer.eos_token_id], policy.stop_ids, step=3
-    )
-    assert (response.id, response.text, response.offsets, response.finish) == (
-        "long/3/0",
-        "",
-        ((0, 0),),
-        "stop",
-    )
-
-
 def test_a_group_is_what_one_question_got_at_one_step(policy: Policy) -> None:
     at = {
         step: as_response(policy.tokenizer, QUESTIONS[0], [], policy.stop_ids, step=step)
@@ -135,10 +108,6 @@ def test_a_group_is_what_one_question_got_at_one_step(policy: Policy) -> None:
     assert {
         r.group for r in generate(policy, QUESTIONS[:1], max_new_tokens=2, samples=2, step=3)
     } == {"long/3"}
-
-
-def test_nothing_to_do(policy: Policy) -> None:
-    assert generate(policy, [], max_new_tokens=4) == []
 
 
 def test_several_greedy_samples_are_refused(policy: Policy) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import growth
-from benchmarks.growth import AXES, BASE, Written, cell, fitted, judged, people, points, slope
-from workbench.plan.judging import asked
+from benchmarks.growth import AXES, BASE, Written, judged, people, points, slope
+from workbench.plan import judge_requests
 
 STORED = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "growth.json"
 
@@ -30,17 +30,6 @@ def test_slopes_by_hand() -> None:
     )
     assert 0 < slope(values, [12, 16, 24, 40]) < 1
     assert slope([1, 4], [3, 6]) == pytest.approx(0.5)  # twice for four times
-
-
-def test_the_range_of_a_slope_is_that_of_single_rounds() -> None:
-    told = fitted([1, 2], [[1, 2], [1, 4], [1, 2]])
-    assert told == {"slope": 1.0, "low": 1.0, "high": 2.0}
-    assert (
-        cell(told) == "1.00 [1.00, 2.00]"
-        and cell({"slope": 0.5, "low": 0.5, "high": 0.5}) == "**0.50**"
-    )
-    # linear, for all that is known
-    assert cell({"slope": 0.8, "low": 0.6, "high": 1.1}) == "0.80 [0.60, 1.10]"
 
 
 def test_points_vary_one_thing_at_a_time() -> None:
@@ -65,7 +54,7 @@ def test_responses_are_as_long_as_asked_and_claim_what_they_are_to(point: dict[s
     assert all(point["length"] <= words(one.text) < point["length"] + 16 for one in responses)
     told, claims, _ = judged(responses, words)
     assert claims == point["claims"]
-    assert told["requests"] <= len(responses) * asked(["fact"], 1, point["claims"]).requests
+    assert told["requests"] <= len(responses) * judge_requests(["fact"], point["claims"])
     assert told["requests"] > len(responses) * (2 + point["claims"] / 2)  # few of them say the same
     other = Written(people(), words, seed=1).responses(point, turn=1)
     assert {one.text for one in other}.isdisjoint(one.text for one in responses)

@@ -6,12 +6,9 @@ import json
 import math
 from pathlib import Path
 
-import pytest
-
 from benchmarks import papers
-from benchmarks.papers import MILLION, SETTINGS, judge_hours, measured, short, table
+from benchmarks.papers import MILLION, SETTINGS, judge_hours, measured, table
 from workbench.plan import GPUS, shape_of
-from workbench.recipes import METHODS
 
 STORED = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "papers.json"
 RLFH = next(one for one in SETTINGS if one.name == "RLFH")
@@ -52,17 +49,12 @@ def test_a_judges_hours_by_hand() -> None:
     """A thousand prompts of 1,000 tokens and replies of 24: two operations a weight and token,
     and attention's, at .3 of the H100's 989 TFLOP/s."""
     shape = shape_of(papers.JUDGE)
-    weights = shape.layers * shape.linear + shape.vocabulary * shape.hidden
-    each = 2 * weights + 2 * shape.layers * 1024 * shape.queries
+    weights = shape.matrices + 128_256 * 8192
+    each = 2 * weights + 2 * 80 * 1024 * shape.queries
     seconds = 1_024_000 * each / (0.3 * 989e12)
     told = judge_hours({"requests": 1000, "tokens_in": 1_000_000, "tokens_out": 24_000})
-    assert GPUS[papers.JUDGE_GPU].flops == 989e12 and told == round(seconds / 3600, 2)
+    assert GPUS[papers.JUDGE_GPU]["flops"] == 989e12 and told == round(seconds / 3600, 2)
     assert judge_hours({"requests": 0, "tokens_in": 0, "tokens_out": 0}) == 0
-
-
-def test_every_method_has_a_setting_and_says_what_is_assumed() -> None:
-    assert {one.method for one in SETTINGS} == set(METHODS)
-    assert all(one.stated and one.assumed and one.reported for one in SETTINGS)
 
 
 def test_the_arithmetic_is_near_what_klcf_counts() -> None:
@@ -84,19 +76,3 @@ def test_the_table_has_every_row() -> None:
         # what it takes, and what it is
         assert sum(line.startswith(f"| {one.name} |") for line in lines) == 2
         assert sum(line.startswith(f"| {one.name}, 1M prompts |") for line in lines) == 1
-
-
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [
-        (0.5, "0.5"),
-        (2.144, "2.14"),
-        (3505.2, "3,505"),
-        (51_200, "51.2k"),
-        (1_300_000, "1.3M"),
-        (5.46e9, "5.46B"),
-        (2e12, "2T"),
-    ],
-)
-def test_numbers_as_people_say_them(value: float, told: str) -> None:
-    assert short(value) == told

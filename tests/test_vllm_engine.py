@@ -17,11 +17,9 @@ from typing import Any
 import pytest
 
 from tests.helpers.tiny_model import make_policy
-from workbench.bench import bench
 from workbench.evaluate import evaluate_policy
 from workbench.generate import Sampling, vllm
 from workbench.judge import serve
-from workbench.plan import plan
 from workbench.policy import load_checkpoint, load_policy
 from workbench.probe import probe_policy
 from workbench.train import colocate
@@ -110,16 +108,6 @@ def test_every_completion_has_a_seed_and_those_of_a_question_are_its_own() -> No
     assert vllm.seeds(Sampling(4, samples=3, seeds=(8,)), 3)[:2] == together[2:4]
 
 
-def test_a_file_that_was_written_anew_is_seen(tmp_path: Path) -> None:
-    file = tmp_path / "adapter"
-    file.write_bytes(b"one")
-    first = vllm.state_of(file)
-    assert vllm.state_of(file) == first
-    (tmp_path / "other").write_bytes(b"two")
-    (tmp_path / "other").replace(file)
-    assert vllm.state_of(file) != first and vllm.state_of(tmp_path / "nowhere") == ()
-
-
 def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What vLLM has of a model in its stead: something with a way to end it."""
     from types import SimpleNamespace
@@ -166,11 +154,6 @@ def test_completions_that_memory_would_cut_short_are_refused(
         else pytest.raises(WorkbenchError, match=f"room for {room} tokens")
     ):
         vllm.check_room(llm, prompt, new)
-
-
-def test_an_engine_is_refused_where_it_would_be_ignored(folder: Path) -> None:
-    with pytest.raises(WorkbenchError, match="a process apart generates by transformers alone"):
-        bench("tiny").load("sft", apart=True, engine="vllm")
 
 
 def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
@@ -298,15 +281,6 @@ def test_colocated_training_is_plain_and_of_one_process() -> None:
         colocate.check_alone(config, 2)
 
 
-def test_sleep_needs_a_gpu() -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("there is one")
-    with pytest.raises(WorkbenchError, match="vllm_sleep empties a GPU's memory"):
-        check(GRPO(vllm="colocate", vllm_sleep=True))
-
-
 def test_a_served_judge_is_for_this_machine_and_samples_as_it_is_asked() -> None:
     on_gpu = serve.arguments("m/x", port=8001, name="x", memory=0.4, length=None, on_gpu=True)
     on_cpu = serve.arguments("m/x", port=8001, name="x", memory=0.4, length=4096, on_gpu=False)
@@ -345,8 +319,3 @@ def test_a_judge_is_not_served_where_something_listens_nor_as_an_adapter(
         WorkbenchError, match=r"is an adapter: merge it, `workbench export .* --merged DIR`"
     ):
         serve.serve(str(tmp_path))
-
-
-def test_nothing_is_planned_of_what_vllm_takes() -> None:
-    with pytest.raises(WorkbenchError, match="what vLLM takes is not planned"):
-        plan("truthrl", overrides=["truthrl.vllm=colocate"])

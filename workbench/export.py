@@ -1,200 +1,188 @@
-"""A trained policy as one checkpoint that servers and other programs load: its adapter merged
-into its base, with a card.
-"""
+"""A trained policy as one checkpoint: its adapter merged into its base, as a folder for
+transformers and vLLM or a GGUF file for llama.cpp, and on the Hugging Face hub if asked for."""
 
 from __future__ import annotations
 
 import os
-import shutil
+import shlex
 import tempfile
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
+from workbench import to_gguf, weights
+from workbench.bench import bench
 from workbench.disk import check_space
-from workbench.merge import BYTES, WHOLE, Dtype, Merge, find, opened
-from workbench.publish import Repository, claim, files_of, publish
+from workbench.hub import check_adapter, from_disk_or_hub
+from workbench.policy import REMEDY, adapter_base, adapter_folder, check_policy_name, load_policy
 from workbench.runs.checkpoints import mark_complete
 from workbench.runs.folder import read_json
 from workbench.types import WorkbenchError
 
-TOLD = (  # of an evaluation, what the card shows
-    "accuracy", "abstention", "hallucination", "truthfulness", "factscore", "factscore_on_subject", "responded",
-    "fact_per_query", "coherent", "recall@32", "f1@32",
-)  # fmt: skip
+Dtype = Literal["base", "float32", "bfloat16", "float16"]
+CARD = """---
+library_name: {library}{public}
+---
+
+# {name}, trained for factuality
+
+A LoRA adapter merged into `{name}`, stored as {dtype}.{how}{system}
+"""
 
 
-def export_merged(
+class NotSent(WorkbenchError):
+    """The hub refused an export, which is complete on this machine."""
+
+    code = 3
+
+
+def export(
     policy: str,
     out: Path,
     *,
+    gguf: bool = False,
     base: str | None = None,
     dtype: Dtype = "base",
-    push: Repository | None = None,
+    push: str | None = None,
+    private: bool = True,
 ) -> dict[str, Any]:
-    """Merge a policy's LoRA adapter into its base and write the checkpoint to the folder `out`,
-    whole or not at all.
-
-    They are merged in float32 on the CPU, one weight at a time, and stored as `dtype`: "base" is
-    what the base is stored in. A type of fewer bits rounds, so that the merged policy may answer
-    a close question otherwise than the adapter did in training. The base's own defaults of
-    sampling are left out.
+    """Merge a policy's adapter into its base in float32 on the CPU, and write `out`, whole or not
+    at all.
 
     Args:
         policy: a run's or an adapter's folder.
-        base: the model under the adapter; by default what the run started from, or the one that
-        the adapter names.
-        push: a new or empty repository of the hub that is sent the same files.
-
-    Returns:
-        `out`, `base`, `dtype`, `parameters` and `bytes`, those of the weights' file; with `push`
-        what `publish` returns.
+        out: a new or empty folder; with `gguf` a new file.
+        base: the model under the adapter; by default the one that the run or the adapter names.
+        dtype: the type of the stored weights; "base": as the base's are stored.
+        push: a new or empty repository OWNER/NAME of the hub.
 
     Raises:
-        WorkbenchError: there is no such policy, it has no adapter, or it cannot be read; a
-        folder that is not empty,
-            a full disk, or a repository that cannot be written: before a weight is read. A
-            weight that is not finite or that
-            the type cannot hold. `NotSent`, where the hub does not take what was written.
+        WorkbenchError: before a weight is read: no adapter, files that do not fit, `out` is there,
+            a full disk, a repository that cannot be written. Weights that are not finite or that
+            the type cannot hold. `NotSent` where the hub refuses the finished export.
     """
-    out = out.resolve()
-    place = find(policy, base)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise WorkbenchError(f"'{out}' is there already: name a folder that is new or empty")
-    merge = opened(place, dtype)
-    size = BYTES[merge.dtype] * merge.parameters
-    check_space(out, size, "name a folder on another disk")
-    if push:
-        claim(push)
-    _write(merge, card(place.adapter, place.base, merge.dtype), out)
+    from transformers import AutoConfig
+
+    out, adapter = out.resolve(), adapter_folder(Path(policy))
+    if adapter is None:
+        raise WorkbenchError(
+            f"'{policy}' holds no adapter: name a finished run or an adapter's folder"
+        )
+    if out.is_symlink() or (out.exists() and (gguf or not out.is_dir() or any(out.iterdir()))):
+        raise WorkbenchError(f"'{out}' is there already: name a new file or an empty folder")
+    check_adapter(adapter)
+    base = str(base or bench("tiny").base(policy) or adapter_base(adapter))
+    check_policy_name(base)
+    with weights.loading(base, REMEDY):
+        config = from_disk_or_hub(AutoConfig.from_pretrained, base)
+    if getattr(config, "quantization_config", None):
+        raise WorkbenchError(f"'{base}' is stored quantised: name the exact model as --base")
+    empty = load_policy(adapter, base=base, device="meta")  # checks names and shapes alone
+    words, differs = to_gguf.check(config, empty.tokenizer) if gguf else ("", "")
+    stored = str(config.dtype or "").removeprefix("torch.") if dtype == "base" else dtype
+    stored = stored if stored in get_args(Dtype) else "float32"
+    count = sum(one.numel() for one in empty.model.parameters())
+    check_space(out.parent, count * (4 if stored == "float32" else 2), "name another disk")
+    if push is not None:
+        claim(push, private)
+    loaded = load_policy(adapter, base=base, device="cpu")
+    _cast(loaded.model, stored)
+    told = card(adapter, base, stored, "gguf" if gguf else "transformers")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
+        partial = Path(folder, out.name)
+        if gguf:
+            to_gguf.write(loaded.model, loaded.tokenizer, partial, stored, words)
+        else:
+            loaded.model.save_pretrained(partial)
+            loaded.tokenizer.save_pretrained(partial)
+            mark_complete(partial)
+            (partial / "README.md").write_text(told, encoding="utf-8")
+        os.replace(partial, out)
+    files = [path for path in (out.rglob("*") if out.is_dir() else [out]) if path.is_file()]
     return {
         "out": str(out),
-        "base": place.base,
-        "dtype": merge.dtype,
-        "parameters": merge.parameters,
-        "bytes": (out / WHOLE).stat().st_size,
-        **(publish(push, files_of(out), out) if push else {}),
+        "base": base,
+        "dtype": stored,
+        "parameters": count,
+        "bytes": sum(
+            one.stat().st_size for one in files if one.suffix in (".safetensors", ".gguf")
+        ),
+        **({"words": words, "differs": differs} if gguf else {}),
+        **(publish(push, private, out, told) if push is not None else {}),
     }
 
 
-def _write(merge: Merge, told: str, out: Path) -> None:
-    """The checkpoint with its card, which may be edited: it is none of the files whose digests
-    are checked.
-    """
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
-    try:
-        merge.save_pretrained(str(partial))
-        merge.tokenizer.save_pretrained(str(partial))
-        mark_complete(partial)
-        (partial / "README.md").write_text(told, encoding="utf-8")
-        partial.chmod(0o755)
-        os.replace(partial, out)  # an empty folder may be there
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+def _cast(model: Any, dtype: str) -> None:
+    import torch
+
+    model.to(getattr(torch, dtype))
+    for name, weight in model.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise WorkbenchError(f"'{name}' has a weight that {dtype} cannot hold: choose float32")
 
 
-def card(adapter: Path, base: str, dtype: str, *, differs: str | None = None) -> str:
-    """The README of a merged policy: what it was trained by and told, and what was measured of
-    it, before it was merged.
-
-    Args:
-        differs: of a GGUF file, which text its readers encode otherwise than the policy's
-        tokenizer, "" for none.
-    """
-    run = adapter.parent
-    config, summary = read_json(run / "config.json") or {}, read_json(run / "summary.json") or {}
-    public = not Path(base).is_dir()
-    library, form = (
-        ("transformers", "") if differs is None else ("gguf", " in one file for llama.cpp")
+def card(adapter: Path, base: str, dtype: str, library: str) -> str:
+    """The README of an export: the method and the system prompt it was trained with."""
+    run = read_json(adapter.parent / "config.json") or {}
+    start = str(run.get("policy") or base)  # before a stage of its own
+    name = Path(start).name if Path(start).is_dir() else start
+    how = ""
+    if run.get("method"):
+        about = f"`{run['method']}` on the bench `{run.get('bench')}`, seed {run.get('seed')}"
+        how = f" Trained by {about}."
+    prompts = (run.get("config") or {}).get("prompts") or {}
+    quoted = str(prompts.get("system") or "").replace("\n", "\n> ")
+    system = f"\n\nSystem prompt in training:\n\n> {quoted}" if quoted else ""
+    public = "" if Path(base).is_dir() else f"\nbase_model: {base}"
+    return CARD.format(
+        library=library, public=public, name=name, dtype=dtype, how=how, system=system
     )
-    begun = str(config.get("policy") or base)  # what a run started from, before a stage of its own
-    named = Path(begun).name if Path(begun).is_dir() else begun
-    lines = [
-        "---",
-        *([f"base_model: {base}"] if public else []),
-        f"library_name: {library}",
-        "---",
-        "",
-    ]
-    lines += [
-        f"# {named}, trained for factuality",
-        "",
-        f"A LoRA adapter merged into its base, stored as {dtype}{form}.",
-        "",
-    ]
-    if differs:
-        lines += [
-            (
-                f"Readers of the file encode {differs} otherwise than the policy's tokenizer: send"
-                " such prompts as ids."
-            ),
-            "",
-        ]
-    if config.get("method"):
-        versions = ", ".join(
-            f"{name} {version}" for name, version in (config.get("versions") or {}).items()
+
+
+def claim(repository: str, private: bool) -> None:
+    """Make a repository, or find that it is empty, as visible as asked for, and may be written."""
+    from huggingface_hub import HfApi
+
+    if repository.count("/") != 1:
+        raise WorkbenchError(f"'{repository}' is not a repository's name: write OWNER/NAME")
+    try:
+        hub = HfApi(token=True)
+        hub.create_repo(repository, private=private, exist_ok=True)
+        found = hub.repo_info(repository)
+        hub.auth_check(repository, write=True)
+    except Exception as error:  # of the hub's or the network's many kinds
+        raise WorkbenchError(
+            f"nothing can be pushed to '{repository}' ({' '.join(str(error).split())[:300]}): check"
+            " the name, `hf auth login` or HF_TOKEN with the right to write; or leave out --push"
+        ) from error
+    files = [one.rfilename for one in found.siblings or [] if one.rfilename != ".gitattributes"]
+    if files or bool(found.private) != private:
+        state = (
+            f"has files ({files[0]}, …)"
+            if files
+            else f"is not {'private' if private else 'public'}"
         )
-        how = (
-            f"`{named}`, trained by the method `{config['method']}` on the bench"
-            f" `{config.get('bench')}`"
+        raise WorkbenchError(
+            f"'{repository}' {state}: name a new or empty one, or set --private or --public"
         )
-        lines += [
-            f"{how}, seed {config.get('seed')}, with {versions or 'versions that nobody noted'}.",
-            "",
-        ]
-    if any(
-        name == "load_in_4bit" and value is True for name, value in _settings(config.get("config"))
-    ):
-        lines += [
-            (
-                "It was trained on the base in 4 bits, and merged into the base as that is stored:"
-                " it may answer a close question otherwise than it did in training."
-            ),
-            "",
-        ]
-    if told := _told(config):
-        lines += [
-            (
-                "In training it was told before each question, and its answers may be others where"
-                " it is not:"
-            ),
-            "",
-        ]
-        lines += [*(f"> {line}" for line in told.splitlines()), ""]
-    if summary.get("after") and (rows := list(_measured(summary))):
-        asked = summary["after"]
-        shown = (
-            f"Greedy answers to {asked.get('n')} questions of the split {asked.get('split')}, with"
-            " 95 % intervals"
-        )
-        lines += [f"{shown}, as the adapter gave them before it was merged:", ""]
-        lines += ["| | before training | after |", "|---|---|---|", *rows, ""]
-    return "\n".join(lines)
 
 
-def _settings(config: Any) -> Iterator[tuple[str, Any]]:
-    """The settings of a stored config, and those of its parts, each by its own name."""
-    for name, value in (config if isinstance(config, Mapping) else {}).items():
-        yield name, value
-        yield from _settings(value)
+def publish(repository: str, private: bool, out: Path, told: str) -> dict[str, Any]:
+    """Send a finished export in one commit."""
+    from huggingface_hub import CommitOperationAdd, HfApi
 
-
-def _told(config: Mapping[str, Any]) -> str:
-    prompts = (config.get("config") or {}).get("prompts") or {}
-    return str(prompts.get("system") or "")
-
-
-def _measured(summary: Mapping[str, Any]) -> Iterator[str]:
-    greedy = [((summary.get(when) or {}).get("greedy") or {}) for when in ("before", "after")]
-    for name in TOLD:
-        cells = [_cell(report.get(name)) for report in greedy]
-        if any(cells):
-            yield f"| {name} | {' | '.join(cell or '–' for cell in cells)} |"
-
-
-def _cell(value: Any) -> str:
-    if not isinstance(value, Mapping) or value.get("value") is None:
-        return ""
-    return f"{value['value']:.3f} [{value['low']:.3f}, {value['high']:.3f}]"
+    hub, message = HfApi(token=True), "Add a trained policy"
+    try:
+        if out.is_dir():
+            hub.upload_folder(repo_id=repository, folder_path=out, commit_message=message)
+        else:
+            files: dict[str, Any] = {out.name: str(out), "README.md": told.encode()}
+            added = [CommitOperationAdd(name, file) for name, file in files.items()]
+            hub.create_commit(repository, added, commit_message=message)
+    except Exception as error:  # as above
+        command = f"hf upload {repository} {shlex.quote(str(out))}{' .' if out.is_dir() else ''}"
+        raise NotSent(
+            f"'{out}' is complete, but the hub refused it ({' '.join(str(error).split())[:300]}):"
+            f" `{command}` sends it later"
+        ) from error
+    return {"repository": repository, "private": private, "url": f"{hub.endpoint}/{repository}"}

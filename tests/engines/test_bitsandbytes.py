@@ -13,7 +13,7 @@ import pytest
 
 import tests.helpers.grpo_run as run
 from tests.engines.environment import needs
-from tests.helpers.memory_run import WORDS, make_model
+from tests.helpers.memory_run import make_model
 from tests.test_grpo import SMALL
 
 pytestmark = needs("bitsandbytes")
@@ -36,10 +36,10 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
     import bitsandbytes
     import torch
 
-    from workbench.plan.memory import four_bits
-    from workbench.plan.shapes import shape_of
+    from workbench import plan
     from workbench.policy import load_checkpoint
     from workbench.train.four_bits import quantisation
+    from workbench.train.sft import SFT
 
     model, _ = load_checkpoint(policy, device="cpu", quantisation=quantisation())
     exact, _ = load_checkpoint(policy, device="cpu")
@@ -50,12 +50,11 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
             found += module.weight.nbytes + state.absmax.nbytes + state.state2.absmax.nbytes
             now = bitsandbytes.functional.dequantize_4bit(module.weight, state).float()
             assert 0 < (now - was).abs().mean() < 0.12 * was.abs().mean(), name
-    shape = shape_of(policy)
-    assert shape.vocabulary == len({*WORDS}) + 5 + 256
-    assert (
-        found
-        == four_bits(shape) - 2 * (shape.parameters - shape.layers * shape.linear) - 2 * 256 * 512
-    )
+    shape = plan.shape_of(policy)
+    one = plan.read_training("sft", SFT(load_in_4bit=True), 8, shape)
+    exact_ones = 2 * (shape.parameters - shape.matrices)
+    planned = plan.state(shape, one, 0, 2)["weights"]
+    assert found == pytest.approx(planned - exact_ones, rel=1e-3)
     kept = dict(model.named_parameters())
     assert others and all(torch.equal(kept[name], weight) for name, weight in others.items())
 

@@ -1,13 +1,10 @@
-"""A trained policy as a GGUF file: what is written is what llama.cpp answers with, what cannot
-be said is refused, and llama.cpp's server on it answers as a judge is asked.
-"""
+"""A trained policy as a GGUF file: llama.cpp reads it and answers as transformers does."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +13,21 @@ import pytest
 from tests.engines.environment import needs
 from tests.engines.told import tell
 from tests.helpers import hub_server
+from tests.helpers.adapters import adapter_on
 from tests.test_gguf import SENTENCES, Cli, bpe
 from workbench.bench import SCALES, bench
+from workbench.export import Dtype, export
 from workbench.generate import generate, prompt_ids
 from workbench.policy import load_policy
-from workbench.to_gguf import export_gguf, interleaved, label_of
-from workbench.types import WorkbenchError
 
 pytestmark = needs("gguf")
-LLAMA3 = {
-    "rope_type": "llama3", "rope_theta": 1000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 32,
-}  # fmt: skip
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 1000.0, "factor": 8.0}
+LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
 RANDOM: list[tuple[str, dict[str, Any]]] = [
-    ("qwen2", {"tie_word_embeddings": False}), ("llama", {"tie_word_embeddings": True}), ("llama", {"rope_parameters": LLAMA3}),
-]  # fmt: skip
+    ("qwen2", {"tie_word_embeddings": False}),
+    ("llama", {"tie_word_embeddings": True}),
+    ("llama", {"rope_parameters": LLAMA3}),
+]
 TEXTS = (
     "Where was Ada Lovelace born?",
     " In 1815, I'm told: 12 345 or 1,234.5!",
@@ -42,33 +39,12 @@ TEXTS = (
 )
 
 
-def adapted(
-    folder: Path, model: Any, tokenizer: Any, base: Path | str, strength: float = 0.2
-) -> Path:
-    """A run's folder with an adapter that changes what its base says."""
-    import torch
-    from peft import LoraConfig, get_peft_model
-
-    torch.manual_seed(1)
-    config = LoraConfig(
-        r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False
-    )
-    trained = get_peft_model(model, config)
-    for name, weight in trained.named_parameters():
-        if "lora_B" in name:
-            weight.data *= strength
-    trained.peft_config["default"].base_model_name_or_path = str(base)
-    trained.save_pretrained(folder / "policy")
-    tokenizer.save_pretrained(folder / "policy")
-    return folder
-
-
 def random_run(folder: Path, kind: str, **more: Any) -> Path:
     """A run on a random base with groups of heads, whose vocabulary is padded beyond its
     tokenizer's.
     """
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     tokenizer = bpe("qwen2" if kind == "qwen2" else "llama-bpe")
     config = AutoConfig.for_model(
@@ -94,9 +70,11 @@ def random_run(folder: Path, kind: str, **more: Any) -> Path:
         )
     model.save_pretrained(folder / "base")
     tokenizer.save_pretrained(folder / "base")
-    return adapted(
-        folder / "run", model, AutoTokenizer.from_pretrained(folder / "base"), folder / "base"
-    )
+    return adapter_on(folder / "base", folder / "run", strength=0.2)
+
+
+def export_gguf(policy: str, file: Path, dtype: Dtype = "base") -> dict[str, Any]:
+    return export(policy, file, gguf=True, dtype=dtype)
 
 
 class Reader:
@@ -134,16 +112,9 @@ class Reader:
             return list(json.load(reply)["tokens"])
 
 
-def tiny_run(folder: Path) -> Path:
-    from workbench.policy import load_checkpoint
-
-    base = SCALES["tiny"].policy
-    return adapted(folder / "run", *load_checkpoint(base, device="cpu"), base, strength=1.0)
-
-
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Path]:
-    yield tiny_run(tmp_path)
+def run(tmp_path: Path) -> Path:
+    return adapter_on(SCALES["tiny"].policy, tmp_path / "run")
 
 
 def test_the_tiny_policys_greedy_texts_are_those_of_transformers(run: Path, tmp_path: Path) -> None:
@@ -206,53 +177,6 @@ def readable(text: str) -> str:
     )
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_a_file_of_fewer_bits_is_half_as_large_and_read(
-    run: Path, tmp_path: Path, dtype: Any
-) -> None:
-    whole = export_gguf(str(run), tmp_path / "whole.gguf", dtype="float32")
-    half = export_gguf(str(run), tmp_path / "half.gguf", dtype=dtype)
-    assert half["dtype"] == dtype and half["bytes"] < 0.55 * whole["bytes"]
-    policy = load_policy(run, device="cpu")
-    ids = prompt_ids(policy.tokenizer, bench("tiny").questions("validation")[:1])[0]
-    assert Reader(tmp_path / "half.gguf").says(ids, 8).strip()
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-@pytest.mark.parametrize(("kind", "more"), RANDOM, ids=["qwen2", "llama", "llama3's positions"])
-def test_every_weights_bytes_are_those_of_the_model_merged_as_a_whole(
-    kind: str, more: dict[str, Any], dtype: Any, tmp_path: Path
-) -> None:
-    import gguf
-    import torch
-
-    run = random_run(tmp_path, kind, **more)
-    done = export_gguf(str(run), tmp_path / "policy.gguf", dtype=dtype)
-    read = {one.name: one for one in gguf.GGUFReader(tmp_path / "policy.gguf").tensors}
-    model = load_policy(run, device="cpu").model
-    frequencies = model.model.rotary_emb.inv_freq.clone()
-    parameters = dict(model.to(getattr(torch, dtype)).named_parameters())
-    assert done["parameters"] == sum(one.numel() for one in parameters.values())
-    stored = gguf.GGMLQuantizationType[
-        {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}[dtype]
-    ]
-    for name, weight in parameters.items():
-        one, wanted = read.pop(label_of(name)), weight.detach().float()
-        if kind == "llama" and (heads := 6 if "q_proj" in name else 2 if "k_proj" in name else 0):
-            wanted = interleaved(wanted, heads)
-        kind_of = stored if weight.ndim > 1 else gguf.GGMLQuantizationType.F32
-        assert one.tensor_type == kind_of and [*reversed(one.shape)] == [*weight.shape]
-        assert (
-            one.data.tobytes()
-            == gguf.quants.quantize(wanted.contiguous().numpy(), kind_of).tobytes()
-        ), name
-    assert [*read] == (["rope_freqs.weight"] if "rope_parameters" in more else [])
-    # in float32 whatever the weights are: 1,000 to so many 16ths, and what Llama 3 has made of it
-    if read:
-        usual = 1000.0 ** -(torch.arange(0, 16, 2) / 16)
-        assert torch.equal(torch.tensor(read["rope_freqs.weight"].data), usual / frequencies)
-
-
 def test_a_file_is_sent_to_the_hub_with_a_card(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,37 +192,6 @@ def test_a_file_is_sent_to_the_hub_with_a_card(
     assert told.startswith("---\nlibrary_name: gguf\n---\n") and "in one file for llama.cpp" in told
 
 
-def test_what_files_headers_say_is_refused_before_the_weights_are_looked_for(
-    tmp_path: Path,
-) -> None:
-    run, file = random_run(tmp_path, "llama"), tmp_path / "policy.gguf"
-    base = tmp_path / "base"
-    (base / "model.safetensors").unlink()
-    config, tokenizer = (
-        json.loads((base / name).read_text()) for name in ("config.json", "tokenizer.json")
-    )
-
-    def refused(words: str) -> None:
-        with pytest.raises(WorkbenchError, match=words):
-            export_gguf(str(run), file)
-        assert not file.exists()
-
-    (base / "config.json").write_text(json.dumps({**config, "attention_bias": True}))
-    refused("biases")
-    (base / "config.json").write_text(json.dumps({**config, "vocab_size": 40}))
-    refused("the model 40 of them: take both from one model")
-    (base / "config.json").write_text(json.dumps(config))
-    (base / "tokenizer.json").write_text(
-        json.dumps({**tokenizer, "normalizer": {"type": "Lowercase"}})
-    )
-    refused("own converter")
-    (base / "tokenizer.json").write_text(json.dumps(tokenizer))
-    refused("name a folder with config.json, model.safetensors")
-    file.touch()
-    with pytest.raises(WorkbenchError, match="is there already"):
-        export_gguf(str(run), file)
-
-
 def test_a_file_is_written_whole_or_not_at_all(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
@@ -309,17 +202,14 @@ def test_a_file_is_written_whole_or_not_at_all(
 
     folder = tmp_path / "out"
     with monkeypatch.context() as broken:
-        broken.setattr(gguf.GGUFWriter, "write_tensor_data", stops)
+        broken.setattr(gguf.GGUFWriter, "write_tensors_to_file", stops)
         with pytest.raises(KeyboardInterrupt):
             export_gguf(str(run), folder / "a.gguf")
     assert list(folder.iterdir()) == []
     status, out, said = cli("export", run, "--gguf", folder / "a.gguf", "--json")
     found = json.loads(out)
-    assert (
-        status == 0
-        and found["bytes"] == (folder / "a.gguf").stat().st_size
-        and "send such prompts as token ids" in said
-    )
+    assert status == 0 and found["bytes"] == (folder / "a.gguf").stat().st_size
+    assert "send such prompts as token ids" in said
     assert [path.name for path in folder.iterdir()] == ["a.gguf"]
     before = (folder / "a.gguf").read_bytes()
     status, _, said = cli("export", run, "--gguf", folder / "a.gguf")
@@ -328,41 +218,3 @@ def test_a_file_is_written_whole_or_not_at_all(
     assert status == 2 and "holds no adapter" in said and not (folder / "b.gguf").exists()
     told = gguf.GGUFReader(folder / "a.gguf").fields
     assert {"tokenizer.chat_template", "tokenizer.ggml.tokens", "llama.block_count"} <= told.keys()
-
-
-def test_a_judge_of_a_file_that_cannot_judge_fails_and_is_no_zero(tmp_path: Path, cli: Cli) -> None:
-    """A random model behind llama.cpp's OpenAI-compatible address: every reply is unreadable,
-    and every row says so.
-    """
-    export_gguf(
-        str(random_run(tmp_path, "qwen2", max_position_embeddings=8192)), tmp_path / "policy.gguf"
-    )
-    reader = Reader(tmp_path / "policy.gguf", room=8192)
-    url = f"{reader.server.listening_address}/v1"
-    rows = [
-        {"id": str(n), "question": "Who?", "answers": ["Ada"], "response": f"It is Ada {n}."}
-        for n in range(4)
-    ]
-    source = tmp_path / "answers.jsonl"
-    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = [
-        "score",
-        "--in",
-        source,
-        "--out",
-        tmp_path / "scored.jsonl",
-        "--method",
-        "truthrl",
-        "--max-failed",
-        "1",
-    ]
-    code, out, err = cli(*command, "--judge", url, "--model", "policy", "--json")
-    assert code == 3, err
-    assert json.loads(out)["failed"] == len(rows) and json.loads(out)["cost"]["calls"] >= len(rows)
-    stored = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text().splitlines()]
-    assert len(stored) == len(rows) and all(
-        row["rewards"]["truthrl"]["value"] is None for row in stored
-    )
-    errors = [verdict["error"]["kind"] for row in stored for verdict in row["verdicts"]]
-    assert errors and set(errors) <= {"not_json", "extra_text", "truncated", "empty", "refused"}
-    tell("gguf", {"judge": {"unreadable": f"{len(errors)} of {len(rows)}"}})

@@ -24,6 +24,7 @@ import pytest
 from tests.engines import colocated
 from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
+from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
 from tests.helpers.tiny_model import make_policy
 from workbench.bench import SCALES, bench
@@ -43,7 +44,6 @@ os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 Cli = Callable[..., tuple[int, str, str]]
 SFT = SCALES["tiny"].policy
 ROUNDING = 1e-4
-STRENGTH = 1.0  # of a random adapter: it changes what is said, and leaves it varied
 HALF = 0.02  # TRL has vLLM compute in 16 bits: those of the checkpoint, bfloat16 for one in 32
 HEADS = 2  # of 32: vLLM has no attention of smaller ones on a CPU
 LONG = (
@@ -56,31 +56,7 @@ def asked(count: int) -> list[Question]:
 
 
 def adapted(folder: Path, seed: int, rank: int = 4) -> Path:
-    """A run's folder with a random adapter over the tiny policy, strong enough to change what it
-    says.
-    """
-    import torch
-    from peft import LoraConfig, get_peft_model
-
-    from workbench.policy import load_checkpoint
-
-    model, _ = load_checkpoint(SFT, device="cpu")
-    torch.manual_seed(seed)
-    config = LoraConfig(
-        r=rank,
-        lora_alpha=2 * rank,
-        target_modules="all-linear",
-        task_type="CAUSAL_LM",
-        init_lora_weights=False,
-    )
-    trained = get_peft_model(model, config)
-    for name, weight in trained.named_parameters():
-        if "lora_B" in name:
-            weight.data *= STRENGTH
-    trained.peft_config["default"].base_model_name_or_path = SFT
-    shutil.rmtree(folder / "policy", ignore_errors=True)
-    trained.save_pretrained(folder / "policy")
-    return folder
+    return adapter_on(SFT, folder, seed=seed, r=rank, lora_alpha=2 * rank)
 
 
 @pytest.fixture(scope="module")
@@ -176,27 +152,6 @@ def test_damaged_weights_are_refused_and_not_sampled(damage: str, tmp_path: Path
         generate(load_policy(folder, engine="vllm"), asked(1), max_new_tokens=2, greedy=True)
 
 
-def test_an_evaluation_by_vllm_is_that_of_transformers(cli: Cli) -> None:
-    reports = {}
-    for name in ("hf", "vllm"):
-        code, out, err = cli(
-            "evaluate",
-            "sft",
-            "--split",
-            "validation",
-            "--limit",
-            20,
-            "--samples",
-            0,
-            "--engine",
-            name,
-            "--json",
-        )
-        assert code == 0, err
-        reports[name] = json.loads(out)
-    assert reports["vllm"].pop("engine") == "vllm" and reports["vllm"] == reports["hf"]
-
-
 def test_greedy_responses_are_those_of_transformers(hf: Policy, policy: Policy) -> None:
     how: dict[str, Any] = {"max_new_tokens": 48, "greedy": True, "logprobs": True}
     expected, found = generate(hf, asked(64), **how), generate(policy, asked(64), **how)
@@ -209,28 +164,6 @@ def test_greedy_responses_are_those_of_transformers(hf: Policy, policy: Policy) 
             "max_logprob_difference": {"tiny policy": difference},
         },
     )
-
-
-def test_a_response_ends_with_its_end_token_or_is_cut_off(policy: Policy) -> None:
-    stops = set(range(900, 1251))
-    responses = generate(
-        replace(policy, stop_ids=tuple(stops)), asked(64), max_new_tokens=3, greedy=True
-    )
-    stopped, cut = ([r for r in responses if r.finish == finish] for finish in ("stop", "length"))
-    assert stopped and cut
-    assert all(r.token_ids[-1] in stops and not stops & set(r.token_ids[:-1]) for r in stopped)
-    assert all(len(r.token_ids) == 3 and not stops & set(r.token_ids) for r in cut)
-
-
-def test_what_begins_alike_is_computed_once_and_says_the_same(policy: Policy, hf: Policy) -> None:
-    questions = [Question(f"q{n}", LONG + one.text) for n, one in enumerate(asked(8))]
-    how: dict[str, Any] = {"max_new_tokens": 8, "greedy": True, "logprobs": True}
-    cold, warm, expected = (
-        generate(policy, questions, **how),
-        generate(policy, questions, **how),
-        generate(hf, questions, **how),
-    )
-    assert furthest(warm, cold) < ROUNDING and furthest(cold, expected) < ROUNDING
 
 
 def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(
@@ -284,11 +217,6 @@ def test_what_vllm_cannot_hold_or_lay_over_is_refused(engine: vllm.Engine, tmp_p
         by_vllm(engine, dora)
 
 
-def test_a_prompt_that_is_too_long_is_one_line(policy: Policy) -> None:
-    with pytest.raises(WorkbenchError, match="the policy reads 511 by vLLM"):
-        generate(policy, [Question("q", LONG * 20)], max_new_tokens=4)
-
-
 def test_torchs_threads_can_still_be_set(policy: Policy) -> None:
     import torch
 
@@ -296,13 +224,6 @@ def test_torchs_threads_can_still_be_set(policy: Policy) -> None:
     torch.set_num_threads(before + 1)
     assert torch.get_num_threads() == before + 1
     torch.set_num_threads(before)
-
-
-def test_a_second_model_ends_the_first(policy: Policy, tmp_path: Path) -> None:
-    second = load_policy(make_policy(tmp_path / "random", heads=HEADS), engine="vllm")
-    with pytest.raises(WorkbenchError, match="has loaded another since: load this policy again"):
-        generate(policy, asked(2), max_new_tokens=2)
-    assert generate(second, asked(2), max_new_tokens=2)
 
 
 def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
@@ -399,12 +320,8 @@ def logged(folder: Path) -> str:
     return "".join(path.read_text()[-3000:] for path in folder.rglob("judge-*.log"))
 
 
-def test_a_served_judge_that_cannot_judge_fails_and_is_no_zero(
-    served: Any, tmp_path: Path, cli: Cli
-) -> None:
-    """The tiny policy as a judge has never seen a prompt of ours: every reply is unreadable, and
-    every row says so.
-    """
+def test_a_served_judge_that_cannot_judge_fails(served: Any) -> None:
+    """The tiny policy has never seen a judge's prompt: every reply is unreadable."""
     process, told, seconds = served
     judge = endpoint(told["judge"], told["judge_model"], max_new_tokens=16, reasks=0, retries=0)
     replies = judge(
@@ -421,27 +338,6 @@ def test_a_served_judge_that_cannot_judge_fails_and_is_no_zero(
         "empty",
         "refused",
     }
-    rows = tmp_path / "answers.jsonl"
-    rows.write_text(
-        '{"id": "1", "question": "Who?", "answers": ["Ada"], "response": "It is Ada."}\n'
-    )
-    code, _, err = cli(
-        "score",
-        "--in",
-        rows,
-        "--out",
-        tmp_path / "scored.jsonl",
-        "--method",
-        "truthrl",
-        "--judge",
-        told["judge"],
-        "--model",
-        told["judge_model"],
-        "--json",
-    )
-    assert code in (3, 4), err
-    stored = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text().splitlines()]
-    assert all(row["rewards"]["truthrl"]["value"] is None for row in stored if row["rewards"])
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert not listening(told["judge"])

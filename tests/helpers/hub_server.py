@@ -112,10 +112,14 @@ class _Handler(BaseHTTPRequestHandler):
                 },
             )
             return
+        address = f"{self.hub.url}/{name}"
+        if name in self.hub.repositories:
+            self._answer(409, {"error": "You already created this model repo", "url": address})
+            return
         self.hub.repositories[name] = Shelf(
             asked.get("visibility") == "private", {".gitattributes": b""}
         )
-        self._answer(200, {"url": f"{self.hub.url}/{name}"})
+        self._answer(200, {"url": address})
 
     def _commit(self, name: str, lines: list[bytes]) -> None:
         if not (self.hub.takes and self._may_write(name)):

@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from workbench.cli.frame import Json, app, complain, print_table, printable, show, stdout_kept_clean
 from workbench.doctor import examine
 
 
 @app.command(epilog="Example: workbench doctor --json")
-def doctor(
-    imports: Annotated[
-        bool,
-        typer.Option(
-            "--imports", help="Import every pinned package, Unsloth and vLLM too: a minute or more."
-        ),
-    ] = False,
-    as_json: Json = False,
-) -> int:
+def doctor(as_json: Json = False) -> int:
     """Check this machine: Python, torch, GPU, versions, disk, memory, caches. Exit code 0 if the
     CPU path works.
     """
     with stdout_kept_clean():
-        found = examine(imports)
+        found = examine()
     show(found, as_json, _print)
-    complain(
-        "the checks of a GPU have never met one: they were tried with the answers that such a"
-        " machine gives"
-    )
+    complain("the checks of a GPU were tested with stand-ins for such a machine")
     return 0 if found["cpu"]["works"] else 2
 
 

@@ -16,6 +16,11 @@ SCORED = 16  # rows whose logits are held at once: rows × tokens × vocabulary
 T = TypeVar("T")
 
 
+def default_rows(parameters: int) -> int:
+    """Responses that are computed at once unless a batch size is given."""
+    return ROWS_OF_SMALL if parameters < SMALL else ROWS
+
+
 def complete(
     model: Any, pad: int, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
 ) -> list[Completion]:
@@ -50,9 +55,7 @@ def complete(
         torch.manual_seed(how.seed)
         plain = plain_model(model)
         engine = by_generate if plain is None else decode
-        size = how.batch_size or (
-            ROWS_OF_SMALL if sum(p.numel() for p in model.parameters()) < SMALL else ROWS
-        )
+        size = how.batch_size or default_rows(sum(p.numel() for p in model.parameters()))
         completions = engine(
             model if plain is None else plain, pad, sorted_prompts, stop_ids, how, size
         )

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.disk import cache_folder
-from workbench.merge import find, opened
-from workbench.policy import adapter_base, check_policy_name, load_checkpoint
+from workbench.policy import check_policy_name, load_checkpoint, load_policy
 from workbench.runs.checkpoints import mark_complete
 from workbench.train import unsloth_on_cpu
 from workbench.train.four_bits import check_machine, quantisation
@@ -245,13 +244,15 @@ def save_merged(trainee: Trainee, out: Path) -> None:
     A base in 4 bits is not what the next stage starts from: the adapter goes into the base as it
     is stored.
     """
+    import torch
+
     if not trainee.four_bits:
         return _save(trainee.model.merge_and_unload(), trainee.tokenizer, out)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".adapter.") as folder:
         save_policy(trainee, Path(folder))
-        place = find(folder, adapter_base(Path(folder) / "policy"))
-        _save(opened(place, "bfloat16"), trainee.tokenizer, out)  # what a GPU computes in
+        merged = load_policy(Path(folder) / "policy", device="cpu").model
+        _save(merged.to(torch.bfloat16), trainee.tokenizer, out)  # what a GPU computes in
 
 
 def _save(
