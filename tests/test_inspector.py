@@ -30,11 +30,18 @@ from workbench.inspector.inspect_tab import (
     open_sample,
     shown_or_error,
 )
-from workbench.inspector.listing import ORDERS, Query, disagreement, listed_row, own_method
+from workbench.inspector.listing import (
+    ORDERS,
+    Query,
+    disagreement,
+    listed_row,
+    order_choices,
+    own_method,
+    rollouts,
+)
 from workbench.inspector.live import DRAWN, answers_of, policies, some_question
 from workbench.inspector.opened import NOTHING, open_feedback, open_row, pay, show
 from workbench.inspector.page import Settings, first_shown, settings
-from workbench.inspector.rollouts import order_choices, rollouts
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import asked as asked_policies
 from workbench.inspector.runs_tab import before_after

@@ -16,11 +16,10 @@ import pytest
 from tests.test_inspector import SIZE, STEPS, record, rollout
 from workbench.inspector.curves import curve_data, run_list
 from workbench.inspector.inspect_tab import moved, open_number, shown_or_error
-from workbench.inspector.listing import ORDERS, Query
+from workbench.inspector.listing import ORDERS, Query, rollouts
 from workbench.inspector.live import policies
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.page import Settings, first_shown
-from workbench.inspector.rollouts import rollouts
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import before_after
 from workbench.runs import rows as stored

@@ -27,14 +27,12 @@ from workbench.inspector.beside import compared, difference, same_prompt
 from workbench.inspector.curves import MOST, curve_data, run_list
 from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import moved
-from workbench.inspector.listing import Query, own_method, query_of
+from workbench.inspector.listing import Query, order_choices, own_method, query_of, rollouts
 from workbench.inspector.opened import configs_of, open_row, paid, show
-from workbench.inspector.rollouts import order_choices, rollouts
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import server_functions
 from workbench.inspector.what_if import what_if
 from workbench.recipes import METHODS, method_configs
-from workbench.runs import opening
 from workbench.runs import rows as stored
 from workbench.runs.folder import lock
 from workbench.runs.steps import reward_columns

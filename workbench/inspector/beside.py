@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
+from workbench.inspector.listing import rewards_of
 from workbench.inspector.opened import Opened, open_row
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs, damage
 from workbench.inspector.what_if import group_rows
-from workbench.runs.rows import Entry
+from workbench.runs.rows import NO_STEP
 from workbench.token_view import as_json
 from workbench.types import Question
 
@@ -89,32 +90,24 @@ def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str
     Raises:
         WorkbenchError: no such run or row.
     """
-    # a large record is read first: of its last rows alone neither groups nor other steps are known
-    runs.whole_index(name)
+    runs.all_rows(name)  # of its last rows alone neither groups nor other steps are known
     opened, names = open_row(runs, name, row), runs.names()
     chosen = next((one for one in names if one == other.get("run")), name)
+    question, own = opened.feedback.response.question, opened.feedback.response.step
     answers = [
-        one
-        for one in _answers(runs, chosen, name, opened.feedback.response.question)
-        if (chosen, one.id) != (name, row)
+        (step, key)
+        for step, key in _answers(runs, chosen, name, question)
+        if (chosen, key) != (name, row)
     ]
-    steps = list(dict.fromkeys(one.step for one in answers))
-    step = _step(steps, opened.feedback.response.step, same=chosen == name, asked=other.get("step"))
-    here = [one for one in answers if one.step == step]
-    entry = next((one for one in here if one.id == other.get("id")), next(iter(here), None))
-    told: dict[str, Any] = {
-        "runs": names,
-        "run": chosen,
-        "steps": steps,
-        "step": step,
-        "first": _side(opened, name),
-    }
-    if entry is None:
-        return told | {
-            "second": None,
-            "note": f"Run '{chosen}' has no other answer to this prompt.",
-        }
-    found = open_row(runs, chosen, entry.id)
+    steps = list(dict.fromkeys(step for step, _ in answers))
+    step = _step(steps, own, same=chosen == name, asked=other.get("step"))
+    here = [key for found, key in answers if found == step]
+    told: dict[str, Any] = {"runs": names, "run": chosen, "steps": steps, "step": step}
+    told["first"] = _side(opened, name)
+    if not here:
+        note = f"Run '{chosen}' has no other answer to this prompt."
+        return told | {"second": None, "note": note}
+    found = open_row(runs, chosen, other["id"] if other.get("id") in here else here[0])
     texts = [_whole(side.feedback.response.text) for side in (opened, found)]
     told["by"], told["pieces"] = difference(*texts)
     return told | {"second": _side(found, chosen), "note": opened.note or found.note}
@@ -129,21 +122,18 @@ def _step(steps: Sequence[int | None], own: int | None, *, same: bool, asked: An
     return max(others or steps, key=lambda step: -1 if step is None else step, default=None)
 
 
-def _answers(runs: Runs, name: str, own: str, question: Question) -> list[Entry]:
-    """The rows of a run that answer a question: those with its text, and in its own run those
-    with its id.
+def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[int | None, str]]:
+    """(step, id) of the rows of a run that answer a question: those with its text, and in its own
+    run those with its id.
     """
     with damage(f"run '{name}'"):
-        index, ids = runs.whole_index(name), {question.id} if name == own else set()
-        ids |= {
-            key
-            for key, one in runs.asked(name).items()
-            if question.text.strip() and one.text == question.text
-        }
-        rows = [entry for key in ids for entry in index.answers(key)]
-        return sorted(
-            rows, key=lambda entry: (-1 if entry.step is None else entry.step, entry.number)
-        )
+        table, ids = runs.all_rows(name).table, {question.id} if name == own else set()
+        if question.text.strip():
+            asked = runs.asked(name).items()
+            ids |= {key for key, one in asked if one.text == question.text}
+        table = table[table["question"].isin(ids)].sort_values("step", kind="stable")
+        steps = (None if step == NO_STEP else step for step in table["step"].tolist())
+        return list(zip(steps, table["id"], strict=True))
 
 
 def _side(opened: Opened, name: str) -> dict[str, Any]:
@@ -155,10 +145,7 @@ def _side(opened: Opened, name: str) -> dict[str, Any]:
         "id": row.response.id,
         "step": row.response.step,
         "outcome": outcome.label if outcome and not outcome.error else None,
-        "values": {method: reward.value for method, reward in row.rewards.items()},
-        "reasons": {
-            method: reward.error.message for method, reward in row.rewards.items() if reward.error
-        },
+        **rewards_of(row),
         "group": group_rows(row, opened.group or (row,)),
     }
 

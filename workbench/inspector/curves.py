@@ -29,12 +29,14 @@ MOST = 12  # runs that are drawn at once
 SERIES = (
     ("reward", "Reward", False), ("reward_std", "Spread of the reward in a group", False),
     ("accuracy", "Accuracy", True), ("abstention", "Abstention", True),
-    ("hallucination", "Hallucination", True), ("kl", "KL to the reference", False), ("entropy", "Entropy", False),
-    ("length", "Length, tokens", False), ("truncated", "Cut off", True), ("unplaced", "Claims not placed", True),
+    ("hallucination", "Hallucination", True), ("kl", "KL to the reference", False),
+    ("entropy", "Entropy", False), ("length", "Length, tokens", False),
+    ("truncated", "Cut off", True), ("unplaced", "Claims not placed", True),
     ("failed", "Rows not scored", True),
 )  # fmt: skip
 # what the reward is made of, by the beginning of its column
 PARTS = {"part": "Reward,", "logged": "Logged,"}
+PREFIXES = ("part:", "logged:")
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
@@ -117,7 +119,7 @@ def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
             for row in metrics
             if type(row.get("step")) is int and finite(row.get("reward")) is not None
         ]
-    return by_step([], runs.index(name), own_method(runs, name))
+    return by_step([], runs.rows(name), own_method(runs, name))
 
 
 def curve_data(runs: Runs, names: Sequence[str]) -> str:
@@ -170,7 +172,7 @@ def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
     """
     parts = list(
         dict.fromkeys(
-            column for run in curves for column in run["series"] if column.startswith(tuple(PARTS))
+            column for run in curves for column in run["series"] if column.startswith(PREFIXES)
         )
     )
     for run in curves:
@@ -184,31 +186,23 @@ def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
 
 
 def _curves(runs: Runs, name: str) -> dict[str, Any]:
-    index = runs.index(name)
-    rows = by_step(runs.metrics(name), index, own_method(runs, name))
-    parts = dict.fromkeys(
-        column
-        for row in rows
-        for column in row
-        if column.startswith(tuple(f"{kind}:" for kind in PARTS))
-    )
-    columns = {
-        column: [row.get(column) for row in rows]
-        for column in (*(name for name, _, _ in SERIES), *parts)
-    }
-    for place, row in enumerate(rows):
-        entries = index.by_step.get(row["step"], [])
-        claims, failed = sum(entry.claims for entry in entries), columns["failed"][place]
-        columns["unplaced"][place] = (
-            sum(entry.unplaced for entry in entries) / claims if claims else None
-        )
-        columns["failed"][place] = failed / len(entries) if failed is not None and entries else None
-    family = _family(runs.described(name, "config.json"), name)
+    rows = runs.rows(name)
+    steps = by_step(runs.metrics(name), rows, own_method(runs, name))
+    parts = [column for row in steps for column in row if column.startswith(PREFIXES)]
+    names = dict.fromkeys([*(column for column, _, _ in SERIES), *parts])
+    series = {column: [row.get(column) for row in steps] for column in names}
+    sums = rows.table.groupby("step")[["claims", "unplaced"]].sum()
+    counts = rows.table["step"].value_counts()
+    for place, step in enumerate(row["step"] for row in steps):
+        claims, unplaced = sums.loc[step].tolist() if step in sums.index else (0, 0)
+        count, failed = counts.get(step, 0), series["failed"][place]
+        series["unplaced"][place] = unplaced / claims if claims else None
+        series["failed"][place] = failed / count if count and failed is not None else None
     return {
         "name": name,
-        "steps": [row["step"] for row in rows],
-        "series": columns,
-        "rows": index.rows,
-        "missing": index.missing,
-        "family": family,
+        "steps": [row["step"] for row in steps],
+        "series": series,
+        "rows": rows.total,
+        "missing": rows.missing,
+        "family": _family(runs.described(name, "config.json"), name),
     }

@@ -12,7 +12,7 @@ from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import answered, component, message
 from workbench.inspector.runs import Runs
-from workbench.runs.rows import Index
+from workbench.runs.rows import Rows
 from workbench.token_view.page import page
 from workbench.types import WorkbenchError
 
@@ -169,7 +169,7 @@ def open_number(
             "there is no run in the runs folder yet: train one, or start the inspector with"
             " --run DIR"
         )
-    return open_row(runs, name, runs.row(name, int(number or 1)).id, method)
+    return open_row(runs, name, runs.row(name, int(number or 1) - 1)["id"], method)
 
 
 def moved(
@@ -181,28 +181,27 @@ def moved(
 
     place = int(number or 1) + step
     try:
-        count = runs.index(name).rows if name else 0
+        count = runs.rows(name).total if name else 0
         if (
             name
             and isinstance(came, dict)
             and came.get("run") == name
             and 1 <= place - step <= count
         ):
-            found = neighbour(
-                runs, name, query_of(came.get("query") or {}), runs.row(name, place - step).id, step
-            )
+            query = query_of(came.get("query") or {})
+            found = neighbour(runs, name, query, place - step - 1, step)
             if found is None:
                 return (
                     gr.skip(),
                     gr.skip(),
                     message(note="This is the end of the list that the answer was opened from."),
                 )
-            entry, at, listed = found
-            view, note = shown_or_error(lambda: open_number(runs, name, entry.number + 1))
+            to, at, listed = found
+            view, note = shown_or_error(lambda: open_number(runs, name, to + 1))
             told = message(
                 note=f"{at:,} of {listed:,} in the list that the answer was opened from."
             )
-            return entry.number + 1, view, note if view == NOTHING else told
+            return to + 1, view, note if view == NOTHING else told
     except WorkbenchError as error:
         return place, NOTHING, message(error)
     return (
@@ -243,12 +242,9 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
     return open_feedback(feedback, (feedback,), name)
 
 
-def most_to_see(index: Index) -> int:
-    """The number of the row that a run opens with: the last of those with most claims, counted
-    from 1.
-    """
-    most = max(index.entries, key=lambda entry: (entry.claims, entry.number), default=None)
-    return most.number + 1 if most else 1
+def most_to_see(rows: Rows) -> int:
+    """The number of the row that a run opens with, counted from 1: the last with most claims."""
+    return int(rows.table["claims"][::-1].idxmax()) + 1 if len(rows) else 1
 
 
 def labeller(runs: Runs) -> Callable[[Any], dict[str, Any]]:

@@ -66,7 +66,7 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
             " --runs"
         )
     name = folder.relative_to(root).as_posix()
-    if not Runs(root).index(name).entries:
+    if not len(Runs(root).rows(name)):
         raise WorkbenchError(
             f"'{run}' has recorded no rollouts yet: wait for its first step, or name another run"
         )
@@ -106,9 +106,8 @@ def build(chosen: Settings) -> Any:
             first = chosen.run if chosen.run in names else next(iter(names), None)
             opened, error = first_shown(runs, chosen, dict(request.query_params))
             selected = opened.run or first
-            number = (
-                runs.entry(opened.run, opened.feedback.response.id).number + 1 if opened.run else 1
-            )
+            row = opened.feedback.response.id
+            number = runs.number(opened.run, row) + 1 if opened.run else 1
             return [
                 show(opened),
                 message(error, opened.note),
@@ -138,7 +137,7 @@ def first_shown(
             return _shown(open_row(runs, query["run"], query["id"], query.get("method"))), None
         if run := query.get("run") or chosen.run:
             return (
-                _shown(open_number(runs, run, most_to_see(runs.index(run)), query.get("method"))),
+                _shown(open_number(runs, run, most_to_see(runs.rows(run)), query.get("method"))),
                 None,
             )
     except WorkbenchError as found:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.jsonl import iter_rows
 from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, line_at
-from workbench.runs.opening import at_hand, opened_index
-from workbench.runs.rows import Entry, Index, read_index
+from workbench.runs.rows import Rows, at_hand, opened_rows, parse_object, read_rows
 from workbench.score.record import settings_path
 from workbench.store import (
     PASSAGES,
@@ -28,6 +27,9 @@ from workbench.store import (
     question_from_row,
 )
 from workbench.types import Feedback, Passage, Question, WorkbenchError
+
+if TYPE_CHECKING:
+    from pandas import Series
 
 DEPTH = 3  # how deep below the runs folder a run may lie
 # characters of a run's name that is looked for, and of one that is shown in a message
@@ -114,70 +116,66 @@ class Runs:
                 )
         return folder
 
-    def index(self, name: str) -> Index:
-        """The index of a run; of a large one that is still being read, that of its last rows: it
-        says how many are missing.
+    def rows(self, name: str) -> Rows:
+        """The rows of a run; of a large one that is still being read, its last rows (`missing`
+        counts the others).
         """
         with damage(f"run '{name}'"):
-            return opened_index(self.folder(name) / ROLLOUTS)
+            return opened_rows(self.folder(name) / ROLLOUTS)
 
-    def whole_index(self, name: str) -> Index:
-        """The same with all rows, however long they take to be read."""
+    def all_rows(self, name: str) -> Rows:
+        """The same with all rows, however long reading them takes."""
         with damage(f"run '{name}'"):
-            return read_index(self.folder(name) / ROLLOUTS)
+            return read_rows(self.folder(name) / ROLLOUTS)
 
     def at_hand(self, name: str) -> bool:
-        """Whether the index of a run takes no time; what lies beside a large one is read for the
-        next look.
-        """
+        """Whether the rows of a run take no time; a stored index is loaded for the next look."""
         with damage(f"run '{name}'"):
             return at_hand(self.folder(name) / ROLLOUTS)
 
-    def entry(self, name: str, row: str) -> Entry:
-        """The entry of a row's id."""
-        entry = self.index(name).by_id.get(row) or self.whole_index(name).by_id.get(row)
-        if entry is None:
-            raise WorkbenchError(f"run '{name}' has no row '{row[:80]}': choose one of its list")
-        return entry
+    def number(self, name: str, row: str) -> int:
+        """The number of the row with that id."""
+        for rows in (self.rows, self.all_rows):
+            if (number := rows(name).numbers.get(row)) is not None:
+                return number
+        raise WorkbenchError(f"run '{name}' has no row '{row[:80]}': choose one of its list")
 
-    def is_whole(self, name: str) -> bool:
-        """Whether all rows of a run are read, not its last alone."""
-        return not self.index(name).missing
-
-    def row(self, name: str, number: int) -> Entry:
-        """The entry of a row's number, counted from 1.
+    def row(self, name: str, number: int) -> Series:
+        """The columns of the row with that number, which counts from 0.
 
         Raises:
             WorkbenchError: there is no such row.
         """
-        index = self.index(name)
-        if not 1 <= number <= index.rows:
+        rows = self.rows(name)
+        if not 0 <= number < rows.total:
             raise WorkbenchError(
-                f"run '{name}' has the rows 1 to {index.rows}: there is no row {number}"
+                f"run '{name}' has the rows 1 to {rows.total}: there is no row {number + 1}"
             )
-        index = index if number > index.missing else self.whole_index(name)
-        return index.entries[number - 1 - index.missing]
+        return (rows if number >= rows.missing else self.all_rows(name)).row(number)
 
-    def feedback(self, name: str, entry: Entry) -> Feedback:
-        with damage(f"row {entry.number + 1} of run '{name}'"):
-            line = line_at(self.folder(name) / ROLLOUTS, entry.offset)
+    def feedback(self, name: str, number: int) -> Feedback:
+        """The feedback of the row with that number."""
+        with damage(f"row {number + 1} of run '{name}'"):
+            known = self.row(name, number)
+            line = line_at(self.folder(name) / ROLLOUTS, known["offset"])
             row = json.loads(line, parse_constant=_not_a_number)
-            if str(row.get("id", entry.id)) != entry.id:
-                raise ValueError("its index names another row: remove rollouts.index.json")
+            if str(row.get("id", known["id"])) != known["id"]:
+                raise ValueError("its index names another row: remove rollouts.index.parquet")
             question = self.question(name, str(row.get("question_id")))
             return Feedback.from_row(row, question)
 
-    def group(self, name: str, entry: Entry) -> list[Feedback]:
-        """The responses to the same prompt, this one among them; alone where the row names no
-        group.
+    def group(self, name: str, number: int) -> list[Feedback]:
+        """The responses to the same prompt, this one among them; only this one if the row names
+        no group.
 
-        Nothing where one of them is damaged, or where not all rows are read yet: advantages over
-        the rest would be others.
+        Empty if one of them is damaged or not all rows are read: advantages over the rest would
+        be other numbers.
         """
-        index = self.index(name)
-        if index.missing:
+        rows = self.rows(name)
+        if rows.missing:
             return []
-        members = index.by_group[entry.group] if entry.group else [entry]
+        group = rows.row(number)["group"]
+        members = rows.table.index[rows.table["group"] == group] if group else [number]
         try:
             return [self.feedback(name, member) for member in members[:64]]
         except WorkbenchError:
@@ -213,11 +211,11 @@ class Runs:
         with damage(f"run '{name}': {QUESTIONS}"):
             return _asked.read(path) if path.is_file() and not path.is_symlink() else {}
 
-    def lines(self, name: str, entries: Sequence[Entry]) -> Iterator[bytes]:
-        """The stored lines of these rows."""
+    def lines(self, name: str, offsets: Iterable[int]) -> Iterator[bytes]:
+        """The stored lines that begin at these bytes."""
         with damage(f"run '{name}'"), (self.folder(name) / ROLLOUTS).open("rb") as file:
-            for entry in entries:
-                file.seek(entry.offset)
+            for offset in offsets:
+                file.seek(offset)
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
@@ -359,23 +357,14 @@ def _is_run(folder: Path) -> bool:
     return (folder / ROLLOUTS).is_file() and not (folder / ROLLOUTS).is_symlink()
 
 
-def _row(line: bytes) -> dict[str, Any]:
-    """A line's object; nothing for a line that is none, which is told when that row is opened."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return row if isinstance(row, dict) else {}
-
-
-def _add_offset(offsets: dict[str, int], offset: int, line: bytes) -> None:
-    """Note where the row of an id stands; a line without one is nobody's."""
-    head = _ID.match(line)
-    try:
-        name = json.loads(head.group(1)) if head else str(_row(line)["id"])
-    except (ValueError, KeyError):
-        return
-    offsets[name] = offset
+def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> dict[str, int]:
+    """Add where the row of each id begins; lines without an id are passed over."""
+    for line in lines:
+        head = _ID.match(line)
+        with contextlib.suppress(ValueError, KeyError):
+            offsets[json.loads(head.group(1)) if head else str(parse_object(line)["id"])] = offset
+        offset += len(line)
+    return offsets
 
 
 def _is_text(name: str) -> bool:
@@ -389,15 +378,14 @@ def _not_a_number(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def _add_asked(questions: dict[str, Asked], offset: int, line: bytes) -> None:
-    row = _row(line)
-    meta = row.get("meta")
-    tier = meta.get("tier") if isinstance(meta, dict) else None
-    told = (row.get("text"), row.get("kind"), tier)
-    questions[str(row.get("id"))] = Asked(
-        *(value if isinstance(value, str) else "" for value in told)
-    )
+def _add_asked(asked: dict[str, Asked], offset: int, lines: list[bytes]) -> dict[str, Asked]:
+    for row in map(parse_object, lines):
+        meta = row.get("meta")
+        tier = meta.get("tier") if isinstance(meta, dict) else None
+        texts = (row.get("text"), row.get("kind"), tier)
+        asked[str(row.get("id"))] = Asked(*(one if isinstance(one, str) else "" for one in texts))
+    return asked
 
 
 _asked: Growing[dict[str, Asked]] = Growing(dict, _add_asked)
-_offsets: Growing[dict[str, int]] = Growing(dict, _add_offset)
+_offsets: Growing[dict[str, int]] = Growing(dict, _add_offsets)

@@ -162,7 +162,8 @@ def _answer(
     if target is None:
         return text
     final = next(fact for fact in stated if fact.relation == target.relation)
-    return f"<think>{text}</think><answer>{state(final, 'en', rng, stance='hedged' if wrong > 0.5 else 'asserted')}</answer>"
+    stance = "hedged" if wrong > 0.5 else "asserted"
+    return f"<think>{text}</think><answer>{state(final, 'en', rng, stance=stance)}</answer>"
 
 
 def _mistaken(world: World, fact: Fact, rng: random.Random) -> Fact:
