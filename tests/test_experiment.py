@@ -92,35 +92,6 @@ def test_run_from_start_to_summary_and_again(
         run(bench, out, seed=4)
 
 
-@pytest.mark.slow
-def test_a_run_on_questions_that_have_changed_is_refused(bench: Bench, tmp_path: Path) -> None:
-    run(bench, tmp_path / "run")
-    with pytest.raises(
-        WorkbenchError,
-        match=r'another run \(world_hash is "hash", not "other"\): choose another --out folder',
-    ):
-        run(replace(bench, hash="other"), tmp_path / "run")
-
-
-@pytest.mark.slow
-def test_equal_runs_have_equal_summaries(bench: Bench, tmp_path: Path) -> None:
-    one, two = (run(bench, tmp_path / name) for name in "ab")
-    assert {**one, "seconds": 0} == {**two, "seconds": 0}
-
-
-@pytest.mark.slow
-def test_evaluating_a_run_folder_uses_its_adapter(bench: Bench, tmp_path: Path) -> None:
-    summary = run(bench, tmp_path / "run")
-    again = evaluate_policy(
-        str(tmp_path / "run"), "validation", bench, samples=1, seed=3, threads=1
-    )
-    assert {**again, "policy": ""} == {**summary["after"], "policy": ""}
-    assert (
-        evaluate_policy("sft", "validation", bench, samples=1, seed=3, threads=1)
-        == summary["before"]
-    )
-
-
 def test_nothing_is_written_for_what_cannot_start(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     broken = (
@@ -136,23 +107,6 @@ def test_nothing_is_written_for_what_cannot_start(bench: Bench, tmp_path: Path) 
     with pytest.raises(WorkbenchError, match="the seed is -1"):
         run(bench, out, seed=-1)
     assert not out.exists()
-
-
-def test_a_bench_without_questions_to_evaluate_on_is_refused(bench: Bench, tmp_path: Path) -> None:
-    only_rl = replace(
-        bench, questions=lambda split, kinds=None: all_questions(split) if split == "rl" else []
-    )
-    with pytest.raises(WorkbenchError, match="no questions with answers in split 'validation'"):
-        run(only_rl, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.slow
-def test_threads_do_not_depend_on_the_machine(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
-    assert run(bench, tmp_path / "run", threads=None)["threads"] == 2
 
 
 def test_a_folder_in_use_is_left_alone(bench: Bench, tmp_path: Path) -> None:
@@ -335,16 +289,6 @@ def test_methods_and_benches_are_named_on_the_command_line(
     assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.slow
-def test_a_policy_in_a_process_of_its_own_answers_alike(bench: Bench) -> None:
-    """Where Unsloth has changed this process's models, an evaluation generates in another one."""
-    here, there = (
-        evaluate_policy("sft", "validation", bench, seed=2, limit=3, threads=1, apart=apart)
-        for apart in (False, True)
-    )
-    assert here == there
-
-
 def test_a_field_that_is_newer_than_a_run_had_its_default_then(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -424,11 +368,3 @@ def test_a_policy_of_another_run_is_asked_as_this_run_asks(bench: Bench, tmp_pat
         seen.clear()
     evaluate_policy(str(policy), "validation", place, samples=0, threads=1)
     assert set(seen) == {" In tags"}
-
-
-def test_kinds_that_are_not_there_are_named_with_those_that_are(
-    bench: Bench, tmp_path: Path
-) -> None:
-    for setting in ("kinds=single,nonsense", "eval_kinds=single,nonsense"):
-        with pytest.raises(WorkbenchError, match=r"of kinds nonsense.*choose among .*single"):
-            run(bench, tmp_path / "run", override(SMALL, "truthrl", [f"truthrl.{setting}"]))

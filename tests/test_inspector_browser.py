@@ -5,7 +5,6 @@ leaves the machine.
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,7 +30,6 @@ from workbench.inspector.opened import pay
 from workbench.recipes import method_configs
 from workbench.store import append_feedback
 from workbench.token_view import export_html
-from workbench.types import Feedback, Question, Response, Reward
 
 address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER
@@ -128,28 +126,6 @@ def test_other_sources(page):
     assert page.locator("#inspect-view .tv-checks").inner_text().split("\n")[-1] == "no gold answer"
 
 
-def test_compare_shows_the_methods_side_by_side(page, shots):
-    tab(page, "Compare")
-    page.wait_for_selector("#compare-view .wb-panel .tv-t")
-    assert page.locator("#compare-view .tv-compact-head h3").all_inner_texts() == [
-        "RLFH",
-        "TruthRL",
-        "FoRAG",
-        "KLCF",
-        "KnowRL",
-    ]
-    # By hand: RLFH as above; correct +1; sentences ½ and 1; recall 1/3, precision 1/2 → 0.4, with
-    # truth 2/3 their mean; format 1, correct 2, the thought supported 1.
-    assert page.locator("#compare-view .tv-value").all_inner_texts() == [
-        "+1.66",
-        "+1.00",
-        "+1.50",
-        "+0.53",
-        "+4.00",
-    ]
-    page.screenshot(path=shots / "compare.png", full_page=True)
-
-
 def test_what_if_by_hand(page, address, shots):
     """RLFH pays −0.25·α + 1.9051·β; the wrong claim weighs 1.0."""
     tab(page, "What if")
@@ -185,26 +161,6 @@ def test_what_if_by_hand(page, address, shots):
     page.get_by_role("button", name="Reset all").click()
     page.wait_for_function(
         "document.querySelector('#what-if-view .tv-big').textContent === '+4.00'"
-    )
-
-
-def test_what_if_pays_the_whole_group(page, address):
-    page.goto(f"{address}?run={RUN}&id=tarven/1/0")
-    page.wait_for_selector("#inspect-view .tv-t")
-    tab(page, "What if")
-    page.wait_for_selector("#what-if-view .wb-group tbody tr")
-    rewards = page.locator("#what-if-view .wb-group td[data-label=reward]")
-    assert rewards.all_inner_texts() == ["+1.66", "+2.66", "+4.16", "+4.66"]
-    page.locator("#wb-rlfh-beta").fill("0")
-    shown = (
-        "[...document.querySelectorAll('#what-if-view .wb-group td[data-label=reward]')].map(e =>"
-        " e.textContent).join()"
-    )
-    page.wait_for_function(f"{shown} === '−0.25,+0.75,+2.25,+2.75'")
-    # Mean 1.375 and standard deviation 1.3769: the first lies (−0.25 − 1.375) / 1.3770 below.
-    assert (
-        page.locator("#what-if-view .wb-group td[data-estimator=group]").first.inner_text()
-        == "−1.18"
     )
 
 
@@ -256,25 +212,6 @@ def test_runs_lead_to_their_rollouts(page, address, shots):
     page.get_by_role("button", name="Next", exact=True).click()
     page.wait_for_function("new URLSearchParams(location.search).get('id') === 'tarven/1/2'")
     page.get_by_text("2 of 4 in the list").wait_for()
-
-
-def test_rollouts_are_searched_filtered_and_saved(page):
-    tab(page, "Runs")
-    page.wait_for_selector(".wb-run-table tbody tr")
-    choose_run(page, RUN)
-    rows = page.locator(".wb-listed tr.wb-open")
-    page.get_by_label("all steps").check()
-    page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 12")
-    page.get_by_label("from value").fill("4.2")
-    page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 3")
-    assert [row.get_attribute("data-row") for row in rows.all()] == [
-        f"tarven/{n}/3" for n in (1, 2, 3)
-    ]
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save as CSV").click()
-    assert len(Path(download.value.path()).read_text().splitlines()) >= 4
-    page.get_by_label("search answers and questions").fill("<b>nothing")
-    page.get_by_text("No rollout is like this.").wait_for()
 
 
 def test_a_running_training_is_followed_and_nobody_loses_the_place(page, root):
@@ -381,9 +318,7 @@ def test_an_exported_page_is_inert_and_alone(browser, tmp_path, shots):
     } == {"file"}
 
 
-@pytest.mark.parametrize(
-    "name", ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"]
-)
+@pytest.mark.parametrize("name", ["constructor", "__proto__"])
 def test_names_that_javascript_knows_are_data_like_others(browser, tmp_path, name):
     (tmp_path / "page.html").write_text(export_html(familiar(name), name), encoding="utf-8")
     page, seen = browser.new_page(), Seen()
@@ -408,31 +343,6 @@ def test_names_that_javascript_knows_are_data_like_others(browser, tmp_path, nam
     assert seen.errors == []
 
 
-def test_a_list_of_rollouts_takes_any_name(page, address):
-    page.goto(f"{address}?run=familiar&id=constructor/0")
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-facts')?.textContent.includes('familiar')"
-    )
-    tab(page, "Runs")
-    page.wait_for_selector(".wb-run-table tbody tr")
-    choose_run(page, "familiar")
-    page.wait_for_selector(".wb-listed tr.wb-open")
-    assert (
-        "constructor" in page.locator(".wb-listed th").all_inner_texts()
-        and "native code" not in page.content()
-    )
-    for name in ("Compare", "What if"):
-        tab(page, name)
-        page.wait_for_selector(f"#{name.lower().replace(' ', '-')}-view .tv-t")
-
-
-def test_a_page_is_saved_from_the_view(page):
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save as HTML").click()
-    assert download.value.suggested_filename == "tarven-0.html"
-    assert "default-src 'none'" in Path(download.value.path()).read_text()
-
-
 def test_the_notebook_widget_is_the_same_view(browser):
     """The widget's module, as anywidget loads it, with a model that stands in for the
     notebook's.
@@ -453,36 +363,6 @@ def test_the_notebook_widget_is_the_same_view(browser):
     assert page.locator(".tv-t").count() == 41 and page.locator(".tv-big").inner_text() == "+1.66"
     page.locator("tr[data-claim]").nth(2).click()
     assert page.evaluate("window.selected") == {"claim": 2, "token": None}
-    page.close()
-
-
-def test_two_thousand_tokens_are_drawn_and_recoloured(browser, tmp_path):
-    text = " ".join(f"word{number}" for number in range(2000))
-    offsets = tuple(match.span() for match in re.finditer(r"\s*\S+", text))
-    response = Response(
-        "long",
-        Question("q", "Long?"),
-        text,
-        offsets=offsets,
-        logprobs=tuple(-(n % 11) / 5 for n in range(2000)),
-    )
-    row = Feedback(
-        response, rewards={"m": Reward(1.0, {}, (), tuple((n % 5 - 2) / 7 for n in range(2000)))}
-    )
-    (tmp_path / "long.html").write_text(export_html(row), encoding="utf-8")
-    page = browser.new_page()
-    page.goto((tmp_path / "long.html").as_uri())
-    assert (
-        page.locator(".tv-t").count(),
-        page.locator(".tv-t.tv-neg").count(),
-        page.locator(".tv-t.tv-pos").count(),
-    ) == (
-        2000,
-        800,
-        800,
-    )
-    page.locator("[data-channel=logprob]").click()
-    assert (page.locator(".tv-t.tv-seq").count(), page.locator(".tv-t.tv-neg").count()) == (1818, 0)
     page.close()
 
 
@@ -530,7 +410,7 @@ def test_the_claims_of_a_long_answer_are_filtered_and_sorted(browser, tmp_path):
     page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["dark"])
 def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
     seen = Seen()
     page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
@@ -599,29 +479,3 @@ def test_live_answers_with_its_sources_beside(page, shots):
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
     assert page.locator("#sourced-view .wb-beside").count() == 0
-
-
-@pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
-def test_live_asks_the_policy(page, shots):
-    tab(page, "Live")
-    page.get_by_role("button", name="Ask", exact=True).click()
-    page.wait_for_selector("[role=alert]:visible")  # no question yet
-    ask = page.get_by_role("button", name="Ask", exact=True)
-    ask.evaluate(
-        """button => new MutationObserver(() => { window.asked ||= []; window.asked.push(button.disabled) })
-           .observe(button, {attributes: true})"""
-    )
-    page.get_by_role("button", name="Draw a question of the closed world").click()
-    page.wait_for_function(
-        "document.querySelector('textarea[placeholder^=Which]').value.length > 5"
-    )
-    ask.click()  # once it can be: while a question was on its way, it could not
-    assert page.evaluate("window.asked")[0] is True
-    page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
-    assert page.locator(".wb-listed tr.wb-open:visible").count() == 6
-    page.screenshot(path=shots / "live.png", full_page=True)
-    page.locator(".wb-listed tr.wb-open:visible").first.click()
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-facts').textContent.includes('live')"
-    )
-    assert page.locator("#inspect-view [data-channel=logprob]").is_enabled()

@@ -4,7 +4,6 @@ shown as ever.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_inspector import SIZE, STEPS, record, rollout
+from tests.test_inspector import SIZE, STEPS, record
 from workbench.inspector.curves import curve_data, run_list
 from workbench.inspector.inspect_tab import moved, open_number, shown_or_error
 from workbench.inspector.listing import ORDERS, Query, rollouts
@@ -22,8 +21,6 @@ from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.page import Settings, first_shown
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import before_after
-from workbench.runs import rows as stored
-from workbench.store import append_feedback
 from workbench.types import WorkbenchError
 
 ROW = "tarven/1/0"
@@ -221,58 +218,3 @@ def test_a_folder_that_may_not_be_read_hides_no_other(tmp_path: Path) -> None:
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
     record(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")))
     assert Runs(tmp_path).names() == ["good"]
-
-
-def test_a_growing_run_is_indexed_where_it_has_grown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    record(tmp_path / "run", [])
-    runs, looked_at, entry = Runs(tmp_path), [], stored._entry
-
-    def counted(number: int, offset: int, line: bytes) -> stored.Entry:
-        looked_at.append(number)
-        return entry(number, offset, line)
-
-    monkeypatch.setattr(stored, "_entry", counted)
-    for count in range(1, 31):
-        append_feedback(tmp_path / "run", [rollout(count, 0)])
-        assert [one.step for one in runs.index("run").entries] == list(range(1, count + 1))
-        assert open_row(runs, "run", f"tarven/{count}/0").feedback.response.step == count
-    assert looked_at == list(range(30))  # each row once, and not once for each of thirty changes
-    with (tmp_path / "run" / "rollouts.jsonl").open("ab") as file:
-        file.write(b'{"schema": 1, "id": "half')
-        file.flush()
-        assert len(runs.index("run").entries) == 30  # what is still being written waits
-        file.write(b'"}\n')
-    assert runs.index("run").entries[-1].id == "half" and len(looked_at) == 31
-
-
-def test_a_run_that_was_taken_back_is_indexed_anew(tmp_path: Path) -> None:
-    from workbench.jsonl import truncate_after_step
-
-    run, runs = record(tmp_path / "run"), Runs(tmp_path)
-    assert len(runs.index("run").entries) == 12
-    truncate_after_step(run / "rollouts.jsonl", 1)
-    assert [entry.step for entry in runs.index("run").entries] == [1] * 4
-    append_feedback(run, [rollout(2, 3)])
-    assert (
-        list(runs.index("run").by_step) == [1, 2]
-        and open_row(runs, "run", "tarven/2/3").feedback.response.sample == 3
-    )
-    (run / "rollouts.jsonl").write_text("")
-    assert runs.index("run").entries == [] and runs.index("run").by_id == {}
-
-
-@pytest.mark.slow
-def test_an_index_is_kept_once_however_often_its_run_has_grown(tmp_path: Path) -> None:
-    def entries() -> int:
-        gc.collect()
-        return sum(isinstance(thing, stored.Entry) for thing in gc.get_objects())
-
-    stored._rows._known.clear()
-    record(tmp_path / "run", [])
-    runs, before = Runs(tmp_path), entries()
-    for count in range(1, 41):
-        append_feedback(tmp_path / "run", [rollout(count, 0)])
-        runs.index("run")
-    assert entries() - before == 40  # and not 1 + 2 + … + 40

@@ -76,22 +76,11 @@ def test_intervals_are_drawn_on_both_sides(reports):
     ) and bar.error_y.arrayminus == pytest.approx([0.1] * 4)
 
 
-def test_an_empty_block_is_drawn_as_nothing(reports):
-    empty = {rate: {"value": None, "low": None, "high": None} for rate in RATES}
-    bar = rates_with_intervals({"start": {"sampled": empty}}, "sampled").data[0]
-    assert list(bar.y) == list(bar.error_y.array) == list(bar.error_y.arrayminus) == [None] * 4
-
-
 def test_curves_follow_the_rows():
     rows = [{"step": step, **dict.fromkeys(RATES, step / 10)} for step in (1, 2, 3)]
     figure = learning_curves({"ternary": rows, "binary": rows[:2]})
     assert len(figure.data) == 8
     assert tuple(figure.data[0].x) == (1, 2, 3) and tuple(figure.data[0].y) == (0.1, 0.2, 0.3)
-
-
-def test_exposure_plot_labels_its_points():
-    trace = exposure_and_accuracy([(20, 0.9, 30), (0, 0.0, 40)]).data[0]
-    assert tuple(trace.text) == ("30 questions", "40 questions") and tuple(trace.y) == (0.9, 0.0)
 
 
 def answers(step: int, correct: int, wrong: int, count: int = 6) -> list[Row]:
@@ -131,16 +120,6 @@ def test_what_training_logged_is_drawn_step_by_step():
         [4.0, 2.0],
         [0.75, 1.0],
         ["step 1", "step 3"],
-    )
-
-
-def test_the_last_step_of_a_run_stands_out():
-    trace = rlfh.trade_off({"one": [*answers(0, 2, 2), *answers(1, 3, 1), *answers(2, 4, 1)]}).data[
-        0
-    ]
-    assert (
-        len(trace.marker.size) == 3
-        and trace.marker.size[2] > trace.marker.size[1] == trace.marker.size[0]
     )
 
 

@@ -22,10 +22,9 @@ from workbench.inspector.listing import Query, rollouts
 from workbench.inspector.opened import open_row
 from workbench.inspector.runs import Runs
 from workbench.jsonl import truncate_after_step
-from workbench.plots import run_curves
 from workbench.runs import rows as stored
 from workbench.runs.rows import Entry, Rows, column, index_path, read_rows, tail_rows, text_of
-from workbench.runs.steps import run_steps
+from workbench.runs.steps import by_step
 from workbench.store import ROLLOUTS, append_feedback
 from workbench.types import Failure, Feedback, Reward, Verdict
 
@@ -152,7 +151,7 @@ STALE: dict[str, Callable[[Path], Any]] = {
     "linked": linked,
     "half": lambda path: index_path(path).write_bytes(index_path(path).read_bytes()[:-9]),
     "not Parquet": lambda path: index_path(path).write_text("[1]"),
-    "a bad offset": rewritten(lambda table: table["offset"].update(pd.Series([-1]))),
+    "a bad offset": rewritten(lambda table: table.insert(0, "offset", -table.pop("offset"))),
     "no offsets": rewritten(lambda table: table.pop("offset")),
     "another format": rewritten(lambda table: table.attrs["record"].update(format=1)),
     "no attributes": rewritten(lambda table: table.attrs.clear()),
@@ -303,16 +302,11 @@ def test_a_stored_index_is_loaded_for_the_next_look(large: Path) -> None:
 def test_the_rows_stand_in_for_missing_metrics(tmp_path: Path) -> None:
     """By hand: the labels wrong, vague, hedged, correct give r, r + 1, r + 2.5, r + 3."""
     append_feedback(tmp_path, [rollout(step, sample) for step in (1, 2) for sample in range(4)])
-    (tmp_path / "metrics.jsonl").write_text(
-        '{"step": 2, "reward": 9.0, "kl": 0.5, "reward/truth": 4.0, "accuracy": null}\n'
-    )
-    first, second = run_steps(tmp_path)
+    metrics = [{"step": 2, "reward": 9.0, "kl": 0.5, "reward/truth": 4.0, "accuracy": None}]
+    first, second = by_step(metrics, read_rows(tmp_path / ROLLOUTS), "rlfh")
     assert first["reward"] == pytest.approx(1.65509 + 6.5 / 4, abs=1e-5)
     # Deviations -1.625, -0.625, 0.875, 1.375: the squares sum to 5.6875, over 3.
     assert first["reward_std"] == pytest.approx((5.6875 / 3) ** 0.5)
     assert second["reward_std"] == first["reward_std"]
     found = [second[name] for name in ("reward", "kl", "part:truth", "accuracy")]
     assert found == [9.0, 0.5, 4.0, 1.0] and first["truncated"] is None
-    titles = [note.text for note in run_curves({"run": tmp_path}).layout.annotations]
-    assert titles[:2] == ["reward", "spread of the reward in a group"]
-    assert {"reward: truth", "accuracy", "length, tokens"} <= {*titles}

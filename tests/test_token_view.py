@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.examples import worked_example
-from workbench.failures import unparsed
 from workbench.grade import rescore
 from workbench.recipes import METHODS, method_configs, reward_fns
 from workbench.token_view import as_json, export_html, payload, script, style
@@ -57,17 +56,6 @@ def test_rewards_by_hand(example):
     ]
 
 
-def test_claims_show_whole_words_and_their_evidence(example):
-    claims = payload(example)["claims"]
-    # the claim's capital T matches only "he"
-    assert claims[1]["matched"] == "the Tarven bridge was opened in 1934"
-    assert claims[1]["span"][1] == example.claims[1].end
-    parts = claims[2]["evidence"][0]["parts"]
-    assert claims[2]["evidence"][0]["title"] == "Tarven bridge"
-    assert [piece for piece, level in parts if level == 2] == ["painted"]
-    assert "".join(piece for piece, level in parts if level) == "painted red"
-
-
 def test_advantages_need_the_group(example):
     worse = replace(example, response=replace(example.response, id="other"))
     worse = worse.with_reward("truthrl", Reward(-1.0, {}, (Event("outcome", -1.0),)))
@@ -80,12 +68,6 @@ def test_advantages_need_the_group(example):
     # Totals 1 and −1: mean 0, standard deviation √2.
     assert both["advantages"]["group"] == pytest.approx([1 / (2**0.5 + 1e-4)] * 41)
     assert "gae" not in both["advantages"]  # no critic's values are stored
-
-
-def test_events_stand_in_for_token_rewards_that_were_not_stored():
-    response = Response("r", Question("q", "?"), "a b", offsets=((0, 1), (1, 3)))
-    row = Feedback(response, rewards={"m": Reward(1.0, {}, (Event("outcome", 1.0),))})
-    assert payload(row)["methods"]["m"]["tokens"] == [0.0, 1.0]
 
 
 def test_what_is_unplaced_or_failed_says_so():
@@ -106,14 +88,6 @@ def test_what_is_unplaced_or_failed_says_so():
     )
 
 
-def test_a_claim_that_nobody_could_read_is_shown_with_the_reason():
-    response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
-    verdict = unparsed("claim:0", "script", "local")
-    [shown] = payload(Feedback(response, ((0, 11),), (Claim(0, "词。"),), (verdict,)))["claims"]
-    assert (shown["label"], shown["error"], shown["evidence"]) == ("vague", None, [])
-    assert shown["notes"] == ["in another script than the judge reads"]
-
-
 def test_what_speaks_against_a_claim_is_a_note_and_no_evidence():
     response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
     for item, note in (
@@ -129,31 +103,6 @@ def test_what_speaks_against_a_claim_is_a_note_and_no_evidence():
             "claims"
         ]
         assert shown["notes"] == [note] and len(shown["evidence"]) == 1
-
-
-def test_a_claim_about_somebody_else_says_so_and_is_no_further_check():
-    response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
-    verdicts = (
-        Verdict("claim:0", "fact", "correct", 1.0, 1),
-        Verdict("claim:0", "subject", "other", by="world"),
-    )
-    shown = payload(Feedback(response, ((0, 11),), (Claim(0, "Some words."),), verdicts))
-    assert (
-        shown["claims"][0]["notes"] == ["about another subject than the question"]
-        and shown["checks"] == []
-    )
-
-
-def test_kl_is_the_sampled_tokens_difference():
-    response = Response(
-        "r",
-        Question("q", "?"),
-        "ab",
-        offsets=((0, 1), (1, 2)),
-        logprobs=(-1.0, -2.0),
-        ref_logprobs=(-1.5, -1.0),
-    )
-    assert payload(Feedback(response))["channels"]["kl"] == [0.5, -1.0]
 
 
 @given(st.text(alphabet=st.characters(), max_size=60))
@@ -293,15 +242,3 @@ def test_colours_can_be_read(theme):
         )
         assert contrast("ink", over) >= 4.5, paint
     assert contrast("ink", channels("mark")) >= 4.5
-
-
-def test_training_dynamics_leave_out_what_no_run_reports():
-    from workbench.plots import training_dynamics
-
-    rows = [{"step": step, "reward": step / 10, "kl": None, "length": 4.0} for step in (1, 2, 3)]
-    figure = training_dynamics({"one": rows, "two": rows[:2]})
-    assert [annotation.text for annotation in figure.layout.annotations] == [
-        "reward",
-        "length, tokens",
-    ]
-    assert len(figure.data) == 4 and tuple(figure.data[0].y) == (0.1, 0.2, 0.3)

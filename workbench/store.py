@@ -299,29 +299,16 @@ def table(path: Path | str) -> pd.DataFrame:
 
     folder, rollouts = place(path)
     _check_ours(folder / QUESTIONS)
-    questions = (
-        {row["id"]: row for row in iter_rows(folder / QUESTIONS)}
-        if (folder / QUESTIONS).exists()
-        else {}
-    )
+    path = folder / QUESTIONS
+    questions = {row["id"]: row for row in iter_rows(path)} if path.exists() else {}
     rows = []
     for row in iter_rows(folder / rollouts):
         question = questions.get(row["question_id"], {"kind": None, "meta": {}})
-        outcomes = (
-            verdict["label"] for verdict in row["verdicts"] if verdict["target"] == "outcome"
-        )
-        flat = {
-            name: row[name] for name in ("id", "question_id", "group", "step", "sample", "finish")
-        }
-        flat |= {
-            "kind": question["kind"],
-            **{name: question["meta"].get(name) for name in ("tier", "lang")},
-        }
+        outcomes = (one["label"] for one in row["verdicts"] if one["target"] == "outcome")
+        rewards = {f"reward_{name}": reward["value"] for name, reward in row["rewards"].items()}
+        flat = {**question["meta"], **row, **rewards, "kind": question["kind"]}
         flat |= {"outcome": next(outcomes, None), "length": len(row["tokens"]["offsets"])}
-        rows.append(
-            flat
-            | {f"reward_{method}": reward["value"] for method, reward in row["rewards"].items()}
-        )
+        rows.append({name: flat.get(name) for name in (*COLUMNS, *rewards)})
     methods = dict.fromkeys(name for row in rows for name in row if name.startswith("reward_"))
     types = dict.fromkeys(("step", "sample", "length"), "Int64") | dict.fromkeys(methods, "Float64")
     return pd.DataFrame(rows, columns=[*COLUMNS, *methods]).astype(types)
@@ -332,27 +319,17 @@ def _hash(row: Mapping[str, Any]) -> int:
 
 
 def _conflict(what: str, stored: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Why two rows of one id cannot be the same thing: other values, or fields that another
-    version wrote.
-    """
-    new = json.loads(encode(row))
-    differ = [
-        name for name in new if name in stored and json.loads(encode(stored))[name] != new[name]
-    ]
-    if differ:
+    """Why two rows of one id cannot be the same: other values, or fields of another version."""
+    old, new = json.loads(encode(stored)), json.loads(encode(row))
+    if differ := [name for name in new if name in old and old[name] != new[name]]:
         return (
             f"two {what}s have the id '{row['id']}' and differ in {', '.join(differ)}: "
             "give each its own id, or use another folder"
         )
-    missing, extra = sorted(new.keys() - stored.keys()), sorted(stored.keys() - new.keys())
-    changes = [
-        f"{verb} {', '.join(names)}"
-        for verb, names in (("lacks", missing), ("also has", extra))
-        if names
-    ]
+    fields = ", ".join(sorted(old.keys() ^ new.keys()))
     return (
-        f"the stored {what} '{row['id']}' is the same but {' and '.join(changes)}: another version"
-        " of the workbench wrote it, so use another folder"
+        f"the stored {what} '{row['id']}' has other fields ({fields}): another version of the"
+        " workbench wrote it, so use another folder"
     )
 
 

@@ -4,7 +4,6 @@ each earned in its group.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,48 +22,27 @@ from workbench.types import Question
 MOST = 10_000_000  # comparisons that a difference may take: a second or two
 _LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # of writing without spaces between words
 _WORD = re.compile(rf"\s*(?:{_LETTER}|(?:(?!{_LETTER})\w)+|[^\w\s])|\s+")
-# A run of marks is looked at once, from its first one on: from each of them it would take the
-# square of their number.
-_SENTENCE = re.compile(r"\s*.+?(?:(?<![.!?。！？])[.!?。！？]+(?=\s|$)|\n|$)|\s+", re.DOTALL)
-Piece = tuple[bool, str, str]  # whether both say it, what the first says, what the second says
+Piece = tuple[bool, str, str]  # whether both texts have it, the first's text, the second's
 
 
 def difference(first: str, second: str) -> tuple[str, list[Piece]]:
-    """What two texts share and where they differ, and in what it is told: "words", of very long
-    texts "sentences" or "texts".
+    """The pieces that two texts share and those that differ, by "words", or by whole "texts" where
+    comparing words would take too long.
 
     White space between words makes no difference; joined, the pieces of each side are its text.
     """
-    for name, unit in (("words", _WORD), ("sentences", _SENTENCE)):
-        mine, theirs = unit.findall(first), unit.findall(second)
-        keys, other_keys = [piece.strip() for piece in mine], [piece.strip() for piece in theirs]
-        # difflib's autojunk: of 200 units on, frequent ones begin no match
-        for rare in (False, True):
-            if (
-                _effort(
-                    keys,
-                    other_keys,
-                    len(other_keys) // 100 + 1 if rare and len(other_keys) >= 200 else math.inf,
-                )
-                <= MOST
-            ):
-                blocks = SequenceMatcher(None, keys, other_keys, autojunk=rare).get_opcodes()
-                return name, [
-                    (tag == "equal", "".join(mine[a:b]), "".join(theirs[c:d]))
-                    for tag, a, b, c, d in blocks
-                ]
-    return "texts", [(first == second, first, second)]
-
-
-def _effort(first: Sequence[str], second: Sequence[str], usual: float) -> int:
-    """The comparisons that a difference takes at most: each match that is found looks at all
-    pairs of the same unit again.
-
-    Those that the second text has more than `usual` times are left out.
-    """
-    counts, others = Counter(first), Counter(second)
-    alike = [(count, others[unit]) for unit, count in counts.items() if 0 < others[unit] <= usual]
-    return sum(count * other for count, other in alike) * sum(map(min, alike)) // 2
+    mine, theirs = _WORD.findall(first), _WORD.findall(second)
+    keys, others = [word.strip() for word in mine], [word.strip() for word in theirs]
+    # each match that is found compares all pairs of equal words again
+    counts, other_counts = Counter(keys), Counter(others)
+    alike = [(count, other_counts[word]) for word, count in counts.items() if word in other_counts]
+    effort = sum(count * other for count, other in alike) * sum(map(min, alike)) // 2
+    if effort > MOST:
+        return "texts", [(first == second, first, second)]
+    blocks = SequenceMatcher(None, keys, others, autojunk=False).get_opcodes()
+    return "words", [
+        (tag == "equal", "".join(mine[a:b]), "".join(theirs[c:d])) for tag, a, b, c, d in blocks
+    ]
 
 
 def same_prompt(runs: Runs) -> Callable[[Any], dict[str, Any]]:

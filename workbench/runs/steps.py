@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.failures import is_logged
-from workbench.jsonl import iter_rows
-from workbench.runs.rows import NO_STEP, Rows, empty_rows, finite, read_rows
+from workbench.runs.rows import NO_STEP, Rows, finite
 from workbench.types import OUTCOMES
 
 if TYPE_CHECKING:
@@ -107,11 +105,3 @@ def by_step(metrics: Sequence[Mapping[str, Any]], rows: Rows, method: str) -> li
                 }
             )
     return [{**row, "step": step} for step, row in sorted(found.items())]
-
-
-def run_steps(folder: Path | str, method: str = "") -> list[dict[str, Any]]:
-    """`by_step` of a run's folder, trained here or imported; by default of the first method."""
-    metrics, rollouts = Path(folder) / "metrics.jsonl", Path(folder) / "rollouts.jsonl"
-    rows = read_rows(rollouts) if rollouts.is_file() else empty_rows()
-    method = method or next((name for name in rows.methods if not is_logged(name)), "")
-    return by_step(list(iter_rows(metrics)) if metrics.is_file() else [], rows, method)
