@@ -28,7 +28,6 @@ from workbench.store import append_feedback
 from workbench.train.stage import Job, Stage, Status
 from workbench.types import (
     Checked,
-    Claims,
     Cost,
     Failure,
     Feedback,
@@ -152,34 +151,6 @@ def test_interrupted_evaluation_is_an_interrupted_run(
         patch.setattr("workbench.experiment.evaluate_policy", interrupt)
         assert run(bench, tmp_path / "run")["status"] == "interrupted"
     assert run(bench, tmp_path / "run", threads=None)["status"] == "done"
-
-
-@pytest.mark.slow
-def test_kinds_without_gold_answers_are_evaluated_by_their_claims(
-    bench: Bench, tmp_path: Path
-) -> None:
-    def facts(batch: Any) -> list[Checked]:
-        return [
-            Checked(
-                tuple(Verdict(f"claim:{claim.id}", "fact", "correct") for claim in claims.claims)
-            )
-            for _, claims in batch
-        ]
-
-    def read(responses: Any) -> list[Claims]:
-        return [
-            Claims(((0, len(r.text)),), rule_checks().extract([told])[0].claims) for r in responses
-        ]
-
-    told = Response("r", Question("q", "?"), "Ada was born in Rome.")
-    able = replace(bench, judge=lambda: Checks(read, {**rule_checks().verify, "fact": facts}))
-    summary = run(able, tmp_path / "run", scaled(SMALL, prompts={"eval_kinds": "biography"}))
-    for when in ("before", "after"):
-        greedy = summary[when]["greedy"]
-        assert (greedy["n"], greedy["accuracy"]["value"]) == (1, None)
-        assert greedy["factscore"]["value"] == greedy["claims"]["value"] == 1.0
-        assert greedy["by_kind"]["biography"]["factscore"]["value"] == 1.0
-        assert greedy["failed"] == 0  # no gold answer is no failure
 
 
 @pytest.mark.slow
@@ -341,30 +312,3 @@ def test_the_next_stage_starts_from_the_policy_that_one_has_made(
         for policy in (over_it, over_the_bench)
     ]
     assert drawn[0] != drawn[1]
-
-
-@pytest.mark.slow
-def test_a_policy_of_another_run_is_asked_as_this_run_asks(bench: Bench, tmp_path: Path) -> None:
-    """Before as after; what the other run told it counts where nobody says otherwise."""
-    other = tmp_path / "other"
-    policy = make_policy(other / "stages" / "cold_start" / "policy")
-    (other / "config.json").write_text(json.dumps({"config": {"prompts": {"system": " In tags"}}}))
-    seen: list[str] = []
-
-    def noting(batch: Any) -> list[Checked]:
-        seen.extend(response.question.system for response, _ in batch)
-        return rule_checks().verify["outcome"](batch)
-
-    place = replace(
-        bench, judge=lambda: Checks(rule_checks().extract, {"outcome": noting})
-    ).starting_from(str(policy))
-    for system, told in (("", ""), (" Be Flo", " Be Flo"), (None, "")):
-        run(
-            place,
-            tmp_path / f"run{system}",
-            scaled(SMALL, prompts={"system": system, "eval_samples": 0}, grpo={"steps": 1}),
-        )
-        assert set(seen) == {told}
-        seen.clear()
-    evaluate_policy(str(policy), "validation", place, samples=0, threads=1)
-    assert set(seen) == {" In tags"}

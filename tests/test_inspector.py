@@ -240,20 +240,6 @@ def test_a_policy_that_is_linked_is_not_asked(tmp_path):
         answers_of(runs, "run", "Who?", 1, 0.0)
 
 
-@pytest.mark.parametrize("name", ["rollouts.jsonl", "questions.jsonl", "passages.jsonl", ""])
-def test_labels_are_not_written_through_a_link(tmp_path, name):
-    record(tmp_path / "outside")
-    kept = {file.name: file.read_bytes() for file in (tmp_path / "outside").iterdir()}
-    folder = tmp_path / "runs" / "annotations"
-    (folder if name else folder.parent).mkdir(parents=True)
-    (folder / name if name else folder).symlink_to(tmp_path / "outside" / name)
-    key = json.loads(show(open_feedback(worked_example(), (), "test")))["key"]
-    told = saver(Runs(tmp_path / "runs"))({"key": key, "edits": {"2": {"label": "correct"}}})
-    assert "link" in told["error"] and kept == {
-        file.name: file.read_bytes() for file in (tmp_path / "outside").iterdir()
-    }
-
-
 def test_where_the_runs_lie(runs, tmp_path):
     inside = runs.root / "a" / "first"
     assert settings(inside, runs.root, 0).run == "a/first"

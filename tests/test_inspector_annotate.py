@@ -19,8 +19,8 @@ from workbench.inspector.opened import open_row, show
 from workbench.inspector.runs import Runs
 from workbench.inspector.what_if import saver
 from workbench.score.agree import agreement
-from workbench.store import append_feedback, iter_feedback
-from workbench.types import Failure, Verdict, WorkbenchError
+from workbench.store import iter_feedback
+from workbench.types import WorkbenchError
 
 
 def asked(runs: Runs, **request: Any) -> dict[str, Any]:
@@ -53,28 +53,6 @@ def test_one_claim_after_another_is_labelled_and_none_twice(tmp_path: Path) -> N
     # as `workbench agree` does
     compared = agreement(tmp_path / "annotations" / "run", tmp_path / "run")
     assert compared["claims"]["accuracy"] == 0.625 and compared["excluded"]["duplicates"] == 0
-
-
-def test_a_claim_that_is_labelled_after_it_was_passed_over_counts_once(tmp_path: Path) -> None:
-    record(tmp_path / "run", [rollout(1, 0)])
-    runs, passed = Runs(tmp_path), [["tarven/1/0", 1]]
-    for claim in (0, 1, 2):
-        told = asked(
-            runs, passed=passed, given={"place": ["tarven/1/0", claim], "label": "correct"}
-        )
-    assert told["claim"]["place"] == ["tarven/1/0", 3]
-    assert asked(runs, passed=[["tarven/1/0", 3]])["claim"] is None
-
-
-def test_a_label_that_cannot_be_written_says_why_in_one_line(tmp_path: Path) -> None:
-    record(tmp_path / "run", [rollout(1, 0)])
-    (tmp_path / "annotations").write_text("")  # where the folder would be
-    found = annotator(Runs(tmp_path))({"given": {"place": ["tarven/1/0", 0], "label": "wrong"}})
-    assert (
-        "cannot be read or written" in found["error"]
-        and "\n" not in found["error"]
-        and str(tmp_path) not in found["error"]
-    )
 
 
 def test_a_random_order_is_the_same_for_everyone_and_no_other(tmp_path: Path) -> None:
@@ -168,23 +146,6 @@ def test_two_runs_with_the_same_ids_have_labels_of_their_own(tmp_path: Path) -> 
     ) == {0: "vague"}
     # the labels themselves are not to be labelled
     assert asked(runs)["runs"] == ["deep/down/two", "one"]
-
-
-def test_what_the_judge_could_not_say_is_compared_with_nothing(tmp_path: Path) -> None:
-    row = rollout(1, 0)
-    failed = Verdict("claim:1", "fact", error=Failure("judge", "timeout", "no answer"))
-    row = replace(
-        row,
-        verdicts=tuple(
-            failed if v.target == "claim:1" else v for v in row.verdicts if v.target != "claim:0"
-        ),
-    )
-    append_feedback(tmp_path / "run", [row])
-    runs = Runs(tmp_path)
-    told = asked(runs, given={"place": ["tarven/1/0", 0], "label": "correct"})
-    assert told["last"]["judge"] is None
-    told = asked(runs, given={"place": ["tarven/1/0", 1], "label": "correct"})
-    assert (told["done"], told["agreement"]["n"], told["agreement"]["accuracy"]) == (2, 0, None)
 
 
 FOOLISH = (

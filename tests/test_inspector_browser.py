@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks.inspector import long_answer
 from tests.helpers.browsing import (
     BROWSER,
     FIXTURES,
@@ -19,16 +18,12 @@ from tests.helpers.browsing import (
     Seen,
     big,
     choose_run,
-    familiar,
     hostile,
     tab,
     token,
 )
 from tests.test_inspector import rollout
 from workbench.bench import TINY_POLICY
-from workbench.inspector.opened import pay
-from workbench.recipes import method_configs
-from workbench.store import append_feedback
 from workbench.token_view import export_html
 
 address, browser, page, root, seen, shots = FIXTURES
@@ -61,20 +56,6 @@ def test_inspect_shows_tokens_claims_and_channels(page, shots):
     page.screenshot(path=shots / "inspect.png", full_page=True)
 
 
-def test_the_keyboard_reaches_every_number(page):
-    text = page.locator("#inspect-view .tv-text")
-    page.locator("#inspect-view [data-channel=advantage]").press("Tab")
-    page.keyboard.press("Home")
-    assert text.evaluate("e => document.activeElement === e")
-    page.keyboard.press("ArrowDown")  # the next token that anything was paid to
-    assert page.locator("#inspect-view .tv-cursor").inner_text().strip() == "1934"
-    assert "+1.200" in page.locator("#inspect-view .tv-tip").inner_text()
-    named = text.get_attribute("aria-activedescendant")
-    assert page.locator(f"[id='{named}']").get_attribute("aria-describedby")
-    page.keyboard.press("Enter")
-    assert "Token 26" in page.locator("#inspect-view .tv-token-card").inner_text()
-
-
 def test_claims_and_tokens_are_linked_both_ways(page, shots):
     rows = page.locator("#inspect-view tr[data-claim]")
     rows.nth(2).locator(".tv-id").click()
@@ -94,36 +75,6 @@ def test_claims_and_tokens_are_linked_both_ways(page, shots):
     assert page.locator("#inspect-view .tv-claim-link").count() == 2
     page.locator("#inspect-view .tv-claim-link").first.click()
     assert page.locator("#inspect-view tr.tv-row-on").count() == 1
-
-
-def test_other_sources(page):
-    page.get_by_label("Stored run").check()
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-facts').textContent.includes('a/first')"
-    )
-    page.get_by_role("button", name="Next").click()
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-facts').textContent.includes('tarven/1/1')"
-    )
-    assert page.locator("#inspect-view [data-channel=kl]").is_enabled()
-    page.get_by_label("Samples").check()
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-facts').textContent.includes('Worked')"
-    )
-    page.get_by_label("Paste").check()
-    page.get_by_label("Answer", exact=True).fill("The Osk is a river. It runs through Tarven.")
-    page.get_by_label("No judge: only find the claims").check()
-    page.get_by_role("button", name="Score").click()
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-text').textContent.startsWith('The Osk is')"
-    )
-    assert page.locator("#inspect-view tr[data-claim]").count() >= 2
-    assert (
-        page.locator("#inspect-view tr[data-claim] .tv-chip")
-        .first.inner_text()
-        .endswith("not judged")
-    )
-    assert page.locator("#inspect-view .tv-checks").inner_text().split("\n")[-1] == "no gold answer"
 
 
 def test_what_if_by_hand(page, address, shots):
@@ -214,24 +165,6 @@ def test_runs_lead_to_their_rollouts(page, address, shots):
     page.get_by_text("2 of 4 in the list").wait_for()
 
 
-def test_a_running_training_is_followed_and_nobody_loses_the_place(page, root):
-    tab(page, "Runs")
-    page.wait_for_selector(".wb-run-table tbody tr")
-    choose_run(page, "growing")
-    page.get_by_label("step", exact=True).fill("1")
-    page.wait_for_function(
-        "document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/0'"
-    )
-    page.evaluate("window.kept = document.querySelector('.wb-listed tr.wb-open')")
-    append_feedback(root / "growing", [rollout(3, sample) for sample in range(4)])
-    shown = "document.querySelector('tr[data-run=growing] [data-label=steps]').textContent === '3'"
-    page.wait_for_function(
-        f"{shown} && document.querySelector('[aria-label=step]').max === '3'", timeout=3000
-    )
-    assert page.get_by_label("step", exact=True).input_value() == "1"
-    assert page.evaluate("window.kept === document.querySelector('.wb-listed tr.wb-open')")
-
-
 def test_a_permalink_opens_its_row(page, address):
     page.goto(f"{address}?run={RUN}&id=tarven/2/1&method=knowrl")
     page.wait_for_function(
@@ -318,31 +251,6 @@ def test_an_exported_page_is_inert_and_alone(browser, tmp_path, shots):
     } == {"file"}
 
 
-@pytest.mark.parametrize("name", ["constructor", "__proto__"])
-def test_names_that_javascript_knows_are_data_like_others(browser, tmp_path, name):
-    (tmp_path / "page.html").write_text(export_html(familiar(name), name), encoding="utf-8")
-    page, seen = browser.new_page(), Seen()
-    seen.watch(page)
-    page.goto((tmp_path / "page.html").as_uri())
-    page.locator(f"[data-method={name}]").click()
-    for channel in ("reward", "logprob"):
-        page.locator(f"[data-channel={channel}]").click(force=True)
-    page.locator(".tv-t").first.hover()
-    page.locator("tr[data-claim] .tv-id").first.click()
-    page.locator(".tv-t").first.click()
-    assert f"{name} pays" in page.locator(".tv-card").first.inner_text()
-    assert [
-        "".join(text.split()) for text in page.locator("tr[data-claim] .tv-chip").all_inner_texts()
-    ] == [
-        f"•{name}",
-        "!failed",
-        f"•{name}",
-    ]
-    assert name in page.locator(".tv-checks").inner_text() and "native code" not in page.content()
-    page.close()
-    assert seen.errors == []
-
-
 def test_the_notebook_widget_is_the_same_view(browser):
     """The widget's module, as anywidget loads it, with a model that stands in for the
     notebook's.
@@ -354,8 +262,10 @@ def test_the_notebook_widget_is_the_same_view(browser):
     page = browser.new_page()
     page.evaluate(
         """async ([code, data]) => {
-            const module = await import(URL.createObjectURL(new Blob([code], {type: "text/javascript"})));
-            const model = {get: () => data, set: (name, value) => (window[name] = value), save_changes: () => {}, on: () => {}};
+            const blob = new Blob([code], {type: "text/javascript"});
+            const module = await import(URL.createObjectURL(blob));
+            const none = () => {}, set = (name, value) => (window[name] = value);
+            const model = {get: () => data, set, save_changes: none, on: none};
             module.default.render({model, el: document.body});
         }""",
         [widget._esm, widget.data],
@@ -363,50 +273,6 @@ def test_the_notebook_widget_is_the_same_view(browser):
     assert page.locator(".tv-t").count() == 41 and page.locator(".tv-big").inner_text() == "+1.66"
     page.locator("tr[data-claim]").nth(2).click()
     assert page.evaluate("window.selected") == {"claim": 2, "token": None}
-    page.close()
-
-
-def test_the_claims_of_a_long_answer_are_filtered_and_sorted(browser, tmp_path):
-    (tmp_path / "long.html").write_text(
-        export_html(pay(long_answer(), method_configs(("rlfh", "forag"))), "rlfh"), encoding="utf-8"
-    )
-    page = browser.new_page()
-    page.goto((tmp_path / "long.html").as_uri())
-    rows = page.locator("tr[data-claim]")
-    assert rows.count() == 200
-    page.get_by_label("which claims").select_option("wrong")
-    assert rows.count() == 40 and {
-        text.split()[-1] for text in rows.locator(".tv-chip").all_inner_texts()
-    } == {"wrong"}
-    page.get_by_label("which claims").select_option("")
-    page.get_by_label("order of the claims").select_option("lowest")
-    paid = [
-        float(text.replace("−", "-").replace("·", "0"))
-        for text in rows.locator("td.tv-now").all_inner_texts()
-    ]
-    assert paid == sorted(paid) and paid[0] < 0 < paid[-1]
-    page.locator("[data-method=forag]").click()
-    assert (
-        page.get_by_label("order of the claims").locator("option:checked").inner_text()
-        == "FoRAG, lowest first"
-    )
-    page.get_by_label("order of the claims").select_option("")
-    rows.first.evaluate("row => (row.kept = true)")
-    # another column counts, and no row is drawn anew for it
-    for method, now in (("rlfh", "RLFH"), ("forag", "FoRAG")):
-        page.locator(f"[data-method={method}]").click()
-        assert page.locator(".tv-claims th.tv-now").all_inner_texts() == [now]
-        assert page.locator(".tv-claims td.tv-now").count() == 202
-        assert set(
-            page.locator(".tv-claims td.tv-now").evaluate_all(
-                "all => all.map(cell => cell.dataset.label)"
-            )
-        ) == {now}
-        assert (
-            rows.first.evaluate("row => row.kept")
-            and page.locator(".tv-big").inner_text()
-            == page.locator(".tv-total td.tv-now").inner_text()
-        )
     page.close()
 
 

@@ -27,13 +27,12 @@ from workbench.inspector.curves import curve_data, run_list
 from workbench.inspector.export import _inert, exported
 from workbench.inspector.inspect_tab import moved
 from workbench.inspector.listing import Query, order_choices, own_method, query_of, rollouts
-from workbench.inspector.opened import configs_of, open_row, show
+from workbench.inspector.opened import open_row, show
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import server_functions
 from workbench.inspector.what_if import what_if
 from workbench.recipes import METHODS
 from workbench.runs.folder import lock
-from workbench.score import Options, score_file
 from workbench.score.imports import import_completions
 from workbench.store import append_feedback
 from workbench.token_view import as_json
@@ -76,19 +75,6 @@ def record_untagged(folder: Path, method: str = "truthrl") -> None:
         verdicts = (Verdict("outcome", "answer", label),)
         rows.append(Feedback(response, verdicts=verdicts, rewards={method: Reward(value)}))
     append_feedback(folder, rows)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["[1]", '{"config": 3}', '{"config": {"rlfh": [1], "none": {"alpha": 3}}}', '{"config": {"rlf'],
-)
-def test_settings_that_cannot_be_read_are_told_and_never_taken_for_the_defaults(
-    tmp_path: Path, text: str
-) -> None:
-    record_untagged(tmp_path / "run")
-    (tmp_path / "run" / "rollouts.settings.json").write_text(text)
-    with pytest.raises(WorkbenchError, match="damaged"):
-        configs_of(Runs(tmp_path), "run")
 
 
 def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
@@ -172,37 +158,6 @@ def test_the_rows_of_an_imported_run_draw_its_curves(tmp_path: Path) -> None:
         None,
     ]
     assert drawn["Length, tokens"] == [1.5, 1.5]  # words: the prompt's one, and none or one "So"
-
-
-def test_the_curves_of_what_was_scored_of_an_imported_run(tmp_path: Path) -> None:
-    rows = [
-        {"input": "Where?", "output": output, "gts": "Paris", "score": 0.0, "step": step}
-        for step, outputs in ((1, ("Rome.", "Paris.")), (2, ("Paris.", "I don't know.")))
-        for output in outputs
-    ]
-    import_completions(
-        "verl", write(tmp_path / "7.json", rows), tmp_path / "logged" / "rollouts.jsonl"
-    )
-    score_file(
-        Options(
-            tmp_path / "logged" / "rollouts.jsonl",
-            tmp_path / "run" / "rollouts.jsonl",
-            "truthrl",
-            "world",
-        )
-    )
-    drawn = curves(tmp_path, "run")
-    assert drawn["Reward"] == [0.0, 0.5] and drawn["Reward, outcome"] == [0.0, 0.5]
-    assert (drawn["Accuracy"], drawn["Abstention"], drawn["Hallucination"]) == (
-        [0.5, 0.5],
-        [0, 0.5],
-        [0.5, 0],
-    )
-    both = json.loads(curve_data(Runs(tmp_path), ["run", "logged"]))
-    # each has every curve
-    assert all(
-        len(run["series"][one["name"]]) == 2 for one in both["series"] for run in both["runs"]
-    )
 
 
 def record_queried(folder: Path) -> Path:

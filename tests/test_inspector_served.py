@@ -5,10 +5,8 @@ and in a real Chromium.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -115,28 +113,12 @@ def test_no_other_name_or_origin_reads_a_stored_run(address: str, calls: dict[st
     assert ask(address, "POST", STORED, calls[STORED])[0] == 403  # no page at all
 
 
-def test_nothing_is_uploaded(address: str, calls: dict[str, bytes]) -> None:
-    form = (
-        b'--x\r\nContent-Disposition: form-data; name="files";'
-        b' filename="a.txt"\r\n\r\nhello\r\n--x--\r\n'
-    )
-    kind, own = "multipart/form-data; boundary=x", address.rstrip("/")
-    for origin in (own, "http://evil.example"):
-        assert ask(address, "POST", "/gradio_api/upload", form, origin=origin, content_type=kind)[
-            0
-        ] in (403, 404)
-        status, _, _ = ask(
-            address, "POST", "/gradio_api/component_server/", form, origin=origin, content_type=kind
-        )
-        assert status == 403
-    assert ask(address, "GET", "/gradio_api/deep_link?session_hash=s")[0] == 404
-
-
-PAGE = b"<!doctype html><title>elsewhere</title>"
 TRIES = """async ([base, calls]) => {
     const tried = [];
-    const post = (kind, mode) => ([path, body]) => [path, {method: "POST", body, mode, headers: {"Content-Type": kind}}];
-    const asked = [["config", {}], ["", {}], ...Object.entries(calls).map(post("application/json", "cors")),
+    const post = (kind, mode) => ([path, body]) =>
+        [path, {method: "POST", body, mode, headers: {"Content-Type": kind}}];
+    const asked = [["config", {}], ["", {}],
+                   ...Object.entries(calls).map(post("application/json", "cors")),
                    ...Object.entries(calls).map(post("text/plain", "no-cors"))];
     for (const [path, how] of asked) {
         try {
@@ -146,27 +128,6 @@ TRIES = """async ([base, calls]) => {
     }
     return tried;
 }"""
-
-
-class Elsewhere(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(PAGE)))
-        self.end_headers()
-        self.wfile.write(PAGE)
-
-    def log_message(self, *_: Any) -> None: ...
-
-
-@pytest.fixture(scope="module")
-def elsewhere() -> Iterator[str]:
-    """A page at another port of this machine."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -179,23 +140,6 @@ def browser() -> Iterator[Any]:
         chromium = play.chromium.launch(executable_path=CHROMIUM, args=arguments)
         yield chromium
         chromium.close()
-
-
-@in_chromium
-def test_a_page_at_another_port_reads_nothing(
-    browser: Any, address: str, elsewhere: str, calls: dict[str, bytes]
-) -> None:
-    found = browser.new_page()
-    statuses: list[tuple[str, int]] = []
-    found.on("response", lambda reply: statuses.append((reply.url, reply.status)))
-    found.goto(elsewhere)
-    tried = found.evaluate(TRIES, [address, {path: body.decode() for path, body in calls.items()}])
-    assert len(tried) == 6 and all(status == 0 and not text for _, status, text in tried)
-    assert all(status == 403 for url, status in statuses if url.startswith(address))
-    found.set_content(f'<iframe src="{address}"></iframe>')
-    found.wait_for_timeout(500)
-    assert not any(frame.query_selector("#inspect-view") for frame in found.frames)
-    found.close()
 
 
 @in_chromium

@@ -228,9 +228,13 @@ def test_titles_legends_and_axes_neither_overlap_nor_are_cut(reports):
     boxes = """async ([data, layout]) => {
         document.body.innerHTML = "<div id=plot></div>";
         await Plotly.newPlot("plot", data, layout);
-        const kinds = ".gtitle, .legend .bg, [class$=title] > text, .annotation-text, .xtick text, .cbtitle text";
+        const kinds = ".gtitle, .legend .bg, [class$=title] > text, .annotation-text, .xtick text,"
+            + ".cbtitle text";
         const texts = document.querySelectorAll(`#plot :is(${kinds})`);
-        const box = (e) => ((r) => [r.left, r.top, r.right, r.bottom, e.textContent || "legend"])(e.getBoundingClientRect());
+        const box = (e) => {
+            const r = e.getBoundingClientRect();
+            return [r.left, r.top, r.right, r.bottom, e.textContent || "legend"];
+        };
         return [[...new Set(texts)].map(box), box(document.querySelector("#plot .main-svg"))];
     }"""
     with playwright.sync_playwright() as play:
@@ -282,41 +286,6 @@ def a_notebook(*plots: dict) -> dict:
         },
     ]
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
-)
-def test_every_plot_of_a_notebook_gets_its_picture(tmp_path, reports):
-    """Blue bars on white are blue pixels in a PNG of the plot's own size; all else of the
-    notebook stays.
-    """
-    pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
-    from PIL import Image
-
-    figure = json.loads(outcomes_by_tier(reports).to_json())
-    bare = {
-        "data": [{"type": "bar", "x": [1], "y": [1], "marker": {"color": "#0000ff"}}],
-        "layout": {},
-    }
-    file, other = tmp_path / "a.ipynb", tmp_path / "b.ipynb"
-    file.write_text(json.dumps(a_notebook(figure, bare)))
-    other.write_text(json.dumps(a_notebook()))
-    assert add_pictures([file, other]) == 2
-    written = json.loads(file.read_text(encoding="utf-8"))
-    pictures = [output["data"].pop("image/png") for output in written["cells"][1]["outputs"]]
-    assert written == a_notebook(figure, bare) and json.loads(other.read_text()) == a_notebook()
-    first, second = (
-        Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB") for picture in pictures
-    )
-    assert first.size == (
-        figure["layout"]["width"],
-        figure["layout"]["height"],
-    ) and second.size == (960, 430)
-    assert second.getpixel((480, 215)) == (0, 0, 255) and second.getpixel((2, 2)) == (255, 255, 255)
-    before = file.read_bytes()
-    assert add_pictures([file]) == 2 and file.read_bytes() == before
 
 
 @pytest.mark.slow

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -157,32 +154,6 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
         ids(tmp_path / "other.jsonl")
 
 
-def test_killed_for_real(tmp_path: Path) -> None:
-    """SIGKILL while another process appends as fast as it can."""
-    program = (
-        "import itertools, sys\nfrom workbench.store import Store\nfrom workbench.types import"
-        " Feedback, Question, Response\nstore = Store(sys.argv[1])\nfor step in"
-        " itertools.count():\n    question = Question(f'q{step}', 'Where?')\n   "
-        " store.append([Feedback(Response(f'{step}-{i}', question, 'x' * 50_000, step=step)) for i"
-        " in range(4)])\n    print(step, flush=True)\n"
-    )
-    root = Path(__file__).resolve().parent.parent
-    with subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path)], cwd=root, stdout=subprocess.PIPE
-    ) as writer:
-        assert writer.stdout is not None
-        for _ in range(5):
-            writer.stdout.readline()
-        writer.send_signal(signal.SIGKILL)
-        written = 4 * (5 + len(writer.stdout.read().splitlines()))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        append_feedback(tmp_path, [])
-        rows = list(iter_feedback(tmp_path))
-    assert written <= len(rows) <= written + 4
-    assert [row.response.id for row in rows] == [f"{i // 4}-{i % 4}" for i in range(len(rows))]
-
-
 def test_an_id_means_one_thing(tmp_path: Path) -> None:
     append_feedback(tmp_path, feedbacks(range(1)))
     before = (tmp_path / ROLLOUTS).read_bytes()
@@ -196,22 +167,6 @@ def test_an_id_means_one_thing(tmp_path: Path) -> None:
     (tmp_path / QUESTIONS).write_bytes(b"")
     with pytest.raises(WorkbenchError, match=r"question 'city' of row '0-0' is missing"):
         list(iter_feedback(tmp_path))
-
-
-def test_two_questions_of_one_id_say_what_differs(tmp_path: Path) -> None:
-    other = replace(BARE, text="Who?", checklist=())
-    with pytest.raises(
-        WorkbenchError, match=r"two questions have the id 'bare' and differ in text, checklist:"
-    ):
-        append_feedback(
-            tmp_path, [Feedback(Response("x", BARE, "?")), Feedback(Response("y", other, "?"))]
-        )
-    assert (tmp_path / QUESTIONS).read_bytes() == b""
-    append_feedback(tmp_path, [Feedback(Response("x", BARE, "?"))])
-    with pytest.raises(
-        WorkbenchError, match=r"two questions have the id 'bare' and differ in text, checklist:"
-    ):
-        append_feedback(tmp_path, [Feedback(Response("y", other, "?"))])
 
 
 def test_a_question_in_another_row_format_says_so(tmp_path: Path) -> None:

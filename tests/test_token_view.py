@@ -152,45 +152,6 @@ def test_the_script_never_parses_html():
     assert "@import" not in style() and "url(" not in style()
 
 
-def test_checks_are_told_in_words():
-    response = Response(
-        "r", Question("q", "?", checklist=("It is red.",)), "Some words.", offsets=((0, 11),)
-    )
-    known = (
-        ("outcome", "answer"),
-        ("reasoning", "reasoning"),
-        ("item:0", "checklist"),
-        ("item:1", "checklist"),
-        ("segment:0", "factuality"),
-        ("claim:2", "truth"),
-        ("response", "out_of_knowledge"),
-    )
-    shown = payload(
-        Feedback(
-            response, verdicts=tuple(Verdict(target, aspect, p=0.5) for target, aspect in known)
-        )
-    )["checks"]
-    assert [check["words"] for check in shown] == [
-        "Final answer against the gold answer",
-        "Reasoning",
-        "It is red.",
-        "Fact 2 of the checklist",
-        "Factuality of sentence 1",
-        "Claim 3, by the truthfulness model",
-        "Can the model know this?",
-    ]
-    assert [check["group"] for check in shown] == [
-        "answer",
-        "answer",
-        "checklist",
-        "checklist",
-        "parts",
-        "parts",
-        "answer",
-    ]
-    assert [check["measure"] for check in shown][-3:] == ["P(factual)", "P(true)", "score"]
-
-
 def test_every_name_has_words(example):
     """A label, a part of a reward or a method that the view has no words for would be shown as
     the code names it.
@@ -203,42 +164,3 @@ def test_every_name_has_words(example):
         ), method
     for name in set().union(*ASPECTS.values()):
         assert re.search(rf"\b{name}: \[", script()), name
-
-
-@pytest.mark.parametrize("theme", [".tv, .tv-colours {", ".dark .tv, .dark .tv-colours"])
-def test_colours_can_be_read(theme):
-    """Text on its background has a contrast of at least 4.5 to 1, the least that WCAG 2.1
-    (1.4.3) asks for.
-    """
-    block = style().split(theme, 1)[1].split("}", 1)[0]
-    colour = dict(re.findall(r"--tv-([\w-]+): (#[0-9a-f]{6}|\d+ \d+ \d+);", block))
-
-    def channels(name: str) -> tuple[float, ...]:
-        value = colour[name]
-        whole = (
-            [int(value[at : at + 2], 16) for at in (1, 3, 5)]
-            if value[0] == "#"
-            else [int(one) for one in value.split()]
-        )
-        return tuple(one / 255 for one in whole)
-
-    def light(rgb: tuple[float, ...]) -> float:
-        linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in rgb]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    def contrast(text: str, over: tuple[float, ...]) -> float:
-        low, high = sorted((light(channels(text)), light(over)))
-        return (high + 0.05) / (low + 0.05)
-
-    paper = channels("paper")
-    for text in ("ink", "soft", "faint", "pos-ink", "neg-ink", "fail-ink"):
-        assert contrast(text, paper) >= 4.5 and contrast(text, channels("wash")) >= 4.5, text
-    # the share of a token's colour over the paper
-    strongest = 0.12 + float(re.findall(r"--tv-strength: (\.\d+)", block)[0])
-    for paint in ("pos", "neg", "seq"):
-        over = tuple(
-            strongest * one + (1 - strongest) * under
-            for one, under in zip(channels(paint), paper, strict=True)
-        )
-        assert contrast("ink", over) >= 4.5, paint
-    assert contrast("ink", channels("mark")) >= 4.5
