@@ -37,11 +37,15 @@ from workbench.store import append_feedback
 from workbench.types import Claim, Feedback, Response, Verdict
 
 STEP = 512  # rows of a step
-OPENED = (
-    "import sys, time; from pathlib import Path; from workbench.runs.rows import read_index; start"
-    " = time.perf_counter(); "
-)
-OPENED += "read_index(Path(sys.argv[1])); print(time.perf_counter() - start)"
+OPENED = """
+import sys, time
+from pathlib import Path
+import pandas  # which gradio has imported before a record is opened
+from workbench.runs.rows import read_rows
+start = time.perf_counter()
+read_rows(Path(sys.argv[1]))
+print(time.perf_counter() - start)
+"""
 LABELS = ("correct", "wrong", "vague", "hedged_correct", "hedged_wrong")
 
 
@@ -114,7 +118,7 @@ def make(root: Path, count: int) -> Path:
 
 
 def opened(path: Path) -> float:
-    """The seconds in which a process that knows nothing yet has the record's index."""
+    """The seconds in which a process that knows nothing yet has read the record."""
     return float(
         subprocess.run(
             [sys.executable, "-c", OPENED, str(path)], capture_output=True, text=True, check=True

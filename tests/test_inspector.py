@@ -5,7 +5,6 @@ what-if.
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +19,7 @@ from workbench.inspector.annotated import relabelled
 from workbench.inspector.curves import curve_data
 from workbench.inspector.inspect_tab import (
     LOCAL,
-    SOURCES,
     export_page,
-    first_of_source,
     open_pasted,
 )
 from workbench.inspector.listing import (
@@ -31,7 +28,7 @@ from workbench.inspector.listing import (
     rollouts,
 )
 from workbench.inspector.live import answers_of, policies
-from workbench.inspector.opened import NOTHING, open_feedback, open_row, pay, show
+from workbench.inspector.opened import open_feedback, open_row, pay, show
 from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import asked as asked_policies
@@ -267,16 +264,6 @@ def test_pasted_answers():
         open_pasted("Who?", "Ada.", "", "", LOCAL)
 
 
-def test_an_empty_form_says_what_to_fill_in(runs):
-    paste = lambda answer: first_of_source(runs)(SOURCES[2], samples.WORKED, None, 1, answer)  # noqa: E731
-    empty, filled = (json.loads(paste(answer)[1])["note"] for answer in ("", "Ada wrote it."))
-    assert paste("")[0] == paste("Ada.")[0] == NOTHING
-    assert (
-        all(word in empty for word in ("question", "answer", "sources", "worked example"))
-        and "worked example" not in filled
-    )
-
-
 def asked(**changes) -> dict:
     opened = open_feedback(worked_example(), (worked_example(),), "test")
     key = json.loads(show(opened))["key"]
@@ -403,15 +390,3 @@ def test_a_run_that_is_not_there_is_told_at_once(tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["inspect", "--run", str(tmp_path / "none")])
     assert stopped.value.code == 2 and "no run 'none'" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_port_that_is_taken_is_told(capsys):
-    pytest.importorskip("gradio", reason="the apps extra is not installed")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(SystemExit) as stopped:
-            main(["inspect", "--no-browser", "--port", str(port)])
-    assert stopped.value.code == 2 and f"port {port}" in capsys.readouterr().err

@@ -238,7 +238,6 @@ def test_every_row_can_be_reached_page_by_page(
 ) -> None:
     record_queried(tmp_path / "run")
     monkeypatch.setattr("workbench.inspector.listing.PAGE", 3)
-    monkeypatch.setattr("workbench.inspector.rollouts.PAGE", 3)
     assert [ids(tmp_path, start=start) for start in (0, 3, 6)] == [
         ["r3", "r1", "r6"],
         ["r0", "r4", "r7"],

@@ -251,7 +251,7 @@ def test_a_large_file_shows_its_last_rows_until_all_are_read(blocked: Runs) -> N
         assert opened.group == () and "being read" in opened.note
         assert blocked.row("run", 11)["id"] == "tarven/3/3"
         record(blocked.root / "small")  # another run is not held up
-        assert len(blocked.rows("small")) == 12
+        assert len(blocked.all_rows("small")) == 12
     forget()
     whole = json.loads(rollouts(blocked, "run", Query(3)))
     assert whole["rows"] == listed["rows"] and whole["missing"] == 0
@@ -271,8 +271,7 @@ def test_what_needs_a_row_that_is_not_read_yet_waits_for_it(blocked: Runs) -> No
     with stored._rows._file_lock(blocked.root / "run" / ROLLOUTS):
         assert blocked.rows("run").missing
         threads = [
-            Thread(target=lambda name=name: found.update({name: jobs[name]()}))  # type: ignore[misc]
-            for name in jobs
+            Thread(target=lambda name=name: found.update({name: jobs[name]()})) for name in jobs
         ]
         for one in threads:
             one.start()

@@ -15,7 +15,6 @@ from workbench.grade import grade
 from workbench.jsonl import (
     append_json,
     iter_rows,
-    read_page,
     repair,
     truncate_after_step,
     write_json,
@@ -144,7 +143,6 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
     path.write_bytes(lines[0] + lines[1][:20] + b"\n" + lines[2])
     for read in (
         lambda: ids(path),
-        lambda: read_page(path, 0, 3),
         lambda: truncate_after_step(path, 0),
     ):
         with pytest.raises(WorkbenchError, match=r"rollouts\.jsonl:2: not a JSON object"):

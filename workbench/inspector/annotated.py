@@ -102,18 +102,14 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
             else {}
         )
         for claim, edit in edits.items():
-            old = given.pop(f"claim:{claim}", None)
-            known_of = {"label": old.label, "informativeness": old.informativeness} if old else {}
-            row = relabelled(feedback, {claim: {**known_of, **edit}}) if edit else feedback
-            given |= (
-                {
-                    v.target: v
-                    for v in row.verdicts
-                    if v.by == PERSON and v.target == f"claim:{claim}"
-                }
-                if edit
-                else {}
-            )
+            target = f"claim:{claim}"
+            old = given.pop(target, None)
+            if edit:
+                kept = {"label": old.label, "informativeness": old.informativeness} if old else {}
+                row = relabelled(feedback, {claim: {**kept, **edit}})
+                given[target] = next(
+                    v for v in row.verdicts if (v.target, v.by) == (target, PERSON)
+                )
         put_feedback(
             folder, replace(feedback, verdicts=tuple(given.values()), rewards={}), remove=not given
         )

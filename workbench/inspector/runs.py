@@ -98,15 +98,11 @@ class Runs:
         """
         parts, short = Path(name).parts, name[:NAMED]
         folder = self.root.joinpath(*parts)
-        refused = (
-            Path(name).is_absolute()
-            or ".." in parts
-            or "\0" in name
-            or len(parts) > DEPTH
-            or len(name) > LONGEST
-        )
+        refused = Path(name).is_absolute() or ".." in parts or "\0" in name
+        refused = refused or len(parts) > DEPTH or len(name) > LONGEST
         with damage(f"'{short}'"):
-            if refused or any(path.is_symlink() for path in self._below(folder)):
+            below = [path for path in (folder, *folder.parents) if self.root in path.parents]
+            if refused or any(path.is_symlink() for path in below):
                 raise WorkbenchError(
                     f"'{short}' is not below the runs folder: name a run of the list"
                 )
@@ -209,7 +205,7 @@ class Runs:
         """
         path = self.folder(name) / QUESTIONS
         with damage(f"run '{name}': {QUESTIONS}"):
-            return _asked.read(path) if path.is_file() and not path.is_symlink() else {}
+            return _asked.read(path) if _is_own_file(path) else {}
 
     def lines(self, name: str, offsets: Iterable[int]) -> Iterator[bytes]:
         """The stored lines that begin at these bytes."""
@@ -228,11 +224,8 @@ class Runs:
                 for file in (ROLLOUTS, METRICS, "summary.json")
                 if (folder / file).is_file()
             ]
-            looks = [
-                number
-                for file in files
-                for number in (file.stat().st_size, file.stat().st_mtime_ns)
-            ]
+            stats = [file.stat() for file in files]
+            looks = [number for stat in stats for number in (stat.st_size, stat.st_mtime_ns)]
             return [*looks, self.in_use(name), self.at_hand(name)]
 
     def in_use(self, name: str) -> bool:
@@ -240,9 +233,7 @@ class Runs:
         lock free.
         """
         folder = self.folder(name)
-        return (
-            not (folder / ".lock").is_symlink() and (folder / ".lock").is_file() and in_use(folder)
-        )
+        return _is_own_file(folder / ".lock") and in_use(folder)
 
     def passage(self, name: str, asked: str) -> Passage | None:
         """A passage of the run's questions, or one that was retrieved for a claim, by its id."""
@@ -255,9 +246,7 @@ class Runs:
         """
         path = self.folder(name) / METRICS
         with damage(f"run '{name}': {path.name}"):
-            if not path.is_file() or path.is_symlink():
-                return ()
-            return _numbers(path)
+            return _numbers(path) if _is_own_file(path) else ()
 
     def described(self, name: str, file: str) -> dict[str, Any]:
         """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where
@@ -265,11 +254,7 @@ class Runs:
         """
         path = self.folder(name) / file
         with damage(f"run '{name}': {file}"):
-            content = (
-                json.loads(path.read_text(encoding="utf-8"))
-                if path.is_file() and not path.is_symlink()
-                else {}
-            )
+            content = json.loads(path.read_text(encoding="utf-8")) if _is_own_file(path) else {}
             if not isinstance(content, dict):
                 raise ValueError(f"a {type(content).__name__} where an object should be")
             return content
@@ -278,21 +263,17 @@ class Runs:
         """By method, the settings that the run was trained or scored with, as far as they are
         stored.
         """
-        trained, scored = (
-            self.described(name, "config.json"),
-            self.described(name, settings_path(Path(ROLLOUTS)).name),
-        )
-        by_method = {
-            **scored.get("config", {}),
-            **({trained["method"]: trained.get("config", {})} if "method" in trained else {}),
-        }
-        if wrong := [
-            method for method, config in by_method.items() if not isinstance(config, dict)
-        ]:
-            raise WorkbenchError(
-                f"run '{name}' is damaged: its settings of {wrong[0]} are no object: mend it, or"
-                " move it away"
-            )
+        trained = self.described(name, "config.json")
+        scored = self.described(name, settings_path(Path(ROLLOUTS)).name)
+        by_method = dict(scored.get("config", {}))
+        if "method" in trained:
+            by_method[trained["method"]] = trained.get("config", {})
+        for method, config in by_method.items():
+            if not isinstance(config, dict):
+                raise WorkbenchError(
+                    f"run '{name}' is damaged: its settings of {method} are not an object: fix the"
+                    " file, or move the run away"
+                )
         return by_method
 
     def _stored(self, path: Path, name: str) -> Any:
@@ -303,11 +284,9 @@ class Runs:
         """
         check_inside(path)
         offset = _offsets.read(path).get(name) if path.is_file() else None
-        return (
-            None
-            if offset is None
-            else json.loads(line_at(path, offset), parse_constant=_not_a_number)
-        )
+        if offset is None:
+            return None
+        return json.loads(line_at(path, offset), parse_constant=_not_a_number)
 
     def _walk(self, folder: Path, depth: int) -> Iterator[Path]:
         try:
@@ -320,21 +299,9 @@ class Runs:
         except OSError:  # a folder that may not be read, or that has just been removed
             return
         for below in inside:
-            if (
-                below.is_dir()
-                and not below.is_symlink()
-                and below.name not in INSIDE
-                and not below.name.startswith(".")
-            ):
+            hidden = below.name in INSIDE or below.name.startswith(".")
+            if not hidden and below.is_dir() and not below.is_symlink():
                 yield from self._walk(below, depth + 1)
-
-    def _below(self, folder: Path) -> list[Path]:
-        """The folder and its parents below the root."""
-        return [
-            path
-            for path in (folder, *folder.parents)
-            if path != self.root and self.root in path.parents
-        ]
 
 
 # how each file looked, and its rows
@@ -353,8 +320,12 @@ def _numbers(path: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def _is_run(folder: Path) -> bool:
-    """Whether a folder has a record of its own."""
-    return (folder / ROLLOUTS).is_file() and not (folder / ROLLOUTS).is_symlink()
+    return _is_own_file(folder / ROLLOUTS)
+
+
+def _is_own_file(path: Path) -> bool:
+    """Whether there is a file, and not a link to one."""
+    return path.is_file() and not path.is_symlink()
 
 
 def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> dict[str, int]:

@@ -115,7 +115,8 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
     """A run's table, if its keys are known and their values of the right type."""
     if not isinstance(row, dict):
         raise WorkbenchError(f"{where}: write a table of {', '.join(KEYS)}")
-    for key, value in row.items():
+    fields: dict[str, Any] = row
+    for key, value in fields.items():
         if key not in KEYS:
             raise WorkbenchError(f"{where}: unknown key '{key}': use {', '.join(KEYS)}")
         kind, words = KEYS[key]
@@ -127,7 +128,7 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
             fits = type(value) is kind and (key not in ("steps", "threads") or value > 0)
         if not fits:
             raise WorkbenchError(f"{where}: {key} is {value!r}: it must be {words}")
-    return dict(row)
+    return dict(fields)
 
 
 def _method_of(setting: str) -> str:

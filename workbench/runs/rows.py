@@ -208,10 +208,13 @@ def tail_rows(path: Path) -> Rows:
 
 
 def _count_rows(path: Path, end: int) -> int:
-    count = 0
+    count = position = 0
     with path.open("rb") as file:
-        while file.tell() < end and (lines := file.readlines(min(1 << 24, end - file.tell()))):
-            count += len(lines) - lines.count(b"\n")
+        for line in file:
+            if position >= end:
+                break
+            count += not line.isspace()
+            position += len(line)
     return count
 
 

@@ -30,7 +30,7 @@ class Shared:
         return self.root / hashlib.sha256(key.encode()).hexdigest()[:HASH]
 
     def take(self, folder: Path, out: Path) -> bool:
-        """Copy a finished stage to `out`, instead of what was begun there; False if there is none."""
+        """Copy a finished stage over `out`; False if there is none."""
         # of a copy that was killed: its rows would count among this run's
         shutil.rmtree(_partial(out), ignore_errors=True)
         if not (summary := finished(folder)):
