@@ -134,20 +134,6 @@ def test_labels_of_an_answer_that_is_another_now_count_for_nothing(tmp_path: Pat
     assert [(v.target, v.label) for v in kept.verdicts] == [("claim:1", "correct")]
 
 
-def test_two_runs_with_the_same_ids_have_labels_of_their_own(tmp_path: Path) -> None:
-    for name in ("one", "deep/down/two"):
-        record(tmp_path / name)
-    runs = Runs(tmp_path)
-    asked(runs, run="one", given={"place": ["tarven/1/0", 0], "label": "wrong"})
-    assert asked(runs, run="deep/down/two")["done"] == 0
-    asked(runs, run="deep/down/two", given={"place": ["tarven/1/0", 0], "label": "vague"})
-    assert labels(runs, "one", rollout(1, 0)) == {0: "wrong"} and labels(
-        runs, "deep/down/two", rollout(1, 0)
-    ) == {0: "vague"}
-    # the labels themselves are not to be labelled
-    assert asked(runs)["runs"] == ["deep/down/two", "one"]
-
-
 FOOLISH = (
     {"run": "../outside"},
     {"given": {"place": ["tarven/1/0", 9], "label": "wrong"}},

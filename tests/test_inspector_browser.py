@@ -28,6 +28,7 @@ from workbench.token_view import export_html
 
 address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER
+MARKUP = "img, script, iframe, object, embed, form, link, base, meta, video, audio, svg, style"
 
 
 def test_inspect_shows_tokens_claims_and_channels(page, shots):
@@ -210,16 +211,17 @@ def test_hostile_text_is_shown_as_text(page, address, seen):
         assert page.locator("#inspect-view .tv-text").text_content().startswith(text)
         page.locator("#inspect-view .tv-t").first.hover()
         page.locator("#inspect-view tr[data-claim]").first.locator(".tv-id").click()
-    assert (
-        page.locator(
-            "#inspect-view :is(img, script, iframe, object, embed, form, link, base, meta, video,"
-            " audio, svg, style)"
-        ).count()
-        == 0
-    )
-    for name, view in (("Compare", "#compare-view .tv-t"), ("What if", "#what-if-view .tv-t")):
+    assert page.locator(f"#inspect-view :is({MARKUP})").count() == 0
+    for name in ("Compare", "What if", "Annotate"):
         tab(page, name)
-        page.wait_for_selector(view)
+        view = f"#{name.lower().replace(' ', '-')}-view"
+        if name == "Annotate":
+            page.get_by_label("Claims of run").select_option("hostile")
+            claim = "document.querySelector('.wb-claim-text').textContent"
+            page.wait_for_function(f"all => all.includes({claim})", arg=list(PAYLOADS))
+        else:
+            page.wait_for_selector(f"{view} .tv-t")
+        assert page.locator(f"{view} :is({MARKUP})").count() == 0
     page.wait_for_timeout(300)
 
 

@@ -23,7 +23,6 @@ from workbench.plots import (
     rates_with_intervals,
     rlfh,
     training_dynamics,
-    write_pages,
 )
 from workbench.token_view import VIEW, payload
 from workbench.types import Feedback, Question, Response, WorkbenchError
@@ -98,16 +97,6 @@ def answers(step: int, correct: int, wrong: int, count: int = 6) -> list[Row]:
     ]
 
 
-def test_runs_that_hardly_differ_are_drawn_close_together():
-    """Two runs with 3.5 claims a response and an accuracy apart by less than 0.1: the axes span
-    more than that.
-    """
-    figure = rlfh.trade_off({"one": answers(0, 2, 2), "two": answers(0, 2, 2)})
-    for axis, least in ((figure.layout.xaxis, 1.0), (figure.layout.yaxis, 0.2)):
-        assert axis.range[1] - axis.range[0] >= least
-    assert rlfh.trade_off({}).layout.xaxis.range is None
-
-
 def test_what_training_logged_is_drawn_step_by_step():
     """A step at which every response is refused has no accuracy, and no point."""
     logged = [(1, 3.0, 1.0), (2, 0.0, 0.0), (3, 2.0, 0.0)]
@@ -120,26 +109,6 @@ def test_what_training_logged_is_drawn_step_by_step():
         [4.0, 2.0],
         [0.75, 1.0],
         ["step 1", "step 3"],
-    )
-
-
-def test_many_arms_are_told_apart(tmp_path: Path):
-    """Sixteen points, each of another colour or symbol; the other figures compare the two arms
-    that are named.
-    """
-    arms = {f"arm {n}": answers(0, 1 + n % 4, 1) for n in range(16)}
-    drawn = rlfh.figures_of_arms(arms, "arm 0", "arm 3")
-    points = drawn["fig9_trade_off"].data
-    assert len({(point.marker.color, point.marker.symbol) for point in points}) == len(points) == 16
-    assert [len(point.x) for point in points] == [1] * 16
-    assert [bar.name for bar in drawn["fig4_accuracy"].data] == ["arm 0", "arm 3"]
-    assert (
-        drawn["fig4_accuracy"].data[1].y
-        == rlfh.accuracy_distribution(arms["arm 0"], arms["arm 3"]).data[1].y
-    )
-    written = write_pages(drawn, tmp_path / "new")
-    assert [Path(page).stem for page in written] == list(drawn) and all(
-        Path(page).stat().st_size for page in written
     )
 
 
@@ -215,6 +184,7 @@ def drawn(reports: dict) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
 )

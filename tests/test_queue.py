@@ -326,6 +326,7 @@ def test_a_killed_queue_goes_on_and_a_failed_run_spoils_no_other(tmp_path: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     root = tmp_path / "runs"
     file = write(tmp_path / "q.toml", table(method="truthrl", seed=[1, 2], steps=4000, set=LIGHT))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.metrics import Row
+from workbench.metrics import RATES, Row
 from workbench.plots import outcomes_by_tier
 from workbench.queue import read_entries
 from workbench.reproduce import (
@@ -19,6 +19,7 @@ from workbench.reproduce import (
     Finding,
     answered,
     check,
+    curves,
     effect,
     load_findings,
     measured,
@@ -266,51 +267,21 @@ def test_what_our_findings_compare_is_listed(name: str) -> None:
     assert all({c.of, c.minus} <= asked[c.asked] for c in contrasts)
 
 
-STORED = {
+CELL = {"metric": "accuracy", "of": "a", "minus": "b", "least": 0.1, "asked": "test", "times": 1.0}
+CELL |= {"value": 0.05, "low": 0.01, "high": 0.09}
+MEANS = dict(zip(RATES, (0.5, 0.2, 0.3, 0.2), strict=True))
+STORED: dict[str, Any] = {
     "findings": [
         {
             "id": "R1",
             "source": "table 1",
             "statement": "It rises.",
             "result": "fails",
-            "contrasts": [
-                {
-                    "metric": "accuracy",
-                    "of": "a",
-                    "minus": "b",
-                    "least": 0.1,
-                    "asked": "test",
-                    "tier": tier,
-                    "times": 1.0,
-                    "value": 0.05,
-                    "low": 0.01,
-                    "high": 0.09,
-                }
-                for tier in ("", "known")
-            ],
+            "contrasts": [{**CELL, "tier": ""}, {**CELL, "tier": "known"}],
         }
     ],
-    "means": {
-        "a": {
-            "test": {
-                "": {
-                    "accuracy": 0.5,
-                    "abstention": 0.2,
-                    "hallucination": 0.3,
-                    "truthfulness": 0.2,
-                    "responded": 0.8,
-                },
-                "known": {
-                    "accuracy": 1.0,
-                    "abstention": 0.0,
-                    "hallucination": 0.0,
-                    "truthfulness": 1.0,
-                },
-                "unknown": {"responded": 0.1},
-            }
-        }
-    },
-    "curves": {"a": {"step": [1, 2], "reward": [0.5, None], "accuracy": [0.25, 0.75]}},
+    "means": {"a": {"test": {"": MEANS, "known": {**MEANS, "accuracy": 1.0}, "unknown": {}}}},
+    "curves": {"a": {"step": [1, 2], "reward": [0.5, None]}},
 }
 
 
@@ -328,10 +299,11 @@ def test_stored_results_as_rows_that_name_a_finding_once() -> None:
     )
 
 
-def test_stored_means_are_drawn_as_evaluations_are() -> None:
-    shaped = reports(STORED, ["a"])
-    assert shaped["a"]["greedy"]["hallucination"] == {"value": 0.3}
-    # no outcomes were stored of the other
-    assert set(shaped["a"]["greedy"]["by_tier"]) == {"known"}
-    texts = [text for bar in outcomes_by_tier(shaped).data for text in bar.text]
-    assert sorted(filter(None, texts)) == ["0.20", "0.30", "0.50", "1.00"]
+def test_stored_means_and_curves_have_the_shape_of_evaluations_and_runs() -> None:
+    shaped = reports(STORED, ["a"])["a"]["greedy"]
+    assert shaped["hallucination"] == {"value": 0.3}
+    assert set(shaped["by_tier"]) == {"known"}  # no outcomes are stored of the other
+    assert outcomes_by_tier({"a": {"greedy": shaped}}).data[0].y == (0.5,)
+    assert curves(STORED, ["a"])["a"][1] == {"step": 2, "reward": None}
+    with pytest.raises(WorkbenchError, match="no curves of b: there are those of a"):
+        curves(STORED, ["b"])
