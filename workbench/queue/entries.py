@@ -115,20 +115,21 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
     """A run's table, if its keys are known and their values of the right type."""
     if not isinstance(row, dict):
         raise WorkbenchError(f"{where}: write a table of {', '.join(KEYS)}")
-    fields: dict[str, Any] = row
-    for key, value in fields.items():
+    for key, value in row.items():
         if key not in KEYS:
             raise WorkbenchError(f"{where}: unknown key '{key}': use {', '.join(KEYS)}")
         kind, words = KEYS[key]
         if key == "seed" and type(value) is list:
             fits = bool(value) and all(type(seed) is int for seed in value)
+        elif key in ("steps", "threads"):
+            fits = type(value) is int and value > 0
         elif kind is list:
             fits = type(value) is list and all(type(one) is str for one in value)
         else:
-            fits = type(value) is kind and (key not in ("steps", "threads") or value > 0)
+            fits = type(value) is kind
         if not fits:
             raise WorkbenchError(f"{where}: {key} is {value!r}: it must be {words}")
-    return dict(fields)
+    return dict(row)
 
 
 def _method_of(setting: str) -> str:

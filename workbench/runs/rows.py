@@ -76,7 +76,7 @@ def column(method: str, part: str = "") -> str:
     return json.dumps([method, part])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """The rows of a file. `table` has the columns of `KINDS` and a `column` for each reward and
     part (NaN: not scored); its index is the row's number in the file.
@@ -85,9 +85,9 @@ class Rows:
     table: DataFrame
     missing: int = 0  # rows before these, of a file that is still being read
     # results for single rows, which stay valid while the file only grows
-    memory: dict[str, dict[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
+    memory: dict[str, dict[Any, Any]] = field(default_factory=dict, repr=False)
     # results for all rows
-    derived: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    derived: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -157,9 +157,10 @@ _tails: dict[Path, tuple[tuple[int, int], Rows]] = {}  # what a file looked like
 def opened_rows(path: Path) -> Rows:
     """The rows of a file; if reading them takes longer than `PATIENCE`, only its last rows."""
     if not is_quick(path):
+        now = time.monotonic()
         if not index_path(path).is_file() and not _is_being_read(path):
             tail_rows(path)  # first: beside the other thread it would take several times as long
-        reader, since = _reader(path)
+        reader, since = _reader(path, now)
         reader.join(max(0.0, since + PATIENCE - time.monotonic()))
         if reader.is_alive() and len(tail := tail_rows(path)):
             return tail
@@ -172,7 +173,7 @@ def at_hand(path: Path) -> bool:
     """Whether the rows take no time; a stored index is loaded for the next time."""
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():
-        _reader(path)
+        _reader(path, time.monotonic())
     return is_quick(path)
 
 
@@ -180,13 +181,15 @@ def _is_being_read(path: Path) -> bool:
     return path in _readers and _readers[path][0].is_alive()
 
 
-def _reader(path: Path) -> tuple[Thread, float]:
+def _reader(path: Path, now: float) -> tuple[Thread, float]:
+    """The thread that reads a file, and since when; a new one counts from `now`."""
+
     def read() -> None:
         with contextlib.suppress(Exception):  # raised again by whoever asks for the rows
             read_rows(path)
 
     if not _is_being_read(path):
-        _readers[path] = Thread(target=read, daemon=True), time.monotonic()
+        _readers[path] = Thread(target=read, daemon=True), now
         _readers[path][0].start()
     return _readers[path]
 

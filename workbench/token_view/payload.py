@@ -145,24 +145,12 @@ def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
 
 
 def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
-    response = feedback.response
-    if not response.offsets:
-        return {
-            "part": event.part,
-            "value": event.value,
-            "claim": event.claim,
-            "token": -1,
-            "from": None,
-        }
-    last = token_at(response, event.end)
-    first = None if event.start is None else min(token_at(response, event.start + 1), last)
-    return {
-        "part": event.part,
-        "value": event.value,
-        "claim": event.claim,
-        "token": last,
-        "from": first,
-    }
+    response, last, first = feedback.response, -1, None
+    if response.offsets:
+        last = token_at(response, event.end)
+        first = None if event.start is None else min(token_at(response, event.start + 1), last)
+    found = {"part": event.part, "value": event.value, "claim": event.claim}
+    return {**found, "token": last, "from": first}
 
 
 def advantages_of(
