@@ -129,18 +129,6 @@ def test_rollouts_without_reward_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_seconds_survive_a_kill(bench: Bench, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    run(bench, out)
-    (out / "summary.json").unlink()  # as after a kill in the last evaluation
-    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    (out / "metrics.jsonl").write_text(
-        "".join(json.dumps({**row, "seconds": 100.0}) + "\n" for row in rows)
-    )
-    assert 200 < run(bench, out)["seconds"] < 300
-
-
-@pytest.mark.slow
 def test_interrupted_evaluation_is_an_interrupted_run(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,22 +246,6 @@ def test_methods_and_benches_are_named_on_the_command_line(
     with pytest.raises(WorkbenchError, match="no method 'nope'"):
         train("nope", "test", 1, tmp_path / "other")
     assert not (tmp_path / "other").exists()
-
-
-def test_a_field_that_is_newer_than_a_run_had_its_default_then(
-    bench: Bench, tmp_path: Path
-) -> None:
-    out = tmp_path / "run"
-    run(bench, out)
-    (out / "summary.json").unlink()
-    stored = json.loads((out / "config.json").read_text())
-    del stored["config"]["prompts"]["eval_kinds"]  # as an older version wrote it
-    (out / "config.json").write_text(json.dumps(stored))
-    with pytest.raises(WorkbenchError, match='eval_kinds is "", not "biography"'):
-        run(bench, out, scaled(SMALL, prompts={"eval_kinds": "biography"}))
-    (out / "config.json").write_text(json.dumps({**stored, "config": [1]}))
-    with pytest.raises(WorkbenchError, match=r"config\.json' is damaged"):
-        run(bench, out)
 
 
 @pytest.mark.slow

@@ -4,34 +4,51 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks import readme
-from workbench.bench import bench
-from workbench.store import iter_feedback
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 SWEEP = {
     "date": "2026-01-02",
     "policy_hash": "abc",
-    "findings": [{
-        "id": "R4", "source": "figure 9", "statement": "They trade off.", "result": "holds",
-        "contrasts": [{
-            "metric": "supported_claims", "of": "ppo", "minus": "a2_b.5", "least": 0.1, "asked": "test", "tier": "",
-            "times": 1.0, "value": 0.5, "low": 0.2, "high": 0.8,
-        }],
-    }],
+    "findings": [
+        {
+            "id": "R4",
+            "source": "figure 9",
+            "statement": "They trade off.",
+            "result": "holds",
+            "contrasts": [
+                {
+                    "metric": "supported_claims",
+                    "of": "ppo",
+                    "minus": "a2_b.5",
+                    "least": 0.1,
+                    "asked": "test",
+                    "tier": "",
+                    "times": 1.0,
+                    "value": 0.5,
+                    "low": 0.2,
+                    "high": 0.8,
+                }
+            ],
+        }
+    ],
     "means": {
         "start": {"test": {"": {"factscore_on_subject": 0.4}, "known": {"supported_claims": 2.5}}},
         "a2_b.5": {"test": {"": {"factscore_on_subject": 0.5}, "unknown": {"responded": 0.25}}},
     },
-    "runs": [{"arm": "a2_b.5", "seed": 1, "set": ["rlfh.alpha=2", "rlfh.beta=0.5", "rlfh.eval_samples=0"]}],
-}  # fmt: skip
+    "runs": [
+        {
+            "arm": "a2_b.5",
+            "seed": 1,
+            "set": ["rlfh.alpha=2", "rlfh.beta=0.5", "rlfh.eval_samples=0"],
+        }
+    ],
+}
 
 
 def page(*names: str) -> str:
@@ -89,30 +106,4 @@ def test_curves_are_means_over_seeds_at_each_step(
     (tmp_path / "tuned").mkdir()  # on rows, without a rollout
     (tmp_path / "tuned" / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n')
     assert findings._curve([tmp_path / "tuned"]) == {"step": [1]}
-    sys.modules.pop("findings", None)
-
-
-@pytest.mark.slow
-def test_a_question_set_may_be_answered_by_samples_and_of_some_tiers_alone(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    findings, tiny = import_module("findings"), bench("tiny")
-    few = replace(tiny, questions=lambda *args: tiny.questions(*args)[::40])
-    asked: dict[str, Any] = {"split": "test", "kinds": ["biography"]}
-
-    def said(**more: Any) -> list[str]:
-        findings.answers(few, tiny.path("base"), {**asked, **more}, "", tmp_path)
-        [newest] = {path.parent for path in tmp_path.glob("*/whole")} - before
-        before.add(newest)
-        return [feedback.response.text for feedback in iter_feedback(newest)]
-
-    before = set[Path]()
-    greedy, sampled, other, known = (
-        said(),
-        said(sampled=1),
-        said(sampled=2),
-        said(tiers=["known"], sampled=1),
-    )
-    assert len(greedy) == len(sampled) == 6 and greedy != sampled != other and 0 < len(known) < 6
     sys.modules.pop("findings", None)

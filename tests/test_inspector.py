@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from workbench.bench import bench
 from workbench.cli import main
 from workbench.examples import worked_example
 from workbench.failures import unparsed
@@ -27,7 +28,7 @@ from workbench.inspector.listing import (
     disagreement,
     rollouts,
 )
-from workbench.inspector.live import answers_of, policies
+from workbench.inspector.live import DRAWN, answers_of, policies, some_question
 from workbench.inspector.opened import open_feedback, open_row, pay, show
 from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.runs import Runs
@@ -390,3 +391,11 @@ def test_a_run_that_is_not_there_is_told_at_once(tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["inspect", "--run", str(tmp_path / "none")])
     assert stopped.value.code == 2 and "no run 'none'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_a_question_of_every_kind_can_be_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.inspector.live.DRAWN", (kind,))
+    assert some_question() in {
+        question.text for question in bench("tiny").questions("test", [kind])
+    }

@@ -33,6 +33,7 @@ from workbench.inspector.runs_tab import server_functions
 from workbench.inspector.what_if import what_if
 from workbench.recipes import METHODS
 from workbench.runs.folder import lock
+from workbench.runs.steps import reward_columns
 from workbench.score.imports import import_completions
 from workbench.store import append_feedback
 from workbench.token_view import as_json
@@ -458,3 +459,14 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     assert "cannot be read" in same_prompt(runs)({"id": 1})["error"] and "error" in same_prompt(
         runs
     )([])
+
+
+def test_the_sum_of_a_trainer_s_columns_is_the_reward() -> None:
+    assert reward_columns(["trl:accuracy", "trl:format", "trl:completion_length", "rlfh"]) == [
+        "trl:accuracy",
+        "trl:format",
+    ]
+    assert reward_columns(["verl:acc", "verl:score"]) == ["verl:score"]
+    assert reward_columns(["verl:score", "verl:reward"]) == ["verl:reward"]
+    assert reward_columns(["trl:length"]) == []
+    assert reward_columns(["trl:strength"]) == ["trl:strength"]

@@ -164,3 +164,32 @@ def test_every_name_has_words(example):
         ), method
     for name in set().union(*ASPECTS.values()):
         assert re.search(rf"\b{name}: \[", script()), name
+
+
+def test_claims_show_whole_words_and_their_evidence(example):
+    claims = payload(example)["claims"]
+    # the claim's capital T matches only "he"
+    assert claims[1]["matched"] == "the Tarven bridge was opened in 1934"
+    assert claims[1]["span"][1] == example.claims[1].end
+    parts = claims[2]["evidence"][0]["parts"]
+    assert claims[2]["evidence"][0]["title"] == "Tarven bridge"
+    assert [piece for piece, level in parts if level == 2] == ["painted"]
+    assert "".join(piece for piece, level in parts if level) == "painted red"
+
+
+def test_events_stand_in_for_token_rewards_that_were_not_stored():
+    response = Response("r", Question("q", "?"), "a b", offsets=((0, 1), (1, 3)))
+    row = Feedback(response, rewards={"m": Reward(1.0, {}, (Event("outcome", 1.0),))})
+    assert payload(row)["methods"]["m"]["tokens"] == [0.0, 1.0]
+
+
+def test_kl_is_the_sampled_tokens_difference():
+    response = Response(
+        "r",
+        Question("q", "?"),
+        "ab",
+        offsets=((0, 1), (1, 2)),
+        logprobs=(-1.0, -2.0),
+        ref_logprobs=(-1.5, -1.0),
+    )
+    assert payload(Feedback(response))["channels"]["kl"] == [0.5, -1.0]

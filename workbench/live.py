@@ -10,7 +10,6 @@ Tag a cell that shows an unfinished run `nbval-ignore-output`, since its output 
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,7 +22,7 @@ from workbench.plots import training_dynamics
 from workbench.queue.entries import Entry
 from workbench.queue.runs import planned, train_run
 from workbench.runs.folder import finished, in_use, read_json
-from workbench.runs.growing import Growing
+from workbench.runs.growing import Growing, add_objects
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class Live:
         self.chart = FigureWidget()
         self._handle: Any = None
         self._grew = False  # after it was shown
-        self._file: Growing[list[dict[str, Any]]] = Growing(list, _add)
+        self._file: Growing[list[dict[str, Any]]] = Growing(list, add_objects)
         self._drawing, self._used = threading.RLock(), False
         self._ended = not in_use(folder) and finished(folder) is not None
         self.refresh()
@@ -245,7 +244,3 @@ def drawn(rows: Sequence[Mapping[str, Any]], label: str) -> Figure:
     """The curves of a run's rows; of many steps at most `POINTS`, the last among them."""
     every = -(-len(rows) // POINTS) or 1
     return training_dynamics({label: rows[::-1][::every][::-1]}, COLUMNS)
-
-
-def _add(rows: list[dict[str, Any]], offset: int, lines: list[bytes]) -> list[dict[str, Any]]:
-    return [*rows, *(json.loads(line) for line in lines if line.strip())]

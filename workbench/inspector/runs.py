@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.jsonl import iter_rows
 from workbench.runs.folder import in_use
-from workbench.runs.growing import Growing, line_at
+from workbench.runs.growing import Growing, add_objects, line_at
 from workbench.runs.rows import Rows, at_hand, opened_rows, parse_object, read_rows
 from workbench.score.record import settings_path
 from workbench.store import (
@@ -35,7 +34,6 @@ DEPTH = 3  # how deep below the runs folder a run may lie
 # characters of a run's name that is looked for, and of one that is shown in a message
 LONGEST, NAMED = 1000, 80
 METRICS = "metrics.jsonl"
-REMEMBERED = 64  # files of numbers that are
 INSIDE = {"checkpoints", "policy"}  # folders of a run: no runs are looked for in them
 
 _ID = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"),')
@@ -246,7 +244,7 @@ class Runs:
         """
         path = self.folder(name) / METRICS
         with damage(f"run '{name}': {path.name}"):
-            return _numbers(path) if _is_own_file(path) else ()
+            return _metrics.read(path) if _is_own_file(path) else ()
 
     def described(self, name: str, file: str) -> dict[str, Any]:
         """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where
@@ -304,21 +302,6 @@ class Runs:
                 yield from self._walk(below, depth + 1)
 
 
-# how each file looked, and its rows
-_metrics: dict[Path, tuple[tuple[int, int], Sequence[Mapping[str, Any]]]] = {}
-
-
-def _numbers(path: Path) -> Sequence[Mapping[str, Any]]:
-    """The rows of a file, read once; of one that grows the latest alone are kept."""
-    looks = path.stat()
-    look, known = (looks.st_size, looks.st_mtime_ns), _metrics.pop(path, None)
-    rows = known[1] if known and known[0] == look else tuple(iter_rows(path))
-    _metrics[path] = look, rows
-    while len(_metrics) > REMEMBERED:
-        _metrics.pop(next(iter(_metrics)), None)  # another thread may look, too
-    return rows
-
-
 def _is_run(folder: Path) -> bool:
     return _is_own_file(folder / ROLLOUTS)
 
@@ -360,3 +343,4 @@ def _add_asked(asked: dict[str, Asked], offset: int, lines: list[bytes]) -> dict
 
 _asked: Growing[dict[str, Asked]] = Growing(dict, _add_asked)
 _offsets: Growing[dict[str, int]] = Growing(dict, _add_offsets)
+_metrics: Growing[list[dict[str, Any]]] = Growing(list, add_objects, cached_files=64)

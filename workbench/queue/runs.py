@@ -147,15 +147,8 @@ def hash_of(identity: dict[str, Any]) -> str:
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Each run once, with all its names."""
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(run.hash, []).append(run)
-    named = []
-    for same in groups.values():
-        names = dict.fromkeys(run.entry.name for run in same if run.entry.name)
-        named.append(replace(same[0], entry=replace(same[0].entry, name=", ".join(names))))
-    return named
+    """Each run once; of equal ones the last, whose name counts."""
+    return list({run.hash: run for run in runs}.values())
 
 
 def train_entry(entry: dict[str, Any], root: str, hash: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 State = TypeVar("State")
 CACHED_FILES = 16  # more than are drawn together, or each would be read again at every look
@@ -40,8 +41,10 @@ class Growing(Generic[State]):
         add: Callable[[State, int, list[bytes]], State],
         load: Callable[[Path], Progress[State] | None] = lambda path: None,
         store: Callable[[Path, Progress[State]], None] = lambda path, progress: None,
+        cached_files: int = CACHED_FILES,
     ) -> None:
         self.start, self.add, self.load, self.store = start, add, load, store
+        self.cached_files = cached_files
         self._cache: OrderedDict[Path, Progress[State]] = OrderedDict()
         self._reading: dict[Path, Lock] = {}  # one lock a file: a large one blocks no other
         self._lock = Lock()
@@ -67,7 +70,7 @@ class Growing(Generic[State]):
             with self._lock:
                 self._cache[path] = progress
                 self._cache.move_to_end(path)
-                while len(self._cache) > CACHED_FILES:
+                while len(self._cache) > self.cached_files:
                     self._cache.popitem(last=False)
             return progress.state
 
@@ -78,6 +81,14 @@ class Growing(Generic[State]):
     def _file_lock(self, path: Path) -> Lock:
         with self._lock:
             return self._reading.setdefault(path, Lock())
+
+
+def add_objects(rows: list[dict[str, Any]], _: int, lines: list[bytes]) -> list[dict[str, Any]]:
+    """The rows and those of more lines; a ValueError for a line that is not a JSON object."""
+    new = [json.loads(line) for line in lines if line.strip()]
+    if not all(isinstance(row, dict) for row in new):
+        raise ValueError("a line is not a JSON object")
+    return [*rows, *new]
 
 
 def line_at(path: Path, offset: int) -> bytes:
