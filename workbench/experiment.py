@@ -1,5 +1,4 @@
-"""An experiment: evaluate, go through a method's stages, evaluate again, and keep everything in
-one folder.
+"""An experiment: evaluate, train a method's stages, evaluate again, and store all in one folder.
 
 before.json -> stages/NAME, one folder for each stage before the last -> the last stage in the
 folder itself -> summary.json
@@ -141,8 +140,8 @@ def run_experiment(
 
 
 def check_alone() -> None:
-    """Raise a WorkbenchError in one of several processes of a launcher: each would evaluate, and
-    write the run's folder.
+    """Raise a WorkbenchError in one of several processes of a launcher: each would write the run's
+    folder.
     """
     if int(os.environ.get("WORLD_SIZE") or 1) > 1:
         raise WorkbenchError(
@@ -152,15 +151,13 @@ def check_alone() -> None:
 
 
 def begun(method: Method, config: Any, bench: Bench) -> Bench:
-    """The bench whose trainings start from that of its checkpoints that the method asks for,
-    unless another policy is named.
-    """
+    """The bench with the checkpoint that the method starts from, unless a policy is named."""
     return bench.starting_from(method.start(config)) if bench.policy == OWN else bench
 
 
 def max_failed(method: Method, config: Any) -> float:
-    """The share of ungraded answers that the trainer of this config goes on with, or else the
-    largest that another part of it does; parts that it is not trained by have no say."""
+    """The share of ungraded answers that the config's trainer allows, else the largest share that
+    another part in use allows."""
     idle = set(method.idle(config))
     shares = {
         name.rpartition(".")[0]: value
@@ -182,12 +179,10 @@ def identity_of(
     threads: int | None = None,
     stored: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """What makes a run the one that it is: equal identities end alike, and a run's folder holds
-    one.
+    """What identifies a run: runs of equal identity end alike, and share a folder.
 
     Args:
-        stored: that of a run that was begun: what it took from elsewhere and is gone there is
-        what it was.
+        stored: the stored identity of a run: values whose source is gone are taken from it.
 
     Raises:
         WorkbenchError: the policy to start from is not there.
@@ -215,9 +210,7 @@ def identity_of(
 
 
 def _in_parts(stored: dict[str, Any], usual: Any, out: Path) -> dict[str, Any]:
-    """A stored identity whose config has the parts that it is made of today; a field that is
-    newer than it has its default.
-    """
+    """A stored identity with its config in today's form; newer fields have their defaults."""
     config = stored.get("config", {})
     if not isinstance(config, Mapping):
         raise WorkbenchError(
@@ -350,9 +343,7 @@ class _Run:
 
 
 def earlier_seconds(out: Path) -> float:
-    """What the run in `out` has taken so far; after a kill no summary tells it, and its steps'
-    own seconds stand in.
-    """
+    """The seconds that the run in `out` has taken; after a kill, the sum over its steps."""
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
     steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(
@@ -362,8 +353,8 @@ def earlier_seconds(out: Path) -> float:
 
 
 def totals(files: Sequence[Path], method: str) -> dict[str, Any]:
-    """`failed`, the number of stored feedback rows that were to be paid and have no reward, and
-    the summed `cost` of all.
+    """`failed`, the number of stored rows without the reward they should have, and the `cost` of
+    all rows.
     """
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}

@@ -33,7 +33,8 @@ TALL = 1600  # of the page that a token view is drawn on, so that nothing of it 
 COLOURS = 128  # of a picture: plots are flat, and a palette takes a quarter of the bytes
 DRAW = """
 async ([figure, width, height]) => {
-  const url = await Plotly.toImage({data: figure.data, layout: figure.layout}, {format: "png", width, height});
+  const {data, layout} = figure;
+  const url = await Plotly.toImage({data, layout}, {format: "png", width, height});
   return url.slice(url.indexOf(",") + 1);
 }
 """

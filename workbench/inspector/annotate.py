@@ -1,5 +1,5 @@
-"""Annotation as work: one unlabelled claim of a run after another, what is done, and how far
-person and judge agree.
+"""The Annotate page: one unlabelled claim after another, the progress, and the agreement of person
+and judge.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ Place = tuple[str, int]  # a row's id, a claim's
 
 
 def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
-    """The function that the page asks for the next claim, once it has kept what was said of the
-    last; JSON as text.
-    """
+    """The function with which the page stores a label and gets the next claim, as JSON text."""
 
     @answered
     def annotation(request: dict[str, Any]) -> dict[str, Any]:
@@ -62,17 +60,17 @@ def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
 
 
 def _first(runs: Runs, names: Sequence[str]) -> str:
-    """The first run that has claims to look at, as far as its rows are at hand; else the first."""
+    """The first run with claims in the rows read so far, else the first run."""
     for name in names:
-        with suppress(WorkbenchError):  # a damaged run: told where it is chosen
+        with suppress(WorkbenchError):  # a damaged run: an error where it is chosen
             if runs.rows(name).table["claims"].any():
                 return name
     return names[0]
 
 
 def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The claim to look at, what is done, and the agreement. `at`: this claim; else the next
-    unlabelled, but for `passed`.
+    """The claim to label, the progress and the agreement. `at` names the claim; by default it is
+    the next unlabelled one that is not in `passed`.
     """
     rows = runs.all_rows(run)
     done = _labelled(runs, run, rows)
@@ -98,7 +96,7 @@ def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _keep(runs: Runs, run: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep a label, or take one back (None); what the judge said is told once the person has."""
+    """Store a label, or remove it (None); the judge's label is shown after the person's."""
     row, claim = _place(given["place"])
     feedback, label = runs.feedback(run, runs.number(run, row)), given.get("label")
     annotate(runs, run, feedback, {str(claim): {} if label is None else {"label": label}})
@@ -117,18 +115,14 @@ def _place(place: Any) -> Place:
 
 
 class Labelled(NamedTuple):
-    """A row that a person has looked at: what was said of its claims, and what the judge says of
-    them.
-    """
+    """The labels of a person and of the judge for the claims of a row."""
 
     said: Mapping[int, str]
     judged: Mapping[int, str]
 
 
 def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
-    """The labelled rows by id; each row of the run is read once for it, and one that the run has
-    no more is left out.
-    """
+    """The labelled rows by id, without those that the run no longer has; each is read once."""
     memory, done = rows.memory.setdefault("judged", {}), {}
     for name, stored in labelled_rows(runs, run).items():
         if name not in rows.numbers:
@@ -195,7 +189,7 @@ def _claim(runs: Runs, run: str, row: str, claim: int) -> dict[str, Any]:
 
 
 def _shown(runs: Runs, run: str, row: Feedback, claim: int) -> dict[str, Any]:
-    """A claim with its answer and its evidence, and nothing of what the judge made of it."""
+    """A claim with its answer and evidence, without the judge's verdict."""
     data = payload(row, name=run, lookup=stored_evidence(runs, run))
     found = next(one for one in data["claims"] if one["id"] == claim)
     kept = {name: found[name] for name in ("id", "text", "section", "span", "evidence")}

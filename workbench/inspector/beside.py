@@ -1,6 +1,4 @@
-"""The same prompt elsewhere: two stored answers to it beside each other, word by word, with what
-each earned in its group.
-"""
+"""Compare two stored answers to the same prompt word by word, with their rewards and groups."""
 
 from __future__ import annotations
 
@@ -46,9 +44,7 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
 
 
 def same_prompt(runs: Runs) -> Callable[[Any], dict[str, Any]]:
-    """The function with which the page asks for an answer to the same prompt; texts come inside
-    the text of JSON.
-    """
+    """The function with which the page gets another answer to the same prompt, as JSON text."""
 
     @answered
     def beside(request: dict[str, Any]) -> dict[str, Any]:
@@ -59,11 +55,11 @@ def same_prompt(runs: Runs) -> Callable[[Any], dict[str, Any]]:
 
 
 def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str, Any]:
-    """A row beside another answer to its prompt.
+    """A row and another answer to its prompt.
 
-    Of `other` ("run", "step", "id") what is missing, or is none, is chosen: the same run, there
-    the last other step with an answer to the prompt (of another run the same step, if it has
-    one), there the first. Without any the second side is None.
+    `other` ("run", "step", "id") selects the second answer. By default it is the first one of the
+    same run's last other step (in another run, of the same step if it exists). Without any other
+    answer the second side is None.
 
     Raises:
         WorkbenchError: no such run or row.
@@ -115,7 +111,7 @@ def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[
 
 
 def _side(opened: Opened, name: str) -> dict[str, Any]:
-    """One of the answers: where it stands, what it earned and its group."""
+    """One of the answers, with its rewards and its group."""
     row = opened.feedback
     outcome = row.verdict("outcome")
     return {

@@ -1,6 +1,4 @@
-"""The runs of the folder as a list, newest first, and the curves of those that are drawn, as the
-page gets them.
-"""
+"""The list of runs, newest first, and the curves of selected runs, as data for the page."""
 
 from __future__ import annotations
 
@@ -40,20 +38,18 @@ PREFIXES = ("part:", "logged:")
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
-    """What changes when a run comes, goes, grows or ends, or when others are drawn."""
+    """A digest that changes with the runs, their files and status, and with those drawn."""
     looks: list[Any] = [list(names)]
     for name in runs.names():
         try:
             looks.append((name, runs.stamp(name)))
-        except WorkbenchError:  # told in the list
+        except WorkbenchError:  # the list shows it
             looks.append(name)
     return hashlib.sha256(json.dumps(looks).encode()).hexdigest()[:16]
 
 
 def run_list(runs: Runs) -> list[dict[str, Any]]:
-    """What is known of every run, that which was written last first; of a damaged one, why it
-    is.
-    """
+    """A summary of every run, the last written first; of a damaged run, the error."""
     told = []
     for name in runs.names():
         try:
@@ -99,7 +95,7 @@ def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
 
 
 def _family(config: Mapping[str, Any], name: str) -> str:
-    """The same for runs that differ in their seed alone."""
+    """A key that runs share which differ in their seed alone."""
     rest = {
         key: value for key, value in config.items() if key not in ("seed", "versions", "threads")
     }
@@ -109,9 +105,7 @@ def _family(config: Mapping[str, Any], name: str) -> str:
 
 
 def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
-    """The steps of a run for the list: from its numbers, and from its rows where these are at
-    hand.
-    """
+    """The steps of a run for the list: from its metrics, else from rows that are at hand."""
     metrics = runs.metrics(name)
     if metrics or not runs.at_hand(name):
         return [
@@ -152,7 +146,7 @@ def curve_data(runs: Runs, names: Sequence[str]) -> str:
 
 
 def _still_read(names: Sequence[str]) -> str:
-    """What is said of runs of which the last rows alone are known, until all are."""
+    """The note about runs whose last rows alone are read so far."""
     return (
         f"Still being read, and drawn as far as their rows are known: {', '.join(names)}."
         if names
@@ -167,8 +161,8 @@ def _note(curves: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
-    """What there may be curves of: `SERIES`, and behind the reward what it is made of; every run
-    gets all of them.
+    """(column, title, is a share) of all curves: `SERIES`, and the parts of the reward after it.
+    Every run gets all of these columns.
     """
     parts = list(
         dict.fromkeys(

@@ -145,9 +145,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
 
 
 def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
-    """The value of the view and of the note; after a user's mistake nothing is open, lest an
-    older answer stand under it.
-    """
+    """The values of the view and of the note; after an error nothing is open."""
     try:
         found = opened()
         return show(found), message(note=found.note)
@@ -248,7 +246,7 @@ def most_to_see(rows: Rows) -> int:
 
 
 def labeller(runs: Runs) -> Callable[[Any], dict[str, Any]]:
-    """The function with which the page keeps a person's verdict on a claim of the open response."""
+    """The function with which the page stores a person's label of a claim."""
 
     @answered
     def label_claim(asked: dict[str, Any]) -> dict[str, Any]:

@@ -91,20 +91,23 @@ class Record:
     rows: Rows
     own: str
     configs: Mapping[str, Any]
+    key: str  # of the configs, for the cache
 
     @staticmethod
     def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
         """The run as far as it is read, or with all its rows."""
         rows = runs.all_rows(name) if whole else runs.rows(name)
-        return Record(runs, name, rows, own_method(runs, name), configs_of(runs, name))
+        configs = configs_of(runs, name)
+        return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
 
     def listed(self, number: int) -> Listed:
         """What a list shows of a row, scored by every method, or {"broken": why}; cached."""
-        cache, key = self.rows.memory.setdefault("listed", {}), (number, repr(self.configs))
+        cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
         if (row := cache.get(key)) is None:
             try:
                 with damage(f"row {number + 1} of run '{self.name}'"):
-                    [scored] = paid([self.runs.feedback(self.name, number)], self.configs)
+                    row = self.runs.feedback(self.name, number, self.rows)
+                    [scored] = paid([row], self.configs)
                     row = listed_row(scored) | {"number": number}
                     as_json(row)
             except WorkbenchError as error:

@@ -1,6 +1,6 @@
-"""Stored runs as the inspector reads them: only under one folder, only what is asked for.
+"""Read stored runs below one folder, lazily.
 
-A run may come from others, so no link of it is followed: what is linked is left out, and a
+A run may come from other people, so links are not followed: linked files are left out, and a
 linked record is an error.
 """
 
@@ -40,7 +40,7 @@ _ID = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"),')
 
 
 class Asked(NamedTuple):
-    """What lists tell of a question."""
+    """What lists show of a question."""
 
     text: str
     kind: str
@@ -49,9 +49,7 @@ class Asked(NamedTuple):
 
 @contextlib.contextmanager
 def damage(what: str) -> Iterator[None]:
-    """One line in the place of whatever damaged files lead to: a run that cannot be shown says
-    so, and the others are shown.
-    """
+    """Turn any error that damaged files cause into a one-line WorkbenchError."""
     try:
         yield
     except WorkbenchError:
@@ -73,9 +71,7 @@ def damage(what: str) -> Iterator[None]:
 
 
 class Runs:
-    """The runs below `root`. A run is named by its path from there; whatever leads elsewhere is
-    refused.
-    """
+    """The runs below `root`, named by their path from there; links out of it are refused."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
@@ -147,10 +143,10 @@ class Runs:
             )
         return (rows if number >= rows.missing else self.all_rows(name)).row(number)
 
-    def feedback(self, name: str, number: int) -> Feedback:
-        """The feedback of the row with that number."""
+    def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
+        """The feedback of the row with that number, of `rows` if they are at hand."""
         with damage(f"row {number + 1} of run '{name}'"):
-            known = self.row(name, number)
+            known = self.row(name, number) if rows is None else rows.table.loc[number]
             line = line_at(self.folder(name) / ROLLOUTS, known["offset"])
             row = json.loads(line, parse_constant=_not_a_number)
             if str(row.get("id", known["id"])) != known["id"]:
@@ -171,7 +167,7 @@ class Runs:
         group = rows.row(number)["group"]
         members = rows.table.index[rows.table["group"] == group] if group else [number]
         try:
-            return [self.feedback(name, member) for member in members[:64]]
+            return [self.feedback(name, member, rows) for member in members[:64]]
         except WorkbenchError:
             return []
 
@@ -198,9 +194,7 @@ class Runs:
         return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
 
     def asked(self, name: str) -> dict[str, Asked]:
-        """What lists tell of each of the run's questions, by id; nothing where they are not
-        stored, or not here.
-        """
+        """What lists show of each of the run's questions, by id; {} if they are not stored."""
         path = self.folder(name) / QUESTIONS
         with damage(f"run '{name}': {QUESTIONS}"):
             return _asked.read(path) if _is_own_file(path) else {}
@@ -213,8 +207,8 @@ class Runs:
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """What changes when the run's record, its numbers or its summary do, when a process
-        takes it up or leaves it, and when its rows come to hand."""
+        """Values that change with the run's files, with its being trained, and once its rows are
+        at hand."""
         with damage(f"run '{name}'"):
             folder = self.folder(name)
             files = [
@@ -278,7 +272,7 @@ class Runs:
         """The row of that id in a file of questions or passages, if there is one.
 
         Raises:
-            WorkbenchError: the file lies elsewhere.
+            WorkbenchError: the file is a link out of the folder.
         """
         check_inside(path)
         offset = _offsets.read(path).get(name) if path.is_file() else None

@@ -1,6 +1,4 @@
-"""Responses to look at without any run: a worked example, and answers about the closed world,
-checked exactly.
-"""
+"""Sample responses: a worked example, and generated answers about the closed world."""
 
 from __future__ import annotations
 
@@ -152,7 +150,7 @@ def _answer(
 
 
 def _mistaken(world: World, fact: Fact, rng: random.Random) -> Fact:
-    """The fact with the object that somebody else has."""
+    """The fact with the object of another person."""
     candidates = [
         other
         for other in world.facts

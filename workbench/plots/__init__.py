@@ -1,5 +1,5 @@
-"""One function per figure: numbers in, plotly Figure out. Colours are told apart by colour-blind
-readers (Okabe–Ito).
+"""One function per figure: numbers in, plotly Figure out, in colours that colour-blind readers can
+distinguish (Okabe–Ito).
 """
 
 from __future__ import annotations

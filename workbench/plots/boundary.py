@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 SHARE_OF = dict(zip(RATES, SHARES, strict=False))
-SYMBOLS = ("circle", "square", "diamond")  # so that lines are told apart without their colours, too
+SYMBOLS = ("circle", "square", "diamond")  # lines differ without colour, too
 
 
 def boundary_map(results: Mapping[str, Mapping[str, Any]]) -> Figure:

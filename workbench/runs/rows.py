@@ -185,7 +185,7 @@ def _reader(path: Path, now: float) -> tuple[Thread, float]:
     """The thread that reads a file, and since when; a new one counts from `now`."""
 
     def read() -> None:
-        with contextlib.suppress(Exception):  # raised again by whoever asks for the rows
+        with contextlib.suppress(Exception):  # raised again when the rows are read
             read_rows(path)
 
     if not _is_being_read(path):

@@ -216,8 +216,8 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """What the label does not tell: why nobody compared the claim with anything, what is against
-    it, why it is of no use.
+    """Remarks beside the label: why a claim was not compared, what speaks against it, why it is
+    useless.
     """
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
     return (
