@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,13 +30,13 @@ from typing import Any
 from workbench.examples import worked_example
 from workbench.inspector.opened import pay
 from workbench.jsonl import encode, write_json
-from workbench.pictures import CHROMIUM
 from workbench.recipes import method_configs
 from workbench.runs.folder import versions
 from workbench.runs.rows import index_path
 from workbench.store import append_feedback
 from workbench.types import Claim, Feedback, Response, Verdict
 
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 STEP = 512  # rows of a step
 OPENED = """
 import sys, time

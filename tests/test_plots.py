@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from notebooks.pictures import CHROMIUM, add_pictures
 from workbench.credit.tokens import words
 from workbench.metrics import RATES, Row
 from workbench.metrics.boundary import Probed, Sample, boundary_report
-from workbench.pictures import CHROMIUM, add_pictures
 from workbench.plots import (
     boundary,
     exposure_and_accuracy,

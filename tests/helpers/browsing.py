@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from notebooks.pictures import CHROMIUM
 from tests.test_inspector import record
 from tests.test_inspector_runs import record_logged
 from workbench.knowledge import build_index
-from workbench.pictures import CHROMIUM
 from workbench.types import (
     Claim,
     Failure,

@@ -1,12 +1,10 @@
-"""A PNG beside every plot of an executed notebook, and every token view shown by itself, for
-what runs no script: GitHub, an exported HTML file.
+"""Add a PNG to every plot and token view of executed notebooks, for viewers without scripts, such
+as GitHub.
 
-    python -m workbench.pictures notebooks/*.ipynb
+    python notebooks/pictures.py notebooks/*.ipynb
 
-A Chromium on the path draws them, plots with the script that plotly brings. What is not executed
-anew keeps its outputs, and its pictures change only where its plots have; the data of a token
-view, which is there if WORKBENCH_PICTURES was set, is taken out of the notebook once it is
-drawn.
+A Chromium on the path draws them, plots with plotly's own script. A picture changes only if its
+plot has. The data of a token view, present if WORKBENCH_PICTURES was set, is removed once drawn.
 """
 
 from __future__ import annotations
