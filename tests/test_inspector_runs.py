@@ -438,14 +438,11 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     assert first["open"] and first["advantages"]["rlfh"]["group"] == pytest.approx(
         -1.625 / 1.3770, abs=1e-3
     )
-    # not itself
-    assert compared(runs, "one", "tarven/1/0", {"step": 1})["second"]["id"] == "tarven/1/1"
-    assert (
-        compared(runs, "one", "tarven/1/0", {"step": 2, "id": "tarven/2/3"})["second"]["id"]
-        == "tarven/2/3"
-    )
-    for foolish in ({"step": 99, "id": 7}, {"run": "../two"}, {"run": [1], "step": {}}):
-        assert compared(runs, "one", "tarven/1/0", foolish)["second"]["id"] == "tarven/3/0"
+    for step, key in ((1, "tarven/1/1"), (2, "tarven/2/3")):  # not itself
+        other = {"step": step, "id": key}
+        assert compared(runs, "one", "tarven/1/0", other)["second"]["id"] == key
+    unknown = {"run": "../two", "step": {}, "id": 7}
+    assert compared(runs, "one", "tarven/1/0", unknown)["second"]["id"] == "tarven/3/0"
     elsewhere = compared(runs, "one", "tarven/1/0", {"run": "two"})
     # by its text, not by its id
     assert (elsewhere["steps"], elsewhere["second"]["id"]) == ([None], "e/1")
