@@ -439,8 +439,8 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
         -1.625 / 1.3770, abs=1e-3
     )
     for step, key in ((1, "tarven/1/1"), (2, "tarven/2/3")):  # not itself
-        other = {"step": step, "id": key}
-        assert compared(runs, "one", "tarven/1/0", other)["second"]["id"] == key
+        query = {"step": step, "id": key}
+        assert compared(runs, "one", "tarven/1/0", query)["second"]["id"] == key
     unknown = {"run": "../two", "step": {}, "id": 7}
     assert compared(runs, "one", "tarven/1/0", unknown)["second"]["id"] == "tarven/3/0"
     elsewhere = compared(runs, "one", "tarven/1/0", {"run": "two"})

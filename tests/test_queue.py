@@ -132,8 +132,8 @@ def test_what_cannot_work_is_refused_before_the_first_run(
 
 
 def test_a_run_is_named_by_its_identity_however_it_was_written(tmp_path: Path) -> None:
-    three = {"method": "truthrl", "steps": 3}
-    same = {"method": "truthrl", "set": ["truthrl.grpo.steps=3"], "name": "same"}
+    three: dict[str, Any] = {"method": "truthrl", "steps": 3}
+    same: dict[str, Any] = {"method": "truthrl", "set": ["truthrl.grpo.steps=3"], "name": "same"}
     others: list[dict[str, Any]] = [
         {"seed": 1},
         {"threads": 1},
