@@ -34,7 +34,7 @@ from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import asked as asked_policies
 from workbench.inspector.runs_tab import before_after
-from workbench.inspector.what_if import saver, what_if
+from workbench.inspector.what_if import labeller, what_if
 from workbench.jsonl import append_json
 from workbench.recipes import method_configs
 from workbench.store import Store, append_feedback, iter_feedback
@@ -314,10 +314,11 @@ def test_what_if_refuses_in_one_line():
 def test_edited_labels_are_kept_as_annotations(tmp_path):
     opened = open_feedback(worked_example(), (), "test")
     key = json.loads(show(opened))["key"]
-    keep = saver(Runs(tmp_path))
+    keep = labeller(Runs(tmp_path))
     assert "error" in keep({"key": key, "edits": {}})
     assert keep({"key": key, "edits": {"2": {"label": "correct"}}}) == {
-        "path": "annotations/rollouts.jsonl"
+        "path": "annotations/rollouts.jsonl",
+        "labels": {"2": "correct"},
     }
     (row,) = iter_feedback(tmp_path / "annotations")
     assert [(v.target, v.label, v.by) for v in row.verdicts] == [

@@ -14,10 +14,9 @@ import pytest
 from tests.test_inspector import record, rollout
 from workbench.inspector.annotate import annotator
 from workbench.inspector.annotated import annotate, labels
-from workbench.inspector.inspect_tab import labeller
 from workbench.inspector.opened import open_row, show
 from workbench.inspector.runs import Runs
-from workbench.inspector.what_if import saver
+from workbench.inspector.what_if import labeller
 from workbench.score.agree import agreement
 from workbench.store import iter_feedback
 from workbench.types import WorkbenchError
@@ -104,11 +103,11 @@ def test_what_was_said_stands_beside_the_verdict_when_the_row_is_opened_again(
     record(tmp_path / "run")
     runs = Runs(tmp_path)
     key = json.loads(show(open_row(runs, "run", "tarven/2/1")))["key"]
-    kept = labeller(runs)({"key": key, "claim": 1, "label": "wrong"})
+    kept = labeller(runs)({"key": key, "edits": {"1": {"label": "wrong"}}})
     assert kept == {"path": "annotations/run/rollouts.jsonl", "labels": {"1": "wrong"}}
-    saver(runs)({"key": key, "edits": {"0": {"informativeness": 2, "label": "vague"}}})
+    labeller(runs)({"key": key, "edits": {"0": {"informativeness": 2, "label": "vague"}}})
     # rated after a reload: the label stays the person's
-    saver(runs)({"key": key, "edits": {"1": {"informativeness": 4}}})
+    labeller(runs)({"key": key, "edits": {"1": {"informativeness": 4}}})
     claims = json.loads(show(open_row(Runs(tmp_path), "run", "tarven/2/1")))["claims"]
     assert [(claim["label"], claim["person"]) for claim in claims[:3]] == [
         ("correct", "vague"),
@@ -120,7 +119,7 @@ def test_what_was_said_stands_beside_the_verdict_when_the_row_is_opened_again(
         "claim:0": ("vague", 2),
         "claim:1": ("wrong", 4),
     }
-    assert labeller(runs)({"key": key, "claim": 1, "label": None})["labels"] == {"0": "vague"}
+    assert labeller(runs)({"key": key, "edits": {"1": {}}})["labels"] == {"0": "vague"}
 
 
 def test_labels_of_an_answer_that_is_another_now_count_for_nothing(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
         return dict(_known[path][1])
 
 
-def labels(runs: Runs, run: str, feedback: Feedback) -> dict[int, str]:
+def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
     """A person's labels of the claims of a row."""
     return said_of(labelled_rows(runs, run).get(str(feedback.response.id)), claims_of(feedback))
 

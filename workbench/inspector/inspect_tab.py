@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.inspector import samples
-from workbench.inspector.annotated import annotate, labels
 from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import answered, component, message
 from workbench.inspector.runs import Runs
+from workbench.inspector.what_if import labeller
 from workbench.runs.rows import Rows
 from workbench.token_view.page import page
 from workbench.types import WorkbenchError
@@ -243,25 +243,6 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
 def most_to_see(rows: Rows) -> int:
     """The number of the row that a run opens with, counted from 1: the last with most claims."""
     return int(rows.table["claims"][::-1].idxmax()) + 1 if len(rows) else 1
-
-
-def labeller(runs: Runs) -> Callable[[Any], dict[str, Any]]:
-    """The function with which the page stores a person's label of a claim."""
-
-    @answered
-    def label_claim(asked: dict[str, Any]) -> dict[str, Any]:
-        opened, label = recall(str(asked["key"])), asked.get("label")
-        if opened.run is None:
-            raise WorkbenchError(
-                "this answer is of no stored run: its claims are labelled under What if"
-            )
-        edit = {} if label is None else {"label": label}
-        path = annotate(runs, opened.run, opened.feedback, {str(int(asked["claim"])): edit})
-        now = labels(runs, opened.run, opened.feedback)
-        show(replace(opened, labels=now))
-        return {"path": path, "labels": {str(claim): one for claim, one in now.items()}}
-
-    return label_claim
 
 
 @answered

@@ -26,7 +26,7 @@ from workbench.inspector.opened import Opened, open_row, show
 from workbench.inspector.parts import component, head, message, theme, told
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import runs_tab
-from workbench.inspector.what_if import saver, what_if
+from workbench.inspector.what_if import labeller, what_if
 from workbench.token_view import as_json
 from workbench.types import WorkbenchError
 
@@ -92,7 +92,7 @@ def build(chosen: Settings) -> Any:
             with gr.Tab("Compare", id="compare"):
                 component("Compare", None, (same_prompt(runs),), elem_id="compare-view")
             with gr.Tab("What if", id="what-if"):
-                component("WhatIf", None, (what_if, saver(runs)), elem_id="what-if-view")
+                component("WhatIf", None, (what_if, labeller(runs)), elem_id="what-if-view")
             with gr.Tab("Runs", id="runs"):
                 view = runs_tab(runs, inspect, tabs)
             with gr.Tab("Annotate", id="annotate"):

@@ -289,7 +289,8 @@ def _written_by_us(offset: int, line: bytes) -> Entry | None:
         for match in _REWARD.finditer(line, rewards):
             method = _name_before(line, match.start())
             numbers[method, ""] = _number(match.group(1))
-            numbers |= {(method, part): value for part, value in _parts(match.group(2)).items()}
+            for part, value in _parts(match.group(2)).items():
+                numbers[method, part] = value
     except ValueError:  # not UTF-8
         return None
     failed = line.rfind(b'"error": null, "cost": ') < rewards
