@@ -23,6 +23,7 @@ from workbench.inspector.opened import open_row
 from workbench.inspector.runs import Runs
 from workbench.jsonl import truncate_after_step
 from workbench.runs import rows as stored
+from workbench.runs.growing import Growing
 from workbench.runs.rows import Entry, Rows, column, index_path, read_rows, tail_rows, text_of
 from workbench.runs.steps import by_step
 from workbench.store import ROLLOUTS, append_feedback
@@ -214,6 +215,20 @@ def test_a_growing_file_is_read_where_it_has_grown(tmp_path: Path, parsed: list[
         assert len(runs.rows("run")) == 10  # the unfinished line waits
         file.write(b'"}\n')
     assert runs.number("run", "half") == 10 and len(parsed) == 11
+
+
+def test_a_line_that_is_finished_while_the_file_is_read_waits(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    path.write_bytes(b"one\ntw")
+
+    def add(rows: list[bytes], offset: int, lines: list[bytes]) -> list[bytes]:
+        if not rows:  # the writer goes on meanwhile
+            path.write_bytes(b"one\ntwo\n")
+        return [*rows, *lines]
+
+    growing = Growing(list[bytes], add)
+    assert growing.read(path) == [b"one\n"]
+    assert growing.read(path) == [b"one\n", b"two\n"]
 
 
 def test_a_file_that_was_truncated_is_read_again(tmp_path: Path) -> None:

@@ -61,10 +61,14 @@ class Growing(Generic[State]):
                 if not (same and file.read(len(progress.last)) == progress.last):
                     progress = Progress(self.start())
                 file.seek(progress.scanned)
-                while lines := [line for line in file.readlines(CHUNK) if line.endswith(b"\n")]:
-                    progress.state = self.add(progress.state, progress.scanned, lines)
-                    progress.scanned += sum(map(len, lines))
-                    progress.last = lines[-1]
+                whole = True
+                while whole and (lines := file.readlines(CHUNK)):
+                    if not (whole := lines[-1].endswith(b"\n")):  # it is still being written
+                        lines.pop()
+                    if lines:
+                        progress.state = self.add(progress.state, progress.scanned, lines)
+                        progress.scanned += sum(map(len, lines))
+                        progress.last = lines[-1]
                 progress.look = look
                 self.store(path, progress)
             with self._lock:
