@@ -90,7 +90,7 @@ notebooks: $(VENV)/.notebooks $(VENV)/.dev ## run every notebook from the top an
 	@echo "running the notebooks: several minutes"
 	@WORKBENCH_PICTURES=1 PLOTLY_RENDERER=plotly_mimetype $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
 	@$(BIN)/nbstripout --keep-output --keep-count --extra-keys metadata.widgets $(NOTEBOOKS)
-	@$(BIN)/python -m workbench.pictures $(NOTEBOOKS)
+	@$(BIN)/python notebooks/pictures.py $(NOTEBOOKS)
 
 # What only some builds of torch bring is left free: torch itself says which versions it needs. soupsieve needs a later 3.11
 # than we do; a test finds others that might.

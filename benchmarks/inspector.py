@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,19 +30,23 @@ from typing import Any
 from workbench.examples import worked_example
 from workbench.inspector.opened import pay
 from workbench.jsonl import encode, write_json
-from workbench.pictures import CHROMIUM
 from workbench.recipes import method_configs
 from workbench.runs.folder import versions
 from workbench.runs.rows import index_path
 from workbench.store import append_feedback
 from workbench.types import Claim, Feedback, Response, Verdict
 
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 STEP = 512  # rows of a step
-OPENED = (
-    "import sys, time; from pathlib import Path; from workbench.runs.rows import read_index; start"
-    " = time.perf_counter(); "
-)
-OPENED += "read_index(Path(sys.argv[1])); print(time.perf_counter() - start)"
+OPENED = """
+import sys, time
+from pathlib import Path
+import pandas  # which gradio has imported before a record is opened
+from workbench.runs.rows import read_rows
+start = time.perf_counter()
+read_rows(Path(sys.argv[1]))
+print(time.perf_counter() - start)
+"""
 LABELS = ("correct", "wrong", "vague", "hedged_correct", "hedged_wrong")
 
 
@@ -114,7 +119,7 @@ def make(root: Path, count: int) -> Path:
 
 
 def opened(path: Path) -> float:
-    """The seconds in which a process that knows nothing yet has the record's index."""
+    """The seconds in which a process that knows nothing yet has read the record."""
     return float(
         subprocess.run(
             [sys.executable, "-c", OPENED, str(path)], capture_output=True, text=True, check=True

@@ -15,7 +15,6 @@ from workbench.demo import (
     REWARDS,
     SHOWN_PER_TIER,
     fixed_questions,
-    next_command,
     oracle_line,
     results_table,
     run_demo,
@@ -77,11 +76,6 @@ def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, dict[str
     assert rows[-2][2:] == ["0.00", "0.75", "0.25", "-0.25"]
 
 
-def test_nothing_sampled_is_shown_as_such(reports: dict[str, dict[str, Any]]) -> None:
-    text = printed(results_table(reports, "sampled"))
-    assert "sampled at T=1" in text and "–" in text and "nan" not in text
-
-
 def test_oracle_line_tells_how_far_each_reward_went(reports: dict[str, dict[str, Any]]) -> None:
     assert oracle_line(reports).endswith(": ternary +0.75, binary -0.50")
     never_wrong = {**reports, "start": report(graded({"known": "cc"}), [])}
@@ -105,9 +99,3 @@ def test_a_stopped_run_ends_the_demo_with_its_status(
     # its training takes a minute
     monkeypatch.setattr("workbench.demo.demo_run", lambda *_: {"status": status})
     assert run_demo(tmp_path) == {REWARDS[0]: {"status": status}}
-
-
-def test_the_next_command_can_be_pasted() -> None:
-    assert (
-        next_command(Path("runs/my demo")) == "next: workbench inspect --run 'runs/my demo/ternary'"
-    )

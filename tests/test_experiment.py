@@ -28,7 +28,6 @@ from workbench.store import append_feedback
 from workbench.train.stage import Job, Stage, Status
 from workbench.types import (
     Checked,
-    Claims,
     Cost,
     Failure,
     Feedback,
@@ -92,35 +91,6 @@ def test_run_from_start_to_summary_and_again(
         run(bench, out, seed=4)
 
 
-@pytest.mark.slow
-def test_a_run_on_questions_that_have_changed_is_refused(bench: Bench, tmp_path: Path) -> None:
-    run(bench, tmp_path / "run")
-    with pytest.raises(
-        WorkbenchError,
-        match=r'another run \(world_hash is "hash", not "other"\): choose another --out folder',
-    ):
-        run(replace(bench, hash="other"), tmp_path / "run")
-
-
-@pytest.mark.slow
-def test_equal_runs_have_equal_summaries(bench: Bench, tmp_path: Path) -> None:
-    one, two = (run(bench, tmp_path / name) for name in "ab")
-    assert {**one, "seconds": 0} == {**two, "seconds": 0}
-
-
-@pytest.mark.slow
-def test_evaluating_a_run_folder_uses_its_adapter(bench: Bench, tmp_path: Path) -> None:
-    summary = run(bench, tmp_path / "run")
-    again = evaluate_policy(
-        str(tmp_path / "run"), "validation", bench, samples=1, seed=3, threads=1
-    )
-    assert {**again, "policy": ""} == {**summary["after"], "policy": ""}
-    assert (
-        evaluate_policy("sft", "validation", bench, samples=1, seed=3, threads=1)
-        == summary["before"]
-    )
-
-
 def test_nothing_is_written_for_what_cannot_start(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     broken = (
@@ -136,23 +106,6 @@ def test_nothing_is_written_for_what_cannot_start(bench: Bench, tmp_path: Path) 
     with pytest.raises(WorkbenchError, match="the seed is -1"):
         run(bench, out, seed=-1)
     assert not out.exists()
-
-
-def test_a_bench_without_questions_to_evaluate_on_is_refused(bench: Bench, tmp_path: Path) -> None:
-    only_rl = replace(
-        bench, questions=lambda split, kinds=None: all_questions(split) if split == "rl" else []
-    )
-    with pytest.raises(WorkbenchError, match="no questions with answers in split 'validation'"):
-        run(only_rl, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.slow
-def test_threads_do_not_depend_on_the_machine(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
-    assert run(bench, tmp_path / "run", threads=None)["threads"] == 2
 
 
 def test_a_folder_in_use_is_left_alone(bench: Bench, tmp_path: Path) -> None:
@@ -176,18 +129,6 @@ def test_rollouts_without_reward_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_seconds_survive_a_kill(bench: Bench, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    run(bench, out)
-    (out / "summary.json").unlink()  # as after a kill in the last evaluation
-    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    (out / "metrics.jsonl").write_text(
-        "".join(json.dumps({**row, "seconds": 100.0}) + "\n" for row in rows)
-    )
-    assert 200 < run(bench, out)["seconds"] < 300
-
-
-@pytest.mark.slow
 def test_interrupted_evaluation_is_an_interrupted_run(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,34 +139,6 @@ def test_interrupted_evaluation_is_an_interrupted_run(
         patch.setattr("workbench.experiment.evaluate_policy", interrupt)
         assert run(bench, tmp_path / "run")["status"] == "interrupted"
     assert run(bench, tmp_path / "run", threads=None)["status"] == "done"
-
-
-@pytest.mark.slow
-def test_kinds_without_gold_answers_are_evaluated_by_their_claims(
-    bench: Bench, tmp_path: Path
-) -> None:
-    def facts(batch: Any) -> list[Checked]:
-        return [
-            Checked(
-                tuple(Verdict(f"claim:{claim.id}", "fact", "correct") for claim in claims.claims)
-            )
-            for _, claims in batch
-        ]
-
-    def read(responses: Any) -> list[Claims]:
-        return [
-            Claims(((0, len(r.text)),), rule_checks().extract([told])[0].claims) for r in responses
-        ]
-
-    told = Response("r", Question("q", "?"), "Ada was born in Rome.")
-    able = replace(bench, judge=lambda: Checks(read, {**rule_checks().verify, "fact": facts}))
-    summary = run(able, tmp_path / "run", scaled(SMALL, prompts={"eval_kinds": "biography"}))
-    for when in ("before", "after"):
-        greedy = summary[when]["greedy"]
-        assert (greedy["n"], greedy["accuracy"]["value"]) == (1, None)
-        assert greedy["factscore"]["value"] == greedy["claims"]["value"] == 1.0
-        assert greedy["by_kind"]["biography"]["factscore"]["value"] == 1.0
-        assert greedy["failed"] == 0  # no gold answer is no failure
 
 
 @pytest.mark.slow
@@ -336,32 +249,6 @@ def test_methods_and_benches_are_named_on_the_command_line(
 
 
 @pytest.mark.slow
-def test_a_policy_in_a_process_of_its_own_answers_alike(bench: Bench) -> None:
-    """Where Unsloth has changed this process's models, an evaluation generates in another one."""
-    here, there = (
-        evaluate_policy("sft", "validation", bench, seed=2, limit=3, threads=1, apart=apart)
-        for apart in (False, True)
-    )
-    assert here == there
-
-
-def test_a_field_that_is_newer_than_a_run_had_its_default_then(
-    bench: Bench, tmp_path: Path
-) -> None:
-    out = tmp_path / "run"
-    run(bench, out)
-    (out / "summary.json").unlink()
-    stored = json.loads((out / "config.json").read_text())
-    del stored["config"]["prompts"]["eval_kinds"]  # as an older version wrote it
-    (out / "config.json").write_text(json.dumps(stored))
-    with pytest.raises(WorkbenchError, match='eval_kinds is "", not "biography"'):
-        run(bench, out, scaled(SMALL, prompts={"eval_kinds": "biography"}))
-    (out / "config.json").write_text(json.dumps({**stored, "config": [1]}))
-    with pytest.raises(WorkbenchError, match=r"config\.json' is damaged"):
-        run(bench, out)
-
-
-@pytest.mark.slow
 def test_the_next_stage_starts_from_the_policy_that_one_has_made(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -397,38 +284,3 @@ def test_the_next_stage_starts_from_the_policy_that_one_has_made(
         for policy in (over_it, over_the_bench)
     ]
     assert drawn[0] != drawn[1]
-
-
-@pytest.mark.slow
-def test_a_policy_of_another_run_is_asked_as_this_run_asks(bench: Bench, tmp_path: Path) -> None:
-    """Before as after; what the other run told it counts where nobody says otherwise."""
-    other = tmp_path / "other"
-    policy = make_policy(other / "stages" / "cold_start" / "policy")
-    (other / "config.json").write_text(json.dumps({"config": {"prompts": {"system": " In tags"}}}))
-    seen: list[str] = []
-
-    def noting(batch: Any) -> list[Checked]:
-        seen.extend(response.question.system for response, _ in batch)
-        return rule_checks().verify["outcome"](batch)
-
-    place = replace(
-        bench, judge=lambda: Checks(rule_checks().extract, {"outcome": noting})
-    ).starting_from(str(policy))
-    for system, told in (("", ""), (" Be Flo", " Be Flo"), (None, "")):
-        run(
-            place,
-            tmp_path / f"run{system}",
-            scaled(SMALL, prompts={"system": system, "eval_samples": 0}, grpo={"steps": 1}),
-        )
-        assert set(seen) == {told}
-        seen.clear()
-    evaluate_policy(str(policy), "validation", place, samples=0, threads=1)
-    assert set(seen) == {" In tags"}
-
-
-def test_kinds_that_are_not_there_are_named_with_those_that_are(
-    bench: Bench, tmp_path: Path
-) -> None:
-    for setting in ("kinds=single,nonsense", "eval_kinds=single,nonsense"):
-        with pytest.raises(WorkbenchError, match=r"of kinds nonsense.*choose among .*single"):
-            run(bench, tmp_path / "run", override(SMALL, "truthrl", [f"truthrl.{setting}"]))

@@ -142,7 +142,7 @@ def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     # which have a section of their own
     assert there - told == {"questions.jsonl", "passages.jsonl"}
     # of a large record that the inspector has opened
-    assert told - there == {"rollouts.index.json"}
+    assert told - there == {"rollouts.index.parquet"}
 
 
 def test_a_probe_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:

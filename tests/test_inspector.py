@@ -5,10 +5,8 @@ what-if.
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,28 +17,26 @@ from workbench.examples import worked_example
 from workbench.failures import unparsed
 from workbench.inspector import samples
 from workbench.inspector.annotated import relabelled
-from workbench.inspector.controls import controls
 from workbench.inspector.curves import curve_data
 from workbench.inspector.inspect_tab import (
     LOCAL,
-    SOURCES,
     export_page,
-    first_of_source,
     open_pasted,
-    open_sample,
-    shown_or_error,
 )
-from workbench.inspector.listing import ORDERS, Query, disagreement, listed_row, own_method
+from workbench.inspector.listing import (
+    Query,
+    disagreement,
+    rollouts,
+)
 from workbench.inspector.live import DRAWN, answers_of, policies, some_question
-from workbench.inspector.opened import NOTHING, open_feedback, open_row, pay, show
+from workbench.inspector.opened import open_feedback, open_row, pay, show
 from workbench.inspector.page import Settings, first_shown, settings
-from workbench.inspector.rollouts import order_choices, rollouts
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import asked as asked_policies
 from workbench.inspector.runs_tab import before_after
-from workbench.inspector.what_if import changed, saver, what_if
+from workbench.inspector.what_if import labeller, what_if
 from workbench.jsonl import append_json
-from workbench.recipes import METHODS, method_configs
+from workbench.recipes import method_configs
 from workbench.store import Store, append_feedback, iter_feedback
 from workbench.types import Failure, Feedback, Passage, Verdict, WorkbenchError
 
@@ -130,17 +126,6 @@ def runs(tmp_path_factory) -> Runs:
     return Runs(root)
 
 
-def test_runs_are_found_and_read(runs):
-    assert runs.names() == ["a/first"]
-    index = runs.index("a/first")
-    assert len(index.entries) == 12 and sorted(step for step in index.by_step if step) == [1, 2, 3]
-    assert [entry.claims for entry in index.entries] == [4] * 12
-    opened = open_row(runs, "a/first", "tarven/2/3")
-    assert opened.feedback.response.id == "tarven/2/3" and len(opened.group) == 4
-    assert list(opened.feedback.rewards) == list(METHODS)
-    assert opened.link == "?run=a%2Ffirst&id=tarven%2F2%2F3"
-
-
 def test_evidence_that_was_retrieved_is_shown_with_its_text(tmp_path):
     """As `workbench score --store` stores it: a passage that is not the question's own, beside
     the rows.
@@ -168,19 +153,6 @@ def test_evidence_that_was_retrieved_is_shown_with_its_text(tmp_path):
     assert claim["evidence"][1]["title"] == "passage gone"
 
 
-def test_an_index_reads_rows_whose_keys_stand_in_another_order(tmp_path):
-    folder = record(tmp_path / "run")
-    lines = (folder / "rollouts.jsonl").read_text().splitlines()
-    (folder / "rollouts.jsonl").write_text(
-        "".join(json.dumps(json.loads(line), sort_keys=True) + "\n" for line in lines)
-    )
-    entries = Runs(tmp_path).index("run").entries
-    assert [(entry.id, entry.step) for entry in entries[:2]] == [
-        ("tarven/1/0", 1),
-        ("tarven/1/1", 1),
-    ]
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -204,20 +176,6 @@ def test_paths_stay_under_the_runs_folder(tmp_path, name):
     with pytest.raises(WorkbenchError, match="name a run of the list"):
         Runs(root).folder(name)
     assert Runs(root).names() == ["a/first"]
-
-
-def test_a_linked_record_is_refused(tmp_path):
-    record(tmp_path / "outside")
-    run = tmp_path / "runs" / "sly"
-    run.mkdir(parents=True)
-    (run / "rollouts.jsonl").symlink_to(tmp_path / "outside" / "rollouts.jsonl")
-    with pytest.raises(WorkbenchError):
-        Runs(tmp_path / "runs").index("sly")
-    cited = record(tmp_path / "runs" / "cited")
-    (cited / "passages.jsonl").unlink()
-    (cited / "passages.jsonl").symlink_to(tmp_path / "outside" / "passages.jsonl")
-    with pytest.raises(WorkbenchError, match="leads out of its folder"):
-        Runs(tmp_path / "runs").passage("cited", "bridge")
 
 
 @pytest.mark.slow
@@ -280,20 +238,6 @@ def test_a_policy_that_is_linked_is_not_asked(tmp_path):
         answers_of(runs, "run", "Who?", 1, 0.0)
 
 
-@pytest.mark.parametrize("name", ["rollouts.jsonl", "questions.jsonl", "passages.jsonl", ""])
-def test_labels_are_not_written_through_a_link(tmp_path, name):
-    record(tmp_path / "outside")
-    kept = {file.name: file.read_bytes() for file in (tmp_path / "outside").iterdir()}
-    folder = tmp_path / "runs" / "annotations"
-    (folder if name else folder.parent).mkdir(parents=True)
-    (folder / name if name else folder).symlink_to(tmp_path / "outside" / name)
-    key = json.loads(show(open_feedback(worked_example(), (), "test")))["key"]
-    told = saver(Runs(tmp_path / "runs"))({"key": key, "edits": {"2": {"label": "correct"}}})
-    assert "link" in told["error"] and kept == {
-        file.name: file.read_bytes() for file in (tmp_path / "outside").iterdir()
-    }
-
-
 def test_where_the_runs_lie(runs, tmp_path):
     inside = runs.root / "a" / "first"
     assert settings(inside, runs.root, 0).run == "a/first"
@@ -302,59 +246,6 @@ def test_where_the_runs_lie(runs, tmp_path):
         settings(inside, tmp_path, 0)
     with pytest.raises(WorkbenchError, match="no run"):
         settings(tmp_path / "none", tmp_path, 0)
-
-
-def test_what_a_fresh_page_shows(runs):
-    chosen = Settings(runs.root)
-    assert first_shown(runs, chosen, {})[0].name == samples.WORKED
-    opened, error = first_shown(
-        runs, chosen, {"run": "a/first", "id": "tarven/1/1", "method": "knowrl"}
-    )
-    assert (opened.feedback.response.id, opened.method, error) == ("tarven/1/1", "knowrl", None)
-    assert (
-        first_shown(runs, replace(chosen, run="a/first"), {})[0].feedback.response.id
-        == "tarven/3/3"
-    )
-    opened, error = first_shown(runs, chosen, {"run": "a/first", "method": "knowrl"})
-    assert (opened.feedback.response.id, opened.method, error) == ("tarven/3/3", "knowrl", None)
-    for query in (
-        {"run": "../x"},
-        {"run": "../x", "id": "1"},
-        {"run": "a/first", "id": "none"},
-        {"run": "a/first", "id": "tarven/1/1", "method": "none"},
-    ):
-        opened, error = first_shown(runs, chosen, query)
-        assert opened.name == samples.WORKED and isinstance(error, WorkbenchError)
-
-
-def test_a_row_that_nobody_read_is_not_a_refusal():
-    row = worked_example()
-    unread = pay(
-        replace(row, sentences=(), claims=(), verdicts=(Verdict("outcome", "answer", "correct"),)),
-        method_configs(),
-    )
-    assert unread.rewards["truthrl"].value == 1.0
-    assert {name for name, reward in unread.rewards.items() if reward.value is None} == {
-        "rlfh",
-        "forag",
-        "klcf",
-        "knowrl",
-    }
-    error = unread.rewards["rlfh"].error
-    assert error is not None and error.kind == "not_extracted"
-
-
-@pytest.mark.parametrize("name", samples.NAMES)
-def test_every_sample_is_scored(name):
-    opened = open_sample(name)
-    assert opened.feedback.claims and opened.feedback.rewards["rlfh"].value is not None
-    text = opened.feedback.response.text
-    offsets = opened.feedback.response.offsets
-    assert (
-        offsets[0][0] == 0
-        and offsets[-1][1] == len(text)
-        and all(a[1] == b[0] for a, b in pairwise(offsets))
-    )
 
 
 def test_pasted_answers():
@@ -372,34 +263,6 @@ def test_pasted_answers():
         open_pasted("Who?", "  ", "", "", "No judge: only find the claims")
     with pytest.raises(WorkbenchError, match="sources"):
         open_pasted("Who?", "Ada.", "", "", LOCAL)
-
-
-def test_after_a_mistake_nothing_is_open():
-    view, note = shown_or_error(lambda: open_pasted("Who?", " ", "", "", LOCAL))
-    assert (
-        view == NOTHING
-        and json.loads(view) is None
-        and "fill in the answer" in json.loads(note)["error"]
-    )
-
-
-def test_an_empty_form_says_what_to_fill_in(runs):
-    paste = lambda answer: first_of_source(runs)(SOURCES[2], samples.WORKED, None, 1, answer)  # noqa: E731
-    empty, filled = (json.loads(paste(answer)[1])["note"] for answer in ("", "Ada wrote it."))
-    assert paste("")[0] == paste("Ada.")[0] == NOTHING
-    assert (
-        all(word in empty for word in ("question", "answer", "sources", "worked example"))
-        and "worked example" not in filled
-    )
-
-
-def test_a_filled_in_example_is_named_as_one():
-    plain = "No judge: only find the claims"
-    assert open_pasted(*samples.EXAMPLE, plain).name.startswith("Worked example")
-    question, answer, sources, gold = samples.EXAMPLE
-    assert open_pasted(question, answer + " It is tall.", sources, gold, plain).name.startswith(
-        "Pasted answer"
-    )
 
 
 def asked(**changes) -> dict:
@@ -432,18 +295,6 @@ def test_what_if_by_hand():
     assert merged[-1] == pytest.approx(1.65509, abs=1e-5) and not any(merged[:-1])
 
 
-def test_the_line_to_set_tells_what_differs_from_the_defaults(tmp_path):
-    folder = record(tmp_path / "run")
-    (folder / "config.json").write_text(
-        json.dumps({"method": "truthrl", "config": {"reward": "binary", "steps": 3}})
-    )
-    opened = open_row(Runs(tmp_path), "run", "tarven/1/0")
-    key = json.loads(show(opened))["key"]
-    assert what_if({"key": key})["line"] == "--set truthrl.reward=binary"
-    found = what_if({"key": key, "settings": {"klcf": {"l_max": None}}})
-    assert found["line"] == "--set truthrl.reward=binary --set klcf.l_max=none"
-
-
 def test_what_if_refuses_in_one_line():
     requests: list[dict] = [
         {"settings": {"rlfh": {"alpha": "x"}}},
@@ -460,26 +311,14 @@ def test_what_if_refuses_in_one_line():
     assert "error" in what_if(None) and "error" in export_page({})
 
 
-def test_what_a_control_says_is_what_the_config_takes():
-    for method, config in method_configs().items():
-        found = controls(config)
-        assert found and all(one["help"] for one in found)
-        for one in found:
-            _, said = changed({method: config}, {method: {one["name"]: one["value"]}})
-            assert said
-            if one["kind"] == "number" and one["value"] is not None:
-                assert one["min"] <= one["value"] <= one["max"], (method, one)
-    names = [one["name"] for one in controls(method_configs()["truthrl"])]
-    assert "learning_rate" not in names and "correct" in names
-
-
 def test_edited_labels_are_kept_as_annotations(tmp_path):
     opened = open_feedback(worked_example(), (), "test")
     key = json.loads(show(opened))["key"]
-    keep = saver(Runs(tmp_path))
+    keep = labeller(Runs(tmp_path))
     assert "error" in keep({"key": key, "edits": {}})
     assert keep({"key": key, "edits": {"2": {"label": "correct"}}}) == {
-        "path": "annotations/rollouts.jsonl"
+        "path": "annotations/rollouts.jsonl",
+        "labels": {"2": "correct"},
     }
     (row,) = iter_feedback(tmp_path / "annotations")
     assert [(v.target, v.label, v.by) for v in row.verdicts] == [
@@ -527,32 +366,6 @@ def test_rollouts_of_a_step_in_order(runs):
     )
 
 
-def test_the_sort_options_name_what_is_sorted(runs, tmp_path):
-    words = [told for told, _ in order_choices(own_method(runs, "a/first"))]
-    assert words == [
-        "RLFH reward, lowest first",
-        "RLFH reward, highest first",
-        "Disagreement, largest first",
-    ]
-    assert [key for _, key in order_choices("")] == list(ORDERS)
-    record_scored(tmp_path / "scored")  # paid by nobody: by the first method, then
-    assert (
-        own_method(Runs(tmp_path), "scored")
-        == json.loads(rollouts(Runs(tmp_path), "scored", Query(0, "lowest")))["sorted"]["by"]
-    )
-
-
-def test_rows_are_ranked_by_disagreement_in_whatever_order_they_come(tmp_path):
-    append_feedback(tmp_path / "scored", samples.sample(samples.NAMES[3]))
-    found = json.loads(rollouts(Runs(tmp_path), "scored", Query(0, "disagreement")))
-    spreads = [row["disagreement"] for row in found["rows"]]
-    assert (
-        spreads == sorted(spreads, reverse=True)
-        and spreads[0] > spreads[-1]
-        and found["sorted"]["by"] == "disagreement"
-    )
-
-
 def test_a_run_without_steps_or_rollouts_says_so(tmp_path):
     record_scored(tmp_path / "scored")
     (tmp_path / "empty").mkdir()
@@ -566,18 +379,6 @@ def test_a_run_without_steps_or_rollouts_says_so(tmp_path):
     )
 
 
-def test_only_a_recorded_failure_is_listed_as_one(tmp_path):
-    record_scored(tmp_path)
-    told = [listed_row(row) for row in iter_feedback(tmp_path)]
-    assert [row["outcome"] for row in told] == ["correct", None, None, None]
-    assert [row["error"] and (row["error"]["stage"], row["error"]["kind"]) for row in told] == [
-        None,
-        ("judge", "timeout"),
-        ("verify", "no_gold"),
-        None,
-    ]
-
-
 def test_curves(runs):
     drawn = json.loads(curve_data(runs, ["a/first", "a/first"]))["runs"]
     assert len(drawn) == 2 and drawn[0]["steps"] == [1, 2, 3]
@@ -587,27 +388,10 @@ def test_curves(runs):
     assert drawn[0]["series"]["unplaced"] == [0.0] * 3
 
 
-def test_an_exported_page_opens_with_the_method_that_was_shown():
-    key = json.loads(show(open_feedback(worked_example(), (), "test")))["key"]
-    assert '"method": "klcf"' in export_page({"key": key, "method": "klcf"})["html"]
-
-
 def test_a_run_that_is_not_there_is_told_at_once(tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["inspect", "--run", str(tmp_path / "none")])
     assert stopped.value.code == 2 and "no run 'none'" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_port_that_is_taken_is_told(capsys):
-    pytest.importorskip("gradio", reason="the apps extra is not installed")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(SystemExit) as stopped:
-            main(["inspect", "--no-browser", "--port", str(port)])
-    assert stopped.value.code == 2 and f"port {port}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", DRAWN)

@@ -5,13 +5,11 @@ leaves the machine.
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks.inspector import long_answer
 from tests.helpers.browsing import (
     BROWSER,
     FIXTURES,
@@ -20,21 +18,17 @@ from tests.helpers.browsing import (
     Seen,
     big,
     choose_run,
-    familiar,
     hostile,
     tab,
     token,
 )
 from tests.test_inspector import rollout
 from workbench.bench import TINY_POLICY
-from workbench.inspector.opened import pay
-from workbench.recipes import method_configs
-from workbench.store import append_feedback
 from workbench.token_view import export_html
-from workbench.types import Feedback, Question, Response, Reward
 
 address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER
+MARKUP = "img, script, iframe, object, embed, form, link, base, meta, video, audio, svg, style"
 
 
 def test_inspect_shows_tokens_claims_and_channels(page, shots):
@@ -63,20 +57,6 @@ def test_inspect_shows_tokens_claims_and_channels(page, shots):
     page.screenshot(path=shots / "inspect.png", full_page=True)
 
 
-def test_the_keyboard_reaches_every_number(page):
-    text = page.locator("#inspect-view .tv-text")
-    page.locator("#inspect-view [data-channel=advantage]").press("Tab")
-    page.keyboard.press("Home")
-    assert text.evaluate("e => document.activeElement === e")
-    page.keyboard.press("ArrowDown")  # the next token that anything was paid to
-    assert page.locator("#inspect-view .tv-cursor").inner_text().strip() == "1934"
-    assert "+1.200" in page.locator("#inspect-view .tv-tip").inner_text()
-    named = text.get_attribute("aria-activedescendant")
-    assert page.locator(f"[id='{named}']").get_attribute("aria-describedby")
-    page.keyboard.press("Enter")
-    assert "Token 26" in page.locator("#inspect-view .tv-token-card").inner_text()
-
-
 def test_claims_and_tokens_are_linked_both_ways(page, shots):
     rows = page.locator("#inspect-view tr[data-claim]")
     rows.nth(2).locator(".tv-id").click()
@@ -96,58 +76,6 @@ def test_claims_and_tokens_are_linked_both_ways(page, shots):
     assert page.locator("#inspect-view .tv-claim-link").count() == 2
     page.locator("#inspect-view .tv-claim-link").first.click()
     assert page.locator("#inspect-view tr.tv-row-on").count() == 1
-
-
-def test_other_sources(page):
-    page.get_by_label("Stored run").check()
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-facts').textContent.includes('a/first')"
-    )
-    page.get_by_role("button", name="Next").click()
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-facts').textContent.includes('tarven/1/1')"
-    )
-    assert page.locator("#inspect-view [data-channel=kl]").is_enabled()
-    page.get_by_label("Samples").check()
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-facts').textContent.includes('Worked')"
-    )
-    page.get_by_label("Paste").check()
-    page.get_by_label("Answer", exact=True).fill("The Osk is a river. It runs through Tarven.")
-    page.get_by_label("No judge: only find the claims").check()
-    page.get_by_role("button", name="Score").click()
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-text').textContent.startsWith('The Osk is')"
-    )
-    assert page.locator("#inspect-view tr[data-claim]").count() >= 2
-    assert (
-        page.locator("#inspect-view tr[data-claim] .tv-chip")
-        .first.inner_text()
-        .endswith("not judged")
-    )
-    assert page.locator("#inspect-view .tv-checks").inner_text().split("\n")[-1] == "no gold answer"
-
-
-def test_compare_shows_the_methods_side_by_side(page, shots):
-    tab(page, "Compare")
-    page.wait_for_selector("#compare-view .wb-panel .tv-t")
-    assert page.locator("#compare-view .tv-compact-head h3").all_inner_texts() == [
-        "RLFH",
-        "TruthRL",
-        "FoRAG",
-        "KLCF",
-        "KnowRL",
-    ]
-    # By hand: RLFH as above; correct +1; sentences ½ and 1; recall 1/3, precision 1/2 → 0.4, with
-    # truth 2/3 their mean; format 1, correct 2, the thought supported 1.
-    assert page.locator("#compare-view .tv-value").all_inner_texts() == [
-        "+1.66",
-        "+1.00",
-        "+1.50",
-        "+0.53",
-        "+4.00",
-    ]
-    page.screenshot(path=shots / "compare.png", full_page=True)
 
 
 def test_what_if_by_hand(page, address, shots):
@@ -188,33 +116,13 @@ def test_what_if_by_hand(page, address, shots):
     )
 
 
-def test_what_if_pays_the_whole_group(page, address):
-    page.goto(f"{address}?run={RUN}&id=tarven/1/0")
-    page.wait_for_selector("#inspect-view .tv-t")
-    tab(page, "What if")
-    page.wait_for_selector("#what-if-view .wb-group tbody tr")
-    rewards = page.locator("#what-if-view .wb-group td[data-label=reward]")
-    assert rewards.all_inner_texts() == ["+1.66", "+2.66", "+4.16", "+4.66"]
-    page.locator("#wb-rlfh-beta").fill("0")
-    shown = (
-        "[...document.querySelectorAll('#what-if-view .wb-group td[data-label=reward]')].map(e =>"
-        " e.textContent).join()"
-    )
-    page.wait_for_function(f"{shown} === '−0.25,+0.75,+2.25,+2.75'")
-    # Mean 1.375 and standard deviation 1.3769: the first lies (−0.25 − 1.375) / 1.3770 below.
-    assert (
-        page.locator("#what-if-view .wb-group td[data-estimator=group]").first.inner_text()
-        == "−1.18"
-    )
-
-
 def test_runs_lead_to_their_rollouts(page, address, shots):
     tab(page, "Runs")
     page.wait_for_selector(".wb-run-table tbody tr")
     names = [row.get_attribute("data-run") for row in page.locator(".wb-run-table tbody tr").all()]
     # the labels that another test has kept here
     trained = [name for name in names if name != "annotations"]
-    assert trained[0] == "familiar" and trained[-1] == RUN  # newest first
+    assert trained[0] == "hostile" and trained[-1] == RUN  # newest first
     choose_run(page, RUN)
     titles = page.locator(".wb-chart figcaption > span:first-child").all_inner_texts()
     assert (
@@ -258,43 +166,6 @@ def test_runs_lead_to_their_rollouts(page, address, shots):
     page.get_by_text("2 of 4 in the list").wait_for()
 
 
-def test_rollouts_are_searched_filtered_and_saved(page):
-    tab(page, "Runs")
-    page.wait_for_selector(".wb-run-table tbody tr")
-    choose_run(page, RUN)
-    rows = page.locator(".wb-listed tr.wb-open")
-    page.get_by_label("all steps").check()
-    page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 12")
-    page.get_by_label("from value").fill("4.2")
-    page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 3")
-    assert [row.get_attribute("data-row") for row in rows.all()] == [
-        f"tarven/{n}/3" for n in (1, 2, 3)
-    ]
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save as CSV").click()
-    assert len(Path(download.value.path()).read_text().splitlines()) >= 4
-    page.get_by_label("search answers and questions").fill("<b>nothing")
-    page.get_by_text("No rollout is like this.").wait_for()
-
-
-def test_a_running_training_is_followed_and_nobody_loses_the_place(page, root):
-    tab(page, "Runs")
-    page.wait_for_selector(".wb-run-table tbody tr")
-    choose_run(page, "growing")
-    page.get_by_label("step", exact=True).fill("1")
-    page.wait_for_function(
-        "document.querySelector('.wb-listed tr.wb-open').dataset.row === 'tarven/1/0'"
-    )
-    page.evaluate("window.kept = document.querySelector('.wb-listed tr.wb-open')")
-    append_feedback(root / "growing", [rollout(3, sample) for sample in range(4)])
-    shown = "document.querySelector('tr[data-run=growing] [data-label=steps]').textContent === '3'"
-    page.wait_for_function(
-        f"{shown} && document.querySelector('[aria-label=step]').max === '3'", timeout=3000
-    )
-    assert page.get_by_label("step", exact=True).input_value() == "1"
-    assert page.evaluate("window.kept === document.querySelector('.wb-listed tr.wb-open')")
-
-
 def test_a_permalink_opens_its_row(page, address):
     page.goto(f"{address}?run={RUN}&id=tarven/2/1&method=knowrl")
     page.wait_for_function(
@@ -321,13 +192,12 @@ def test_a_permalink_opens_its_row(page, address):
 
 
 def test_hostile_text_is_shown_as_text(page, address, seen):
-    assert len(PAYLOADS) == 40
     page.goto(f"{address}?run=hostile&id={'x'}")  # no such row: the page still opens
     page.wait_for_selector("[role=alert]")
     tab(page, "Runs")
     page.wait_for_selector(".wb-run-table tbody tr")
     choose_run(page, "hostile")
-    page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length === 40")
+    page.wait_for_function("document.querySelectorAll('.wb-listed tr.wb-open').length > 20")
     page.locator(".wb-listed tr.wb-open").first.click()
     page.wait_for_function(
         "document.querySelector('#inspect-view .tv-facts').textContent.includes('hostile')"
@@ -341,16 +211,17 @@ def test_hostile_text_is_shown_as_text(page, address, seen):
         assert page.locator("#inspect-view .tv-text").text_content().startswith(text)
         page.locator("#inspect-view .tv-t").first.hover()
         page.locator("#inspect-view tr[data-claim]").first.locator(".tv-id").click()
-    assert (
-        page.locator(
-            "#inspect-view :is(img, script, iframe, object, embed, form, link, base, meta, video,"
-            " audio, svg, style)"
-        ).count()
-        == 0
-    )
-    for name, view in (("Compare", "#compare-view .tv-t"), ("What if", "#what-if-view .tv-t")):
+    assert page.locator(f"#inspect-view :is({MARKUP})").count() == 0
+    for name in ("Compare", "What if", "Annotate"):
         tab(page, name)
-        page.wait_for_selector(view)
+        view = f"#{name.lower().replace(' ', '-')}-view"
+        if name == "Annotate":
+            page.get_by_label("Claims of run").select_option("hostile")
+            claim = "document.querySelector('.wb-claim-text').textContent"
+            page.wait_for_function(f"all => all.includes({claim})", arg=list(PAYLOADS))
+        else:
+            page.wait_for_selector(f"{view} .tv-t")
+        assert page.locator(f"{view} :is({MARKUP})").count() == 0
     page.wait_for_timeout(300)
 
 
@@ -381,58 +252,6 @@ def test_an_exported_page_is_inert_and_alone(browser, tmp_path, shots):
     } == {"file"}
 
 
-@pytest.mark.parametrize(
-    "name", ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"]
-)
-def test_names_that_javascript_knows_are_data_like_others(browser, tmp_path, name):
-    (tmp_path / "page.html").write_text(export_html(familiar(name), name), encoding="utf-8")
-    page, seen = browser.new_page(), Seen()
-    seen.watch(page)
-    page.goto((tmp_path / "page.html").as_uri())
-    page.locator(f"[data-method={name}]").click()
-    for channel in ("reward", "logprob"):
-        page.locator(f"[data-channel={channel}]").click(force=True)
-    page.locator(".tv-t").first.hover()
-    page.locator("tr[data-claim] .tv-id").first.click()
-    page.locator(".tv-t").first.click()
-    assert f"{name} pays" in page.locator(".tv-card").first.inner_text()
-    assert [
-        "".join(text.split()) for text in page.locator("tr[data-claim] .tv-chip").all_inner_texts()
-    ] == [
-        f"•{name}",
-        "!failed",
-        f"•{name}",
-    ]
-    assert name in page.locator(".tv-checks").inner_text() and "native code" not in page.content()
-    page.close()
-    assert seen.errors == []
-
-
-def test_a_list_of_rollouts_takes_any_name(page, address):
-    page.goto(f"{address}?run=familiar&id=constructor/0")
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-facts')?.textContent.includes('familiar')"
-    )
-    tab(page, "Runs")
-    page.wait_for_selector(".wb-run-table tbody tr")
-    choose_run(page, "familiar")
-    page.wait_for_selector(".wb-listed tr.wb-open")
-    assert (
-        "constructor" in page.locator(".wb-listed th").all_inner_texts()
-        and "native code" not in page.content()
-    )
-    for name in ("Compare", "What if"):
-        tab(page, name)
-        page.wait_for_selector(f"#{name.lower().replace(' ', '-')}-view .tv-t")
-
-
-def test_a_page_is_saved_from_the_view(page):
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save as HTML").click()
-    assert download.value.suggested_filename == "tarven-0.html"
-    assert "default-src 'none'" in Path(download.value.path()).read_text()
-
-
 def test_the_notebook_widget_is_the_same_view(browser):
     """The widget's module, as anywidget loads it, with a model that stands in for the
     notebook's.
@@ -444,8 +263,10 @@ def test_the_notebook_widget_is_the_same_view(browser):
     page = browser.new_page()
     page.evaluate(
         """async ([code, data]) => {
-            const module = await import(URL.createObjectURL(new Blob([code], {type: "text/javascript"})));
-            const model = {get: () => data, set: (name, value) => (window[name] = value), save_changes: () => {}, on: () => {}};
+            const blob = new Blob([code], {type: "text/javascript"});
+            const module = await import(URL.createObjectURL(blob));
+            const none = () => {}, set = (name, value) => (window[name] = value);
+            const model = {get: () => data, set, save_changes: none, on: none};
             module.default.render({model, el: document.body});
         }""",
         [widget._esm, widget.data],
@@ -456,81 +277,7 @@ def test_the_notebook_widget_is_the_same_view(browser):
     page.close()
 
 
-def test_two_thousand_tokens_are_drawn_and_recoloured(browser, tmp_path):
-    text = " ".join(f"word{number}" for number in range(2000))
-    offsets = tuple(match.span() for match in re.finditer(r"\s*\S+", text))
-    response = Response(
-        "long",
-        Question("q", "Long?"),
-        text,
-        offsets=offsets,
-        logprobs=tuple(-(n % 11) / 5 for n in range(2000)),
-    )
-    row = Feedback(
-        response, rewards={"m": Reward(1.0, {}, (), tuple((n % 5 - 2) / 7 for n in range(2000)))}
-    )
-    (tmp_path / "long.html").write_text(export_html(row), encoding="utf-8")
-    page = browser.new_page()
-    page.goto((tmp_path / "long.html").as_uri())
-    assert (
-        page.locator(".tv-t").count(),
-        page.locator(".tv-t.tv-neg").count(),
-        page.locator(".tv-t.tv-pos").count(),
-    ) == (
-        2000,
-        800,
-        800,
-    )
-    page.locator("[data-channel=logprob]").click()
-    assert (page.locator(".tv-t.tv-seq").count(), page.locator(".tv-t.tv-neg").count()) == (1818, 0)
-    page.close()
-
-
-def test_the_claims_of_a_long_answer_are_filtered_and_sorted(browser, tmp_path):
-    (tmp_path / "long.html").write_text(
-        export_html(pay(long_answer(), method_configs(("rlfh", "forag"))), "rlfh"), encoding="utf-8"
-    )
-    page = browser.new_page()
-    page.goto((tmp_path / "long.html").as_uri())
-    rows = page.locator("tr[data-claim]")
-    assert rows.count() == 200
-    page.get_by_label("which claims").select_option("wrong")
-    assert rows.count() == 40 and {
-        text.split()[-1] for text in rows.locator(".tv-chip").all_inner_texts()
-    } == {"wrong"}
-    page.get_by_label("which claims").select_option("")
-    page.get_by_label("order of the claims").select_option("lowest")
-    paid = [
-        float(text.replace("−", "-").replace("·", "0"))
-        for text in rows.locator("td.tv-now").all_inner_texts()
-    ]
-    assert paid == sorted(paid) and paid[0] < 0 < paid[-1]
-    page.locator("[data-method=forag]").click()
-    assert (
-        page.get_by_label("order of the claims").locator("option:checked").inner_text()
-        == "FoRAG, lowest first"
-    )
-    page.get_by_label("order of the claims").select_option("")
-    rows.first.evaluate("row => (row.kept = true)")
-    # another column counts, and no row is drawn anew for it
-    for method, now in (("rlfh", "RLFH"), ("forag", "FoRAG")):
-        page.locator(f"[data-method={method}]").click()
-        assert page.locator(".tv-claims th.tv-now").all_inner_texts() == [now]
-        assert page.locator(".tv-claims td.tv-now").count() == 202
-        assert set(
-            page.locator(".tv-claims td.tv-now").evaluate_all(
-                "all => all.map(cell => cell.dataset.label)"
-            )
-        ) == {now}
-        assert (
-            rows.first.evaluate("row => row.kept")
-            and page.locator(".tv-big").inner_text()
-            == page.locator(".tv-total td.tv-now").inner_text()
-        )
-    page.close()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["dark"])
 def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
     seen = Seen()
     page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
@@ -599,29 +346,3 @@ def test_live_answers_with_its_sources_beside(page, shots):
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
     assert page.locator("#sourced-view .wb-beside").count() == 0
-
-
-@pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
-def test_live_asks_the_policy(page, shots):
-    tab(page, "Live")
-    page.get_by_role("button", name="Ask", exact=True).click()
-    page.wait_for_selector("[role=alert]:visible")  # no question yet
-    ask = page.get_by_role("button", name="Ask", exact=True)
-    ask.evaluate(
-        """button => new MutationObserver(() => { window.asked ||= []; window.asked.push(button.disabled) })
-           .observe(button, {attributes: true})"""
-    )
-    page.get_by_role("button", name="Draw a question of the closed world").click()
-    page.wait_for_function(
-        "document.querySelector('textarea[placeholder^=Which]').value.length > 5"
-    )
-    ask.click()  # once it can be: while a question was on its way, it could not
-    assert page.evaluate("window.asked")[0] is True
-    page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
-    assert page.locator(".wb-listed tr.wb-open:visible").count() == 6
-    page.screenshot(path=shots / "live.png", full_page=True)
-    page.locator(".wb-listed tr.wb-open:visible").first.click()
-    page.wait_for_function(
-        "document.querySelector('#inspect-view .tv-facts').textContent.includes('live')"
-    )
-    assert page.locator("#inspect-view [data-channel=logprob]").is_enabled()

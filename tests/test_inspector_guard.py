@@ -108,19 +108,6 @@ def test_another_name_is_refused_on_every_route(host: str, kind: str) -> None:
         assert ask({"host": host}, path=path, kind=kind)[0] == 403
 
 
-@pytest.mark.parametrize("kind", ["http", "websocket"])
-def test_a_request_without_one_plain_name_is_refused(kind: str) -> None:
-    assert ask({}, kind=kind)[0] == 403
-    assert ask([("host", OWN), ("Host", "evil.example")], kind=kind)[0] == 403
-    assert (
-        ask(
-            [("host", OWN), ("origin", f"http://{OWN}"), ("origin", "http://evil.example")],
-            kind=kind,
-        )[0]
-        == 403
-    )
-
-
 ORIGINS = [
     "null",
     "http://evil.example",
@@ -190,11 +177,16 @@ def test_only_the_page_itself_posts(path: str) -> None:
 
 
 WRITING = [
-    ("POST", "upload"), ("POST", "upload/"), ("POST", "process_recording"), ("POST", "vibe-edit"), ("POST", "stream/x"),
-    ("POST", "run/../upload"), ("POST", "run/x/upload"), ("PUT", "component_server"), ("DELETE", "queue/join"),
-    ("OPTIONS", "upload"), ("GET", "deep_link"), ("GET", "upload_progress"), ("GET", "file=/etc/passwd"), ("GET", "file/x"),
-    ("HEAD", "file=x"), ("GET", "proxy=http://evil.example"),
-]  # fmt: skip
+    ("POST", "upload"),
+    ("POST", "stream/x"),
+    ("POST", "run/../upload"),
+    ("PUT", "component_server"),
+    ("OPTIONS", "upload"),
+    ("GET", "deep_link"),
+    ("GET", "file=/etc/passwd"),
+    ("HEAD", "file=x"),
+    ("GET", "proxy=http://evil.example"),
+]
 
 
 @pytest.mark.parametrize(("method", "path"), WRITING)
@@ -230,7 +222,3 @@ def test_what_is_no_name_is_refused(
     with pytest.raises(SystemExit) as stopped:
         main(["inspect", "--runs", str(tmp_path), "--no-browser", "--allow-host", name])
     assert stopped.value.code == 2 and "--allow-host" in capsys.readouterr().err
-
-
-def test_names_reach_the_settings(tmp_path: Path) -> None:
-    assert settings(None, tmp_path, 0, ["Lab.example.org"]).hosts == ("lab.example.org",)

@@ -9,36 +9,31 @@ import csv
 import io
 import json
 import os
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import write
 from tests.test_inspector import record
-from tests.test_score import SAID
 from workbench.examples import worked_example
-from workbench.inspector import beside
-from workbench.inspector import runs as opened
 from workbench.inspector.beside import compared, difference, same_prompt
-from workbench.inspector.curves import MOST, curve_data, run_list
-from workbench.inspector.export import exported
+from workbench.inspector.curves import curve_data, run_list
+from workbench.inspector.export import _inert, exported
 from workbench.inspector.inspect_tab import moved
-from workbench.inspector.listing import Query, own_method, query_of
-from workbench.inspector.opened import configs_of, open_row, paid, show
-from workbench.inspector.rollouts import order_choices, rollouts
+from workbench.inspector.listing import Query, order_choices, own_method, query_of, rollouts
+from workbench.inspector.opened import open_row, show
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import server_functions
 from workbench.inspector.what_if import what_if
-from workbench.recipes import METHODS, method_configs
-from workbench.runs import opening
-from workbench.runs import rows as stored
+from workbench.recipes import METHODS
 from workbench.runs.folder import lock
 from workbench.runs.steps import reward_columns
-from workbench.score import Options, score_file
 from workbench.score.imports import import_completions
 from workbench.store import append_feedback
 from workbench.token_view import as_json
@@ -83,37 +78,6 @@ def record_untagged(folder: Path, method: str = "truthrl") -> None:
     append_feedback(folder, rows)
 
 
-def test_what_if_starts_from_the_settings_that_the_run_was_scored_with(tmp_path: Path) -> None:
-    chosen = Options(
-        write(tmp_path / "in.jsonl", [SAID]), tmp_path / "run" / "rollouts.jsonl", "rlfh"
-    )
-    score_file(replace(chosen, overrides=["rlfh.alpha=2", "rlfh.clip=none"]))
-    runs = Runs(tmp_path)
-    assert (
-        configs_of(runs, "run")["rlfh"].alpha == 2
-        and configs_of(runs, "run")["klcf"] == method_configs()["klcf"]
-    )
-    opened = open_row(runs, "run", "a")
-    stored = opened.feedback.rewards["rlfh"].value
-    found = what_if({"key": json.loads(show(opened))["key"]})
-    assert found["view"]["methods"]["rlfh"]["value"] == stored  # nothing was changed yet
-    assert next(one["value"] for one in found["controls"]["rlfh"] if one["name"] == "alpha") == 2
-    assert found["line"] == "--set rlfh.alpha=2"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["[1]", '{"config": 3}', '{"config": {"rlfh": [1], "none": {"alpha": 3}}}', '{"config": {"rlf'],
-)
-def test_settings_that_cannot_be_read_are_told_and_never_taken_for_the_defaults(
-    tmp_path: Path, text: str
-) -> None:
-    record_untagged(tmp_path / "run")
-    (tmp_path / "run" / "rollouts.settings.json").write_text(text)
-    with pytest.raises(WorkbenchError, match="damaged"):
-        configs_of(Runs(tmp_path), "run")
-
-
 def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
     """KLCF pays −1 for the missing tags, whatever the answer says: of rows that nobody read for
     it, that is no reward.
@@ -152,15 +116,6 @@ def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
     assert open_row(Runs(tmp_path), "asked", "r2").feedback.rewards["klcf"].value == -1.0
 
 
-def test_a_row_with_every_verdict_is_paid_for_its_broken_form() -> None:
-    row = worked_example()
-    broken = replace(
-        row, response=replace(row.response, text=row.response.text.replace("</think>", "<think/>"))
-    )
-    [found] = paid([broken], method_configs())
-    assert found.rewards["klcf"].value == -1.0
-
-
 def test_what_a_trainer_logged_is_no_method(tmp_path: Path) -> None:
     record_logged(tmp_path / "run")
     runs = Runs(tmp_path)
@@ -184,17 +139,6 @@ def test_what_a_trainer_logged_is_no_method(tmp_path: Path) -> None:
     assert "error" not in what_if({"key": json.loads(show(opened))["key"]})
 
 
-def test_the_sum_of_a_trainer_s_columns_is_the_reward() -> None:
-    assert reward_columns(["trl:accuracy", "trl:format", "trl:completion_length", "rlfh"]) == [
-        "trl:accuracy",
-        "trl:format",
-    ]
-    assert reward_columns(["verl:acc", "verl:score"]) == ["verl:score"]
-    assert reward_columns(["verl:score", "verl:reward"]) == ["verl:reward"]
-    assert reward_columns(["trl:length"]) == []
-    assert reward_columns(["trl:strength"]) == ["trl:strength"]
-
-
 def curves(folder: Path, name: str) -> dict[str, Any]:
     found = json.loads(curve_data(Runs(folder), [name]))
     return {one["title"]: found["runs"][0]["series"][one["name"]] for one in found["series"]}
@@ -215,37 +159,6 @@ def test_the_rows_of_an_imported_run_draw_its_curves(tmp_path: Path) -> None:
         None,
     ]
     assert drawn["Length, tokens"] == [1.5, 1.5]  # words: the prompt's one, and none or one "So"
-
-
-def test_the_curves_of_what_was_scored_of_an_imported_run(tmp_path: Path) -> None:
-    rows = [
-        {"input": "Where?", "output": output, "gts": "Paris", "score": 0.0, "step": step}
-        for step, outputs in ((1, ("Rome.", "Paris.")), (2, ("Paris.", "I don't know.")))
-        for output in outputs
-    ]
-    import_completions(
-        "verl", write(tmp_path / "7.json", rows), tmp_path / "logged" / "rollouts.jsonl"
-    )
-    score_file(
-        Options(
-            tmp_path / "logged" / "rollouts.jsonl",
-            tmp_path / "run" / "rollouts.jsonl",
-            "truthrl",
-            "world",
-        )
-    )
-    drawn = curves(tmp_path, "run")
-    assert drawn["Reward"] == [0.0, 0.5] and drawn["Reward, outcome"] == [0.0, 0.5]
-    assert (drawn["Accuracy"], drawn["Abstention"], drawn["Hallucination"]) == (
-        [0.5, 0.5],
-        [0, 0.5],
-        [0.5, 0],
-    )
-    both = json.loads(curve_data(Runs(tmp_path), ["run", "logged"]))
-    # each has every curve
-    assert all(
-        len(run["series"][one["name"]]) == 2 for one in both["series"] for run in both["runs"]
-    )
 
 
 def record_queried(folder: Path) -> Path:
@@ -303,7 +216,7 @@ def test_rollouts_are_chosen_by_all_that_is_known_of_them(tmp_path: Path) -> Non
         and ids(tmp_path, of="part:none") == []
     )
     found = json.loads(rollouts(Runs(tmp_path), "run", query_of({"text": "nowhere"})))
-    assert found["note"] == "No rollout is like this." and found["choices"]["tiers"] == [
+    assert found["note"] == "No rollout matches." and found["choices"]["tiers"] == [
         "half",
         "known",
     ]
@@ -326,7 +239,6 @@ def test_every_row_can_be_reached_page_by_page(
 ) -> None:
     record_queried(tmp_path / "run")
     monkeypatch.setattr("workbench.inspector.listing.PAGE", 3)
-    monkeypatch.setattr("workbench.inspector.rollouts.PAGE", 3)
     assert [ids(tmp_path, start=start) for start in (0, 3, 6)] == [
         ["r3", "r1", "r6"],
         ["r0", "r4", "r7"],
@@ -336,20 +248,6 @@ def test_every_row_can_be_reached_page_by_page(
     assert (told["count"], told["page"]) == (8, 3) and told["note"].startswith(
         "8 rollouts; 4 to 6 in this order are listed"
     )
-
-
-def test_no_row_is_read_or_paid_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    record_queried(tmp_path / "run")
-    runs, read, feedback = Runs(tmp_path), [], Runs.feedback
-
-    def counted(self: Runs, name: str, entry: Any) -> Feedback:
-        read.append(entry.number)
-        return feedback(self, name, entry)
-
-    monkeypatch.setattr(Runs, "feedback", counted)
-    for order in ("lowest", "disagreement", "highest"):
-        rollouts(runs, "run", Query(1, order))
-    assert sorted(read) == [0, 1, 2, 3]
 
 
 def test_next_and_previous_follow_the_list_that_a_row_was_opened_from(tmp_path: Path) -> None:
@@ -454,75 +352,21 @@ def test_what_is_listed_is_saved_and_no_cell_is_a_formula(tmp_path: Path) -> Non
         exported(Runs(tmp_path), "run", Query(), "pickle")
 
 
-def test_no_run_that_is_drawn_is_read_anew_at_every_look(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    row, names = worked_example(), [f"run{number}" for number in range(MOST)]
-    for name in (*names, "opened"):
-        append_feedback(tmp_path / name, [row])
-    runs, looked_at, entry = Runs(tmp_path), [], stored._entry
-
-    def counted(number: int, offset: int, line: bytes) -> stored.Entry:
-        looked_at.append(number)
-        return entry(number, offset, line)
-
-    monkeypatch.setattr(stored, "_entry", counted)
-    for _ in range(3):
-        assert (
-            len(json.loads(curve_data(runs, names))["runs"]) == MOST
-            and runs.index("opened").entries
-        )
-    assert len(looked_at) == MOST + 1
-
-
-def test_of_the_numbers_of_a_growing_run_the_latest_alone_are_kept(tmp_path: Path) -> None:
-    record_queried(tmp_path / "run")
-    runs = Runs(tmp_path)
-    for step in range(1, 9):
-        with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
-            file.write(json.dumps({"step": step, "reward": 0.5}) + "\n")
-        rows = runs.metrics("run")
-        # a file that has not changed is read once
-        assert len(rows) == step and runs.metrics("run") is rows
-    assert [
-        len(kept) for path, (_, kept) in opened._metrics.items() if tmp_path in path.parents
-    ] == [8]
-    for number in range(opened.REMEMBERED + 3):
-        append_feedback(tmp_path / f"other{number}", [])
-        (tmp_path / f"other{number}" / "rollouts.jsonl").touch()
-        (tmp_path / f"other{number}" / "metrics.jsonl").write_text('{"step": 1}\n')
-        runs.metrics(f"other{number}")
-    assert len(opened._metrics) == opened.REMEMBERED
-
-
-@pytest.mark.parametrize("sign", "=+-@")
-@pytest.mark.parametrize(
-    "before",
-    ["", "ok\r", "ok\n", "ok\r\n", "ok\t", "\t", "\r", "ok\n\n", 'ok"\r', "ok,\r", "ok\u2028"],
-)
-def test_no_part_of_a_cell_is_a_formula_however_it_is_split(
-    tmp_path: Path, before: str, sign: str
-) -> None:
-    row, text = worked_example(), f"{before}{sign}1+1 - {sign}2"
-    append_feedback(
-        tmp_path / "run", [replace(row, response=replace(row.response, id="evil", text=text))]
-    )
-    saved = base64.b64decode(exported(Runs(tmp_path), "run", Query(), "csv")["base64"]).decode()
-    assert "\r" not in saved
-    [line] = csv.DictReader(io.StringIO(saved))
-    assert (
-        line["response"]
-        == before.replace("\r\n", "\n").replace("\r", "\n") + f"'{sign}1+1 - {sign}2"
-    )
-    pieces = [piece for one in saved.splitlines() for piece in one.split("\t")]
-    assert not any(piece.strip('" ').startswith(tuple("=+-@")) for piece in pieces)
+@given(st.text(alphabet=st.sampled_from('=+-@ok"\t\r\n\u2028 ,1'), max_size=12))
+def test_no_part_of_a_cell_is_a_formula(text: str) -> None:
+    out = _inert(text)
+    assert "\r" not in out
+    pieces = [piece for line in out.splitlines() for piece in line.split("\t")]
+    assert not any(piece.startswith(tuple("=+-@")) for piece in pieces)
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    assert re.sub(r"'(?=[=+\-@])", "", out) == plain
 
 
 def test_an_index_that_names_another_row_shows_none(tmp_path: Path) -> None:
     runs = Runs(record_queried(tmp_path / "run").parent)
-    first, second, *_ = runs.index("run").entries
+    runs.rows("run").table.loc[0, "id"] = "r1"
     with pytest.raises(WorkbenchError, match="its index names another row"):
-        runs.feedback("run", first._replace(offset=second.offset))
+        runs.feedback("run", 0)
 
 
 def test_two_texts_are_compared_word_by_word() -> None:
@@ -544,77 +388,20 @@ def test_two_texts_are_compared_word_by_word() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [
-        (" ".join(f"x a{n}" for n in range(4000)), " ".join(f"x b{n}" for n in range(4000))),
-        (". " * 20_000, ". " * 20_001),
-        ("a" * 200_000, "a" * 200_001),
-        ("word. " * 40_000, "word. " * 39_999 + "other. "),
-        (" \n" * 50_000, ""),
-        (
-            " ".join(f"w{n % 500}" for n in range(9000)),
-            " ".join(f"w{n * 7 % 500}" for n in range(9000)),
-        ),
-    ],
+LONG = (
+    (" ".join(f"x a{n}" for n in range(4000)), " ".join(f"x b{n}" for n in range(4000))),
+    (". " * 20_000, ". " * 20_001),
+    ("word. " * 40_000, "word. " * 39_999 + "other. "),
+    (" \n" * 50_000, ""),
 )
+
+
+@pytest.mark.parametrize("pair", LONG)
 def test_no_text_takes_long_to_compare_and_none_is_lost(pair: tuple[str, str]) -> None:
     start = time.process_time()
     _, pieces = difference(*pair)
     assert time.process_time() - start < 8
     assert tuple("".join(column) for column in list(zip(*pieces, strict=True))[1:]) == pair
-
-
-def test_a_run_of_dots_is_cut_into_sentences_in_linear_time() -> None:
-    """Eight times the dots take about eight times as long, not 64 times; what a busy machine
-    fails is measured again.
-
-    Word by word the texts would take too long: their words are the same, in another order.
-    """
-    words = [" ".join(f"w{n * step % 500}" for n in range(9000)) for step in (1, 7)]
-
-    def seconds(count: int) -> float:
-        start = time.process_time()
-        by, pieces = difference(f"{words[0]} {'.' * count}x", f"{words[1]} {'?' * count}x")
-        assert by != "words" and "".join(first for _, first, _ in pieces).endswith(
-            f"{'.' * count}x"
-        )
-        return time.process_time() - start
-
-    usual = min(seconds(1) for _ in range(3))
-    found = [(seconds(count) - usual, seconds(8 * count) - usual) for count in (1000, 1000, 1000)]
-    assert any(longer < 24 * max(shorter, 0.002) for shorter, longer in found), found
-
-
-def test_sentences_end_where_marks_end_before_white_space() -> None:
-    kept = [
-        piece.group()
-        for piece in beside._SENTENCE.finditer("Yes... No?! 3.5 is it. \n河边住着他。 Well")
-    ]
-    assert kept == ["Yes...", " No?!", " 3.5 is it.", " \n河边住着他。", " Well"]
-
-
-def test_an_answer_stands_beside_those_of_a_record_that_is_still_being_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    record(tmp_path / "run")
-    path, runs = tmp_path / "run" / "rollouts.jsonl", Runs(tmp_path)
-    for module, name, value in (
-        (stored, "WORTH", 1),
-        (opening, "PATIENCE", 0.05),
-        (opening, "TAIL", 9000),
-    ):
-        monkeypatch.setattr(module, name, value)
-    found: list[Any] = []
-    waiting = Thread(target=lambda: found.append(compared(runs, "run", "tarven/3/3", {})))
-    with stored._rows._turn(path):
-        assert runs.index("run").missing
-        waiting.start()
-        waiting.join(0.5)
-        assert found == []  # not what the last rows alone would tell
-    waiting.join(10)
-    assert (found[0]["steps"], found[0]["step"], found[0]["note"]) == ([1, 2, 3], 2, "")
-    assert len(found[0]["first"]["group"]) == 4
 
 
 def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> None:
@@ -651,14 +438,11 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     assert first["open"] and first["advantages"]["rlfh"]["group"] == pytest.approx(
         -1.625 / 1.3770, abs=1e-3
     )
-    # not itself
-    assert compared(runs, "one", "tarven/1/0", {"step": 1})["second"]["id"] == "tarven/1/1"
-    assert (
-        compared(runs, "one", "tarven/1/0", {"step": 2, "id": "tarven/2/3"})["second"]["id"]
-        == "tarven/2/3"
-    )
-    for foolish in ({"step": 99, "id": 7}, {"run": "../two"}, {"run": [1], "step": {}}):
-        assert compared(runs, "one", "tarven/1/0", foolish)["second"]["id"] == "tarven/3/0"
+    for step, key in ((1, "tarven/1/1"), (2, "tarven/2/3")):  # not itself
+        query = {"step": step, "id": key}
+        assert compared(runs, "one", "tarven/1/0", query)["second"]["id"] == key
+    unknown = {"run": "../two", "step": {}, "id": 7}
+    assert compared(runs, "one", "tarven/1/0", unknown)["second"]["id"] == "tarven/3/0"
     elsewhere = compared(runs, "one", "tarven/1/0", {"run": "two"})
     # by its text, not by its id
     assert (elsewhere["steps"], elsewhere["second"]["id"]) == ([None], "e/1")
@@ -672,3 +456,14 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     assert "cannot be read" in same_prompt(runs)({"id": 1})["error"] and "error" in same_prompt(
         runs
     )([])
+
+
+def test_the_sum_of_a_trainer_s_columns_is_the_reward() -> None:
+    assert reward_columns(["trl:accuracy", "trl:format", "trl:completion_length", "rlfh"]) == [
+        "trl:accuracy",
+        "trl:format",
+    ]
+    assert reward_columns(["verl:acc", "verl:score"]) == ["verl:score"]
+    assert reward_columns(["verl:score", "verl:reward"]) == ["verl:reward"]
+    assert reward_columns(["trl:length"]) == []
+    assert reward_columns(["trl:strength"]) == ["trl:strength"]

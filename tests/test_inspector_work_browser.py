@@ -5,21 +5,13 @@ hostile text.
 from __future__ import annotations
 
 from dataclasses import replace
-from urllib.parse import urlencode
 
-from tests.helpers.browsing import BROWSER, FIXTURES, PAYLOADS, RUN, hostile, tab
+from tests.helpers.browsing import BROWSER, FIXTURES, RUN, tab
 from tests.test_inspector import record, rollout
 from workbench.store import append_feedback
 
 address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER
-
-
-def test_an_answer_of_no_run_has_none_beside_it_from_the_beginning(page, address):
-    page.goto(address)
-    page.wait_for_selector("#inspect-view .tv-t")
-    tab(page, "Compare")
-    page.get_by_text("This answer is of no stored run").wait_for()
 
 
 def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
@@ -78,37 +70,6 @@ def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
     page.get_by_text("This answer is of no stored run").wait_for()
 
 
-def test_hostile_text_beside_hostile_text_is_text(page, address, root):
-    again = [hostile(number, f"{text} again") for number, text in enumerate(PAYLOADS)]
-    record(
-        root / "again",
-        [
-            replace(
-                row,
-                response=replace(row.response, question=hostile(n, PAYLOADS[n]).response.question),
-            )
-            for n, row in enumerate(again)
-        ],
-    )
-    for number, text in enumerate(PAYLOADS):
-        page.goto(f"{address}?{urlencode({'run': 'hostile', 'id': f'{text}/{number}'})}")
-        page.wait_for_function(
-            "document.querySelector('#inspect-view .tv-facts')?.textContent.includes('hostile')"
-        )
-        tab(page, "Compare")
-        page.wait_for_selector("#compare-view .wb-same select")
-        page.get_by_label("Beside it: run").select_option("again")
-        page.wait_for_selector("#compare-view .wb-same ins")
-        assert (
-            page.locator("#compare-view .wb-differs").first.text_content().startswith(text.strip())
-        )
-        inside = page.locator(
-            "#compare-view .wb-same :is(img, script, iframe, object, embed, form, link, base, meta,"
-            " video, audio, svg, style)"
-        )
-        assert inside.count() == 0
-
-
 def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shots):
     record(root / "work", [rollout(1, sample) for sample in range(2)])
     tab(page, "Annotate")
@@ -164,42 +125,6 @@ def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shot
     page.screenshot(path=shots / "person.png", full_page=True)
 
 
-def test_what_could_not_be_saved_is_told_and_not_taken_for_done(page, address, root, seen):
-    record(root / "pressed", [rollout(1, 0)])
-    tab(page, "Annotate")
-    page.wait_for_selector("#annotate-view .wb-choice")
-    page.get_by_label("Claims of run").select_option("pressed")
-    done, claim = (
-        "document.querySelector('#annotate-view .wb-done').textContent",
-        page.locator("#annotate-view .wb-claim-text"),
-    )
-    page.wait_for_function(f"{done}.includes('0 of 4 claims labelled')")
-    first = claim.inner_text()
-    press = (
-        "for (const key of ['1', '2']) document.dispatchEvent(new KeyboardEvent('keydown', {key,"
-        " bubbles: true}))"
-    )
-    told = page.evaluate(
-        f"() => {{ {press}; return document.querySelector('#annotate-view"
-        " [role=status]').textContent; }"
-    )
-    assert "still being saved" in told
-    page.wait_for_function(f"{done}.includes('1 of 4 claims labelled')")
-    second = claim.inner_text()
-    page.route("**/component_server**", lambda route: route.abort())
-    page.keyboard.press("n")
-    page.get_by_text("The inspector does not answer").wait_for()
-    assert claim.inner_text() == second != first
-    page.unroute("**/component_server**")
-    page.keyboard.press("p")  # to the one that was labelled: the second was not passed over
-    page.wait_for_function(
-        "want => document.querySelector('#annotate-view .wb-claim-text').textContent === want",
-        arg=first,
-    )
-    assert page.locator("#annotate-view [role=alert]").is_hidden()
-    seen.errors.clear()  # of the request that failed
-
-
 def test_the_keys_of_an_open_answer(page, address, root, shots):
     record(root / "keyed", [rollout(1, sample) for sample in range(3)])
     page.goto(f"{address}?run=keyed&id=tarven/1/0")
@@ -230,38 +155,5 @@ def test_the_keys_of_an_open_answer(page, address, root, shots):
     page.keyboard.press("u")
     page.get_by_text("claim 1: taken back").wait_for()
     assert page.locator("#inspect-view .tv-person").count() == 0
-    page.get_by_label("Row", exact=True).press("n")  # who writes into a field writes
-    page.get_by_label("Row", exact=True).press("Control+m")
+    page.get_by_label("Row", exact=True).press("n")  # in a field, a key writes
     assert page.locator("#inspect-view .tv-facts").inner_text().count("tarven/1/0") == 1
-    tab(page, "Compare")
-    page.keyboard.press("m")  # another tab is seen
-    tab(page, "Inspect")
-    assert (
-        page.locator("#inspect-view [data-method=truthrl]").get_attribute("aria-pressed") == "true"
-    )
-
-
-def test_hostile_claims_are_labelled_as_text(page, address):
-    tab(page, "Annotate")
-    page.wait_for_selector("#annotate-view .wb-choice")
-    page.get_by_label("Claims of run").select_option("hostile")
-    page.wait_for_function(
-        "document.querySelector('#annotate-view .wb-done').textContent.includes('0 of 120')"
-    )
-    page.get_by_label("Order").select_option("recorded")
-    for text in PAYLOADS[:20]:
-        page.wait_for_function(
-            "want => document.querySelector('.wb-claim-text').textContent === want", arg=text
-        )
-        inside = (
-            "#annotate-view .wb-panel :is(img, script, iframe, object, embed, form, link, base,"
-            " meta, video, audio, svg, style)"
-        )
-        assert page.locator(inside).count() == 0
-        for _ in range(3):
-            before = page.locator("#annotate-view .wb-panel").inner_html()
-            page.keyboard.press("n")
-            page.wait_for_function(
-                "was => document.querySelector('#annotate-view .wb-panel').innerHTML !== was",
-                arg=before,
-            )

@@ -17,10 +17,9 @@ pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 from tests.helpers.background_jobs import crash, train_slowly
 from tests.helpers.waiting import wait_for
 from workbench.background import start
-from workbench.bench import TINY_POLICY
 from workbench.live import POINTS, Live, drawn, live, redraw, train_live
 from workbench.runs.checkpoints import metrics_rows
-from workbench.runs.folder import in_use, policy_hash
+from workbench.runs.folder import in_use
 from workbench.types import WorkbenchError
 
 SETTINGS = [
@@ -39,11 +38,11 @@ def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path)
     pytest.importorskip("fcntl")
     run = tmp_path / "run"
     view = live(run)
-    assert view.told.value == "run: step 0, not running" and steps_of(view.figure) == 0
+    assert view.status.value == "run: step 0, not running" and steps_of(view.figure) == 0
     writer = start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt")
     wait_for(lambda: steps_of(view.figure) > 2, seconds=120)
     first = steps_of(view.figure)
-    assert re.fullmatch(r"run: step \d+, running", view.told.value)
+    assert re.fullmatch(r"run: step \d+, running", view.status.value)
     wait_for(lambda: steps_of(view.figure) > first, seconds=120)
     assert view.button not in view.controls.children
     with pytest.raises(WorkbenchError, match="is not trained by this notebook"):
@@ -51,7 +50,7 @@ def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path)
     writer.interrupt()
     assert view.wait() == {"status": "interrupted"} and writer.wait() == 0
     rows = metrics_rows(run)
-    assert view.told.value == f"run: step {len(rows)}, interrupted" and steps_of(
+    assert view.status.value == f"run: step {len(rows)}, interrupted" and steps_of(
         view.figure
     ) == len(rows)
     curves = {
@@ -63,52 +62,19 @@ def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_view_that_is_shown_and_refreshed_while_another_process_leaves_ends_all_the_same(
-    tmp_path: Path,
-) -> None:
-    """Only the watching thread may notice that somebody left: once it is noticed, it is noticed
-    no more.
-    """
-    pytest.importorskip("fcntl")
-    run = tmp_path / "run"
-    view = live(run)
-    writer = start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt")
-    wait_for(lambda: steps_of(view.figure) > 1, seconds=120)
-    view._ipython_display_()
-    writer.interrupt()
-    assert writer.wait() == 0
-    for _ in range(3):
-        view.refresh()
-        view._ipython_display_()
-    wait_for(lambda: not view._watching.is_alive(), seconds=30)
-    assert view.wait() == {"status": "interrupted"} and steps_of(view.chart) == len(
-        metrics_rows(run)
-    )
-
-
-@pytest.mark.slow
 def test_the_button_stops_the_training(tmp_path: Path) -> None:
     run = tmp_path / "run"
     view = Live(run, start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt"), steps=10**6)
     wait_for(lambda: steps_of(view.figure) > 1, seconds=120)
-    assert view.button in view.controls.children and view.told.value.endswith("of 1000000, running")
+    assert view.button in view.controls.children and view.status.value.endswith(
+        "of 1000000, running"
+    )
     view.button.click()
     assert view.button.description == "Stop at once"
     assert view.wait() == {"status": "interrupted"} and view.button.disabled and not in_use(run)
     # which hears no button while it waits
     assert view.button.description == "Interrupt the kernel to stop"
-    assert view.told.value == f"run: step {len(metrics_rows(run))} of 1000000, interrupted"
-
-
-def test_a_view_that_is_closed_gives_its_button_back(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    view = Live(run, start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt"), steps=10**6)
-    wait_for(lambda: steps_of(view.figure) > 1, seconds=120)
-    view.close()
-    view.wait()
-    assert not view.button.disabled and view.button.description == "Stop"
-    view.button.click()
-    wait_for(lambda: not in_use(run), seconds=60)
+    assert view.status.value == f"run: step {len(metrics_rows(run))} of 1000000, interrupted"
 
 
 def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
@@ -117,6 +83,9 @@ def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
     for count in (0, 2, 5):
         redraw(chart, drawn(rows[:count], "run"))
         assert steps_of(chart) == count and chart.layout.width is None
+    [curve] = drawn([{"step": step, "reward": 0.5} for step in range(1, 1002)], "run").data
+    # every third, from the last back
+    assert len(curve.x) == 334 <= POINTS and curve.x[:2] == (2, 5) and curve.x[-1] == 1001
     assert (
         chart.data[0].y == (0.1, 0.2, 0.3, 0.4, 0.5)
         and chart.layout.annotations[0].text == "reward"
@@ -130,7 +99,7 @@ def test_a_training_that_ends_is_shown_to_its_end(tmp_path: Path) -> None:
         run, start(train_slowly, {"folder": str(run), "steps": 7}, tmp_path / "log.txt"), steps=7
     )
     assert view.wait() == {"status": "done"}
-    assert steps_of(view.figure) == 7 and view.told.value == "&lt;b&gt;run: step 7 of 7, done"
+    assert steps_of(view.figure) == 7 and view.status.value == "&lt;b&gt;run: step 7 of 7, done"
     again = live(run)
     assert (
         again.wait() == {"status": "done"}
@@ -139,40 +108,11 @@ def test_a_training_that_ends_is_shown_to_its_end(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
-def test_a_training_starts_from_the_policy_that_is_named(tmp_path: Path) -> None:
-    few = ["truthrl.prompts_per_step=2", "truthrl.group_size=2", "truthrl.eval_samples=0"]
-    view = train_live(
-        "truthrl", tmp_path / "run", 3, settings=few, steps=1, policy=str(TINY_POLICY / "base")
-    )
-    assert (view.wait() or {})["status"] == "done"
-    config = json.loads((tmp_path / "run" / "config.json").read_text())
-    assert config["policy_hash"] == policy_hash(str(TINY_POLICY / "base")) and config["seed"] == 3
-
-
 def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
     view = Live(tmp_path, start(crash, {}, tmp_path / "log.txt"))
     with pytest.raises(WorkbenchError, match="the training failed: RuntimeError: a bug"):
         view.wait()
-    assert view.told.value.endswith("failed: RuntimeError: a bug")
-
-
-def test_a_view_that_is_closed_looks_no_longer(tmp_path: Path) -> None:
-    view = live(tmp_path / "never")
-    view.close()
-    assert view.wait() is None
-
-
-def test_curves_have_a_bound(tmp_path: Path) -> None:
-    rows = [{"step": step, "reward": 0.5} for step in range(1, 1002)]
-    [curve] = drawn(rows, "run").data
-    # every third, from the last back
-    assert len(curve.x) == 334 <= POINTS and curve.x[:2] == (2, 5) and curve.x[-1] == 1001
-    assert (
-        drawn(rows[:POINTS], "run").data[0].x == tuple(range(1, POINTS + 1))
-        and not drawn([], "run").data
-    )
+    assert view.status.value.endswith("failed: RuntimeError: a bug")
 
 
 def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
@@ -221,6 +161,7 @@ print(view.wait()["status"])
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_notebook_trains_is_interrupted_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from notebooks.pictures import CHROMIUM, add_pictures
 from workbench.credit.tokens import words
 from workbench.metrics import RATES, Row
 from workbench.metrics.boundary import Probed, Sample, boundary_report
-from workbench.pictures import CHROMIUM, add_pictures
 from workbench.plots import (
     boundary,
     exposure_and_accuracy,
@@ -23,7 +23,6 @@ from workbench.plots import (
     rates_with_intervals,
     rlfh,
     training_dynamics,
-    write_pages,
 )
 from workbench.token_view import VIEW, payload
 from workbench.types import Feedback, Question, Response, WorkbenchError
@@ -76,22 +75,11 @@ def test_intervals_are_drawn_on_both_sides(reports):
     ) and bar.error_y.arrayminus == pytest.approx([0.1] * 4)
 
 
-def test_an_empty_block_is_drawn_as_nothing(reports):
-    empty = {rate: {"value": None, "low": None, "high": None} for rate in RATES}
-    bar = rates_with_intervals({"start": {"sampled": empty}}, "sampled").data[0]
-    assert list(bar.y) == list(bar.error_y.array) == list(bar.error_y.arrayminus) == [None] * 4
-
-
 def test_curves_follow_the_rows():
     rows = [{"step": step, **dict.fromkeys(RATES, step / 10)} for step in (1, 2, 3)]
     figure = learning_curves({"ternary": rows, "binary": rows[:2]})
     assert len(figure.data) == 8
     assert tuple(figure.data[0].x) == (1, 2, 3) and tuple(figure.data[0].y) == (0.1, 0.2, 0.3)
-
-
-def test_exposure_plot_labels_its_points():
-    trace = exposure_and_accuracy([(20, 0.9, 30), (0, 0.0, 40)]).data[0]
-    assert tuple(trace.text) == ("30 questions", "40 questions") and tuple(trace.y) == (0.9, 0.0)
 
 
 def answers(step: int, correct: int, wrong: int, count: int = 6) -> list[Row]:
@@ -109,16 +97,6 @@ def answers(step: int, correct: int, wrong: int, count: int = 6) -> list[Row]:
     ]
 
 
-def test_runs_that_hardly_differ_are_drawn_close_together():
-    """Two runs with 3.5 claims a response and an accuracy apart by less than 0.1: the axes span
-    more than that.
-    """
-    figure = rlfh.trade_off({"one": answers(0, 2, 2), "two": answers(0, 2, 2)})
-    for axis, least in ((figure.layout.xaxis, 1.0), (figure.layout.yaxis, 0.2)):
-        assert axis.range[1] - axis.range[0] >= least
-    assert rlfh.trade_off({}).layout.xaxis.range is None
-
-
 def test_what_training_logged_is_drawn_step_by_step():
     """A step at which every response is refused has no accuracy, and no point."""
     logged = [(1, 3.0, 1.0), (2, 0.0, 0.0), (3, 2.0, 0.0)]
@@ -131,36 +109,6 @@ def test_what_training_logged_is_drawn_step_by_step():
         [4.0, 2.0],
         [0.75, 1.0],
         ["step 1", "step 3"],
-    )
-
-
-def test_the_last_step_of_a_run_stands_out():
-    trace = rlfh.trade_off({"one": [*answers(0, 2, 2), *answers(1, 3, 1), *answers(2, 4, 1)]}).data[
-        0
-    ]
-    assert (
-        len(trace.marker.size) == 3
-        and trace.marker.size[2] > trace.marker.size[1] == trace.marker.size[0]
-    )
-
-
-def test_many_arms_are_told_apart(tmp_path: Path):
-    """Sixteen points, each of another colour or symbol; the other figures compare the two arms
-    that are named.
-    """
-    arms = {f"arm {n}": answers(0, 1 + n % 4, 1) for n in range(16)}
-    drawn = rlfh.figures_of_arms(arms, "arm 0", "arm 3")
-    points = drawn["fig9_trade_off"].data
-    assert len({(point.marker.color, point.marker.symbol) for point in points}) == len(points) == 16
-    assert [len(point.x) for point in points] == [1] * 16
-    assert [bar.name for bar in drawn["fig4_accuracy"].data] == ["arm 0", "arm 3"]
-    assert (
-        drawn["fig4_accuracy"].data[1].y
-        == rlfh.accuracy_distribution(arms["arm 0"], arms["arm 3"]).data[1].y
-    )
-    written = write_pages(drawn, tmp_path / "new")
-    assert [Path(page).stem for page in written] == list(drawn) and all(
-        Path(page).stat().st_size for page in written
     )
 
 
@@ -236,6 +184,7 @@ def drawn(reports: dict) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
 )
@@ -249,9 +198,13 @@ def test_titles_legends_and_axes_neither_overlap_nor_are_cut(reports):
     boxes = """async ([data, layout]) => {
         document.body.innerHTML = "<div id=plot></div>";
         await Plotly.newPlot("plot", data, layout);
-        const kinds = ".gtitle, .legend .bg, [class$=title] > text, .annotation-text, .xtick text, .cbtitle text";
+        const kinds = ".gtitle, .legend .bg, [class$=title] > text, .annotation-text, .xtick text,"
+            + ".cbtitle text";
         const texts = document.querySelectorAll(`#plot :is(${kinds})`);
-        const box = (e) => ((r) => [r.left, r.top, r.right, r.bottom, e.textContent || "legend"])(e.getBoundingClientRect());
+        const box = (e) => {
+            const r = e.getBoundingClientRect();
+            return [r.left, r.top, r.right, r.bottom, e.textContent || "legend"];
+        };
         return [[...new Set(texts)].map(box), box(document.querySelector("#plot .main-svg"))];
     }"""
     with playwright.sync_playwright() as play:
@@ -303,41 +256,6 @@ def a_notebook(*plots: dict) -> dict:
         },
     ]
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
-)
-def test_every_plot_of_a_notebook_gets_its_picture(tmp_path, reports):
-    """Blue bars on white are blue pixels in a PNG of the plot's own size; all else of the
-    notebook stays.
-    """
-    pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
-    from PIL import Image
-
-    figure = json.loads(outcomes_by_tier(reports).to_json())
-    bare = {
-        "data": [{"type": "bar", "x": [1], "y": [1], "marker": {"color": "#0000ff"}}],
-        "layout": {},
-    }
-    file, other = tmp_path / "a.ipynb", tmp_path / "b.ipynb"
-    file.write_text(json.dumps(a_notebook(figure, bare)))
-    other.write_text(json.dumps(a_notebook()))
-    assert add_pictures([file, other]) == 2
-    written = json.loads(file.read_text(encoding="utf-8"))
-    pictures = [output["data"].pop("image/png") for output in written["cells"][1]["outputs"]]
-    assert written == a_notebook(figure, bare) and json.loads(other.read_text()) == a_notebook()
-    first, second = (
-        Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB") for picture in pictures
-    )
-    assert first.size == (
-        figure["layout"]["width"],
-        figure["layout"]["height"],
-    ) and second.size == (960, 430)
-    assert second.getpixel((480, 215)) == (0, 0, 255) and second.getpixel((2, 2)) == (255, 255, 255)
-    before = file.read_bytes()
-    assert add_pictures([file]) == 2 and file.read_bytes() == before
 
 
 @pytest.mark.slow

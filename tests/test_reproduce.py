@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.metrics import Row
+from workbench.metrics import RATES, Row
 from workbench.plots import outcomes_by_tier
 from workbench.queue import read_entries
 from workbench.reproduce import (
@@ -19,7 +19,6 @@ from workbench.reproduce import (
     Finding,
     answered,
     check,
-    compared,
     curves,
     effect,
     load_findings,
@@ -134,21 +133,6 @@ def test_a_margin_below_zero_asks_that_little_is_lost() -> None:
     }
 
 
-def test_near_a_margin_nothing_is_decided() -> None:
-    """A loss of 4 points in a hundred questions neither keeps a margin of 5 for sure nor breaks
-    it.
-    """
-    same = [Answered(Row("r", str(n), "no_claims", outcome="correct")) for n in range(100)]
-    fewer = [
-        Answered(Row("r", str(n), "no_claims", outcome="correct" if n >= 4 else "uncertain"))
-        for n in range(100)
-    ]
-    found = effect(Contrast("accuracy", "ppo", least=-0.05), arms([fewer], same))
-    assert (
-        found["low"] < -0.05 < found["value"] < found["high"] <= 0 and found["result"] == "unclear"
-    )
-
-
 def test_the_thinking_of_a_refusal_counts_where_thoughts_are_asked_for() -> None:
     text = "<think>Ada is a farmer. Bo is a baker.</think><answer>I do not know.</answer>"
     claims = (
@@ -229,27 +213,6 @@ def test_several_contrasts_must_all_hold_and_arms_must_be_run() -> None:
     assert measured(found["contrasts"][0]) == "–"
 
 
-def test_a_contrast_over_something_else_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "rlfh.toml"
-    file.write_text(FILE + 'over = "mine"\n')
-    with pytest.raises(WorkbenchError, match="finding 1: over is 'mine': choose one of both, own"):
-        load_findings(file)
-
-
-def test_a_contrast_is_told_in_words() -> None:
-    cell = {
-        "metric": "supported_claims",
-        "of": "ppo",
-        "minus": "start",
-        "least": 0.0,
-        "asked": "test",
-        "tier": "known",
-        "times": 0.8,
-    }
-    assert compared(cell) == "supported_claims on test (known): ppo − 0.8 × start, at least 0"
-    assert measured({**cell, "value": 0.25, "low": -0.1, "high": 0.6}) == "+0.250 [-0.100, +0.600]"
-
-
 def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path) -> None:
     file = tmp_path / "rlfh.toml"
     file.write_text(FILE)
@@ -266,9 +229,9 @@ def test_findings_are_read_from_a_file_and_what_is_wrong_is_named(tmp_path: Path
             FILE.replace('"factscore_on_subject"', '"beauty"'),
             "finding 1: no metric 'beauty': choose one of accuracy",
         ),
-        (FILE.replace("least =", "most ="), "finding 1: unknown most"),
+        (FILE.replace("least =", "most ="), "finding 1: .*unexpected keyword argument 'most'"),
         (FILE.replace('of = "ppo"\n', ""), "missing 1 required positional argument: 'of'"),
-        (FILE + FILE.replace('[[run]]\nmethod = "rlfh"\n', ""), "finding R1 stands there twice"),
+        (FILE + FILE.replace('[[run]]\nmethod = "rlfh"\n', ""), "the id R1 is used twice"),
         (FILE.split("[[finding.contrast]]")[0], "it has no"),
         ("[[finding", "rlfh.toml"),
     ):
@@ -304,92 +267,21 @@ def test_what_our_findings_compare_is_listed(name: str) -> None:
     assert all({c.of, c.minus} <= asked[c.asked] for c in contrasts)
 
 
-@pytest.mark.parametrize("method", ["rlfh", "knowrl", "klcf"])
-def test_the_sweep_shares_its_default_with_the_other_runs(method: str) -> None:
-    folder = Path(__file__).resolve().parent.parent / "benchmarks" / "findings"
-    first, swept = (
-        read_entries(folder / f"{name}_runs.toml")[0] for name in (method, f"{method}_sweep")
-    )
-    assert replace(first, where="") == replace(swept, where="")
-
-
-@pytest.fixture(scope="module")
-def sweep() -> dict[str, Finding]:
-    file = Path(__file__).resolve().parent.parent / "benchmarks" / "findings" / "rlfh_sweep.toml"
-    return {finding.id: finding for finding in load_findings(file)}
-
-
-@pytest.mark.parametrize(("name", "arm"), [("R7", "self"), ("A6", "recall")])
-def test_the_policy_judging_itself_is_compared_with_every_annotator_that_is_named(
-    sweep: dict[str, Finding], name: str, arm: str
-) -> None:
-    others = {"ppo", "local", "flips.1"}
-    pairs = [(c.metric, c.of, c.minus) for c in sweep[name].contrasts]
-    higher = {("factscore_on_subject", arm, other) for other in others}
-    assert len(pairs) == 6 and {*pairs} == higher | {
-        ("supported_claims", other, arm) for other in others
-    }
-
-
-@pytest.mark.parametrize("name", ["A5", "R8"])
-def test_to_say_less_is_not_enough_for_what_raises_factscore(
-    sweep: dict[str, Finding], name: str
-) -> None:
-    """One that tells a single true claim where it told ten true and ten wrong ones has a higher
-    FactScore, and fails.
-    """
-    before = [told(str(n), 10, 10) for n in range(30)]
-    less, more = [told(str(n), 1) for n in range(30)], [told(str(n), 10, 1) for n in range(30)]
-    for answers, result in ((less, "fails"), (more, "holds")):
-        arms = {contrast.of: {"test": [answers]} for contrast in sweep[name].contrasts}
-        assert check([sweep[name]], {**arms, "start": {"test": [before]}})[0]["result"] == result
-
-
-STORED = {
+CELL = {"metric": "accuracy", "of": "a", "minus": "b", "least": 0.1, "asked": "test", "times": 1.0}
+CELL |= {"value": 0.05, "low": 0.01, "high": 0.09}
+MEANS = dict(zip(RATES, (0.5, 0.2, 0.3, 0.2), strict=True))
+STORED: dict[str, Any] = {
     "findings": [
         {
             "id": "R1",
             "source": "table 1",
             "statement": "It rises.",
             "result": "fails",
-            "contrasts": [
-                {
-                    "metric": "accuracy",
-                    "of": "a",
-                    "minus": "b",
-                    "least": 0.1,
-                    "asked": "test",
-                    "tier": tier,
-                    "times": 1.0,
-                    "value": 0.05,
-                    "low": 0.01,
-                    "high": 0.09,
-                }
-                for tier in ("", "known")
-            ],
+            "contrasts": [{**CELL, "tier": ""}, {**CELL, "tier": "known"}],
         }
     ],
-    "means": {
-        "a": {
-            "test": {
-                "": {
-                    "accuracy": 0.5,
-                    "abstention": 0.2,
-                    "hallucination": 0.3,
-                    "truthfulness": 0.2,
-                    "responded": 0.8,
-                },
-                "known": {
-                    "accuracy": 1.0,
-                    "abstention": 0.0,
-                    "hallucination": 0.0,
-                    "truthfulness": 1.0,
-                },
-                "unknown": {"responded": 0.1},
-            }
-        }
-    },
-    "curves": {"a": {"step": [1, 2], "reward": [0.5, None], "accuracy": [0.25, 0.75]}},
+    "means": {"a": {"test": {"": MEANS, "known": {**MEANS, "accuracy": 1.0}, "unknown": {}}}},
+    "curves": {"a": {"step": [1, 2], "reward": [0.5, None]}},
 }
 
 
@@ -407,21 +299,11 @@ def test_stored_results_as_rows_that_name_a_finding_once() -> None:
     )
 
 
-def test_stored_means_are_drawn_as_evaluations_are() -> None:
-    shaped = reports(STORED, ["a"])
-    assert shaped["a"]["greedy"]["hallucination"] == {"value": 0.3}
-    # no outcomes were stored of the other
-    assert set(shaped["a"]["greedy"]["by_tier"]) == {"known"}
-    texts = [text for bar in outcomes_by_tier(shaped).data for text in bar.text]
-    assert sorted(filter(None, texts)) == ["0.20", "0.30", "0.50", "1.00"]
-
-
-def test_stored_curves_are_rows_of_steps() -> None:
-    assert curves(STORED, ["a"]) == {
-        "a": [
-            {"step": 1, "reward": 0.5, "accuracy": 0.25},
-            {"step": 2, "reward": None, "accuracy": 0.75},
-        ]
-    }
+def test_stored_means_and_curves_have_the_shape_of_evaluations_and_runs() -> None:
+    shaped = reports(STORED, ["a"])["a"]["greedy"]
+    assert shaped["hallucination"] == {"value": 0.3}
+    assert set(shaped["by_tier"]) == {"known"}  # no outcomes are stored of the other
+    assert outcomes_by_tier({"a": {"greedy": shaped}}).data[0].y == (0.5,)
+    assert curves(STORED, ["a"])["a"][1] == {"step": 2, "reward": None}
     with pytest.raises(WorkbenchError, match="no curves of b: there are those of a"):
         curves(STORED, ["b"])

@@ -1,9 +1,8 @@
-"""A function of this library in a process of its own: its memory is given back, its crash is its
-own, and it ends with us.
+"""Run a function of this library in a subprocess that ends with the parent.
 
-The process reads its job from a pipe that this one holds open. When that closes, because this
-process has ended in whatever way (kill -9 included), the other one kills itself: nothing trains
-on that nobody waits for.
+The subprocess reads its job from a pipe that the parent holds open. When the pipe closes, because
+the parent has ended in any way (kill -9 included), the subprocess kills itself, so that no
+training goes on unattended.
 """
 
 from __future__ import annotations
@@ -23,32 +22,30 @@ from typing import Any
 from workbench.types import WorkbenchError
 
 CODE = "from workbench.background import work; from {module} import {name}; work({name})"
-INTERRUPTED = (130, -signal.SIGINT)  # exit codes; the latter of a process that had hardly begun
-LOG_BYTES = 10**6  # a longer log is begun anew by the next process that writes it
+INTERRUPTED = (130, -signal.SIGINT)  # exit codes; the second of a process that was just starting
+LOG_BYTES = 10**6  # a longer log is replaced by the next process that writes it
 LINE_BYTES = 4000  # of a log's end, in which its last line is looked for
 
 
 @dataclass(frozen=True)
 class Background:
-    """A process under way. What it prints stands in `log` from byte `begin` on."""
+    """A running subprocess. It prints to `log`, from byte `begin` on."""
 
     process: subprocess.Popen[bytes]
     log: Path
     begin: int
 
     def interrupt(self) -> None:
-        """Let it save and stop, as Ctrl-C does; a second time, let it stop at once."""
+        """Let it save and stop, as Ctrl-C does; a second call stops it at once."""
         self.process.send_signal(signal.SIGINT)
 
     def kill(self) -> None:
-        """End it at once, with whatever processes it has begun."""
+        """End it at once, with the processes that it has started."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Its exit code: one of `INTERRUPTED` where that is how it ended, else negative where a
-        signal killed it.
-        """
+        """Return its exit code: one of `INTERRUPTED` if interrupted, negative after a signal."""
         return self.process.wait()
 
     @property
@@ -56,9 +53,7 @@ class Background:
         return self.process.poll() is None
 
     def last_line(self) -> str:
-        """What it printed last, in one line: of one that failed, why; of one that was killed, by
-        which signal.
-        """
+        """The last line that it printed, or the signal that killed it."""
         code = self.process.poll()
         if code is not None and code < 0:
             return f"killed by {signal.Signals(-code).name}"
@@ -73,18 +68,16 @@ class Background:
 
 
 def environment() -> dict[str, str]:
-    """That of another process which imports what this one can, whatever lies in the working
-    directory (with Python's -P).
-    """
+    """The environment of a subprocess with this process's import path (run it with -P)."""
     return os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
 
 
 def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Background:
-    """Begin `function(**job)` in a process of its own, which prints to the end of `log`.
+    """Start `function(**job)` in a subprocess that appends its output to `log`.
 
     Args:
-        function: a function of a module's top level, by whose name the process imports it.
-        job: what JSON can hold.
+        function: a top-level function of a module, which the subprocess imports by name.
+        job: JSON values.
     """
     assert function.__module__ != "__main__", (
         "a script's own function cannot be imported by the other process"
@@ -94,10 +87,9 @@ def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Ba
         log.unlink()
     with log.open("ab") as file:
         begin = file.tell()
-        # A group of its own: Ctrl-C in a terminal reaches this process alone, which says what
-        # becomes of the other.
+        # A process group of its own: Ctrl-C in a terminal reaches the parent alone.
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code],  # -P: nothing of the working directory is imported
+            [sys.executable, "-P", "-c", code],  # -P: do not import from the working directory
             stdin=subprocess.PIPE,
             stdout=file,
             stderr=file,
@@ -105,15 +97,15 @@ def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Ba
             env={**environment(), "PYTHONUNBUFFERED": "1"},
         )
     assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError):  # it has ended already, and its log says why
+    with contextlib.suppress(BrokenPipeError):  # it has already ended; see its log
         process.stdin.write(json.dumps(job).encode() + b"\n")
         process.stdin.flush()
     return Background(process, log, begin)
 
 
 def work(function: Callable[..., Any]) -> None:
-    """The other process: do the job that the first line of stdin holds, and end when stdin does."""
-    # which a process that a script starts may have ignored
+    """In the subprocess: run the job in the first line of stdin, and end when stdin closes."""
+    # a subprocess of a shell script may ignore SIGINT
     signal.signal(signal.SIGINT, signal.default_int_handler)
     job = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_stdin, daemon=True).start()
@@ -127,8 +119,8 @@ def work(function: Callable[..., Any]) -> None:
 
 
 def _end_with_stdin() -> None:
-    # nothing more is ever written: this returns when whoever started us is gone
+    # nothing more is written to stdin: this returns when the parent has ended
     os.read(sys.stdin.fileno(), 1)
     alone = os.getpgrp() != os.getpid()
-    # the group: an evaluation may have a process of its own
+    # the whole group: an evaluation may have a subprocess
     (os.kill if alone else os.killpg)(os.getpid(), signal.SIGKILL)

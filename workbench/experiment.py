@@ -1,5 +1,4 @@
-"""An experiment: evaluate, go through a method's stages, evaluate again, and keep everything in
-one folder.
+"""An experiment: evaluate, train a method's stages, evaluate again, and store all in one folder.
 
 before.json -> stages/NAME, one folder for each stage before the last -> the last stage in the
 folder itself -> summary.json
@@ -33,9 +32,14 @@ from workbench.train.models import import_unsloth_first
 from workbench.train.stage import Job, Stage
 from workbench.types import Cost, WorkbenchError
 
-# share of ungraded answers above which an evaluation is none, where no trainer of the method has
-# its own
-MAX_FAILED = 0.2
+MAX_FAILED = (
+    0.2  # share of ungraded answers that fails an evaluation, unless a trainer sets its own
+)
+# of a run's identity, in its summary
+SUMMARY = (
+    *("method", "config", "seed", "threads", "questions_hash", "judge", "bench", "policy"),
+    *("world_hash", "policy_hash"),
+)
 
 
 def train(
@@ -136,8 +140,8 @@ def run_experiment(
 
 
 def check_alone() -> None:
-    """Raise a WorkbenchError in one of several processes of a launcher: each would evaluate, and
-    write the run's folder.
+    """Raise a WorkbenchError in one of several processes of a launcher: each would write the run's
+    folder.
     """
     if int(os.environ.get("WORLD_SIZE") or 1) > 1:
         raise WorkbenchError(
@@ -147,15 +151,13 @@ def check_alone() -> None:
 
 
 def begun(method: Method, config: Any, bench: Bench) -> Bench:
-    """The bench whose trainings start from that of its checkpoints that the method asks for,
-    unless another policy is named.
-    """
+    """The bench with the checkpoint that the method starts from, unless a policy is named."""
     return bench.starting_from(method.start(config)) if bench.policy == OWN else bench
 
 
 def max_failed(method: Method, config: Any) -> float:
-    """The share of ungraded answers that the trainer of this config goes on with, or else the
-    largest that another part of it does; parts that it is not trained by have no say."""
+    """The share of ungraded answers that the config's trainer allows, else the largest share that
+    another part in use allows."""
     idle = set(method.idle(config))
     shares = {
         name.rpartition(".")[0]: value
@@ -177,12 +179,10 @@ def identity_of(
     threads: int | None = None,
     stored: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """What makes a run the one that it is: equal identities end alike, and a run's folder holds
-    one.
+    """What identifies a run: runs of equal identity end alike, and share a folder.
 
     Args:
-        stored: that of a run that was begun: what it took from elsewhere and is gone there is
-        what it was.
+        stored: the stored identity of a run: values whose source is gone are taken from it.
 
     Raises:
         WorkbenchError: the policy to start from is not there.
@@ -210,9 +210,7 @@ def identity_of(
 
 
 def _in_parts(stored: dict[str, Any], usual: Any, out: Path) -> dict[str, Any]:
-    """A stored identity whose config has the parts that it is made of today; a field that is
-    newer than it has its default.
-    """
+    """A stored identity with its config in today's form; newer fields have their defaults."""
     config = stored.get("config", {})
     if not isinstance(config, Mapping):
         raise WorkbenchError(
@@ -249,7 +247,7 @@ def _check_trains(method: Method) -> None:
 
 @dataclass(frozen=True)
 class _Run:
-    """A run under way: what it asks, where it lies and what identifies it."""
+    """A run in progress."""
 
     prompts: Prompts
     bench: Bench
@@ -259,7 +257,7 @@ class _Run:
     shared: Shared | None = None
 
     def through(self, stages: Sequence[Stage], start: str) -> dict[str, Any]:
-        """Evaluation, stages, evaluation; then, whatever came of it, the summary."""
+        """Evaluate, train the stages, evaluate, and write the summary whatever happened."""
         began, earlier = time.perf_counter(), earlier_seconds(self.out)
         before, after, status = read_json(self.out / "before.json"), None, "interrupted"
         try:
@@ -270,80 +268,66 @@ class _Run:
                     before = self.evaluate(self.bench.policy)
                     write_json(self.out / "before.json", before)
                 if self.train(stages, start):
-                    after = {
-                        **self.evaluate(str(self.out)),
-                        "policy": f"{self.bench.policy}+{self.identity['method']}",
-                    }
+                    name = f"{self.bench.policy}+{self.identity['method']}"
+                    after = {**self.evaluate(str(self.out)), "policy": name}
                     status = "done"
         except KeyboardInterrupt:
             status = "interrupted"
         except TooManyFailures as error:
             print(f"stopped: {error}", file=sys.stderr)
             status = "too_many_failures"
-        seconds = round(earlier + time.perf_counter() - began, 1)
         summary = {
-            **self.head(),
+            **{key: self.identity[key] for key in SUMMARY if key in self.identity},
+            "versions": versions(),
             "before": before,
             "after": after,
-            "seconds": seconds,
-            **self.totals(),
+            "seconds": round(earlier + time.perf_counter() - began, 1),
+            **totals(sorted(self.out.rglob("rollouts.jsonl")), self.identity["method"]),
             "status": status,
         }
         write_json(self.out / "summary.json", summary)
         return summary
 
     def train(self, stages: Sequence[Stage], start: str) -> bool:
-        """Go through the stages, past those that are done; False where one was interrupted."""
+        """Run the stages that are not done; False if one was interrupted."""
         *earlier, last = stages
         folders = {stage.name: self.out / "stages" / stage.name for stage in earlier}
-        for number, stage in enumerate(earlier, start=1):
-            folder = folders[stage.name]
-            if not self._finished(
-                earlier[:number], Job(start, folder, self.identity["seed"], folders)
-            ):
+        seed = self.identity["seed"]
+        for number, (name, folder) in enumerate(folders.items(), start=1):
+            if not self._finished(earlier[:number], Job(start, folder, seed, folders)):
                 return False
-            # it has made another policy: the next one starts from that
-            if (folder / "policy").is_dir():
-                start = str(folder / "policy")
-                write_json(
-                    self.out / START,
-                    {"start": (folder / "policy").relative_to(self.out).as_posix()},
-                )
-        return last.run(Job(start, self.out, self.identity["seed"], folders)) == "done"
+            policy = folder / "policy"
+            if policy.is_dir():  # the next stage starts from the policy that this one has made
+                start = str(policy)
+                write_json(self.out / START, {"start": f"stages/{name}/policy"})
+        return last.run(Job(start, self.out, seed, folders)) == "done"
 
-    def _finished(self, way: Sequence[Stage], job: Job) -> bool:
-        """Run the last stage of `way`, unless it is done, here or by another run; its summary
-        lies in its own folder.
-        """
-        stage, place = way[-1], self._shared(way)
+    def _finished(self, stages: Sequence[Stage], job: Job) -> bool:
+        """Run the last of these stages, unless it is done here or another run shares it."""
+        stage, place = stages[-1], None
         if finished(job.out):
             return True
-        if self.shared and place and self.shared.take(place, job.out):
-            print(f"stage '{stage.name}' → {job.out}, from {place}", file=sys.stderr)
-            return True
+        if self.shared and not any(one.rests_on is None for one in stages):
+            place = self.shared.folder([(one.name, one.rests_on) for one in stages])
+            if self.shared.take(place, job.out):
+                print(f"stage '{stage.name}' → {job.out}, from {place}", file=sys.stderr)
+                return True
         print(f"stage '{stage.name}' → {job.out}", file=sys.stderr)
         job.out.mkdir(parents=True, exist_ok=True)
         began = time.perf_counter()
         status = stage.run(job)
         seconds = round(time.perf_counter() - began, 1)
-        write_json(
-            job.out / "summary.json", {"stage": stage.name, "seconds": seconds, "status": status}
-        )
+        summary = {"stage": stage.name, "seconds": seconds, "status": status}
+        write_json(job.out / "summary.json", summary)
         if self.shared and place and status == "done":
             self.shared.keep(place, job.out)
         return status == "done"
 
-    def _shared(self, way: Sequence[Stage]) -> Path | None:
-        """Where runs that agree on the whole way share its last stage; None for one that is not
-        shared.
-        """
-        if self.shared is None or any(stage.rests_on is None for stage in way):
-            return None
-        return self.shared.folder([(stage.name, stage.rests_on) for stage in way])
-
     def evaluate(self, policy: str) -> dict[str, Any]:
-        """The policy on the run's evaluation questions, told what the run tells it, whatever
-        another run has told it; generated apart where Unsloth has changed this process's models."""
+        """Evaluate a policy on the run's questions with the run's system prompt.
+
+        Where Unsloth has changed this process's models, another process generates.
+        """
         return evaluate_policy(
             policy,
             self.prompts.eval_split,
@@ -357,25 +341,9 @@ class _Run:
             as_trained=False,
         )
 
-    def head(self) -> dict[str, Any]:
-        kept = ("method", "config", "seed", "threads", "questions_hash", "judge")
-        return {
-            **{key: self.identity[key] for key in kept if key in self.identity},
-            "bench": self.bench.name,
-            "policy": self.bench.policy,
-            "versions": versions(),
-            "world_hash": self.bench.hash,
-            "policy_hash": self.identity["policy_hash"],
-        }
-
-    def totals(self) -> dict[str, Any]:
-        return totals(sorted(self.out.rglob("rollouts.jsonl")), self.identity["method"])
-
 
 def earlier_seconds(out: Path) -> float:
-    """What the run in `out` has taken so far; after a kill no summary tells it, and its steps'
-    own seconds stand in.
-    """
+    """The seconds that the run in `out` has taken; after a kill, the sum over its steps."""
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
     steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(
@@ -385,8 +353,8 @@ def earlier_seconds(out: Path) -> float:
 
 
 def totals(files: Sequence[Path], method: str) -> dict[str, Any]:
-    """`failed`, the number of stored feedback rows that were to be paid and have no reward, and
-    the summed `cost` of all.
+    """`failed`, the number of stored rows without the reward they should have, and the `cost` of
+    all rows.
     """
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 START = "start"
 RESAMPLES = 2000
-Judgement = Literal["holds", "fails", "unclear"]
 
 
 @dataclass(frozen=True)
@@ -116,37 +115,27 @@ def load_findings(file: Path) -> list[Finding]:
         listed = tomllib.loads(file.read_text(encoding="utf-8")).get("finding", [])
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise WorkbenchError(f"{file}: {error}") from error
-    found = [_finding(entry, f"{file}, finding {number}") for number, entry in enumerate(listed, 1)]
-    if doubled := {one.id for one in found if sum(one.id == other.id for other in found) > 1}:
-        raise WorkbenchError(f"{file}: finding {min(doubled)} stands there twice")
-    return found
-
-
-def _finding(entry: Mapping[str, Any], where: str) -> Finding:
-    contrasts = tuple(_made(Contrast, one, where) for one in entry.get("contrast", ()))
-    if not contrasts:
-        raise WorkbenchError(f"{where}: it has no [[finding.contrast]]")
-    for contrast in contrasts:
-        if contrast.over not in ("both", "own"):
-            raise WorkbenchError(f"{where}: over is '{contrast.over}': choose one of both, own")
-        if contrast.metric not in METRICS:
-            raise WorkbenchError(
-                f"{where}: no metric '{contrast.metric}': choose one of {', '.join(METRICS)}"
-            )
-    told = {name: value for name, value in entry.items() if name != "contrast"}
-    return _made(Finding, {**told, "contrasts": contrasts}, where)
-
-
-def _made(kind: Any, values: Mapping[str, Any], where: str) -> Any:
-    known = {one.name for one in fields(kind)}
-    if unknown := set(values) - known:
-        raise WorkbenchError(
-            f"{where}: unknown {', '.join(sorted(unknown))}: it may have {', '.join(sorted(known))}"
-        )
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise WorkbenchError(f"{where}: {error}") from error
+    findings: list[Finding] = []
+    for number, entry in enumerate(listed, 1):
+        where = f"{file}, finding {number}"
+        try:
+            contrasts = tuple(Contrast(**one) for one in entry.pop("contrast", ()))
+            finding = Finding(**entry, contrasts=contrasts)
+        except TypeError as error:  # an unknown field, or a missing one
+            raise WorkbenchError(f"{where}: {error}") from error
+        if not contrasts:
+            raise WorkbenchError(f"{where}: it has no [[finding.contrast]]")
+        if finding.id in {other.id for other in findings}:
+            raise WorkbenchError(f"{where}: the id {finding.id} is used twice")
+        for contrast in contrasts:
+            if contrast.over not in ("both", "own"):
+                raise WorkbenchError(f"{where}: over is '{contrast.over}': choose one of both, own")
+            if contrast.metric not in METRICS:
+                raise WorkbenchError(
+                    f"{where}: no metric '{contrast.metric}': choose one of {', '.join(METRICS)}"
+                )
+        findings.append(finding)
+    return findings
 
 
 def check(
@@ -160,35 +149,27 @@ def check(
     unclear otherwise. A finding holds if all of its contrasts do, and fails if one does. One
     whose arms were not run is "not run".
     """
-    return [_checked(finding, answers, seed, resamples) for finding in findings]
-
-
-def _checked(finding: Finding, answers: Answers, seed: int, resamples: int) -> dict[str, Any]:
-    told = {"id": finding.id, "source": finding.source, "statement": finding.statement}
-    lacking = sorted(
-        {
-            arm
-            for c in finding.contrasts
-            for arm in (c.of, c.minus)
-            if c.asked not in answers.get(arm, {})
-        }
-    )
-    if lacking:
-        return {
-            **told,
-            "result": "not run",
-            "lacking": lacking,
-            "contrasts": [asdict(c) for c in finding.contrasts],
-        }
-    cells = [
-        {**asdict(c), **effect(c, answers, seed=seed, resamples=resamples)}
-        for c in finding.contrasts
-    ]
-    return {**told, "result": _together([cell["result"] for cell in cells]), "contrasts": cells}
-
-
-def _together(results: Sequence[Judgement]) -> Judgement:
-    return "fails" if "fails" in results else "holds" if set(results) == {"holds"} else "unclear"
+    checked = []
+    for finding in findings:
+        found = asdict(finding)
+        found["contrasts"] = [asdict(contrast) for contrast in finding.contrasts]
+        lacking = sorted(
+            {
+                arm
+                for one in finding.contrasts
+                for arm in (one.of, one.minus)
+                if one.asked not in answers.get(arm, {})
+            }
+        )
+        if lacking:
+            checked.append({**found, "result": "not run", "lacking": lacking})
+            continue
+        for contrast, cell in zip(finding.contrasts, found["contrasts"], strict=True):
+            cell |= effect(contrast, answers, seed=seed, resamples=resamples)
+        results = {cell["result"] for cell in found["contrasts"]}
+        result = "fails" if "fails" in results else "unclear" if "unclear" in results else "holds"
+        checked.append({**found, "result": result})
+    return checked
 
 
 def effect(
@@ -215,29 +196,16 @@ def effect(
                 sums_2ASQ[:, :, s, q] = np.array([term or (0.0, 0.0) for term in pair]).T
     kept = sums_2ASQ[1].any((0, 1))
     drawn_R = _differences(sums_2ASQ[..., kept], contrast.times, seed, resamples)
+    found: dict[str, Any] = {"value": None, "low": None, "high": None, "n": 0, "seeds": seeds}
     if not kept.any() or not np.isfinite(drawn_R).any():
-        return {
-            "value": None,
-            "low": None,
-            "high": None,
-            "n": 0,
-            "seeds": seeds,
-            "result": "unclear",
-        }
+        return {**found, "result": "unclear"}
     of, minus = (float(sums_2ASQ[0, a].sum() / sums_2ASQ[1, a].sum()) for a in (0, 1))
     value = of - contrast.times * minus
     low, high = (float(np.nanquantile(drawn_R, q)) for q in (0.025, 0.975))
-    result = _judged(value, low, high, contrast.least)
-    return {
-        "value": value,
-        "low": low,
-        "high": high,
-        "mean_of": of,
-        "mean_minus": minus,
-        "n": int(kept.sum()),
-        "seeds": seeds,
-        "result": result,
-    }
+    found |= {"value": value, "low": low, "high": high, "mean_of": of, "mean_minus": minus}
+    holds = value >= contrast.least and low > min(contrast.least, 0.0)
+    result = "holds" if holds else "fails" if high < contrast.least else "unclear"
+    return {**found, "n": int(kept.sum()), "result": result}
 
 
 def _terms(answered: Sequence[Answered], contrast: Contrast) -> dict[str, Term]:
@@ -271,12 +239,6 @@ def _differences(sums_2ASQ: np.ndarray, times: float, seed: int, resamples: int)
     with np.errstate(invalid="ignore", divide="ignore"):
         means_RA = top_RA / bottom_RA
     return means_RA[:, 0] - times * means_RA[:, 1]
-
-
-def _judged(value: float, low: float, high: float, least: float) -> Judgement:
-    if value >= least and low > min(least, 0.0):
-        return "holds"
-    return "fails" if high < least else "unclear"
 
 
 def compared(cell: Mapping[str, Any]) -> str:
@@ -314,16 +276,15 @@ def reports(
     """Stored means of the arms' greedy outcomes as evaluations report them, for
     `workbench.plots.outcomes_by_tier`.
     """
-    cells = {arm: stored["means"][arm][asked] for arm in arms}
-    shaped = {
-        arm: {
+    shaped = {}
+    for arm in arms:
+        tiers = {
             tier: {rate: {"value": means[rate]} for rate in RATES}
-            for tier, means in tiers.items()
+            for tier, means in stored["means"][arm][asked].items()
             if RATES[0] in means
         }
-        for arm, tiers in cells.items()
-    }
-    return {arm: {"greedy": {**tiers.pop(""), "by_tier": tiers}} for arm, tiers in shaped.items()}
+        shaped[arm] = {"greedy": {**tiers.pop(""), "by_tier": tiers}}
+    return shaped
 
 
 def curves(stored: Mapping[str, Any], arms: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
@@ -337,11 +298,10 @@ def curves(stored: Mapping[str, Any], arms: Iterable[str]) -> dict[str, list[dic
         raise WorkbenchError(
             f"no curves of {', '.join(missing)}: there are those of {', '.join(stored['curves'])}"
         )
-    return {arm: _by_step(stored["curves"][arm]) for arm in arms}
-
-
-def _by_step(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    return [
-        {"step": step, **dict(zip(columns, row, strict=True))}
-        for step, row in enumerate(zip(*columns.values(), strict=True), 1)
-    ]
+    return {
+        arm: [
+            {"step": step, **dict(zip(stored["curves"][arm], row, strict=True))}
+            for step, row in enumerate(zip(*stored["curves"][arm].values(), strict=True), 1)
+        ]
+        for arm in arms
+    }

@@ -4,9 +4,8 @@ A run's folder holds `rollouts.jsonl` (a row for each response, see `Feedback.to
 beside it, each written once, `questions.jsonl` and `passages.jsonl`. A file of feedback may have
 another name (`workbench score --out FILE`): where a folder is asked for, such a file can be
 named as well. Whatever a row refers to is written before the row, so that a process killed at
-any byte leaves a record that can be read and continued. Of these, none that nobody named is
-followed to another folder: a record that others made may hold links. The files themselves are
-`workbench.jsonl`'s business: import what reads and writes lines from there.
+any byte leaves a record that can be read and continued. Links out of the folder are refused: a
+record may come from other people.
 """
 
 from __future__ import annotations
@@ -142,7 +141,7 @@ def place(path: Path | str) -> tuple[Path, str]:
     file with its suffix.
 
     Raises:
-        WorkbenchError: the folder's file of feedback lies elsewhere, as for `check_inside`.
+        WorkbenchError: the folder's file of feedback is a link, as for `check_inside`.
     """
     path = Path(path)
     if path.suffix == ".jsonl" and not path.is_dir():
@@ -155,7 +154,7 @@ def check_inside(path: Path) -> None:
     """Refuse a file of a record that leads out of the record's folder, or that is no file.
 
     Raises:
-        WorkbenchError: it is a link to elsewhere, or a folder, a pipe or a device.
+        WorkbenchError: it is a link out of the folder, or a folder, a pipe or a device.
     """
     if path.is_symlink() and leads_out(path, path.parent):
         raise WorkbenchError(
@@ -242,7 +241,7 @@ def stored_questions(folder: Path | str) -> dict[str, int]:
     """The questions recorded in `folder`, if there are any: id -> `question_key`.
 
     Raises:
-        WorkbenchError: the file there is somebody else's, as for `stored_passages`.
+        WorkbenchError: the file there is not a record's, as for `stored_passages`.
     """
     return _stored(Path(folder) / QUESTIONS)
 
@@ -260,17 +259,13 @@ def _stored(path: Path) -> dict[str, int]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise a WorkbenchError where a file that a record in `folder` is kept in, or would be, is
-    somebody else's.
-    """
+    """Raise a WorkbenchError if a file of that name in `folder` is not a record's."""
     for name in (PASSAGES, QUESTIONS):
         _check_ours(folder / name)
 
 
 def _check_ours(path: Path) -> None:
-    """Raise a WorkbenchError for a file that something else wrote, before anything is cut off it
-    or added to it.
-    """
+    """Raise a WorkbenchError for a file that another program wrote, before it is changed."""
     check_inside(path)
     if not path.exists():
         return
@@ -299,29 +294,16 @@ def table(path: Path | str) -> pd.DataFrame:
 
     folder, rollouts = place(path)
     _check_ours(folder / QUESTIONS)
-    questions = (
-        {row["id"]: row for row in iter_rows(folder / QUESTIONS)}
-        if (folder / QUESTIONS).exists()
-        else {}
-    )
+    path = folder / QUESTIONS
+    questions = {row["id"]: row for row in iter_rows(path)} if path.exists() else {}
     rows = []
     for row in iter_rows(folder / rollouts):
         question = questions.get(row["question_id"], {"kind": None, "meta": {}})
-        outcomes = (
-            verdict["label"] for verdict in row["verdicts"] if verdict["target"] == "outcome"
-        )
-        flat = {
-            name: row[name] for name in ("id", "question_id", "group", "step", "sample", "finish")
-        }
-        flat |= {
-            "kind": question["kind"],
-            **{name: question["meta"].get(name) for name in ("tier", "lang")},
-        }
+        outcomes = (one["label"] for one in row["verdicts"] if one["target"] == "outcome")
+        rewards = {f"reward_{name}": reward["value"] for name, reward in row["rewards"].items()}
+        flat = {**question["meta"], **row, **rewards, "kind": question["kind"]}
         flat |= {"outcome": next(outcomes, None), "length": len(row["tokens"]["offsets"])}
-        rows.append(
-            flat
-            | {f"reward_{method}": reward["value"] for method, reward in row["rewards"].items()}
-        )
+        rows.append({name: flat.get(name) for name in (*COLUMNS, *rewards)})
     methods = dict.fromkeys(name for row in rows for name in row if name.startswith("reward_"))
     types = dict.fromkeys(("step", "sample", "length"), "Int64") | dict.fromkeys(methods, "Float64")
     return pd.DataFrame(rows, columns=[*COLUMNS, *methods]).astype(types)
@@ -332,27 +314,17 @@ def _hash(row: Mapping[str, Any]) -> int:
 
 
 def _conflict(what: str, stored: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Why two rows of one id cannot be the same thing: other values, or fields that another
-    version wrote.
-    """
-    new = json.loads(encode(row))
-    differ = [
-        name for name in new if name in stored and json.loads(encode(stored))[name] != new[name]
-    ]
-    if differ:
+    """Why two rows of one id cannot be the same: other values, or fields of another version."""
+    old, new = json.loads(encode(stored)), json.loads(encode(row))
+    if differ := [name for name in new if name in old and old[name] != new[name]]:
         return (
             f"two {what}s have the id '{row['id']}' and differ in {', '.join(differ)}: "
             "give each its own id, or use another folder"
         )
-    missing, extra = sorted(new.keys() - stored.keys()), sorted(stored.keys() - new.keys())
-    changes = [
-        f"{verb} {', '.join(names)}"
-        for verb, names in (("lacks", missing), ("also has", extra))
-        if names
-    ]
+    fields = ", ".join(sorted(old.keys() ^ new.keys()))
     return (
-        f"the stored {what} '{row['id']}' is the same but {' and '.join(changes)}: another version"
-        " of the workbench wrote it, so use another folder"
+        f"the stored {what} '{row['id']}' has other fields ({fields}): another version of the"
+        " workbench wrote it, so use another folder"
     )
 
 

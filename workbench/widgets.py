@@ -119,7 +119,8 @@ def _token_view_class() -> Any:
 
 _RENDER = """
 function render({model, el}) {
-  const view = tokenView(el, {onSelect: (selected) => { model.set("selected", selected); model.save_changes(); }});
+  const onSelect = (selected) => { model.set("selected", selected); model.save_changes(); };
+  const view = tokenView(el, {onSelect});
   const draw = () => view.update(JSON.parse(model.get("data")));
   model.on("change:data", draw);
   draw();

@@ -10,21 +10,19 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.test_inspector import record, record_scored, rollout
+from notebooks.pictures import CHROMIUM
+from tests.test_inspector import record
 from tests.test_inspector_runs import record_logged
 from workbench.knowledge import build_index
-from workbench.pictures import CHROMIUM
-from workbench.store import append_feedback
 from workbench.types import (
     Claim,
-    Event,
     Failure,
     Feedback,
     Passage,
@@ -52,38 +50,24 @@ PAYLOADS = (
     f"<script>{HIT}</script>",
     f"</script><script>{HIT}</script>",
     f"<img src=x onerror={HIT}>",
-    f"<img src=x onerror='{HIT}'>",
-    f"<svg onload={HIT}>",
     f"<svg><script>{HIT}</script></svg>",
-    f"<body onload={HIT}>",
     f"<iframe srcdoc='<script>parent.{HIT}</script>'></iframe>",
-    f"<iframe src=javascript:{HIT}></iframe>",
     f"<a href=javascript:{HIT}>x</a>",
     f"<details open ontoggle={HIT}>x</details>",
-    f"<input autofocus onfocus={HIT}>",
     f"<video><source onerror={HIT}></video>",
-    f"<audio src=x onerror={HIT}></audio>",
-    f"<marquee onstart={HIT}>x</marquee>",
     f"<math><mtext><img src=x onerror={HIT}></mtext></math>",
     f"<style>@import 'http://evil.example/x.css';</style><img src=x onerror={HIT}>",
     "<link rel=stylesheet href=http://evil.example/x.css>",
     "<img src=http://evil.example/pixel.png>",
     "<meta http-equiv=refresh content='0;url=http://evil.example/'>",
     "<object data=http://evil.example/x></object>",
-    "<embed src=http://evil.example/x>",
     "<base href=http://evil.example/>",
     "<form action=http://evil.example/><button>x</button></form>",
     "${" + HIT + "}",
-    "{{" + HIT + "}}",
     "{{{constructor.constructor('" + HIT + "')()}}}",
-    "`${" + HIT + "}`",
-    "{% raw %}<b>x</b>",
     f"\\u003cscript\\u003e{HIT}\\u003c/script\\u003e",
     f"&lt;script&gt;{HIT}&lt;/script&gt;",
-    f"<!--<script>{HIT}</script>-->",
-    f"]]><script>{HIT}</script>",
     f'" onmouseover="{HIT}',
-    f"' autofocus onfocus='{HIT}",
     f"[x](javascript:{HIT})",
     "![x](http://evil.example/pixel.png)",
     f"<template><script>{HIT}</script></template>",
@@ -121,25 +105,6 @@ def hostile(number: int, text: str) -> Feedback:
     )
     rewards = {"rlfh": Reward(1.0, {text: 1.0}, ()), "truthrl": Reward(None, error=failure)}
     return Feedback(response, ((0, len(body)),), claims, verdicts, rewards, failure)
-
-
-def familiar(name: str, number: int = 0) -> Feedback:
-    """A row in which labels, methods, parts and whatever else is looked up by name has a name
-    that JavaScript knows.
-    """
-    row = hostile(number, name)
-    event = Event(name, 1.0, 3, 0)
-    rewards = {"rlfh": Reward(1.0, {name: 1.0}, (event,)), name: Reward(2.0, {name: 2.0}, (event,))}
-    verdicts = (
-        *row.verdicts[1:],
-        Verdict("claim:0", "fact", name, 0.1, 3, (), name),
-        Verdict("outcome", "answer", name),
-    )
-    failure = Failure("judge", name, name)
-    response = replace(
-        row.response, id=f"{name}/{number}", step=None, logprobs=(-0.5,) * len(row.response.offsets)
-    )
-    return replace(row, response=response, verdicts=verdicts, rewards=rewards, error=failure)
 
 
 @dataclass
@@ -182,13 +147,7 @@ def root(tmp_path_factory) -> Path:
 def address(root) -> Iterator[str]:
     """The inspector as its command starts it, over a folder with a run and a hostile one."""
     record(root / "a" / "first")
-    append_feedback(
-        root / "growing", [rollout(step, sample) for step in (1, 2) for sample in range(4)]
-    )
-    record_scored(root / "scored")
     record_logged(root / "logged")
-    (root / "empty").mkdir()
-    (root / "empty" / "rollouts.jsonl").touch()
     (root / "damaged").mkdir()
     (root / "damaged" / "rollouts.jsonl").symlink_to(root / "a" / "first" / "rollouts.jsonl")
     record(root / "hostile", [hostile(number, text) for number, text in enumerate(PAYLOADS)])
@@ -198,7 +157,6 @@ def address(root) -> Iterator[str]:
     ]
     (root / "pages.jsonl").write_text("\n".join(pages))
     build_index("payloads", root / "pages.jsonl", root=root / "indexes")
-    record(root / "familiar", [familiar("constructor"), familiar("__proto__", 1)])
     command = [
         sys.executable,
         "apps/reward_inspector.py",

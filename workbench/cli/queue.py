@@ -20,7 +20,7 @@ from workbench.cli.frame import (
 )
 from workbench.queue import ROOT, queue_runs, status_of, train_queue
 from workbench.queue.runs import QUICK_STEPS
-from workbench.queue.training import seconds
+from workbench.queue.training import duration
 
 
 @app.command(epilog="Example: workbench queue seeds.toml --status")
@@ -29,7 +29,7 @@ def queue(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="The runs: TOML with a [[run]] each, or JSONL; see docs/formats.md.",
+            help="The runs: TOML with a [[run]] each; see docs/formats.md.",
         ),
     ],
     out: Annotated[
@@ -49,9 +49,7 @@ def queue(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Train the runs of a file one after another; the same command goes on after whatever
-    stopped it.
-    """
+    """Train the runs of a file one after another; the same command continues a stopped queue."""
     with stdout_kept_clean():
         runs = queue_runs(file, out, quick)
         result = status_of(runs) if status else train_queue(runs, out)
@@ -60,25 +58,20 @@ def queue(
 
 
 def _print(result: Mapping[str, Any]) -> None:
-    columns = ("run", "name", "method", "seed", "status", "step", "took", "left")
+    columns = ("run", "name", "method", "seed", "status", "step", "took")
     print_table("", columns, [_cells(row) for row in result["runs"]])
     for row in result["runs"]:
         if row["error"]:
             print(f"{row['hash']}: {row['error']}")
-    if result["left"]:
-        print(f"about {seconds(result['left'])} left, without the evaluations")
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    steps = f"{row['step']}/{text(row['steps'])}"
-    took, left = (seconds(row[name]) if row[name] else ABSENT for name in ("seconds", "left"))
     return (
         row["hash"],
         text(row["name"] or None),
         row["method"],
         str(row["seed"]),
         row["status"],
-        steps,
-        took,
-        left,
+        f"{row['step']}/{text(row['steps'])}",
+        duration(row["seconds"]) if row["seconds"] else ABSENT,
     )

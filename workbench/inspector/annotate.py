@@ -1,5 +1,5 @@
-"""Annotation as work: one unlabelled claim of a run after another, what is done, and how far
-person and judge agree.
+"""The Annotate page: one unlabelled claim after another, the progress, and the agreement of person
+and judge.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.inspector.annotated import (
     ANNOTATIONS,
@@ -21,10 +21,13 @@ from workbench.inspector.annotated import (
 from workbench.inspector.opened import stored_evidence
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs
-from workbench.runs.rows import Entry, Index
+from workbench.runs.rows import Rows
 from workbench.score.agree import compare
 from workbench.token_view import as_json, payload
 from workbench.types import CLAIM_LABELS, Feedback, WorkbenchError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # the first is the same for everyone: what is labelled first stands for the whole
 ORDERS = ("random", "recorded")
@@ -33,9 +36,7 @@ Place = tuple[str, int]  # a row's id, a claim's
 
 
 def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
-    """The function that the page asks for the next claim, once it has kept what was said of the
-    last; JSON as text.
-    """
+    """The function with which the page stores a label and gets the next claim, as JSON text."""
 
     @answered
     def annotation(request: dict[str, Any]) -> dict[str, Any]:
@@ -59,20 +60,20 @@ def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
 
 
 def _first(runs: Runs, names: Sequence[str]) -> str:
-    """The first run that has claims to look at, as far as its rows are at hand; else the first."""
+    """The first run with claims in the rows read so far, else the first run."""
     for name in names:
-        with suppress(WorkbenchError):  # a damaged run: told where it is chosen
-            if any(entry.claims for entry in runs.index(name).entries):
+        with suppress(WorkbenchError):  # a damaged run: an error where it is chosen
+            if runs.rows(name).table["claims"].any():
                 return name
     return names[0]
 
 
 def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The claim to look at, what is done, and the agreement. `at`: this claim; else the next
-    unlabelled, but for `passed`.
+    """The claim to label, the progress and the agreement. `at` names the claim; by default it is
+    the next unlabelled one that is not in `passed`.
     """
-    index = runs.whole_index(run)
-    done = _labelled(runs, run, index)
+    rows = runs.all_rows(run)
+    done = _labelled(runs, run, rows)
     pairs = [
         (label, row.judged[claim])
         for row in done.values()
@@ -84,19 +85,20 @@ def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("at"):
         claim = _claim(runs, run, *_place(request["at"]))
     else:
-        found = _open(runs, run, _ordered(index, str(request.get("order"))), done, passed)
+        found = _open(runs, run, _ordered(rows, str(request.get("order"))), done, passed)
         claim = next((_shown(runs, run, row, one) for row, one in found), None)
-    count, total = (
-        sum(len(row.said) for row in done.values()),
-        sum(entry.claims for entry in index.entries),
-    )
-    return {"claim": claim, "done": count, "total": total, "agreement": compare(pairs)}
+    return {
+        "claim": claim,
+        "done": sum(len(row.said) for row in done.values()),
+        "total": int(rows.table["claims"].sum()),
+        "agreement": compare(pairs),
+    }
 
 
 def _keep(runs: Runs, run: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep a label, or take one back (None); what the judge said is told once the person has."""
+    """Store a label, or remove it (None); the judge's label is shown after the person's."""
     row, claim = _place(given["place"])
-    feedback, label = runs.feedback(run, runs.entry(run, row)), given.get("label")
+    feedback, label = runs.feedback(run, runs.number(run, row)), given.get("label")
     annotate(runs, run, feedback, {str(claim): {} if label is None else {"label": label}})
     text = next(one.text for one in feedback.claims if one.id == claim)
     return {
@@ -113,25 +115,21 @@ def _place(place: Any) -> Place:
 
 
 class Labelled(NamedTuple):
-    """A row that a person has looked at: what was said of its claims, and what the judge says of
-    them.
-    """
+    """The labels of a person and of the judge for the claims of a row."""
 
     said: Mapping[int, str]
     judged: Mapping[int, str]
 
 
-def _labelled(runs: Runs, run: str, index: Index) -> dict[str, Labelled]:
-    """The labelled rows by id; each row of the run is read once for it, and one that the run has
-    no more is left out.
-    """
-    memory, done = index.memory.setdefault("judged", {}), {}
+def _labelled(runs: Runs, run: str, rows: Rows) -> dict[str, Labelled]:
+    """The labelled rows by id, without those that the run no longer has; each is read once."""
+    memory, done = rows.memory.setdefault("judged", {}), {}
     for name, stored in labelled_rows(runs, run).items():
-        if name not in index.by_id:
+        if name not in rows.numbers:
             continue
         if name not in memory:
             try:
-                row = runs.feedback(run, index.by_id[name])
+                row = runs.feedback(run, rows.numbers[name])
             except WorkbenchError:
                 continue
             memory[name] = claims_of(row), _judged(row)
@@ -149,43 +147,40 @@ def _judged(row: Feedback) -> dict[int, str]:
     return {int(v.target[6:]): v.label for v in verdicts if v.label in CLAIM_LABELS and not v.error}
 
 
-def _ordered(index: Index, order: str) -> Sequence[Entry]:
-    """The rows with claims, as recorded or in an order that their ids alone make."""
-    entries = [entry for entry in index.entries if entry.claims]
+def _ordered(rows: Rows, order: str) -> DataFrame:
+    """The rows with claims, as recorded or in an order that depends on their ids alone."""
+    table = rows.table[rows.table["claims"] > 0]
     if order == ORDERS[1]:
-        return entries
-    known: list[Entry] = index.memory.setdefault("shuffled", [])
-    if len(known) != len(entries):
-        known[:] = sorted(
-            entries, key=lambda entry: hashlib.sha256(entry.id.encode("utf-8", "replace")).digest()
+        return table
+    if "shuffled" not in rows.derived:
+        rows.derived["shuffled"] = table["id"].map(
+            lambda name: hashlib.sha256(name.encode("utf-8", "replace")).digest()
         )
-    return known[:]
+    return table.loc[rows.derived["shuffled"].sort_values(kind="stable").index]
 
 
 def _open(
-    runs: Runs, run: str, entries: Sequence[Entry], done: Mapping[str, Labelled], passed: set[Place]
+    runs: Runs, run: str, table: DataFrame, done: Mapping[str, Labelled], passed: set[Place]
 ) -> Iterator[tuple[Feedback, int]]:
-    """The claims that nobody has labelled or passed over; rows that cannot be read are passed
-    over as well.
-    """
+    """The claims that are neither labelled nor passed over; unreadable rows are skipped."""
     passes = Counter(row for row, claim in passed if row not in done or claim not in done[row].said)
-    for entry in entries:
-        said = done[entry.id].said if entry.id in done else {}
-        if len(said) + passes[entry.id] >= entry.claims:
+    for number, name, claims in zip(table.index, table["id"], table["claims"], strict=True):
+        said = done[name].said if name in done else {}
+        if len(said) + passes[name] >= claims:
             continue
         try:
-            row = runs.feedback(run, entry)
+            row = runs.feedback(run, number)
         except WorkbenchError:
             continue
         yield from (
             (row, claim.id)
             for claim in row.claims
-            if claim.id not in said and (entry.id, claim.id) not in passed
+            if claim.id not in said and (name, claim.id) not in passed
         )
 
 
 def _claim(runs: Runs, run: str, row: str, claim: int) -> dict[str, Any]:
-    feedback = runs.feedback(run, runs.entry(run, row))
+    feedback = runs.feedback(run, runs.number(run, row))
     if claim not in {one.id for one in feedback.claims}:
         raise WorkbenchError(
             f"row '{row[:80]}' has no claim {claim + 1}: choose one of its {len(feedback.claims)}"
@@ -194,7 +189,7 @@ def _claim(runs: Runs, run: str, row: str, claim: int) -> dict[str, Any]:
 
 
 def _shown(runs: Runs, run: str, row: Feedback, claim: int) -> dict[str, Any]:
-    """A claim with its answer and its evidence, and nothing of what the judge made of it."""
+    """A claim with its answer and evidence, without the judge's verdict."""
     data = payload(row, name=run, lookup=stored_evidence(runs, run))
     found = next(one for one in data["claims"] if one["id"] == claim)
     kept = {name: found[name] for name in ("id", "text", "section", "span", "evidence")}

@@ -1,9 +1,7 @@
-"""What people said of claims: a record of its own for each run, below the runs folder, with a
-row for each labelled answer.
+"""Labels that people give to claims: a feedback store for each run, below the runs folder.
 
-It is like any other record (`workbench agree annotations/RUN RUN` compares the two): a row has
-the person's verdicts alone, since those are what a judge is compared with, and a row that is
-labelled again stands in the place of the earlier one.
+A row holds the person's verdicts alone, so that `workbench agree annotations/RUN RUN` compares
+them with the judge's. Labelling an answer again replaces its row.
 """
 
 from __future__ import annotations
@@ -33,10 +31,10 @@ _known: dict[Path, tuple[tuple[int, int, int], dict[str, Feedback]]] = {}
 
 
 def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
-    """The row with verdicts on claims as a person gave them.
+    """The row with a person's verdicts on claims.
 
     Raises:
-        WorkbenchError: a label or a rating that there is none of.
+        WorkbenchError: an unknown label or rating.
     """
     verdicts = list(feedback.verdicts)
     for claim, edit in edits.items():
@@ -79,12 +77,11 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
 
 
 def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> str:
-    """Keep a person's verdicts on a row of a run, or of none, beside those given before; returns
-    the name of the file.
+    """Store a person's verdicts on a row, beside earlier ones, and return the name of the file.
 
     Raises:
-        WorkbenchError: there is no such claim, label or rating; or the record of annotations
-        leads elsewhere, or is damaged.
+        WorkbenchError: there is no such claim, label or rating; or the store of annotations is a
+            link or damaged.
     """
     if not isinstance(feedback.response.id, str):
         raise WorkbenchError("the row's id is no text: mend it, or label another")
@@ -102,18 +99,14 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
             else {}
         )
         for claim, edit in edits.items():
-            old = given.pop(f"claim:{claim}", None)
-            known_of = {"label": old.label, "informativeness": old.informativeness} if old else {}
-            row = relabelled(feedback, {claim: {**known_of, **edit}}) if edit else feedback
-            given |= (
-                {
-                    v.target: v
-                    for v in row.verdicts
-                    if v.by == PERSON and v.target == f"claim:{claim}"
-                }
-                if edit
-                else {}
-            )
+            target = f"claim:{claim}"
+            old = given.pop(target, None)
+            if edit:
+                kept = {"label": old.label, "informativeness": old.informativeness} if old else {}
+                row = relabelled(feedback, {claim: {**kept, **edit}})
+                given[target] = next(
+                    v for v in row.verdicts if (v.target, v.by) == (target, PERSON)
+                )
         put_feedback(
             folder, replace(feedback, verdicts=tuple(given.values()), rewards={}), remove=not given
         )
@@ -121,11 +114,10 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
 
 
 def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
-    """The labelled rows of a run by id, with a person's verdicts alone; {} where nobody has
-    labelled any.
+    """The labelled rows of a run by id, with the person's verdicts alone.
 
     Raises:
-        WorkbenchError: the record leads elsewhere, or is damaged.
+        WorkbenchError: the store of annotations is a link or damaged.
     """
     folder = _folder(runs, run)
     path = folder / ROLLOUTS
@@ -138,14 +130,14 @@ def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
         return dict(_known[path][1])
 
 
-def labels(runs: Runs, run: str, feedback: Feedback) -> dict[int, str]:
-    """What a person said of each claim of a row of a run."""
+def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
+    """A person's labels of the claims of a row."""
     return said_of(labelled_rows(runs, run).get(str(feedback.response.id)), claims_of(feedback))
 
 
 def said_of(stored: Feedback | None, claims: Claims) -> dict[int, str]:
-    """What a person said of these claims; nothing where others were read under that id, as
-    before a run was trained anew.
+    """A person's labels of these claims; {} if the stored row of that id has other claims, as
+    after a run was trained again.
     """
     if stored is None or claims_of(stored) != claims:
         return {}
@@ -157,12 +149,12 @@ def said_of(stored: Feedback | None, claims: Claims) -> dict[int, str]:
 
 
 def claims_of(row: Feedback) -> Claims:
-    """What a row says: its answer, and each of its claims."""
+    """A row's answer and claims."""
     return row.response.text, tuple((claim.id, claim.text) for claim in row.claims)
 
 
 def _folder(runs: Runs, run: str | None) -> Path:
-    """Where the annotations of a run are kept; no link on the way there is followed."""
+    """The folder of a run's annotations; links are refused."""
     folder = (
         runs.root / ANNOTATIONS
         if run is None

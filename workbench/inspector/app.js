@@ -68,7 +68,7 @@ function mountInspect(root, gradio) {
   };
   async function label(name, id) {
     if (!open() || id === null || id === undefined) return (status.textContent = "choose a claim first: v");
-    const shown = open(), kept = await gradio.server.label_claim({key: shown.key, claim: id, label: name});
+    const shown = open(), kept = await gradio.server.label_claims({key: shown.key, edits: {[id]: name ? {label: name} : {}}});
     status.textContent = kept.error || (name ? `claim ${id + 1}: ${wordsOf(name)}, kept in ${kept.path}` : `claim ${id + 1}: taken back`);
     if (kept.error || open() !== shown) return;
     if (name) given.push(id);

@@ -58,7 +58,7 @@ function besideView(gradio, seenIn) {
 }
 
 function differenceWords({by, pieces}) {
-  const words = {words: "word by word", sentences: "sentence by sentence, since word by word would take too long", texts: "as a whole: they are too long to be compared"}[by];
+  const words = {words: "word by word", texts: "as a whole: they are too long to be compared"}[by];
   if (pieces.every(([same]) => same)) return ["Both answers are the same, but for white space."];
   return [`Compared ${words}. `, h("del", {}, "Only in the first"), " · ", h("ins", {}, "only in the second"), "."];
 }

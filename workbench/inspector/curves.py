@@ -1,6 +1,4 @@
-"""The runs of the folder as a list, newest first, and the curves of those that are drawn, as the
-page gets them.
-"""
+"""The list of runs, newest first, and the curves of selected runs, as data for the page."""
 
 from __future__ import annotations
 
@@ -29,29 +27,29 @@ MOST = 12  # runs that are drawn at once
 SERIES = (
     ("reward", "Reward", False), ("reward_std", "Spread of the reward in a group", False),
     ("accuracy", "Accuracy", True), ("abstention", "Abstention", True),
-    ("hallucination", "Hallucination", True), ("kl", "KL to the reference", False), ("entropy", "Entropy", False),
-    ("length", "Length, tokens", False), ("truncated", "Cut off", True), ("unplaced", "Claims not placed", True),
+    ("hallucination", "Hallucination", True), ("kl", "KL to the reference", False),
+    ("entropy", "Entropy", False), ("length", "Length, tokens", False),
+    ("truncated", "Cut off", True), ("unplaced", "Claims not placed", True),
     ("failed", "Rows not scored", True),
 )  # fmt: skip
 # what the reward is made of, by the beginning of its column
 PARTS = {"part": "Reward,", "logged": "Logged,"}
+PREFIXES = ("part:", "logged:")
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
-    """What changes when a run comes, goes, grows or ends, or when others are drawn."""
+    """A digest that changes with the runs, their files and status, and with those drawn."""
     looks: list[Any] = [list(names)]
     for name in runs.names():
         try:
             looks.append((name, runs.stamp(name)))
-        except WorkbenchError:  # told in the list
+        except WorkbenchError:  # the list shows it
             looks.append(name)
     return hashlib.sha256(json.dumps(looks).encode()).hexdigest()[:16]
 
 
 def run_list(runs: Runs) -> list[dict[str, Any]]:
-    """What is known of every run, that which was written last first; of a damaged one, why it
-    is.
-    """
+    """A summary of every run, the last written first; of a damaged run, the error."""
     told = []
     for name in runs.names():
         try:
@@ -97,7 +95,7 @@ def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
 
 
 def _family(config: Mapping[str, Any], name: str) -> str:
-    """The same for runs that differ in their seed alone."""
+    """A key that runs share which differ in their seed alone."""
     rest = {
         key: value for key, value in config.items() if key not in ("seed", "versions", "threads")
     }
@@ -107,9 +105,7 @@ def _family(config: Mapping[str, Any], name: str) -> str:
 
 
 def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
-    """The steps of a run for the list: from its numbers, and from its rows where these are at
-    hand.
-    """
+    """The steps of a run for the list: from its metrics, else from rows that are at hand."""
     metrics = runs.metrics(name)
     if metrics or not runs.at_hand(name):
         return [
@@ -117,7 +113,7 @@ def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
             for row in metrics
             if type(row.get("step")) is int and finite(row.get("reward")) is not None
         ]
-    return by_step([], runs.index(name), own_method(runs, name))
+    return by_step([], runs.rows(name), own_method(runs, name))
 
 
 def curve_data(runs: Runs, names: Sequence[str]) -> str:
@@ -150,7 +146,7 @@ def curve_data(runs: Runs, names: Sequence[str]) -> str:
 
 
 def _still_read(names: Sequence[str]) -> str:
-    """What is said of runs of which the last rows alone are known, until all are."""
+    """The note about runs whose last rows alone are read so far."""
     return (
         f"Still being read, and drawn as far as their rows are known: {', '.join(names)}."
         if names
@@ -165,12 +161,12 @@ def _note(curves: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
-    """What there may be curves of: `SERIES`, and behind the reward what it is made of; every run
-    gets all of them.
+    """(column, title, is a share) of all curves: `SERIES`, and the parts of the reward after it.
+    Every run gets all of these columns.
     """
     parts = list(
         dict.fromkeys(
-            column for run in curves for column in run["series"] if column.startswith(tuple(PARTS))
+            column for run in curves for column in run["series"] if column.startswith(PREFIXES)
         )
     )
     for run in curves:
@@ -184,31 +180,23 @@ def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
 
 
 def _curves(runs: Runs, name: str) -> dict[str, Any]:
-    index = runs.index(name)
-    rows = by_step(runs.metrics(name), index, own_method(runs, name))
-    parts = dict.fromkeys(
-        column
-        for row in rows
-        for column in row
-        if column.startswith(tuple(f"{kind}:" for kind in PARTS))
-    )
-    columns = {
-        column: [row.get(column) for row in rows]
-        for column in (*(name for name, _, _ in SERIES), *parts)
-    }
-    for place, row in enumerate(rows):
-        entries = index.by_step.get(row["step"], [])
-        claims, failed = sum(entry.claims for entry in entries), columns["failed"][place]
-        columns["unplaced"][place] = (
-            sum(entry.unplaced for entry in entries) / claims if claims else None
-        )
-        columns["failed"][place] = failed / len(entries) if failed is not None and entries else None
-    family = _family(runs.described(name, "config.json"), name)
+    rows = runs.rows(name)
+    steps = by_step(runs.metrics(name), rows, own_method(runs, name))
+    parts = [column for row in steps for column in row if column.startswith(PREFIXES)]
+    names = dict.fromkeys([*(column for column, _, _ in SERIES), *parts])
+    series = {column: [row.get(column) for row in steps] for column in names}
+    sums = rows.table.groupby("step")[["claims", "unplaced"]].sum()
+    counts = rows.table["step"].value_counts()
+    for place, step in enumerate(row["step"] for row in steps):
+        claims, unplaced = sums.loc[step].tolist() if step in sums.index else (0, 0)
+        count, failed = counts.get(step, 0), series["failed"][place]
+        series["unplaced"][place] = unplaced / claims if claims else None
+        series["failed"][place] = failed / count if count and failed is not None else None
     return {
         "name": name,
-        "steps": [row["step"] for row in rows],
-        "series": columns,
-        "rows": index.rows,
-        "missing": index.missing,
-        "family": family,
+        "steps": [row["step"] for row in steps],
+        "series": series,
+        "rows": rows.total,
+        "missing": rows.missing,
+        "family": _family(runs.described(name, "config.json"), name),
     }

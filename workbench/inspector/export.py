@@ -6,14 +6,17 @@ import base64
 import csv
 import io
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from workbench.inspector.listing import Query, Record, listing
 from workbench.inspector.runs import Asked, Runs
-from workbench.runs.rows import Entry, text_of
+from workbench.runs.rows import NO_STEP, text_of
 from workbench.runs.steps import parts_of
 from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MOST = 50_000  # rows of a file that the page is sent
 FORMS = ("csv", "parquet")
@@ -28,57 +31,52 @@ def exported(runs: Runs, name: str, query: Query, form: str) -> dict[str, Any]:
     Raises:
         WorkbenchError: no such form, or more rows than a page is sent.
     """
-    import pandas as pd
-
     if form not in FORMS:
         raise WorkbenchError(f"no form '{form[:20]}': choose one of {', '.join(FORMS)}")
     record = Record.of(runs, name, whole=True)
-    entries = listing(record, query).entries
-    if len(entries) > MOST:
+    numbers = listing(record, query).numbers
+    if len(numbers) > MOST:
         raise WorkbenchError(
-            f"{len(entries):,} rollouts are more than the {MOST:,} of one file: choose fewer, or"
+            f"{len(numbers):,} rollouts are more than the {MOST:,} of one file: choose fewer, or"
             " read the run's rollouts.jsonl"
         )
-
-    rows = list(_rows(record, entries))
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    frame, out = pd.DataFrame(rows, columns=columns), io.BytesIO()
+    frame, out = _frame(record, numbers), io.BytesIO()
     if form == "csv":
         frame.map(_inert).to_csv(out, index=False, lineterminator="\n", quoting=csv.QUOTE_ALL)
     else:
         frame.to_parquet(out, index=False)
-    stem = "-".join(filter(None, name.split("/"))) + "-rollouts"
-    kind = "text/csv" if form == "csv" else "application/vnd.apache.parquet"
     return {
-        "name": f"{stem}.{form}",
-        "type": kind,
+        "name": f"{'-'.join(filter(None, name.split('/')))}-rollouts.{form}",
+        "type": "text/csv" if form == "csv" else "application/vnd.apache.parquet",
         "base64": base64.b64encode(out.getvalue()).decode(),
     }
 
 
-def _rows(record: Record, entries: Any) -> Iterator[dict[str, Any]]:
-    asked, none = record.runs.asked(record.name), Asked("", "", "")
-    for entry, line in zip(entries, record.runs.lines(record.name, entries), strict=True):
-        question = asked.get(entry.question, none)
-        plain = {
-            "id": entry.id,
-            "step": entry.step,
-            "group": entry.group,
-            "question_id": entry.question,
-        }
-        plain |= {
-            "question": question.text,
-            "kind": question.kind,
-            "tier": question.tier,
-            "outcome": entry.outcome,
-        }
-        texts = {key: _whole(value) for key, value in (plain | {"response": text_of(line)}).items()}
-        yield texts | {"length": entry.length, **_paid(entry, record.own)}
+def _frame(record: Record, numbers: Sequence[int]) -> DataFrame:
+    from pandas import DataFrame
 
-
-def _paid(entry: Entry, own: str) -> dict[str, float | None]:
-    whole = {f"reward_{method}": entry.value(method) for method, part in entry.shape if not part}
-    return whole | (parts_of(entry, own) if own else {})
+    table, asked = record.rows.table.loc[numbers], record.runs.asked(record.name)
+    questions = [asked.get(key, Asked("", "", "")) for key in table["question"]]
+    lines = record.runs.lines(record.name, table["offset"])
+    texts = {
+        "id": table["id"],
+        "group": table["group"],
+        "question_id": table["question"],
+        "question": [question.text for question in questions],
+        "kind": [question.kind for question in questions],
+        "tier": [question.tier for question in questions],
+        "response": [text_of(line) for line in lines],
+    }
+    whole = {name: list(map(_whole, values)) for name, values in texts.items()}
+    steps = [None if step == NO_STEP else step for step in table["step"].tolist()]
+    frame = DataFrame({**whole, "step": steps, "length": table["length"].tolist()}, numbers)
+    frame["outcome"] = table["outcome"].replace("", None)
+    for method, part in record.rows.rewards:
+        if not part:
+            frame[f"reward_{method}"] = record.rows.reward(method).loc[numbers]
+    for name, values in parts_of(record.rows, record.own).items() if record.own else ():
+        frame[name] = values.loc[numbers]
+    return frame
 
 
 def _whole(value: Any) -> Any:

@@ -1,9 +1,7 @@
-"""Who may talk to the page: a browser that shows it, under the names that it is served by;
-nothing is uploaded.
+"""Access control of the page: only its own requests under its own names; no uploads.
 
-A server on loopback is within reach of every page that is open in the same browser. A page under
-a name that was made to lead to 127.0.0.1 (DNS rebinding) even shares its own origin with it, and
-only the `Host` that the browser sends tells it apart.
+Every page open in the same browser can reach a server on loopback. A page whose host name resolves
+to 127.0.0.1 (DNS rebinding) even has the same origin; only the `Host` header differs.
 """
 
 from __future__ import annotations
@@ -75,10 +73,7 @@ def _refusal(scope: Scope, names: Sequence[str]) -> tuple[int, str] | None:
     if len(hosts) != 1 or "://" in hosts[0] or not _ours(hosts[0], port, names):
         return (
             403,
-            (
-                "this is none of the inspector's names: open it at 127.0.0.1, or start it with"
-                " --allow-host NAME"
-            ),
+            ("this name is unknown: open it at 127.0.0.1, or start it with --allow-host NAME"),
         )
     if not all("://" in origin and _ours(origin, port, names) for origin in origins):
         return (

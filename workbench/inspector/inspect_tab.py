@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.inspector import samples
-from workbench.inspector.annotated import annotate, labels
 from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import answered, component, message
 from workbench.inspector.runs import Runs
-from workbench.runs.rows import Index
+from workbench.inspector.what_if import labeller
+from workbench.runs.rows import Rows
 from workbench.token_view.page import page
 from workbench.types import WorkbenchError
 
@@ -145,9 +145,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
 
 
 def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
-    """The value of the view and of the note; after a user's mistake nothing is open, lest an
-    older answer stand under it.
-    """
+    """The values of the view and of the note; after an error nothing is open."""
     try:
         found = opened()
         return show(found), message(note=found.note)
@@ -169,7 +167,7 @@ def open_number(
             "there is no run in the runs folder yet: train one, or start the inspector with"
             " --run DIR"
         )
-    return open_row(runs, name, runs.row(name, int(number or 1)).id, method)
+    return open_row(runs, name, runs.row(name, int(number or 1) - 1)["id"], method)
 
 
 def moved(
@@ -181,28 +179,27 @@ def moved(
 
     place = int(number or 1) + step
     try:
-        count = runs.index(name).rows if name else 0
+        count = runs.rows(name).total if name else 0
         if (
             name
             and isinstance(came, dict)
             and came.get("run") == name
             and 1 <= place - step <= count
         ):
-            found = neighbour(
-                runs, name, query_of(came.get("query") or {}), runs.row(name, place - step).id, step
-            )
+            query = query_of(came.get("query") or {})
+            found = neighbour(runs, name, query, place - step - 1, step)
             if found is None:
                 return (
                     gr.skip(),
                     gr.skip(),
                     message(note="This is the end of the list that the answer was opened from."),
                 )
-            entry, at, listed = found
-            view, note = shown_or_error(lambda: open_number(runs, name, entry.number + 1))
+            to, at, listed = found
+            view, note = shown_or_error(lambda: open_number(runs, name, to + 1))
             told = message(
                 note=f"{at:,} of {listed:,} in the list that the answer was opened from."
             )
-            return entry.number + 1, view, note if view == NOTHING else told
+            return to + 1, view, note if view == NOTHING else told
     except WorkbenchError as error:
         return place, NOTHING, message(error)
     return (
@@ -243,31 +240,9 @@ def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str)
     return open_feedback(feedback, (feedback,), name)
 
 
-def most_to_see(index: Index) -> int:
-    """The number of the row that a run opens with: the last of those with most claims, counted
-    from 1.
-    """
-    most = max(index.entries, key=lambda entry: (entry.claims, entry.number), default=None)
-    return most.number + 1 if most else 1
-
-
-def labeller(runs: Runs) -> Callable[[Any], dict[str, Any]]:
-    """The function with which the page keeps a person's verdict on a claim of the open response."""
-
-    @answered
-    def label_claim(asked: dict[str, Any]) -> dict[str, Any]:
-        opened, label = recall(str(asked["key"])), asked.get("label")
-        if opened.run is None:
-            raise WorkbenchError(
-                "this answer is of no stored run: its claims are labelled under What if"
-            )
-        edit = {} if label is None else {"label": label}
-        path = annotate(runs, opened.run, opened.feedback, {str(int(asked["claim"])): edit})
-        now = labels(runs, opened.run, opened.feedback)
-        show(replace(opened, labels=now))
-        return {"path": path, "labels": {str(claim): one for claim, one in now.items()}}
-
-    return label_claim
+def most_to_see(rows: Rows) -> int:
+    """The number of the row that a run opens with, counted from 1: the last with most claims."""
+    return int(rows.table["claims"][::-1].idxmax()) + 1 if len(rows) else 1
 
 
 @answered

@@ -1,36 +1,36 @@
-"""Which rollouts of a run are chosen, what they are sorted by, and how far the methods disagree
-about each.
-"""
+"""The rollouts of a run that a query selects, their order, and how far the methods disagree."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.failures import is_logged
 from workbench.inspector.opened import configs_of, paid
 from workbench.inspector.runs import Runs, damage
-from workbench.recipes import METHODS
-from workbench.runs.rows import Entry, Index, finite, text_of
+from workbench.recipes import METHODS, title
+from workbench.runs.rows import Rows, finite, text_of
 from workbench.runs.steps import parts_of, reward_of
 from workbench.token_view import as_json
 from workbench.types import Feedback, WorkbenchError
 
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
 PAGE = 60  # rollouts that are listed at once
-READ = 1024  # rollouts that are paid anew to be sorted by what is not stored
-REMEMBERED = 4096  # rows of a run whose payment is remembered
-SOUGHT = 4  # texts whose finds are remembered
+SCORED = 1024  # rollouts that are scored to be sorted by rewards that are not stored
+CACHED_ROWS = 4096  # scored rows of a run that are kept
+CACHED_TEXTS = 4  # searched texts whose finds are kept
 ORDERS = ("lowest", "highest", "disagreement")
-NO_OUTCOME = "none"  # in the place of an outcome: rows without one
+NO_OUTCOME = "none"  # stands for an outcome: rows without one
 Listed = dict[str, Any]
-Valued = Callable[[Entry], float | None]
 
 
 @dataclass(frozen=True)
 class Query:
-    """Which rollouts, in which order, and from which on. Without a step, those of all steps."""
+    """Which rollouts, in which order, from which on. Without a step: those of all steps."""
 
     step: int | None = None
     order: str = ORDERS[0]
@@ -38,50 +38,44 @@ class Query:
     outcome: str = ""
     tier: str = ""
     kind: str = ""
-    of: str = ""  # what `low` and `high` are about: a column of `parts_of`, or the reward
+    of: str = ""  # what `low` and `high` bound: a column of `parts_of`, or the reward
     low: float | None = None
     high: float | None = None
     start: int = 0
 
+    @property
+    def is_filtered(self) -> bool:
+        return self != Query(self.step, self.order, start=self.start)
+
 
 def query_of(request: Mapping[str, Any]) -> Query:
-    """A query as the page asks it; what is none of its kind is as if it had not been said."""
+    """A query as the page sends it; a value of another kind counts as missing."""
     kinds: dict[str, Callable[[Any], Any]] = {
-        "step": _whole,
-        "start": _whole,
+        "step": lambda value: value if type(value) is int else None,
+        "start": lambda value: max(0, value) if type(value) is int else 0,
+        "order": lambda value: value if value in ORDERS else ORDERS[0],
         "low": finite,
         "high": finite,
     }
-    given = {
-        field.name: kinds.get(field.name, _text)(request.get(field.name)) for field in fields(Query)
+    text = lambda value: value[:500] if isinstance(value, str) else ""  # noqa: E731
+    values = {
+        field.name: kinds.get(field.name, text)(request.get(field.name)) for field in fields(Query)
     }
-    given["order"] = given["order"] if given["order"] in ORDERS else ORDERS[0]
-    return Query(**{**given, "start": max(0, given["start"] or 0)})
-
-
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int else None
-
-
-def _text(value: Any) -> str:
-    return value[:500] if isinstance(value, str) else ""
+    return Query(**values)
 
 
 def own_method(runs: Runs, name: str | None) -> str:
-    """The method that a run was trained or scored with, of several the first; the first of all
-    where nothing was paid yet.
-
-    "" where there are no rows, and where only a trainer's logged numbers are known.
+    """The method that a run was trained or scored with, the first of several; the first of all
+    methods where nothing was scored yet; "" where only a trainer's numbers are known.
 
     Raises:
         WorkbenchError: there is no such run.
     """
-    index = runs.index(name) if name else Index()
-    if not name or not index.entries:
+    if not name or not len(rows := runs.rows(name)):
         return ""
     if method := runs.described(name, "config.json").get("method"):
         return str(method)
-    stored = [method for method, part in index.entries[0].shape if not part]
+    stored = rows.methods
     methods = [
         method for method in (*METHODS, *stored) if method in stored and not is_logged(method)
     ]
@@ -90,183 +84,145 @@ def own_method(runs: Runs, name: str | None) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """A run as it is listed: its rows, the method whose reward counts, and the configs that the
-    others are paid by.
-    """
+    """A run as it is listed: its rows, its own method, and the configs that score the others."""
 
     runs: Runs
     name: str
-    index: Index
+    rows: Rows
     own: str
     configs: Mapping[str, Any]
-    paid_by: str  # the configs, as a key of what was paid
+    key: str  # of the configs, for the cache
 
     @staticmethod
     def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
-        """The run as far as it is read; `whole`: with all its rows, however long they take."""
-        configs, index = (
-            configs_of(runs, name),
-            runs.whole_index(name) if whole else runs.index(name),
-        )
-        return Record(runs, name, index, own_method(runs, name), configs, repr(configs))
+        """The run as far as it is read, or with all its rows."""
+        rows = runs.all_rows(name) if whole else runs.rows(name)
+        configs = configs_of(runs, name)
+        return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
 
-    def listed(self, entry: Entry) -> Listed:
-        """What a list shows of a row, paid by every method; of one that cannot be, {"broken":
-        why}. Each row is paid once.
-        """
-        memory, key = self.index.memory.setdefault("paid", {}), (entry.number, self.paid_by)
-        if (row := memory.get(key)) is None:
+    def listed(self, number: int) -> Listed:
+        """What a list shows of a row, scored by every method, or {"broken": why}; cached."""
+        cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
+        if (row := cache.get(key)) is None:
             try:
-                with damage(f"row {entry.number + 1} of run '{self.name}'"):
-                    row = listed_row(
-                        paid([self.runs.feedback(self.name, entry)], self.configs)[0]
-                    ) | {"number": entry.number}
+                with damage(f"row {number + 1} of run '{self.name}'"):
+                    row = self.runs.feedback(self.name, number, self.rows)
+                    [scored] = paid([row], self.configs)
+                    row = listed_row(scored) | {"number": number}
                     as_json(row)
             except WorkbenchError as error:
                 row = {"broken": str(error)}
-            memory[key] = row
-            while len(memory) > REMEMBERED:
-                memory.pop(next(iter(memory)), None)
+            cache[key] = row
+            while len(cache) > CACHED_ROWS:
+                cache.pop(next(iter(cache)), None)
         return row
 
-    def spreads(self, entries: Sequence[Entry]) -> dict[int, float | None]:
-        """The methods' disagreement about each of these rows, by its number."""
-        spreads = disagreement([self.listed(entry).get("values", {}) for entry in entries])
-        return {entry.number: spread for entry, spread in zip(entries, spreads, strict=True)}
+    def values(self, numbers: Sequence[int]) -> list[dict[str, float | None]]:
+        """The rewards of rows by method."""
+        return [self.listed(number).get("values", {}) for number in numbers]
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The rollouts of a query in their order, and the disagreement about them, where it was
-    asked for.
-    """
+    """The rows of a query in their order, by number, and the disagreement where it is known."""
 
-    entries: Sequence[Entry]
+    numbers: list[int]
     spreads: Mapping[int, float | None]
-    left_out: int = 0  # for what they are sorted by, only so many were paid
+    left_out: int = 0  # rows that were not scored to be sorted
 
 
 def listing(record: Record, query: Query) -> Listing:
-    """The rows that a query chooses, sorted.
+    """The rows that a query selects, sorted.
 
-    By the run's own reward all of them are sorted, since it is stored. What is not, as the
-    disagreement of the methods, is paid anew for the first `READ`, and once: the rows of a
-    record do not change.
+    All rows can be sorted by the run's own reward, which is stored. By what is not, as the
+    methods' disagreement, the first `SCORED` rows are sorted.
     """
-    entries, most = _of_step(record.index, query.step), math.inf
-    value: Valued = lambda entry: reward_of(entry, record.own)  # noqa: E731
-    if record.own and record.own not in record.index.methods():
-        most, paid_now = (
-            READ,
-            {entry.number: record.listed(entry).get("values", {}) for entry in entries[:READ]},
-        )
-        value = lambda entry: paid_now[entry.number].get(record.own)  # noqa: E731
-    entries, more = (entries, 0) if most == math.inf else (entries[:READ], len(entries[READ:]))
-    entries = _filtered(record, entries, query, value)
-    if query.order != ORDERS[2]:
-        spreads = record.spreads(entries) if len(entries) <= PAGE else {}
-        return Listing(
-            _sorted(entries, value, 1 if query.order == ORDERS[0] else -1), spreads, more
-        )
-    spreads = record.spreads(entries[:READ])
-    return Listing(
-        _sorted(entries[:READ], lambda entry: spreads[entry.number], -1),
-        spreads,
-        more + len(entries[READ:]),
-    )
+    from pandas import Series
+
+    rows = record.rows
+    table, reward, left_out = rows.table, reward_of(rows, record.own), 0
+    if query.step is not None and rows.steps:
+        table = table[table["step"] == query.step]
+    if record.own and record.own not in rows.methods:
+        table, left_out = table[:SCORED], max(0, len(table) - SCORED)
+        values = record.values(table.index)
+        reward = Series([row.get(record.own) for row in values], table.index, dtype="float64")
+    table = _filtered(record, table, query, reward)
+    spreads: dict[int, float | None] = {}
+    if query.order == "disagreement":
+        table, left_out = table[:SCORED], left_out + max(0, len(table) - SCORED)
+    if query.order == "disagreement" or len(table) <= PAGE:
+        numbers = table.index.tolist()
+        spreads = dict(zip(numbers, disagreement(record.values(numbers)), strict=True))
+    if query.order == "disagreement":
+        key = Series(spreads, table.index, dtype="float64")
+    else:
+        key = reward.loc[table.index]
+    key = key.sort_values(ascending=query.order == "lowest", kind="stable", na_position="last")
+    return Listing(key.index.tolist(), spreads, left_out)
 
 
-def _of_step(index: Index, step: int | None) -> list[Entry]:
-    if step is None or set(index.by_step) <= {None}:
-        return index.entries[:]
-    return index.by_step.get(step, index.by_step.get(None, []))[:]
-
-
-def _sorted(entries: Sequence[Entry], value: Valued, sign: int) -> list[Entry]:
-    """By their values, those without one last."""
-    valued = [(value(entry), entry) for entry in entries]
-    known = sorted(
-        ((sign * number, entry) for number, entry in valued if number is not None),
-        key=lambda pair: pair[0],
-    )
-    return [*(entry for _, entry in known), *(entry for number, entry in valued if number is None)]
-
-
-def _filtered(record: Record, entries: list[Entry], query: Query, value: Valued) -> list[Entry]:
+def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> DataFrame:
+    asked = record.runs.asked(record.name) if query.tier or query.kind else {}
     if query.outcome:
-        label = None if query.outcome == NO_OUTCOME else query.outcome
-        entries = [entry for entry in entries if entry.outcome == label]
+        label = "" if query.outcome == NO_OUTCOME else query.outcome
+        table = table[table["outcome"] == label]
     if query.tier or query.kind:
-        asked = record.runs.asked(record.name)
         like = {
             key
             for key, one in asked.items()
             if query.tier in ("", one.tier) and query.kind in ("", one.kind)
         }
-        entries = [entry for entry in entries if entry.question in like]
-    if query.of:
-        value = lambda entry: parts_of(entry, record.own).get(query.of)  # noqa: E731
+        table = table[table["question"].isin(like)]
     if query.of or query.low is not None or query.high is not None:
-        low, high = (
-            (-math.inf if query.low is None else query.low),
-            (math.inf if query.high is None else query.high),
-        )
-        entries = [
-            entry
-            for entry in entries
-            if (number := value(entry)) is not None and low <= number <= high
-        ]
-    return _with_text(record, entries, query.text.casefold()) if query.text.strip() else entries
+        if query.of:
+            value = parts_of(record.rows, record.own).get(query.of, value * math.nan)
+        low = -math.inf if query.low is None else query.low
+        high = math.inf if query.high is None else query.high
+        table = table[value.loc[table.index].between(low, high)]
+    return _with_text(record, table, query.text.casefold()) if query.text.strip() else table
 
 
-def _with_text(record: Record, entries: list[Entry], sought: str) -> list[Entry]:
-    """The rows that have a text in their answer or their question, whatever its case; each row
-    is read once for it.
-    """
-    memory = record.index.memory.setdefault("text", {})
-    finds: dict[int, bool] = memory.setdefault(sought, {})
-    while len(memory) > SOUGHT:
+def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
+    """The rows with a text in their answer or question, in any case; each is read once for it."""
+    memory = record.rows.memory.setdefault("text", {})
+    finds: dict[int, bool] = memory.setdefault(text, {})
+    while len(memory) > CACHED_TEXTS:
         memory.pop(next(iter(memory)), None)
-    questions = {
-        key for key, one in record.runs.asked(record.name).items() if sought in one.text.casefold()
-    }
-    new = [entry for entry in entries if entry.number not in finds]
-    for entry, line in zip(new, record.runs.lines(record.name, new), strict=True):
-        finds[entry.number] = entry.question in questions or sought in text_of(line).casefold()
-    return [entry for entry in entries if finds[entry.number]]
+    asked = record.runs.asked(record.name)
+    questions = {key for key, one in asked.items() if text in one.text.casefold()}
+    new = table[~table.index.isin(finds)]
+    lines = record.runs.lines(record.name, new["offset"])
+    for number, question, line in zip(new.index, new["question"], lines, strict=True):
+        finds[number] = question in questions or text in text_of(line).casefold()
+    return table[[finds[number] for number in table.index]]
 
 
 def neighbour(
-    runs: Runs, name: str, query: Query, row: str, step: int
-) -> tuple[Entry, int, int] | None:
-    """The row `step` places after another in the list that it was opened from, its place there
-    and the length of the list.
-    """
-    entries = listing(Record.of(runs, name), query).entries
-    place = next((place for place, entry in enumerate(entries) if entry.id == row), None)
-    if place is None or not 0 <= place + step < len(entries):
-        return None
-    return entries[place + step], place + step + 1, len(entries)
+    runs: Runs, name: str, query: Query, number: int, step: int
+) -> tuple[int, int, int] | None:
+    """The row `step` places after another in a list: its number, its place, the list's length."""
+    numbers = listing(Record.of(runs, name), query).numbers
+    place = numbers.index(number) + step if number in numbers else -1
+    return (numbers[place], place + 1, len(numbers)) if 0 <= place < len(numbers) else None
 
 
 def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | None]:
     """How far the methods disagree about each row: the spread of its ranks *(ours)*; `values`
     are its rewards by method.
 
-    A method's scored rows are ranked from 0 (paid least) to 1 (paid most), equal ones alike; the
-    disagreement is the highest rank less the lowest, and None where fewer than two methods score
-    the row or tell any rows apart. What a trainer logged is no method's.
+    Each method ranks the rows that it scores from 0 (lowest reward) to 1 (highest), equal ones
+    alike; the disagreement is the highest rank less the lowest, and None where fewer than two
+    methods score the row or rank any rows apart. A trainer's logged numbers do not count.
     """
     ranks: list[list[float]] = [[] for _ in values]
     for method in {name for row in values for name in row if not is_logged(name)}:
         distinct = sorted({value for row in values if (value := row.get(method)) is not None})
-        place = (
-            {value: number / (len(distinct) - 1) for number, value in enumerate(distinct)}
-            if len(distinct) > 1
-            else {}
-        )
+        if len(distinct) < 2:
+            continue
+        place = {value: number / (len(distinct) - 1) for number, value in enumerate(distinct)}
         for row, row_ranks in zip(values, ranks, strict=True):
-            if (value := row.get(method)) is not None and place:
+            if (value := row.get(method)) is not None:
                 row_ranks.append(place[value])
     return [max(row_ranks) - min(row_ranks) if len(row_ranks) > 1 else None for row_ranks in ranks]
 
@@ -284,9 +240,119 @@ def listed_row(row: Feedback) -> Listed:
         "text": row.response.text[:400].encode("utf-8", "replace").decode(),
         "outcome": outcome.label if outcome and not outcome.error else None,
         "error": asdict(error) if error else None,
-        "values": {method: reward.value for method, reward in row.rewards.items()},
-        "reasons": {
-            method: reward.error.message for method, reward in row.rewards.items() if reward.error
-        },
+        **rewards_of(row),
         "disagreement": None,
     }
+
+
+def rewards_of(row: Feedback) -> dict[str, dict[str, Any]]:
+    """A row's rewards by method, and why those without a value have none."""
+    errors = {name: reward.error for name, reward in row.rewards.items() if reward.error}
+    return {
+        "values": {name: reward.value for name, reward in row.rewards.items()},
+        "reasons": {name: error.message for name, error in errors.items()},
+    }
+
+
+def order_choices(method: str) -> list[tuple[str, str]]:
+    """The orders as (words, key), for a run with rewards of `method`, or ("") of its trainer."""
+    reward = f"{title(method) or 'logged'} reward"
+    words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
+    return [(label[0].upper() + label[1:], key) for label, key in zip(words, ORDERS, strict=True)]
+
+
+def rollouts(runs: Runs, name: str | None, query: Query) -> str:
+    """A page of the rollouts that a query selects, scored by every method, as JSON text."""
+    if not name:
+        return as_json({})
+    try:
+        record = Record.of(runs, name)
+        found = listing(record, query)
+        shown = [record.listed(number) for number in found.numbers[query.start :][:PAGE]]
+        about = {
+            "choices": choices_of(record),
+            "step": query.step,
+            "missing": record.rows.missing,
+        }
+    except WorkbenchError as error:
+        return as_json({"error": str(error)})
+    broken = [row["broken"] for row in shown if "broken" in row]
+    rows = [
+        {**row, "disagreement": found.spreads.get(row["number"])}
+        for row in shown
+        if "broken" not in row
+    ]
+    if broken and not rows:
+        return as_json({"error": f"none of {len(broken)} rows can be shown: {broken[0]}"})
+    if not len(record.rows):  # a run without any says so where its curves would be
+        return as_json({})
+    if not rows:
+        none = "No rollouts are recorded of this step."
+        return as_json({"note": "No rollout matches." if query.is_filtered else none, **about})
+    about |= {"start": query.start, "count": len(found.numbers), "page": PAGE}
+    note = _note(found, query, record.rows, broken)
+    return as_json({"note": note, "rows": rows, **_columns(rows, record.own, query.order), **about})
+
+
+def _columns(rows: Sequence[Listed], own: str, order: str) -> dict[str, Any]:
+    """The methods that rows are listed with, and why the others are not."""
+    names = dict.fromkeys(name for row in rows for name in row["values"])
+    methods = [name for name in names if not is_logged(name)]
+    scored = {name: sum(row["values"].get(name) is not None for row in rows) for name in methods}
+    reasons = {
+        name: next(
+            filter(None, (row["reasons"].get(name) for row in rows)),
+            "this method has not been applied",
+        )
+        for name, count in scored.items()
+        if not count
+    }
+    return {
+        "methods": [name for name in methods if scored[name] or name == own],
+        "scored": {name: [count, len(rows)] for name, count in scored.items()},
+        "unscored": reasons,
+        "logged": [name for name in names if is_logged(name)],
+        "sorted": {"by": order if order == "disagreement" else own, "order": order},
+    }
+
+
+def choices_of(record: Record) -> dict[str, Any]:
+    """The values that a run's rollouts can be selected by."""
+    rows, asked = record.rows, record.runs.asked(record.name)
+    if "choices" not in rows.derived:
+        parts = parts_of(rows, record.own)
+        rows.derived["choices"] = {
+            "outcomes": [label or NO_OUTCOME for label in rows.table["outcome"].unique()],
+            "questions": rows.table["question"].unique().tolist(),
+            "parts": [name for name, values in parts.items() if values.notna().any()],
+        }
+    choices = dict(rows.derived["choices"])
+    questions = [asked[key] for key in choices.pop("questions") if key in asked]
+    return {
+        **choices,
+        "tiers": sorted({one.tier for one in questions} - {""}),
+        "kinds": sorted({one.kind for one in questions} - {""}),
+        "steps": [rows.steps[0], rows.steps[-1]] if rows.steps else [],
+        "orders": order_choices(record.own),
+        "own": record.own,
+    }
+
+
+def _note(found: Listing, query: Query, rows: Rows, broken: Sequence[str]) -> str:
+    """How many rollouts there are, and which of them are listed."""
+    count = len(found.numbers)
+    note = f"{count:,} {'rollout' if count == 1 else 'rollouts'}"
+    note += f" of step {query.step}" if query.step in rows.steps else ""
+    note += " that match" if query.is_filtered else ""
+    if count > PAGE:
+        last = min(query.start + PAGE, count)
+        note += f"; {query.start + 1:,} to {last:,} in this order are listed"
+    if found.left_out:
+        note += f"; {found.left_out:,} more were not scored to be sorted: select fewer"
+    note += ". Click one to open it in Inspect."
+    if broken:
+        rest = "1 row is" if len(broken) == 1 else f"{len(broken)} rows are"
+        note += f" {rest} left out: {broken[0]}."
+    if rows.missing:
+        note += f" The record is still being read: {rows.missing:,} rows before these will come."
+    return note

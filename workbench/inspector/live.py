@@ -1,6 +1,4 @@
-"""Live: ask a policy, sample some answers, see what each would earn; or have one answer with its
-sources beside it.
-"""
+"""The Live page: sample answers of a policy with their rewards, or get one answer with sources."""
 
 from __future__ import annotations
 
@@ -128,7 +126,7 @@ def policies(runs: Runs) -> list[str]:
 def _has_policy(runs: Runs, name: str) -> bool:
     try:
         return runs.policy(name) is not None
-    except WorkbenchError:  # a run that cannot be opened: told where it is chosen
+    except WorkbenchError:  # a damaged run: an error where it is chosen
         return False
 
 
@@ -140,14 +138,14 @@ def some_question() -> str:
 
 
 def indexes(runs: Runs) -> list[str]:
-    """What an answer can be drawn from: the closed world's pages, and the finished indexes in
-    the runs folder.
+    """The sources of an answer: the closed world's pages, and the finished indexes in the runs
+    folder.
     """
     return [PAGES, *_cards(runs)]
 
 
 def _cards(runs: Runs) -> dict[str, Mapping[str, Any]]:
-    """The cards of these indexes by name, but of those that lead out of the runs folder."""
+    """The cards of the finished indexes by name, without those linked from outside."""
     root = runs.root / ROOT.name
     whole = {card["name"]: card for card in list_indexes(root) if card.get("status") == "complete"}
     places = {name: [root / name, *(root / name).iterdir()] for name in whole}
@@ -159,11 +157,11 @@ def _cards(runs: Runs) -> dict[str, Mapping[str, Any]]:
 
 
 def sources_of(runs: Runs, store: str) -> Sources:
-    """The sources of that name in the list. Of an index the vectors of the packaged encoder are
-    searched; any other, which a card may name anywhere, is not loaded for it.
+    """The sources of that name. Vectors of an index are searched only with the packaged encoder:
+    a card may name any other, which is not loaded.
 
     Raises:
-        WorkbenchError: there are no such ones, or they cannot be searched.
+        WorkbenchError: there are no such sources, or they cannot be searched.
     """
     if store == PAGES:
         return closed_world()

@@ -98,11 +98,11 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     Raises:
         WorkbenchError: no such run, row or method.
     """
-    entry, whole = runs.entry(name, row), runs.is_whole(name)
-    feedback = runs.feedback(name, entry)
+    number, whole = runs.number(name, row), not runs.rows(name).missing
+    feedback = runs.feedback(name, number)
     configs = configs_of(runs, name)
-    with damage(f"row {entry.number + 1} of run '{name}'"):
-        rows = paid([feedback, *runs.group(name, entry)], configs)
+    with damage(f"row {number + 1} of run '{name}'"):
+        rows = paid([feedback, *runs.group(name, number)], configs)
     methods = [label for label in rows[0].rewards if not is_logged(label)]
     if method and method not in methods:
         raise WorkbenchError(f"no method '{method[:40]}': choose one of {', '.join(methods)}")

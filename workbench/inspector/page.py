@@ -26,7 +26,7 @@ from workbench.inspector.opened import Opened, open_row, show
 from workbench.inspector.parts import component, head, message, theme, told
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import runs_tab
-from workbench.inspector.what_if import saver, what_if
+from workbench.inspector.what_if import labeller, what_if
 from workbench.token_view import as_json
 from workbench.types import WorkbenchError
 
@@ -66,7 +66,7 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
             " --runs"
         )
     name = folder.relative_to(root).as_posix()
-    if not Runs(root).index(name).entries:
+    if not len(Runs(root).rows(name)):
         raise WorkbenchError(
             f"'{run}' has recorded no rollouts yet: wait for its first step, or name another run"
         )
@@ -92,7 +92,7 @@ def build(chosen: Settings) -> Any:
             with gr.Tab("Compare", id="compare"):
                 component("Compare", None, (same_prompt(runs),), elem_id="compare-view")
             with gr.Tab("What if", id="what-if"):
-                component("WhatIf", None, (what_if, saver(runs)), elem_id="what-if-view")
+                component("WhatIf", None, (what_if, labeller(runs)), elem_id="what-if-view")
             with gr.Tab("Runs", id="runs"):
                 view = runs_tab(runs, inspect, tabs)
             with gr.Tab("Annotate", id="annotate"):
@@ -106,9 +106,8 @@ def build(chosen: Settings) -> Any:
             first = chosen.run if chosen.run in names else next(iter(names), None)
             opened, error = first_shown(runs, chosen, dict(request.query_params))
             selected = opened.run or first
-            number = (
-                runs.entry(opened.run, opened.feedback.response.id).number + 1 if opened.run else 1
-            )
+            row = opened.feedback.response.id
+            number = runs.number(opened.run, row) + 1 if opened.run else 1
             return [
                 show(opened),
                 message(error, opened.note),
@@ -138,7 +137,7 @@ def first_shown(
             return _shown(open_row(runs, query["run"], query["id"], query.get("method"))), None
         if run := query.get("run") or chosen.run:
             return (
-                _shown(open_number(runs, run, most_to_see(runs.index(run)), query.get("method"))),
+                _shown(open_number(runs, run, most_to_see(runs.rows(run)), query.get("method"))),
                 None,
             )
     except WorkbenchError as found:

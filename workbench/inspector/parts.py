@@ -132,12 +132,12 @@ def told(**kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def theme() -> Any:
-    """Gradio's plainest theme in the colours of the token view, with the system's own fonts:
-    nothing is loaded.
+    """Gradio's plainest theme with the system's fonts, so that nothing is loaded; `app.css` sets
+    its colours.
     """
     import gradio as gr
 
-    base = gr.themes.Base(
+    return gr.themes.Base(
         primary_hue="blue",
         neutral_hue="gray",
         text_size="md",
@@ -145,61 +145,4 @@ def theme() -> Any:
         spacing_size="sm",
         font=("system-ui", "-apple-system", "Segoe UI", "sans-serif"),
         font_mono=("ui-monospace", "Menlo", "Consolas", "monospace"),
-    )
-    look = {
-        "body_background_fill": ("#fafbfc", "#101317"),
-        "body_text_color": ("#1a1f26", "#e7eaee"),
-        "body_text_color_subdued": ("#5b6470", "#a5aeb9"),
-        "background_fill_primary": ("#ffffff", "#171b20"),
-        "background_fill_secondary": ("#f5f6f8", "#1f242a"),
-        "border_color_primary": ("#e2e5e9", "#2e343c"),
-        "block_background_fill": ("transparent", "transparent"),
-        "block_label_text_color": ("#5b6470", "#a5aeb9"),
-        "block_title_text_color": ("#5b6470", "#a5aeb9"),
-        "input_background_fill": ("#ffffff", "#171b20"),
-        "input_border_color": ("#e2e5e9", "#2e343c"),
-        "button_secondary_background_fill": ("#ffffff", "#171b20"),
-        "button_secondary_background_fill_hover": ("#eef1f5", "#262c34"),
-        "button_secondary_border_color": ("#e2e5e9", "#2e343c"),
-        "button_primary_background_fill": ("#0072b2", "#0072b2"),
-        "button_primary_background_fill_hover": ("#005f96", "#0a7fc2"),
-        "button_primary_text_color": ("#ffffff", "#ffffff"),
-        "checkbox_label_background_fill": ("#ffffff", "#171b20"),
-        "checkbox_label_background_fill_selected": ("#e3eff7", "#12303f"),
-        "checkbox_label_border_color": ("#e2e5e9", "#2e343c"),
-        "checkbox_background_color_selected": ("#0072b2", "#0072b2"),
-        "checkbox_border_color_selected": ("#0072b2", "#0072b2"),
-        "slider_color": ("#0072b2", "#56b4e9"),
-        "color_accent": ("#0072b2", "#56b4e9"),
-        "color_accent_soft": ("#e3eff7", "#12303f"),
-    }
-    colours = {
-        key: value
-        for name, (light, dark) in look.items()
-        for key, value in ((name, light), (f"{name}_dark", dark))
-    }
-    plain = {
-        "block_border_width": "0px",
-        "block_shadow": "none",
-        "block_padding": "0",
-        "block_label_background_fill": "transparent",
-        "input_border_width": "1px",
-        "checkbox_label_border_width": "1px",
-    }
-    button = {
-        "button_secondary_border_width": "1px",
-        "button_border_width": "1px",
-        "button_large_text_weight": "500",
-        "button_large_text_size": "14px",
-        "button_large_padding": "7px 14px",
-        "block_title_text_size": "12.5px",
-        "block_title_text_weight": "500",
-        "checkbox_label_padding": "5px 10px",
-    }
-    return base.set(
-        **{
-            name: value
-            for name, value in {**colours, **plain, **button}.items()
-            if hasattr(base, name)
-        }
     )

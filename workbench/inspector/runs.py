@@ -1,6 +1,6 @@
-"""Stored runs as the inspector reads them: only under one folder, only what is asked for.
+"""Read stored runs below one folder, lazily.
 
-A run may come from others, so no link of it is followed: what is linked is left out, and a
+A run may come from other people, so links are not followed: linked files are left out, and a
 linked record is an error.
 """
 
@@ -9,15 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.jsonl import iter_rows
 from workbench.runs.folder import in_use
-from workbench.runs.growing import Growing, line_at
-from workbench.runs.opening import at_hand, opened_index
-from workbench.runs.rows import Entry, Index, read_index
+from workbench.runs.growing import Growing, add_objects, line_at
+from workbench.runs.rows import Rows, at_hand, opened_rows, parse_object, read_rows
 from workbench.score.record import settings_path
 from workbench.store import (
     PASSAGES,
@@ -29,18 +27,20 @@ from workbench.store import (
 )
 from workbench.types import Feedback, Passage, Question, WorkbenchError
 
+if TYPE_CHECKING:
+    from pandas import Series
+
 DEPTH = 3  # how deep below the runs folder a run may lie
 # characters of a run's name that is looked for, and of one that is shown in a message
 LONGEST, NAMED = 1000, 80
 METRICS = "metrics.jsonl"
-REMEMBERED = 64  # files of numbers that are
 INSIDE = {"checkpoints", "policy"}  # folders of a run: no runs are looked for in them
 
 _ID = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"),')
 
 
 class Asked(NamedTuple):
-    """What lists tell of a question."""
+    """What lists show of a question."""
 
     text: str
     kind: str
@@ -49,9 +49,7 @@ class Asked(NamedTuple):
 
 @contextlib.contextmanager
 def damage(what: str) -> Iterator[None]:
-    """One line in the place of whatever damaged files lead to: a run that cannot be shown says
-    so, and the others are shown.
-    """
+    """Turn any error that damaged files cause into a one-line WorkbenchError."""
     try:
         yield
     except WorkbenchError:
@@ -73,9 +71,7 @@ def damage(what: str) -> Iterator[None]:
 
 
 class Runs:
-    """The runs below `root`. A run is named by its path from there; whatever leads elsewhere is
-    refused.
-    """
+    """The runs below `root`, named by their path from there; links out of it are refused."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
@@ -96,15 +92,11 @@ class Runs:
         """
         parts, short = Path(name).parts, name[:NAMED]
         folder = self.root.joinpath(*parts)
-        refused = (
-            Path(name).is_absolute()
-            or ".." in parts
-            or "\0" in name
-            or len(parts) > DEPTH
-            or len(name) > LONGEST
-        )
+        refused = Path(name).is_absolute() or ".." in parts or "\0" in name
+        refused = refused or len(parts) > DEPTH or len(name) > LONGEST
         with damage(f"'{short}'"):
-            if refused or any(path.is_symlink() for path in self._below(folder)):
+            below = [path for path in (folder, *folder.parents) if self.root in path.parents]
+            if refused or any(path.is_symlink() for path in below):
                 raise WorkbenchError(
                     f"'{short}' is not below the runs folder: name a run of the list"
                 )
@@ -114,72 +106,68 @@ class Runs:
                 )
         return folder
 
-    def index(self, name: str) -> Index:
-        """The index of a run; of a large one that is still being read, that of its last rows: it
-        says how many are missing.
+    def rows(self, name: str) -> Rows:
+        """The rows of a run; of a large one that is still being read, its last rows (`missing`
+        counts the others).
         """
         with damage(f"run '{name}'"):
-            return opened_index(self.folder(name) / ROLLOUTS)
+            return opened_rows(self.folder(name) / ROLLOUTS)
 
-    def whole_index(self, name: str) -> Index:
-        """The same with all rows, however long they take to be read."""
+    def all_rows(self, name: str) -> Rows:
+        """The same with all rows, however long reading them takes."""
         with damage(f"run '{name}'"):
-            return read_index(self.folder(name) / ROLLOUTS)
+            return read_rows(self.folder(name) / ROLLOUTS)
 
     def at_hand(self, name: str) -> bool:
-        """Whether the index of a run takes no time; what lies beside a large one is read for the
-        next look.
-        """
+        """Whether the rows of a run take no time; a stored index is loaded for the next look."""
         with damage(f"run '{name}'"):
             return at_hand(self.folder(name) / ROLLOUTS)
 
-    def entry(self, name: str, row: str) -> Entry:
-        """The entry of a row's id."""
-        entry = self.index(name).by_id.get(row) or self.whole_index(name).by_id.get(row)
-        if entry is None:
-            raise WorkbenchError(f"run '{name}' has no row '{row[:80]}': choose one of its list")
-        return entry
+    def number(self, name: str, row: str) -> int:
+        """The number of the row with that id."""
+        for rows in (self.rows, self.all_rows):
+            if (number := rows(name).numbers.get(row)) is not None:
+                return number
+        raise WorkbenchError(f"run '{name}' has no row '{row[:80]}': choose one of its list")
 
-    def is_whole(self, name: str) -> bool:
-        """Whether all rows of a run are read, not its last alone."""
-        return not self.index(name).missing
-
-    def row(self, name: str, number: int) -> Entry:
-        """The entry of a row's number, counted from 1.
+    def row(self, name: str, number: int) -> Series:
+        """The columns of the row with that number, which counts from 0.
 
         Raises:
             WorkbenchError: there is no such row.
         """
-        index = self.index(name)
-        if not 1 <= number <= index.rows:
+        rows = self.rows(name)
+        if not 0 <= number < rows.total:
             raise WorkbenchError(
-                f"run '{name}' has the rows 1 to {index.rows}: there is no row {number}"
+                f"run '{name}' has the rows 1 to {rows.total}: there is no row {number + 1}"
             )
-        index = index if number > index.missing else self.whole_index(name)
-        return index.entries[number - 1 - index.missing]
+        return (rows if number >= rows.missing else self.all_rows(name)).row(number)
 
-    def feedback(self, name: str, entry: Entry) -> Feedback:
-        with damage(f"row {entry.number + 1} of run '{name}'"):
-            line = line_at(self.folder(name) / ROLLOUTS, entry.offset)
+    def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
+        """The feedback of the row with that number, of `rows` if they are at hand."""
+        with damage(f"row {number + 1} of run '{name}'"):
+            known = self.row(name, number) if rows is None else rows.table.loc[number]
+            line = line_at(self.folder(name) / ROLLOUTS, known["offset"])
             row = json.loads(line, parse_constant=_not_a_number)
-            if str(row.get("id", entry.id)) != entry.id:
-                raise ValueError("its index names another row: remove rollouts.index.json")
+            if str(row.get("id", known["id"])) != known["id"]:
+                raise ValueError("its index names another row: remove rollouts.index.parquet")
             question = self.question(name, str(row.get("question_id")))
             return Feedback.from_row(row, question)
 
-    def group(self, name: str, entry: Entry) -> list[Feedback]:
-        """The responses to the same prompt, this one among them; alone where the row names no
-        group.
+    def group(self, name: str, number: int) -> list[Feedback]:
+        """The responses to the same prompt, this one among them; only this one if the row names
+        no group.
 
-        Nothing where one of them is damaged, or where not all rows are read yet: advantages over
-        the rest would be others.
+        Empty if one of them is damaged or not all rows are read: advantages over the rest would
+        be other numbers.
         """
-        index = self.index(name)
-        if index.missing:
+        rows = self.rows(name)
+        if rows.missing:
             return []
-        members = index.by_group[entry.group] if entry.group else [entry]
+        group = rows.row(number)["group"]
+        members = rows.table.index[rows.table["group"] == group] if group else [number]
         try:
-            return [self.feedback(name, member) for member in members[:64]]
+            return [self.feedback(name, member, rows) for member in members[:64]]
         except WorkbenchError:
             return []
 
@@ -206,23 +194,21 @@ class Runs:
         return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
 
     def asked(self, name: str) -> dict[str, Asked]:
-        """What lists tell of each of the run's questions, by id; nothing where they are not
-        stored, or not here.
-        """
+        """What lists show of each of the run's questions, by id; {} if they are not stored."""
         path = self.folder(name) / QUESTIONS
         with damage(f"run '{name}': {QUESTIONS}"):
-            return _asked.read(path) if path.is_file() and not path.is_symlink() else {}
+            return _asked.read(path) if _is_own_file(path) else {}
 
-    def lines(self, name: str, entries: Sequence[Entry]) -> Iterator[bytes]:
-        """The stored lines of these rows."""
+    def lines(self, name: str, offsets: Iterable[int]) -> Iterator[bytes]:
+        """The stored lines that begin at these bytes."""
         with damage(f"run '{name}'"), (self.folder(name) / ROLLOUTS).open("rb") as file:
-            for entry in entries:
-                file.seek(entry.offset)
+            for offset in offsets:
+                file.seek(offset)
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """What changes when the run's record, its numbers or its summary do, when a process
-        takes it up or leaves it, and when its rows come to hand."""
+        """Values that change with the run's files, with its being trained, and once its rows are
+        at hand."""
         with damage(f"run '{name}'"):
             folder = self.folder(name)
             files = [
@@ -230,11 +216,8 @@ class Runs:
                 for file in (ROLLOUTS, METRICS, "summary.json")
                 if (folder / file).is_file()
             ]
-            looks = [
-                number
-                for file in files
-                for number in (file.stat().st_size, file.stat().st_mtime_ns)
-            ]
+            stats = [file.stat() for file in files]
+            looks = [number for stat in stats for number in (stat.st_size, stat.st_mtime_ns)]
             return [*looks, self.in_use(name), self.at_hand(name)]
 
     def in_use(self, name: str) -> bool:
@@ -242,9 +225,7 @@ class Runs:
         lock free.
         """
         folder = self.folder(name)
-        return (
-            not (folder / ".lock").is_symlink() and (folder / ".lock").is_file() and in_use(folder)
-        )
+        return _is_own_file(folder / ".lock") and in_use(folder)
 
     def passage(self, name: str, asked: str) -> Passage | None:
         """A passage of the run's questions, or one that was retrieved for a claim, by its id."""
@@ -257,9 +238,7 @@ class Runs:
         """
         path = self.folder(name) / METRICS
         with damage(f"run '{name}': {path.name}"):
-            if not path.is_file() or path.is_symlink():
-                return ()
-            return _numbers(path)
+            return _metrics.read(path) if _is_own_file(path) else ()
 
     def described(self, name: str, file: str) -> dict[str, Any]:
         """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where
@@ -267,11 +246,7 @@ class Runs:
         """
         path = self.folder(name) / file
         with damage(f"run '{name}': {file}"):
-            content = (
-                json.loads(path.read_text(encoding="utf-8"))
-                if path.is_file() and not path.is_symlink()
-                else {}
-            )
+            content = json.loads(path.read_text(encoding="utf-8")) if _is_own_file(path) else {}
             if not isinstance(content, dict):
                 raise ValueError(f"a {type(content).__name__} where an object should be")
             return content
@@ -280,36 +255,30 @@ class Runs:
         """By method, the settings that the run was trained or scored with, as far as they are
         stored.
         """
-        trained, scored = (
-            self.described(name, "config.json"),
-            self.described(name, settings_path(Path(ROLLOUTS)).name),
-        )
-        by_method = {
-            **scored.get("config", {}),
-            **({trained["method"]: trained.get("config", {})} if "method" in trained else {}),
-        }
-        if wrong := [
-            method for method, config in by_method.items() if not isinstance(config, dict)
-        ]:
-            raise WorkbenchError(
-                f"run '{name}' is damaged: its settings of {wrong[0]} are no object: mend it, or"
-                " move it away"
-            )
+        trained = self.described(name, "config.json")
+        scored = self.described(name, settings_path(Path(ROLLOUTS)).name)
+        by_method = dict(scored.get("config", {}))
+        if "method" in trained:
+            by_method[trained["method"]] = trained.get("config", {})
+        for method, config in by_method.items():
+            if not isinstance(config, dict):
+                raise WorkbenchError(
+                    f"run '{name}' is damaged: its settings of {method} are not an object: fix the"
+                    " file, or move the run away"
+                )
         return by_method
 
     def _stored(self, path: Path, name: str) -> Any:
         """The row of that id in a file of questions or passages, if there is one.
 
         Raises:
-            WorkbenchError: the file lies elsewhere.
+            WorkbenchError: the file is a link out of the folder.
         """
         check_inside(path)
         offset = _offsets.read(path).get(name) if path.is_file() else None
-        return (
-            None
-            if offset is None
-            else json.loads(line_at(path, offset), parse_constant=_not_a_number)
-        )
+        if offset is None:
+            return None
+        return json.loads(line_at(path, offset), parse_constant=_not_a_number)
 
     def _walk(self, folder: Path, depth: int) -> Iterator[Path]:
         try:
@@ -322,60 +291,28 @@ class Runs:
         except OSError:  # a folder that may not be read, or that has just been removed
             return
         for below in inside:
-            if (
-                below.is_dir()
-                and not below.is_symlink()
-                and below.name not in INSIDE
-                and not below.name.startswith(".")
-            ):
+            hidden = below.name in INSIDE or below.name.startswith(".")
+            if not hidden and below.is_dir() and not below.is_symlink():
                 yield from self._walk(below, depth + 1)
-
-    def _below(self, folder: Path) -> list[Path]:
-        """The folder and its parents below the root."""
-        return [
-            path
-            for path in (folder, *folder.parents)
-            if path != self.root and self.root in path.parents
-        ]
-
-
-# how each file looked, and its rows
-_metrics: dict[Path, tuple[tuple[int, int], Sequence[Mapping[str, Any]]]] = {}
-
-
-def _numbers(path: Path) -> Sequence[Mapping[str, Any]]:
-    """The rows of a file, read once; of one that grows the latest alone are kept."""
-    looks = path.stat()
-    look, known = (looks.st_size, looks.st_mtime_ns), _metrics.pop(path, None)
-    rows = known[1] if known and known[0] == look else tuple(iter_rows(path))
-    _metrics[path] = look, rows
-    while len(_metrics) > REMEMBERED:
-        _metrics.pop(next(iter(_metrics)), None)  # another thread may look, too
-    return rows
 
 
 def _is_run(folder: Path) -> bool:
-    """Whether a folder has a record of its own."""
-    return (folder / ROLLOUTS).is_file() and not (folder / ROLLOUTS).is_symlink()
+    return _is_own_file(folder / ROLLOUTS)
 
 
-def _row(line: bytes) -> dict[str, Any]:
-    """A line's object; nothing for a line that is none, which is told when that row is opened."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return row if isinstance(row, dict) else {}
+def _is_own_file(path: Path) -> bool:
+    """Whether there is a file, and not a link to one."""
+    return path.is_file() and not path.is_symlink()
 
 
-def _add_offset(offsets: dict[str, int], offset: int, line: bytes) -> None:
-    """Note where the row of an id stands; a line without one is nobody's."""
-    head = _ID.match(line)
-    try:
-        name = json.loads(head.group(1)) if head else str(_row(line)["id"])
-    except (ValueError, KeyError):
-        return
-    offsets[name] = offset
+def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> dict[str, int]:
+    """Add where the row of each id begins; lines without an id are passed over."""
+    for line in lines:
+        head = _ID.match(line)
+        with contextlib.suppress(ValueError, KeyError):
+            offsets[json.loads(head.group(1)) if head else str(parse_object(line)["id"])] = offset
+        offset += len(line)
+    return offsets
 
 
 def _is_text(name: str) -> bool:
@@ -389,15 +326,15 @@ def _not_a_number(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def _add_asked(questions: dict[str, Asked], offset: int, line: bytes) -> None:
-    row = _row(line)
-    meta = row.get("meta")
-    tier = meta.get("tier") if isinstance(meta, dict) else None
-    told = (row.get("text"), row.get("kind"), tier)
-    questions[str(row.get("id"))] = Asked(
-        *(value if isinstance(value, str) else "" for value in told)
-    )
+def _add_asked(asked: dict[str, Asked], offset: int, lines: list[bytes]) -> dict[str, Asked]:
+    for row in map(parse_object, lines):
+        meta = row.get("meta")
+        tier = meta.get("tier") if isinstance(meta, dict) else None
+        texts = (row.get("text"), row.get("kind"), tier)
+        asked[str(row.get("id"))] = Asked(*(one if isinstance(one, str) else "" for one in texts))
+    return asked
 
 
 _asked: Growing[dict[str, Asked]] = Growing(dict, _add_asked)
-_offsets: Growing[dict[str, int]] = Growing(dict, _add_offset)
+_offsets: Growing[dict[str, int]] = Growing(dict, _add_offsets)
+_metrics: Growing[list[dict[str, Any]]] = Growing(list, add_objects, cached_files=64)

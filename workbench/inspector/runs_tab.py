@@ -9,10 +9,9 @@ from workbench.demo import answers
 from workbench.inspector.curves import curve_data, run_list, stamp
 from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import InspectTab
-from workbench.inspector.listing import query_of
+from workbench.inspector.listing import query_of, rollouts
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import answered, component, message, told
-from workbench.inspector.rollouts import rollouts
 from workbench.inspector.runs import Runs, damage
 from workbench.token_view import as_json
 from workbench.types import WorkbenchError
@@ -32,10 +31,8 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
         try:
             found = open_row(runs, str(name), str(row))
             shown, note = show(found), message(note=found.note)
-            number, came = (
-                runs.entry(str(name), str(row)).number + 1,
-                {"run": name, "id": row, "query": query},
-            )
+            number = runs.number(str(name), str(row)) + 1
+            came = {"run": name, "id": row, "query": query}
             return shown, note, "Stored run", name, number, came, gr.update(selected="inspect")
         except WorkbenchError as error:
             return (
@@ -71,9 +68,7 @@ def server_functions(runs: Runs) -> tuple[Callable[[Any], dict[str, Any]], ...]:
     def list_rollouts(request: dict[str, Any]) -> dict[str, Any]:
         name, asked_for = str(request["run"]), dict(request["query"])
         if asked_for.get("step") == "last":
-            asked_for["step"] = max(
-                (step for step in list(runs.index(name).by_step) if step is not None), default=None
-            )
+            asked_for["step"] = max(runs.rows(name).steps, default=None)
         return {"text": rollouts(runs, name, query_of(asked_for))}
 
     @answered

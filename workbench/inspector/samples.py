@@ -1,6 +1,4 @@
-"""Responses to look at without any run: a worked example, and answers about the closed world,
-checked exactly.
-"""
+"""Sample responses: a worked example, and generated answers about the closed world."""
 
 from __future__ import annotations
 
@@ -84,67 +82,52 @@ def sample(name: str, seed: int = 0) -> tuple[Feedback, ...]:
 
     world = load_world()
     tier, kind = _WORLD[name]
-    responses = _responses(world, tier, kind, random.Random(f"{name} {seed}"))
-    checks = world_checks(world)
-    able = [check for need, check in checks.verify.items() if need != "claim_checklist"]
-    return tuple(grade(able, {}, checks.extract)(responses))
-
-
-def _responses(world: World, tier: str, kind: str, rng: random.Random) -> list[Response]:
+    rng = random.Random(f"{name} {seed}")
     people = [
-        e
-        for e in world.entities.values()
-        if e.kind == "person" and e.tier == tier and e.split in ("validation", "test")
+        entity
+        for entity in world.entities.values()
+        if (entity.kind, entity.tier) == ("person", tier) and entity.split in ("validation", "test")
     ]
     person = rng.choice(people)
     facts = list(world.by[person.name].values())
     target = rng.choice(facts) if kind == "question" else None
     question = _question(world, person.name, facts, target, rng)
-    answers = [
-        _answer(
-            world,
-            facts,
-            target,
-            pronoun=person.pronoun,
-            wrong=STRAY[tier] * (0.6 + number / 2),
-            rng=rng,
+    responses = []
+    for number in range(SAMPLES):
+        wrong = STRAY[tier] * (0.6 + number / 2)
+        text = _answer(world, facts, target, pronoun=person.pronoun, wrong=wrong, rng=rng)
+        responses.append(
+            Response(
+                f"{question.id}/{number}",
+                question,
+                text,
+                question.id,
+                number,
+                offsets=words(text),
+                source="words",
+            )
         )
-        for number in range(SAMPLES)
-    ]
-    return [
-        Response(
-            f"{question.id}/{number}",
-            question,
-            text,
-            question.id,
-            number,
-            offsets=words(text),
-            source="words",
-        )
-        for number, text in enumerate(answers)
-    ]
+    checks = world_checks(world)
+    able = [check for need, check in checks.verify.items() if need != "claim_checklist"]
+    return tuple(grade(able, {}, checks.extract)(responses))
 
 
 def _question(
     world: World, person: str, facts: list[Fact], target: Fact | None, rng: random.Random
 ) -> Question:
-    text = ask(target, "en", rng) if target else f"Write a biography of {person}."
-    passages = tuple(
-        Passage(page.id, f"{page.title} ({page.edition})", page.text)
-        for page in world.pages
-        if page.title == person
-    )
-    checklist = tuple(
-        state(fact, "en", rng) for fact in sorted(facts, key=lambda fact: -fact.importance)[:3]
-    )
+    important = sorted(facts, key=lambda fact: -fact.importance)[:3]
     kind, gold = ("single", target.forms["en"]) if target else ("biography", ())
     return Question(
         f"{kind}/{person}",
-        text,
+        ask(target, "en", rng) if target else f"Write a biography of {person}.",
         answers=tuple(gold),
         title=person,
-        passages=passages,
-        checklist=checklist,
+        passages=tuple(
+            Passage(page.id, f"{page.title} ({page.edition})", page.text)
+            for page in world.pages
+            if page.title == person
+        ),
+        checklist=tuple(state(fact, "en", rng) for fact in important),
         kind=kind,
     )
 
@@ -162,11 +145,12 @@ def _answer(
     if target is None:
         return text
     final = next(fact for fact in stated if fact.relation == target.relation)
-    return f"<think>{text}</think><answer>{state(final, 'en', rng, stance='hedged' if wrong > 0.5 else 'asserted')}</answer>"
+    stance = "hedged" if wrong > 0.5 else "asserted"
+    return f"<think>{text}</think><answer>{state(final, 'en', rng, stance=stance)}</answer>"
 
 
 def _mistaken(world: World, fact: Fact, rng: random.Random) -> Fact:
-    """The fact with the object that somebody else has."""
+    """The fact with the object of another person."""
     candidates = [
         other
         for other in world.facts

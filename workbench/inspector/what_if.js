@@ -84,7 +84,7 @@ function mountWhatIf(root, gradio) {
     const status = h("span", {class: "wb-said", role: "status"});
     const copy = async () => (status.textContent = (await copied(latest.line)) ? "copied" : "select the line to copy it");
     const keep = async () => {
-      const kept = await gradio.server.save_annotations({key, edits});
+      const kept = await gradio.server.label_claims({key, edits});
       status.textContent = kept.error || `saved in ${kept.path}`;
     };
     const config = () => {

@@ -4,15 +4,15 @@ judge is asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from workbench.config import override
 from workbench.failures import is_logged
-from workbench.inspector.annotated import annotate, relabelled
+from workbench.inspector.annotated import annotate, labels, relabelled
 from workbench.inspector.controls import controls
-from workbench.inspector.opened import pay, recall
+from workbench.inspector.opened import pay, recall, show
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs
 from workbench.recipes import method_configs
@@ -117,14 +117,17 @@ def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any
     ]
 
 
-def saver(runs: Runs) -> Any:
-    """The function with which the page keeps edited labels."""
+def labeller(runs: Runs) -> Callable[[Any], dict[str, Any]]:
+    """The function with which the page stores a person's labels and ratings of claims."""
 
     @answered
-    def save_annotations(request: dict[str, Any]) -> dict[str, Any]:
-        opened = recall(str(request["key"]))
-        if not request.get("edits"):
+    def label_claims(request: dict[str, Any]) -> dict[str, Any]:
+        opened, edits = recall(str(request["key"])), request.get("edits")
+        if not edits:
             raise WorkbenchError("no label was edited: change one first")
-        return {"path": annotate(runs, opened.run, opened.feedback, request["edits"])}
+        path = annotate(runs, opened.run, opened.feedback, edits)
+        now = labels(runs, opened.run, opened.feedback)
+        show(replace(opened, labels=now))
+        return {"path": path, "labels": {str(claim): label for claim, label in now.items()}}
 
-    return save_annotations
+    return label_claims

@@ -1,5 +1,5 @@
-"""One function per figure: numbers in, plotly Figure out. Colours are told apart by colour-blind
-readers (Okabe–Ito).
+"""One function per figure: numbers in, plotly Figure out, in colours that colour-blind readers can
+distinguish (Okabe–Ito).
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.metrics import RATES
-from workbench.runs.steps import run_steps
 from workbench.world.facts import TIERS
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "gree
 
     `reports` maps a policy's label to its evaluation report; `mode` is "greedy" or "sampled".
     """
-    from plotly.graph_objects import Bar
     from plotly.subplots import make_subplots
 
     present = {tier for report in reports.values() for tier in report[mode]["by_tier"]}
@@ -51,30 +49,42 @@ def outcomes_by_tier(reports: Mapping[str, Mapping[str, Any]], mode: str = "gree
         horizontal_spacing=0.015,
     )
     for column, tier in enumerate(["all", *tiers], 1):
-        cells = {
-            label: r[mode] if tier == "all" else r[mode]["by_tier"].get(tier)
-            for label, r in reports.items()
-        }
-        for rate, colour in OUTCOME_COLOURS.items():
-            values = [cell[rate]["value"] if cell else None for cell in cells.values()]
-            text = [f"{value:.2f}" if value and value >= 0.05 else "" for value in values]
-            name = OUTCOME_NAMES[rate]
-            style = {
-                "marker_color": colour,
-                "legendgroup": rate,
-                "showlegend": column == 1,
-                "text": text,
-                "textposition": "inside",
-            }
-            hover = f"%{{x}}, {tier}: %{{y:.3f}} {name}<extra></extra>"
-            figure.add_trace(
-                Bar(x=list(cells), y=values, name=name, hovertemplate=hover, **style), 1, column
-            )
+        cells = [
+            r[mode] if tier == "all" else r[mode]["by_tier"].get(tier) for r in reports.values()
+        ]
+        shares = {rate: [cell[rate]["value"] if cell else None for cell in cells] for rate in RATES}
+        stack_outcomes(figure, column, list(reports), shares, f"%{{x}}, {tier}")
     figure.update_layout(
         barmode="stack", title=f"Outcomes by exposure tier ({mode})", yaxis_title="share of answers"
     )
     figure.update_yaxes(range=[0, 1])
     return styled(figure, panels=len(tiers) + 1)
+
+
+def stack_outcomes(
+    figure: Figure,
+    column: int,
+    x: Sequence[str],
+    shares: Mapping[str, Sequence[float | None]],
+    hover: str = "%{x}",
+) -> None:
+    """Add stacked bars of correct, abstained and hallucinated shares to a panel of a figure."""
+    from plotly.graph_objects import Bar
+
+    for rate, colour in OUTCOME_COLOURS.items():
+        name = OUTCOME_NAMES[rate]
+        bar = Bar(
+            x=x,
+            y=shares[rate],
+            name=name,
+            marker_color=colour,
+            legendgroup=name,
+            showlegend=column == 1,
+            text=[f"{value:.2f}" if value and value >= 0.05 else "" for value in shares[rate]],
+            textposition="inside",
+            hovertemplate=f"{hover}: %{{y:.3f}} {name}<extra></extra>",
+        )
+        figure.add_trace(bar, 1, column)
 
 
 def learning_curves(
@@ -95,9 +105,6 @@ DYNAMICS = {
 }
 
 
-ROWS = {"reward": "reward", "reward_std": "spread of the reward in a group"}
-
-
 def training_dynamics(
     runs: Mapping[str, Sequence[Mapping[str, Any]]], columns: Mapping[str, str] = DYNAMICS
 ) -> Figure:
@@ -112,34 +119,6 @@ def training_dynamics(
         if any(row.get(name) is not None for rows in runs.values() for row in rows)
     ]
     return over_steps(runs, {name: columns[name] for name in present}, "Training dynamics")
-
-
-def run_curves(runs: Mapping[str, Path | str]) -> Figure:
-    """What each run tells over its steps, trained here or imported; `runs` maps a label to a
-    run's folder.
-
-    Where a run has no `metrics.jsonl`, as one that was imported from a trainer's log, its rows
-    tell the mean reward, its spread within the groups, its parts, the rates and the lengths.
-    """
-    told = {label: run_steps(folder) for label, folder in runs.items()}
-    present = {
-        name
-        for rows in told.values()
-        for row in rows
-        for name, value in row.items()
-        if value is not None
-    }
-    parts = {
-        name: name.replace("part:", "reward: ").replace("logged:", "logged: ")
-        for name in sorted(present)
-        if ":" in name
-    }
-    columns = {**ROWS, **parts, **{rate: rate for rate in RATES[:3]}, **DYNAMICS}
-    return over_steps(
-        told,
-        {name: title for name, title in columns.items() if name in present},
-        "What the rows tell over the steps",
-    )
 
 
 def over_steps(
@@ -158,15 +137,16 @@ def over_steps(
     for (label, rows), colour in zip(runs.items(), RUN_COLOURS, strict=False):
         steps = [row["step"] for row in rows]
         for place, name in enumerate(columns):
-            style = {
-                "mode": "lines",
-                "line_color": colour,
-                "legendgroup": label,
-                "showlegend": place == 0,
-            }
-            hover = f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>"
-            values = [row.get(name) for row in rows]
-            trace = Scatter(x=steps, y=values, name=label, hovertemplate=hover, **style)
+            trace = Scatter(
+                x=steps,
+                y=[row.get(name) for row in rows],
+                name=label,
+                mode="lines",
+                line_color=colour,
+                legendgroup=label,
+                showlegend=place == 0,
+                hovertemplate=f"step %{{x}}: %{{y:.3f}}<extra>{label}</extra>",
+            )
             figure.add_trace(trace, place // across + 1, place % across + 1)
     # the lowest panel of each column names the axis
     for place in range(max(0, len(columns) - across), len(columns)):
@@ -186,20 +166,10 @@ def rates_with_intervals(
     figure = Figure()
     for (label, report), colour in zip(reports.items(), RUN_COLOURS, strict=False):
         cells = [report[mode][rate] for rate in rates]
-        values = [cell["value"] for cell in cells]
-        error = {
-            "array": [_distance(cell["value"], cell["high"]) for cell in cells],
-            "arrayminus": [_distance(cell["low"], cell["value"]) for cell in cells],
-        }
-        figure.add_trace(
-            Bar(
-                x=list(rates),
-                y=values,
-                name=label,
-                marker_color=colour,
-                error_y={"type": "data", **error},
-            )
-        )
+        bar = Bar(x=list(rates), y=[cell["value"] for cell in cells], name=label)
+        bar.error_y.array = [_distance(cell["value"], cell["high"]) for cell in cells]
+        bar.error_y.arrayminus = [_distance(cell["low"], cell["value"]) for cell in cells]
+        figure.add_trace(bar.update(marker_color=colour))
     figure.update_layout(
         barmode="group", title=f"Rates with 95 % intervals ({mode})", yaxis_title="rate"
     )
@@ -213,20 +183,19 @@ def exposure_and_accuracy(points: Sequence[tuple[int, float, int]]) -> Figure:
     from plotly.graph_objects import Figure, Scatter
 
     exposures, accuracies, counts = zip(*points, strict=True)
-    labels = [f"{count} questions" for count in counts]
-    # In turn above and below, so that neighbours do not cover each other.
-    above = [sum(other < exposure for other in exposures) % 2 == 0 for exposure in exposures]
-    sides = ["top center" if is_above else "bottom center" for is_above in above]
+    # in turn above and below, so that neighbours do not cover each other
+    places = [sum(other < exposure for other in exposures) for exposure in exposures]
     trace = Scatter(
         x=exposures,
         y=accuracies,
-        text=labels,
+        text=[f"{count} questions" for count in counts],
         mode="markers+text",
-        textposition=sides,
+        textposition=["bottom center" if place % 2 else "top center" for place in places],
         cliponaxis=False,
+        marker_size=12,
+        marker_color=RUN_COLOURS[0],
+        hovertemplate="%{text}: %{x} exposures, %{y:.3f} answered<extra></extra>",
     )
-    trace.update(marker_size=12, marker_color=RUN_COLOURS[0])
-    trace.update(hovertemplate="%{text}: %{x} exposures, %{y:.3f} answered<extra></extra>")
     figure = Figure(trace)
     figure.update_layout(
         title="Exposure decides what is known",

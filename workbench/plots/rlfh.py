@@ -46,11 +46,9 @@ def accuracy_distribution(
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
-    for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
+    for rows, style in _each(before, after, names):
         table = tables.accuracy_distribution(rows, bins)
-        figure.add_trace(
-            Bar(x=_labels(table), y=[row["share"] for row in table], name=name, marker_color=colour)
-        )
+        figure.add_trace(Bar(x=_labels(table), y=_column(table, "share"), **style))
     figure.update_layout(barmode="group", title="Claim accuracy of responses")
     figure.update_layout(
         xaxis_title="share of a response's claims that are supported",
@@ -71,22 +69,14 @@ def accuracy_and_claims(
     )
     for column, rows in enumerate((before, after), 1):
         points = tables.accuracy_and_claims(rows)
-        accuracy, claims = (
-            [point["accuracy"] for point in points],
-            [point["claims"] for point in points],
-        )
-        bins = {
-            "xbins": {"start": -0.05, "end": 1.05, "size": 0.1},
-            "ybins": {"start": 0.5, "size": 1},
-        }
-        hover = "accuracy %{x}, %{y} claims: %{z:.3f} of responses<extra></extra>"
         trace = Histogram2d(
-            x=accuracy,
-            y=claims,
+            x=_column(points, "accuracy"),
+            y=_column(points, "claims"),
+            xbins={"start": -0.05, "end": 1.05, "size": 0.1},
+            ybins={"start": 0.5, "size": 1},
             histnorm="probability",
             coloraxis="coloraxis",
-            hovertemplate=hover,
-            **bins,
+            hovertemplate="accuracy %{x}, %{y} claims: %{z:.3f} of responses<extra></extra>",
         )
         figure.add_trace(trace, 1, column)
     figure.update_xaxes(
@@ -114,16 +104,11 @@ def claims_per_response(
     titles = [f"{which} claims" for which in tables.COUNTS]
     figure = make_subplots(1, 3, shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.03)
     for column, which in enumerate(tables.COUNTS, 1):
-        for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
+        for rows, style in _each(before, after, names):
             table = tables.claims_per_response(rows, which)
-            numbers, shares = [row["claims"] for row in table], [row["share"] for row in table]
-            style = {
-                "name": name,
-                "marker_color": colour,
-                "legendgroup": name,
-                "showlegend": column == 1,
-            }
-            figure.add_trace(Bar(x=numbers, y=shares, **style), 1, column)
+            x, y = _column(table, "claims"), _column(table, "share")
+            style |= {"legendgroup": style["name"], "showlegend": column == 1}
+            figure.add_trace(Bar(x=x, y=y, **style), 1, column)
     figure.update_xaxes(title_text="claims in the response", tickformat="d")
     figure.update_layout(
         barmode="group", title="Claims per response", yaxis_title="share of responses"
@@ -138,15 +123,12 @@ def claims_by_accuracy(
     from plotly.graph_objects import Box, Figure
 
     figure = Figure()
-    for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False):
+    for rows, style in _each(before, after, names):
         table = tables.claims_by_accuracy(rows, bins)
-        points = [
-            (label, k)
-            for label, row in zip(_labels(table), table, strict=True)
-            for k in row["claims"]
-        ]
-        x, y = [label for label, _ in points], [k for _, k in points]
-        figure.add_trace(Box(x=x, y=y, name=name, marker_color=colour, boxmean=True))
+        rows_claims = zip(_labels(table), table, strict=True)
+        points = [(label, count) for label, row in rows_claims for count in row["claims"]]
+        x, y = [label for label, _ in points], [count for _, count in points]
+        figure.add_trace(Box(x=x, y=y, boxmean=True, **style))
     figure.update_xaxes(
         title_text="share of claims that are supported",
         categoryorder="array",
@@ -165,17 +147,16 @@ def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row], bins: int =
     from plotly.graph_objects import Bar, Figure
 
     table = tables.refusal_by_accuracy(before, after, bins)
-    text = [f"n = {row['questions']}" if row["questions"] else "" for row in table]
-    style = {
-        "text": text,
-        "textposition": "outside",
-        "cliponaxis": False,
-        "marker_color": RUN_COLOURS[0],
-    }
-    hover = "accuracy %{x} before: %{y:.3f} refused<extra></extra>"
-    figure = Figure(
-        Bar(x=_labels(table), y=[row["refused"] for row in table], hovertemplate=hover, **style)
+    bar = Bar(
+        x=_labels(table),
+        y=_column(table, "refused"),
+        text=[f"n = {row['questions']}" if row["questions"] else "" for row in table],
+        textposition="outside",
+        cliponaxis=False,
+        marker_color=RUN_COLOURS[0],
+        hovertemplate="accuracy %{x} before: %{y:.3f} refused<extra></extra>",
     )
+    figure = Figure(bar)
     figure.update_layout(
         title="Refusals after training",
         xaxis_title="accuracy before training of n questions' responses",
@@ -218,30 +199,23 @@ def _traded(points: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Figure:
     figure = Figure()
     for number, label in enumerate(runs):
         run_points = [point for point in points if point["run"] == label]
-        steps = ["" if point["step"] is None else f"step {point['step']}" for point in run_points]
-        # the last step stands out: it tells which way the run went
-        sizes = [7] * (len(run_points) - 1) + [13]
-        style: dict[str, Any] = {
-            "mode": "lines+markers",
-            "marker_color": RUN_COLOURS[number % len(RUN_COLOURS)],
-        }
-        style |= {"marker_size": sizes[-len(run_points) :] if run_points else []}
-        style |= {"marker_symbol": RUN_SYMBOLS[number // len(RUN_COLOURS) % len(RUN_SYMBOLS)]}
-        x, y = (
-            [point["claims"] for point in run_points],
-            [point["accuracy"] for point in run_points],
+        line = Scatter(
+            x=_column(run_points, "claims"),
+            y=_column(run_points, "accuracy"),
+            text=["" if step is None else f"step {step}" for step in _column(run_points, "step")],
+            name=label,
+            mode="lines+markers",
+            marker_color=RUN_COLOURS[number % len(RUN_COLOURS)],
+            # the last step stands out: it shows the direction of the run
+            marker_size=[7] * (len(run_points) - 1) + [13] * bool(run_points),
+            marker_symbol=RUN_SYMBOLS[number // len(RUN_COLOURS) % len(RUN_SYMBOLS)],
+            hovertemplate="%{text} %{x:.2f} claims, accuracy %{y:.3f}",
         )
-        hover = "%{text} %{x:.2f} claims, accuracy %{y:.3f}"
-        figure.add_trace(Scatter(x=x, y=y, text=steps, name=label, hovertemplate=hover, **style))
+        figure.add_trace(line)
     figure.update_layout(title="Truthfulness against helpfulness")
-    claims, accuracy = (
-        [point["claims"] for point in points],
-        [point["accuracy"] for point in points],
-    )
-    figure.update_xaxes(title_text="claims per response", range=_around(claims, 1.0))
-    figure.update_yaxes(
-        title_text="share of claims that are supported", range=_around(accuracy, 0.1)
-    )
+    x, y = _around(_column(points, "claims"), 1.0), _around(_column(points, "accuracy"), 0.1)
+    figure.update_xaxes(title_text="claims per response", range=x)
+    figure.update_yaxes(title_text="share of claims that are supported", range=y)
     styled(figure)
     if len(runs) > len(RUN_COLOURS):  # more names than there is room for below
         beside = {"orientation": "v", "x": 1.02, "y": 1, "yref": "paper", "yanchor": "top"}
@@ -263,3 +237,17 @@ def _around(values: Sequence[float], least: float) -> list[float] | None:
 
 def _labels(table: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{row['low']:.1f}–{row['high']:.1f}" for row in table]
+
+
+def _column(table: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    return [row[name] for row in table]
+
+
+def _each(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str]
+) -> list[tuple[Sequence[Row], dict[str, Any]]]:
+    """The rows of both times, each with its name and colour."""
+    return [
+        (rows, {"name": name, "marker_color": colour})
+        for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False)
+    ]

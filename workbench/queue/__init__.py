@@ -1,9 +1,8 @@
-"""Many runs from one file: each trained once, one after another, and found again by what it is."""
+"""Queues: many runs from one file, trained one after another, each identified by its settings."""
 
 from workbench.queue.entries import Entry, read_entries
 from workbench.queue.runs import ROOT, Run, queue_runs, run_of
-from workbench.queue.status import status_of
-from workbench.queue.training import train_queue
+from workbench.queue.training import status_of, train_queue
 
 __all__ = [
     "ROOT",

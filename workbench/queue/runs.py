@@ -1,4 +1,4 @@
-"""The runs of a queue as values: what identifies each, in which folder it lies, what came of it."""
+"""The runs of a queue: what identifies each, its folder and its result."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from workbench.runs.folder import differences, finished, read_json
 from workbench.types import WorkbenchError
 
 ROOT = Path("runs/queue")
-STAGES = "stages"  # in the queue's folder: what several of its runs rest on
-QUICK_STEPS = 2  # of a run that only has to show that it works; it is evaluated greedily alone
+STAGES = "stages"  # folder of the stages that several runs share
+QUICK_STEPS = 2  # of `--quick`
 FAILED = "failed.json"  # in a run's folder: why its last process ended without a result
 HASH = 12  # characters
 
@@ -29,8 +29,8 @@ Open = Callable[[str, str | None], Bench]  # a bench's name, and its questions' 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that can be trained. `folder` is named by `hash`, that of its `identity`; `steps`
-    are those of its last stage.
+    """A run that can be trained. `hash`, that of its `identity`, names its folder; `steps` are
+    those of its last stage.
     """
 
     entry: Entry
@@ -73,9 +73,14 @@ def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -
     Raises:
         WorkbenchError: naming the file's run that cannot work, and why.
     """
-    entries = read_entries(Path(file))
     open_bench = cache(bench)  # a data set is read once
-    return [_named(entry, Path(root), open_bench, quick) for entry in entries]
+    runs = []
+    for entry in read_entries(Path(file)):
+        try:
+            runs.append(planned(shortened(entry) if quick else entry, Path(root), open_bench))
+        except WorkbenchError as error:
+            raise WorkbenchError(f"{entry.where}: {error}") from None
+    return runs
 
 
 def run_of(
@@ -90,15 +95,15 @@ def run_of(
     root: Path | str = ROOT,
     **others: str,
 ) -> Run:
-    """The run of this description, wherever it was asked for: in a file, or by another script.
+    """The run of this description, also one that a queue or another script has trained.
 
         run_of("truthrl", seed=1, settings=["truthrl.reward=binary"]).summary
 
     Args:
-        others: what else an `Entry` has: its policy and its judge.
+        others: further fields of an `Entry`: its policy and its judge.
 
     Raises:
-        WorkbenchError: it cannot work.
+        WorkbenchError: the run cannot work.
     """
     return planned(
         Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others),
@@ -124,16 +129,14 @@ def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
 
 
 def _as_begun(identity: dict[str, Any], gone: Sequence[str], root: Path) -> dict[str, Any]:
-    """What a run below `root` was begun with that is gone since; nothing where no other run is
-    the same in all else.
-    """
-    wanted = json.loads(
-        json.dumps({key: value for key, value in identity.items() if key not in gone})
-    )
+    """The values of the keys `gone` in the stored run that agrees on everything else, if any."""
+    wanted = json.loads(json.dumps(identity))
     for stored in filter(None, map(read_json, sorted(root.glob("*/config.json")))):
-        if {
-            key: value for key, value in stored.items() if key not in ("versions", *gone)
-        } == wanted:
+        if not [
+            key
+            for key in {*stored, *wanted} - {"versions", *gone}
+            if stored.get(key) != wanted.get(key)
+        ]:
             return {name: stored[name] for name in gone if name in stored}
     return {}
 
@@ -144,53 +147,40 @@ def hash_of(identity: dict[str, Any]) -> str:
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Each run once, under all the names that it has."""
-    found: dict[str, Run] = {}
-    for run in runs:
-        first = found.setdefault(run.hash, run)
-        if (
-            first is not run
-            and run.entry.name
-            and run.entry.name not in first.entry.name.split(", ")
-        ):
-            names = ", ".join(filter(None, (first.entry.name, run.entry.name)))
-            found[run.hash] = replace(first, entry=replace(first.entry, name=names))
-    return list(found.values())
+    """Each run once; of equal ones the last, whose name counts."""
+    return list({run.hash: run for run in runs}.values())
 
 
 def train_entry(entry: dict[str, Any], root: str, hash: str) -> None:
-    """What a run's own process does.
+    """Train a run, in a process of its own.
 
     Raises:
-        WorkbenchError: it is no longer the run that was planned, or cannot be trained.
+        WorkbenchError: the run is no longer the one that was planned, or cannot be trained.
     """
-    run = planned(Entry(**{**entry, "settings": tuple(entry["settings"])}), Path(root))
+    run = planned(Entry.of(entry), Path(root))
     if run.hash != hash:
         raise WorkbenchError(
             f"the run is {run.hash} and no longer {hash}: code, policy or questions have changed,"
-            " queue it anew"
+            " queue it again"
         )
-    run_experiment(
-        trained(entry["method"]),
+    train_run(run, run.folder, Path(root) / STAGES)
+
+
+def train_run(run: Run, out: Path, shared: Path | None = None) -> dict[str, Any]:
+    """`run_experiment` of a planned run."""
+    return run_experiment(
+        trained(run.entry.method),
         run.config,
         run.bench,
-        run.folder,
+        out,
         seed=run.entry.seed,
         threads=run.entry.threads,
-        shared=Path(root) / STAGES,
+        shared=shared,
     )
 
 
-def _named(entry: Entry, root: Path, open_bench: Open, quick: bool) -> Run:
-    """`planned`, whose refusal says which run of the file it refuses."""
-    try:
-        return planned(shortened(entry) if quick else entry, root, open_bench)
-    except WorkbenchError as error:
-        raise WorkbenchError(f"{entry.where}: {error}") from None
-
-
 def shortened(entry: Entry) -> Entry:
-    """The same run with few steps, after whatever its settings say of them."""
+    """The same run with `QUICK_STEPS` steps, after its own settings."""
     chosen = trained(entry.method)
     last = chosen.lasting(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
     return replace(

@@ -1,6 +1,4 @@
-"""Going through a queue: one run after another, each in a process of its own, until all are done
-or somebody stops it.
-"""
+"""Train the runs of a queue one after another, each in its own process, and report their status."""
 
 from __future__ import annotations
 
@@ -11,120 +9,146 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from workbench.background import INTERRUPTED, Background, start
+from workbench.experiment import earlier_seconds
 from workbench.jsonl import write_json
-from workbench.metrics import RATES
 from workbench.queue.runs import FAILED, Run, distinct, train_entry
-from workbench.queue.status import status_of
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, lock, read_json
 
 LOG = "log.txt"  # in a run's folder: what its processes printed
-PATIENCE = 10.0  # seconds in which the process of a queue that was killed must have ended
-CLAIMS = ("factscore", "responded")  # told where no question has a gold answer
+PATIENCE = 10.0  # seconds within which the process of a killed queue has ended
+OUTCOMES = ("accuracy", "abstention", "hallucination", "truthfulness", "factscore", "responded")
+Status = Literal["waiting", "running", "interrupted", "done", "failed"]
+
+
+def status_of(runs: Sequence[Run]) -> dict[str, Any]:
+    """`{"runs": […]}`, a row for each run, read from the folders alone."""
+    return {
+        "runs": [
+            {
+                "hash": run.hash,
+                "name": run.entry.name,
+                "method": run.entry.method,
+                "bench": run.entry.bench,
+                "seed": run.entry.seed,
+                "status": (status := _status(run)),
+                "step": len(metrics_rows(run.folder)),
+                "steps": run.steps,
+                "seconds": round(earlier_seconds(run.folder), 1),
+                "error": _error(run) if status == "failed" else None,
+            }
+            for run in distinct(runs)
+        ]
+    }
+
+
+def _status(run: Run) -> Status:
+    """A run without a result was interrupted, unless its process recorded a failure."""
+    if run.summary:
+        return "done"
+    if in_use(run.folder):
+        return "running"
+    stopped = (read_json(run.folder / "summary.json") or {}).get("status")
+    if (run.folder / FAILED).exists() or stopped == "too_many_failures":
+        return "failed"
+    return "interrupted" if (run.folder / "config.json").exists() else "waiting"
+
+
+def _error(run: Run) -> str | None:
+    return (read_json(run.folder / FAILED) or {}).get("error")
 
 
 def train_queue(runs: Sequence[Run], root: Path | str) -> dict[str, Any]:
-    """Train the runs that are not done, in their order, and return how all stand, as `status_of`
-    does.
+    """Train the runs that are not done, in their order, and return `status_of` them.
 
-    A run that fails is left as it is, with its reason; the others go on. Ctrl-C and SIGTERM let
-    the run under way save and stop; `status` is "interrupted" then, and "done" where every run
-    was tried. The same call goes on where this one ended, however it did, and tries once more
-    what has failed.
+    A failed run is left as it is, with its reason, and the others go on. Ctrl-C and SIGTERM let
+    the current run save and stop; `status` is then "interrupted", and "done" once every run was
+    tried. The same call continues after any end and tries failed runs again.
 
     Raises:
-        WorkbenchError: another queue is at work in `root`, or something else lies in a run's
-        folder; nothing is started then.
+        WorkbenchError: another queue uses `root`, or another run lies in a run's folder; nothing
+            is started then.
     """
-    once = distinct(runs)
-    done = [run.summary is not None for run in once]
+    runs = distinct(runs)
+    done = [run.summary is not None for run in runs]
     with lock(Path(root)), _Stopping() as stopping:
-        for number, run in enumerate(once, start=1):
-            if stopping.asked:
+        for number, run in enumerate(runs):
+            if stopping.signals:
                 break
-            place = f"[{number}/{len(once)}] {_title(run)}"
-            if done[number - 1]:
-                _say(f"{place}: done already; {outcome(run)}")
-            else:
-                _say(f"{place}: {_train(run, place, stopping)}")
-    result = status_of(once)
-    # Where nobody stopped the queue, whatever is not done did not get there: it failed, is
-    # another's, or was interrupted alone.
-    left = (
-        ("failed", "running") if stopping.asked else ("failed", "running", "interrupted", "waiting")
-    )
-    failed = [row for row in result["runs"] if row["status"] in left]
-    told = {
-        "running": "in use by another process",
-        "interrupted": "interrupted",
-        "waiting": "not begun",
-        "failed": "failed",
-    }
+            label = f"[{number + 1}/{len(runs)}] {run.entry.method}, seed {run.entry.seed}"
+            label += f" ({run.entry.name})" if run.entry.name else ""
+            ended = (
+                f"done already; {outcome(run)}" if done[number] else _train(run, label, stopping)
+            )
+            _say(f"{label}: {ended}")
+    result = status_of(runs)
+    interrupted = bool(stopping.signals)
+    waiting = ("done", "waiting", "interrupted") if interrupted else ("done",)
+    failed = [row for row in result["runs"] if row["status"] not in waiting]
     for row in failed:
         _say(
-            f"not done: {row['hash']} {row['name']}".rstrip()
-            + f": {row['error'] or told[row['status']]}"
+            f"not done: {row['hash']} {row['name']}".rstrip() + f": {row['error'] or row['status']}"
         )
-    return {"status": "interrupted" if stopping.asked else "done", "failed": len(failed), **result}
+    return {"status": "interrupted" if interrupted else "done", "failed": len(failed), **result}
 
 
-def _train(run: Run, place: str, stopping: _Stopping) -> str:
-    """Train one run; how it ended, in a line."""
-    if not _freed(run.folder):
-        return f"another process is using '{run.folder}': left to it"
-    _say(f"{place} → {run.folder}")
+def _train(run: Run, label: str, stopping: _Stopping) -> str:
+    """Train one run and return in a line how it ended."""
+    until = time.monotonic() + PATIENCE
+    while in_use(run.folder):  # the process of a queue that was killed ends by itself
+        if time.monotonic() > until:
+            return f"another process is using '{run.folder}': skipped"
+        time.sleep(0.05)
+    _say(f"{label} → {run.folder}")
     run.folder.mkdir(parents=True, exist_ok=True)
     (run.folder / FAILED).unlink(missing_ok=True)
     entry = asdict(run.entry) | {"where": "", "name": ""}
-    process = start(
-        train_entry,
-        {"entry": entry, "root": str(run.folder.parent), "hash": run.hash},
-        run.folder / LOG,
-    )
+    job = {"entry": entry, "root": str(run.folder.parent), "hash": run.hash}
+    process = start(train_entry, job, run.folder / LOG)
     code = stopping.wait(process)
     if run.summary:
-        return f"done in {seconds(run.summary['seconds'])}; {outcome(run)}"
-    ended = (read_json(run.folder / "summary.json") or {}).get("status") if code == 0 else None
-    if stopping.asked or code in INTERRUPTED or ended == "interrupted":
+        return f"done in {duration(run.summary['seconds'])}; {outcome(run)}"
+    stopped = (read_json(run.folder / "summary.json") or {}).get("status") if code == 0 else None
+    if stopping.signals or code in INTERRUPTED or stopped == "interrupted":
         return "interrupted"
     write_json(run.folder / FAILED, {"error": process.last_line(), "exit_code": code})
-    return f"failed: {process.last_line()}; the rest stands in {run.folder / LOG}"
+    return f"failed: {process.last_line()}; see {run.folder / LOG}"
 
 
 def outcome(run: Run) -> str:
-    """The last step's reward and the greedy answers' rates before and after, of a run that is
-    done.
-    """
+    """The last step's reward and the greedy rates before and after, of a finished run."""
     summary, rows = run.summary or {}, metrics_rows(run.folder)
-    before, after = ((summary.get(when) or {}).get("greedy") or {} for when in ("before", "after"))
     reward = rows[-1].get("reward") if rows else None
-    told = [] if reward is None else [f"reward {reward:.2f}"]
-    names = [name for name in RATES if _value(after, name)] or [
-        name for name in CLAIMS if _value(after, name)
-    ]
-    told += [f"{name} {_value(before, name) or '—'} → {_value(after, name)}" for name in names]
+    parts = [] if reward is None else [f"reward {reward:.2f}"]
+    before, after = ((summary.get(when) or {}).get("greedy") or {} for when in ("before", "after"))
+    for name in OUTCOMES:
+        if (new := _value(after, name)) is not None:
+            old = _value(before, name)
+            parts.append(f"{name} {'—' if old is None else f'{old:.2f}'} → {new:.2f}")
     failed = summary.get("failed") or 0
-    return ", ".join([*told, *([f"{failed} answers without a reward"] if failed else [])])
+    return ", ".join([*parts, *([f"{failed} answers without a reward"] if failed else [])])
 
 
-def seconds(number: float) -> str:
-    """A duration as people say it: "50 s", "12 min", "3 h 20 min"."""
-    if number < 100:
-        return f"{number:.0f} s"
-    minutes = round(number / 60)
+def _value(report: dict[str, Any], name: str) -> float | None:
+    return (report.get(name) or {}).get("value")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as "50 s", "12 min" or "3 h 20 min"."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
 class _Stopping:
-    """Hands Ctrl-C and SIGTERM on to the run under way: first to save and stop, then to stop at
-    once, at last to be killed.
-    """
+    """Passes Ctrl-C and SIGTERM on to the current run: save and stop, stop at once, be killed."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.signals = 0
         self.process: Background | None = None
         self.handlers: dict[int, Any] = {}
 
@@ -139,41 +163,21 @@ class _Stopping:
             signal.signal(name, handler)
 
     def wait(self, process: Background) -> int:
-        """The process's exit code, once it has ended."""
+        """Return the process's exit code once it has ended."""
         self.process = process
         try:
-            if self.asked:  # before there was a process to tell
+            if self.signals:  # one came before the process existed
                 process.interrupt()
             return process.wait()
         finally:
             self.process = None
 
     def _stop(self, *_: Any) -> None:
-        self.asked += 1
-        if self.asked == 1:
+        self.signals += 1
+        if self.signals == 1:
             _say("stopping after this step; once more stops at once")
         if self.process:
-            (self.process.interrupt if self.asked < 3 else self.process.process.kill)()
-
-
-def _freed(folder: Path) -> bool:
-    """Wait until nobody uses the folder: the run of a queue that was killed ends by itself."""
-    until = time.monotonic() + PATIENCE
-    while in_use(folder):
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def _title(run: Run) -> str:
-    told = f"{run.entry.method}, seed {run.entry.seed}"
-    return f"{run.entry.name} ({told})" if run.entry.name else told
-
-
-def _value(block: Any, name: str) -> str:
-    value = (block.get(name) or {}).get("value")
-    return "" if value is None else f"{value:.2f}"
+            (self.process.interrupt if self.signals < 3 else self.process.process.kill)()
 
 
 def _say(line: str) -> None:

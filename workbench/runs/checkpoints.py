@@ -29,25 +29,16 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
     """
     checkpoints = sorted((out / "checkpoints").glob("checkpoint-*"), key=step_of)
     logged = len(metrics_rows(out))
-
-    def step(checkpoint: Path) -> int:
-        return step_of(checkpoint) // updates
-
-    if responses is not None and (
-        usable := [step(c) for c in checkpoints if step(c) <= logged and is_complete(c)]
-    ):
-        check_rollouts(out / "rollouts.jsonl", usable[0], responses)
-        logged = min(logged, whole_steps(out / "rollouts.jsonl", responses))
-    complete = [
-        checkpoint
-        for checkpoint in checkpoints
-        if step(checkpoint) <= logged and is_complete(checkpoint)
-    ]
-    for checkpoint in checkpoints:
-        if checkpoint not in complete:
-            shutil.rmtree(checkpoint)
-    last = complete[-1] if complete else None
-    done = step(last) if last else 0
+    steps = {path: step_of(path) // updates for path in checkpoints if is_complete(path)}
+    steps = {path: step for path, step in steps.items() if step <= logged}
+    if responses is not None and steps:
+        check_rollouts(out / "rollouts.jsonl", min(steps.values()), responses)
+        logged = whole_steps(out / "rollouts.jsonl", responses)
+        steps = {path: step for path, step in steps.items() if step <= logged}
+    for path in checkpoints:
+        if path not in steps:
+            shutil.rmtree(path)
+    last, done = list(steps.items())[-1] if steps else (None, 0)
     for name in ("metrics.jsonl", "rollouts.jsonl"):
         if (out / name).exists():
             truncate_after_step(out / name, done)

@@ -33,6 +33,7 @@ from workbench.jsonl import taken_back, unique_keys, write_json
 from workbench.types import WorkbenchError
 
 FREE_MB = 200
+FILES = ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json")  # of a run
 LOOKED = 0.2  # seconds: who asks whether a folder is in use holds its lock for a moment
 PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # whose versions a run depends on
 
@@ -61,11 +62,9 @@ def lock(out: Path) -> Iterator[None]:
             try:
                 yield
             except WorkbenchError:
-                if {path.name for path in out.iterdir()} - found <= {
-                    "config.json",
-                    ".lock",
-                } and "config.json" not in found:
-                    (out / "config.json").unlink(missing_ok=True)
+                made = {path.name for path in out.iterdir()} - found
+                if "config.json" in made and made <= {"config.json", ".lock"}:
+                    (out / "config.json").unlink()
                 if new:  # an old one stays: it tells nothing, and removing it gains nothing
                     path.unlink(missing_ok=True)
                 raise
@@ -130,21 +129,14 @@ def open_run(
             f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder"
         )
     begun = stored.pop("versions", {}) if stored else {}
-    foreign = [
-        name
-        for name in ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json")
-        if (out / name).exists()
-    ]
-    if stored is None and foreign:
-        raise WorkbenchError(
-            f"'{out}' holds {', '.join(foreign)} but no config.json: choose another --out folder"
-        )
-    if stored is not None and (
-        different := differences(read(stored), json.loads(json.dumps(identity)))
-    ):
-        raise WorkbenchError(
-            f"'{out}' holds another run ({'; '.join(different)}): choose another --out folder"
-        )
+    if stored is None:
+        foreign = [name for name in FILES if (out / name).exists()]
+        reason = f"{', '.join(foreign)} but no config.json" if foreign else ""
+    else:
+        different = differences(read(stored), json.loads(json.dumps(identity)))
+        reason = f"another run ({'; '.join(different)})" if different else ""
+    if reason:
+        raise WorkbenchError(f"'{out}' holds {reason}: choose another --out folder")
     if (summary := finished(out)) is not None:
         return summary
     if shutil.disk_usage(out).free < FREE_MB * 10**6:

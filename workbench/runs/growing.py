@@ -1,128 +1,102 @@
-"""What is known of a file that may be growing: each of its lines is looked at once, and only its
-latest state is kept.
-"""
+"""Read files that are still being written: each complete line once, then only what was added."""
 
 from __future__ import annotations
 
-import contextlib
-import gc
+import json
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 State = TypeVar("State")
-# files whose state is remembered: more than are drawn together, or each would be read anew at every
-# look
-KEPT = 16
+CACHED_FILES = 16  # more than are drawn together, or each would be read again at every look
+CHUNK = 1 << 26  # bytes of lines that are added at once
 
 
 @dataclass
-class Known(Generic[State]):
-    """How far a file was read, how it looked then, and what came of it."""
+class Progress(Generic[State]):
+    """How far a file was read, what it looked like then, and the state so far."""
 
     state: State
-    inode: int = -1
-    modified: int = -1
-    size: int = 0
+    look: tuple[int, int, int] = (-1, -1, -1)  # inode, modification time, size
     scanned: int = 0  # bytes
-    begin: int = 0  # where the last complete line begins
-    last: bytes = b""  # that line
-    kept: int = 0  # bytes that what lies beside the file knows of
+    last: bytes = b""  # the last complete line
+    stored: int = 0  # bytes that an index beside the file covers
 
 
 class Growing(Generic[State]):
-    """The state that `add(state, offset, line)` makes of a file's complete lines, beginning with
-    `start()`.
+    """The state that `add(state, offset, lines)` makes of a file's complete lines.
 
-    A file that has only grown is read from where it ended: it is taken to have only grown if it
-    is the same file, is no shorter and still has its last line where it was. Any other is read
-    anew. The state is the same object from one read to the next and grows in place, also while
-    another thread looks at it. `load` may know of a file from before this process, and `keep` is
-    told what is known after each growth.
+    A file that has only grown is read from where it ended: it is the same file, is not shorter
+    and still has its last line in place. Any other is read again from `start()`. `load` returns
+    the progress stored beside a file, and `store` writes it.
     """
 
     def __init__(
         self,
         start: Callable[[], State],
-        add: Callable[[State, int, bytes], None],
-        load: Callable[[Path], Known[State] | None] = lambda path: None,
-        keep: Callable[[Path, Known[State]], None] = lambda path, known: None,
+        add: Callable[[State, int, list[bytes]], State],
+        load: Callable[[Path], Progress[State] | None] = lambda path: None,
+        store: Callable[[Path, Progress[State]], None] = lambda path, progress: None,
+        cached_files: int = CACHED_FILES,
     ) -> None:
-        self.start, self.add, self.load, self.keep = start, add, load, keep
-        self._known: OrderedDict[Path, Known[State]] = OrderedDict()
+        self.start, self.add, self.load, self.store = start, add, load, store
+        self.cached_files = cached_files
+        self._cache: OrderedDict[Path, Progress[State]] = OrderedDict()
+        self._reading: dict[Path, Lock] = {}  # one lock a file: a large one blocks no other
         self._lock = Lock()
-        # of each file: a large one that is read holds up no other
-        self._reading: dict[Path, Lock] = {}
 
     def read(self, path: Path) -> State:
-        """The state of the file as it is now; a last line that is still being written is left
-        for the next time.
-        """
-        with self._turn(path), _uncollected(), path.open("rb") as file:
-            looks = os.fstat(file.fileno())
-            known = self._known.get(path) or self.load(path) or Known(self.start())
-            if (known.inode, known.modified, known.size) != (
-                looks.st_ino,
-                looks.st_mtime_ns,
-                looks.st_size,
-            ):
-                file.seek(known.begin)
-                grown = known.inode == looks.st_ino and known.size <= looks.st_size
-                if not (grown and file.read(len(known.last)) == known.last):
-                    known = Known(self.start())
-                file.seek(known.scanned)
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break
-                    if line.strip():
-                        self.add(known.state, known.scanned, line)
-                        known.begin, known.last = known.scanned, line
-                    known.scanned += len(line)
-                known.inode, known.modified, known.size = (
-                    looks.st_ino,
-                    looks.st_mtime_ns,
-                    looks.st_size,
-                )
-                self.keep(path, known)
-            self._remember(path, known)
-            return known.state
+        """Return the state of the file as it is now, without an unfinished last line."""
+        with self._file_lock(path), path.open("rb") as file:
+            stat = os.fstat(file.fileno())
+            look = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            progress = self._cache.get(path) or self.load(path) or Progress(self.start())
+            if progress.look != look:
+                file.seek(progress.scanned - len(progress.last))
+                same = progress.look[0] == look[0] and progress.look[2] <= look[2]
+                if not (same and file.read(len(progress.last)) == progress.last):
+                    progress = Progress(self.start())
+                file.seek(progress.scanned)
+                whole = True
+                while whole and (lines := file.readlines(CHUNK)):
+                    if not (whole := lines[-1].endswith(b"\n")):  # it is still being written
+                        lines.pop()
+                    if lines:
+                        progress.state = self.add(progress.state, progress.scanned, lines)
+                        progress.scanned += sum(map(len, lines))
+                        progress.last = lines[-1]
+                progress.look = look
+                self.store(path, progress)
+            with self._lock:
+                self._cache[path] = progress
+                self._cache.move_to_end(path)
+                while len(self._cache) > self.cached_files:
+                    self._cache.popitem(last=False)
+            return progress.state
 
-    def _turn(self, path: Path) -> Lock:
+    def is_cached(self, path: Path) -> bool:
+        """Whether the file was read before, so that another look is quick."""
+        return path in self._cache
+
+    def _file_lock(self, path: Path) -> Lock:
         with self._lock:
             return self._reading.setdefault(path, Lock())
 
-    def _remember(self, path: Path, known: Known[State]) -> None:
-        with self._lock:
-            self._known[path] = known
-            self._known.move_to_end(path)
-            while len(self._known) > KEPT:
-                self._known.popitem(last=False)
 
-    def known(self, path: Path) -> bool:
-        """Whether the file was read already, so that another look is quick."""
-        return path in self._known
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """No search for garbage among the many objects that are made and stay: it would take as long
-    as they do.
-    """
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
+def add_objects(rows: list[dict[str, Any]], _: int, lines: list[bytes]) -> list[dict[str, Any]]:
+    """The rows and those of more lines; a ValueError for a line that is not a JSON object."""
+    new = [json.loads(line) for line in lines if line.strip()]
+    if not all(isinstance(row, dict) for row in new):
+        raise ValueError("a line is not a JSON object")
+    return [*rows, *new]
 
 
 def line_at(path: Path, offset: int) -> bytes:
-    """The line that begins there."""
+    """Return the line that begins at a byte offset."""
     with path.open("rb") as file:
         file.seek(offset)
         return file.readline()

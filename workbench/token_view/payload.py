@@ -145,24 +145,12 @@ def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
 
 
 def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
-    response = feedback.response
-    if not response.offsets:
-        return {
-            "part": event.part,
-            "value": event.value,
-            "claim": event.claim,
-            "token": -1,
-            "from": None,
-        }
-    last = token_at(response, event.end)
-    first = None if event.start is None else min(token_at(response, event.start + 1), last)
-    return {
-        "part": event.part,
-        "value": event.value,
-        "claim": event.claim,
-        "token": last,
-        "from": first,
-    }
+    response, last, first = feedback.response, -1, None
+    if response.offsets:
+        last = token_at(response, event.end)
+        first = None if event.start is None else min(token_at(response, event.start + 1), last)
+    found = {"part": event.part, "value": event.value, "claim": event.claim}
+    return {**found, "token": last, "from": first}
 
 
 def advantages_of(
@@ -228,8 +216,8 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """What the label does not tell: why nobody compared the claim with anything, what is against
-    it, why it is of no use.
+    """Remarks beside the label: why a claim was not compared, what speaks against it, why it is
+    useless.
     """
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
     return (

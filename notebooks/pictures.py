@@ -1,12 +1,10 @@
-"""A PNG beside every plot of an executed notebook, and every token view shown by itself, for
-what runs no script: GitHub, an exported HTML file.
+"""Add a PNG to every plot and token view of executed notebooks, for viewers without scripts, such
+as GitHub.
 
-    python -m workbench.pictures notebooks/*.ipynb
+    python notebooks/pictures.py notebooks/*.ipynb
 
-A Chromium on the path draws them, plots with the script that plotly brings. What is not executed
-anew keeps its outputs, and its pictures change only where its plots have; the data of a token
-view, which is there if WORKBENCH_PICTURES was set, is taken out of the notebook once it is
-drawn.
+A Chromium on the path draws them, plots with plotly's own script. A picture changes only if its
+plot has. The data of a token view, present if WORKBENCH_PICTURES was set, is removed once drawn.
 """
 
 from __future__ import annotations
@@ -33,7 +31,8 @@ TALL = 1600  # of the page that a token view is drawn on, so that nothing of it 
 COLOURS = 128  # of a picture: plots are flat, and a palette takes a quarter of the bytes
 DRAW = """
 async ([figure, width, height]) => {
-  const url = await Plotly.toImage({data: figure.data, layout: figure.layout}, {format: "png", width, height});
+  const {data, layout} = figure;
+  const url = await Plotly.toImage({data, layout}, {format: "png", width, height});
   return url.slice(url.indexOf(",") + 1);
 }
 """
