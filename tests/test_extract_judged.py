@@ -183,19 +183,6 @@ def test_a_failed_call_and_an_unreadable_reply_spoil_their_own_row_alone() -> No
     )
 
 
-def test_pronouns_are_replaced_on_demand() -> None:
-    text = "He was born in Vetra. Ardel was rich."
-    said = [{"text": t, "claims": [t]} for t in ("He was born in Vetra.", "Ardel was rich.")]
-    (found,) = judged(answering(lambda _: said), decontextual=True)(
-        [response(text, title="Toma Ardel")]
-    )
-    assert [claim.text for claim in found.claims] == [
-        "Toma Ardel was born in Vetra.",
-        "Toma Ardel was rich.",
-    ]
-    assert told(found, text)[0][2] == "He was born in Vetra"
-
-
 QUOTES = st.text(alphabet="ab. ?", min_size=1, max_size=12).filter(
     lambda text: any(map(str.isalnum, text))
 )

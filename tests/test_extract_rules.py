@@ -115,8 +115,8 @@ def test_claims_do_not_grow_with_the_square_of_their_sentence(begun: str, piece:
     assert clauses(begun + piece)[-1] == f"{begun}{piece}."
 
 
-def extract(text: str, title: str = TOPIC, decontextual: bool = False) -> Claims:
-    return rules(decontextual)([Response("r", Question("q", "?", title=title), text)])[0]
+def extract(text: str, title: str = TOPIC) -> Claims:
+    return rules()([Response("r", Question("q", "?", title=title), text)])[0]
 
 
 def test_claims_carry_section_sentence_and_place() -> None:
@@ -254,15 +254,6 @@ def test_with_a_title_a_pronoun_is_the_title_unless_it_can_only_be_another(
     title: str, text: str, expected: str
 ) -> None:
     assert extract(text, title).claims[-1].text == expected
-
-
-def test_decontextualised_claims_name_the_topic_everywhere() -> None:
-    text = "Ardel sold his house and gave it to her. Mayor Ardelson met him."
-    assert [c.text for c in extract(text, decontextual=True).claims] == [
-        "Toma Ardel sold Toma Ardel's house.",
-        "Toma Ardel gave it to Toma Ardel.",
-        "Mayor Ardelson met Toma Ardel.",
-    ]
 
 
 @pytest.mark.parametrize(

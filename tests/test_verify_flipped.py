@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from workbench.types import Checked, Claim, Claims, Question, Response, Verdict, WorkbenchError
-from workbench.verify.flipped import AROUND, flipped
+from workbench.verify.annotators import OPPOSITE, flipped
 
 LABELS = ("correct", "wrong", "hedged_correct", "hedged_wrong", "vague")
 CLAIMS = Claims((), tuple(Claim(number, f"claim {number}", "body") for number in range(500)))
@@ -36,7 +36,7 @@ def test_a_share_of_the_facts_is_turned_around() -> None:
     assert 0.2 < len(turned) / 400 < 0.4  # of those that are not vague
     for b, a in turned:
         assert (
-            a.label == AROUND[str(b.label)]
+            a.label == OPPOSITE[str(b.label)]
             and a.p == 0.75
             and a.by == "exact, flipped"
             and b.aspect == "fact"

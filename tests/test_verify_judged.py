@@ -31,7 +31,7 @@ from workbench.types import (
     Verify,
 )
 from workbench.verify import checklist, claim_checklist, facts, judged_outcome, reasoning
-from workbench.verify.evidence import cite
+from workbench.verify.claims import cite
 
 PASSAGE = Passage("p", "Ada", "Ada was born in Paris. She is a painter.")
 QUESTION = Question("q", "Who is Ada?", passages=(PASSAGE,))

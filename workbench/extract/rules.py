@@ -31,7 +31,6 @@ something else is in `docs/numbers.md`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from operator import itemgetter
 
@@ -41,27 +40,20 @@ from workbench.extract.clauses import LONGEST, clauses
 from workbench.extract.joined import best, joined
 from workbench.extract.pronouns import resolve
 from workbench.extract.statements import makes_claims, vouches
-from workbench.extract.topic import decontextualise, topic_of
 from workbench.types import Claim, Claims, Extract, Response
 
 
-def rules(decontextual: bool = False) -> Extract:
-    """Claims by rules. With `decontextual`, pronouns and short names anywhere in a claim become
-    the topic, too.
-    """
-
-    def extract(responses: Sequence[Response]) -> list[Claims]:
-        return [_extract(response, decontextual) for response in responses]
-
-    return extract
+def rules() -> Extract:
+    """Claims by rules."""
+    return lambda responses: [_extract(response) for response in responses]
 
 
 _LAYOUT = re.compile(r"\s*(?:#+ |\|)")  # a heading or a row of a table
 
 
-def _extract(response: Response, decontextual: bool) -> Claims:
+def _extract(response: Response) -> Claims:
     text, spans = response.text, sentences(response.text, response.prefill)
-    parts, topic = sections(text, response.prefill), topic_of(response)
+    parts = sections(text, response.prefill)
     drafts: list[Claim] = []
     line = before = 0  # where the line of a sentence begins, and where the sentence before it does
     for first, last in joined(text, spans):
@@ -89,7 +81,4 @@ def _extract(response: Response, decontextual: bool) -> Claims:
             claims = [replace(claims[0], span=(start, stop), end=stop, coverage=1.0)]
         drafts += claims
     placed = locate(text, spans, [replace(draft, id=n) for n, draft in enumerate(drafts)])
-    named = resolve(placed, response)
-    return Claims(
-        spans, tuple(decontextualise(claim, topic) if decontextual else claim for claim in named)
-    )
+    return Claims(spans, tuple(resolve(placed, response)))

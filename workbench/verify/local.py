@@ -27,8 +27,7 @@ from workbench.types import (
     Verdict,
     Verify,
 )
-from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve, searched
-from workbench.verify.evidence import cite
+from workbench.verify.claims import HEDGED, cite, is_hedged, open_claims, retrieve, searched
 
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
