@@ -5,8 +5,8 @@ one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from workbench.answers import (
@@ -63,47 +63,71 @@ def facts(
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        rows = [_Row(response, found, open_claims(found)) for response, found in batch]
-        pairs = [(row, claim) for row in rows for claim in row.claims]
-        passages = retrieve([(row.response, claim) for row, claim in pairs], search, k)
-        for (row, claim), retrieved in zip(pairs, passages, strict=True):
-            row.passages[claim.id] = retrieved
-        replies = _ask(judge, [list(row.prompts(informativeness)) for row in rows])
+        rows = [(response, found, open_claims(found)) for response, found in batch]
+        asked = [(response, claim) for response, _, claims in rows for claim in claims]
+        results = iter(retrieve(asked, search, k))
+        passages = [[next(results) for _ in claims] for *_, claims in rows]
+        prompts = [
+            _fact_prompts(response, claims, own, informativeness)
+            for (response, _, claims), own in zip(rows, passages, strict=True)
+        ]
+        replies = _ask(judge, prompts)
+        by = _name(judge)
         return [
-            _checked(row, answers, _name(judge), informativeness)
-            for row, answers in zip(rows, replies, strict=True)
+            _facts(*row, own, answers, by, informativeness)
+            for row, own, answers in zip(rows, passages, replies, strict=True)
         ]
 
     return verify
 
 
-@dataclass
-class _Row:
-    """A response, the claims that are still to be judged, and what was retrieved for each."""
+def _fact_prompts(
+    response: Response,
+    claims: Sequence[Claim],
+    passages: Sequence[Sequence[Passage] | Failure],
+    informativeness: bool,
+) -> list[Prompt]:
+    """One prompt for each claim that has passages, then one that rates all claims."""
+    question = response.question.text
+    prompts = [
+        render("verify", question=question, claims=[claim.text], passages=own)
+        for claim, own in zip(claims, passages, strict=True)
+        if own and not isinstance(own, Failure)
+    ]
+    if informativeness and claims:
+        texts = [claim.text for claim in claims]
+        prompts.append(render("inform", question=question, response=response.text, claims=texts))
+    return prompts
 
-    response: Response
-    extraction: Claims
-    claims: tuple[Claim, ...]
-    passages: dict[int, Sequence[Passage] | Failure] = field(default_factory=dict)  # by claim id
 
-    def prompts(self, informativeness: bool) -> Iterator[Prompt]:
-        """One prompt for each claim that has passages, then one that rates all claims."""
-        question = self.response.question.text
-        for claim in self.claims:
-            if (passages := self.passages[claim.id]) and not isinstance(passages, Failure):
-                yield render("verify", question=question, claims=[claim.text], passages=passages)
-        if informativeness and self.claims:
-            texts = [claim.text for claim in self.claims]
-            yield render("inform", question=question, response=self.response.text, claims=texts)
-
-
-def _checked(row: _Row, replies: Sequence[Reply], by: str, informativeness: bool) -> Checked:
-    if not row.claims:
+def _facts(
+    response: Response,
+    found: Claims,
+    claims: Sequence[Claim],
+    passages: Sequence[Sequence[Passage] | Failure],
+    replies: Sequence[Reply],
+    by: str,
+    informativeness: bool,
+) -> Checked:
+    if not claims:
         return Checked()
     answers = iter(replies)
-    verdicts = [_fact(row, claim, answers, by) for claim in row.claims]
+    verdicts = []
+    for claim, own in zip(claims, passages, strict=True):
+        verdict = Verdict(f"claim:{claim.id}", "fact", by=by)
+        if isinstance(own, Failure):
+            verdict = replace(verdict, error=own)
+        elif not own:
+            verdict = unfound(replace(verdict, by="rule"))
+        else:
+            verdict = _labelled(verdict, _read("verify", next(answers)))
+        if verdict.label and own:
+            hedged = is_hedged(response, found, claim)
+            label = HEDGED.get(verdict.label, verdict.label) if hedged else verdict.label
+            verdict = replace(verdict, label=label, evidence=cite(claim.text, own))
+        verdicts.append(verdict)
     if informativeness:
-        ratings = _read("inform", replies[-1], len(row.claims))
+        ratings = _read("inform", replies[-1], len(claims))
         if isinstance(ratings, Failure):
             verdicts.append(Verdict("response", "informativeness", by=by, error=ratings))
         else:
@@ -111,21 +135,7 @@ def _checked(row: _Row, replies: Sequence[Reply], by: str, informativeness: bool
                 replace(verdict, informativeness=rating)
                 for verdict, rating in zip(verdicts, ratings, strict=True)
             ]
-    return Checked(tuple(verdicts), _total(replies), searched(row.response, row.passages.values()))
-
-
-def _fact(row: _Row, claim: Claim, replies: Iterator[Reply], by: str) -> Verdict:
-    verdict, passages = Verdict(f"claim:{claim.id}", "fact", by=by), row.passages[claim.id]
-    if isinstance(passages, Failure):
-        return replace(verdict, error=passages)
-    if not passages:
-        return unfound(replace(verdict, by="rule"))
-    label = _read("verify", next(replies))
-    if isinstance(label, Failure):
-        return replace(verdict, error=label)
-    if is_hedged(row.response, row.extraction, claim):
-        label = HEDGED.get(label, label)
-    return replace(verdict, label=label, evidence=cite(claim.text, passages))
+    return Checked(tuple(verdicts), _total(replies), searched(response, passages))
 
 
 def checklist(judge: Judge) -> Verify:
