@@ -81,17 +81,12 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
         here = tokens[i].start()
         if words[i] == "with" and i and words[i - 1] == ",":
             break  # "the flag, with 15 stars"
-        if words[i] == "under" and cuts:
+        if words[i] == "under":
             continue  # "against the army under Bo's command"
-        if i and words[i] == "for" and cuts:
-            cuts.append(here)
-            break
-        if _RESTRICTED.search(rest, 0, here) or re.search(
-            r"\bfor (?:his|her|their|its|\w+ing)\b", rest[:here]
-        ):
+        if _RESTRICTED.search(rest, 0, here):
             break
         cuts.append(here)
-        if words[i] in _HELD_BACK and not TEMPORAL.match(rest, here):
+        if words[i] in _HELD_BACK:
             break
     if not cuts:
         return rest, []
@@ -115,8 +110,6 @@ def _begins(verb: str, rest: str, words: list[str], i: int, at: int) -> bool:
     if i + 1 >= len(words) or _IDIOM.match(rest, at):
         return False
     if words[i] == "for" and i:
-        if "for" in words[:i] and "and" in words[:i]:
-            return False  # "a prize for Rain and a medal for her play"
         return bool(_AWARDED.fullmatch(verb)) and words[i + 1] in ("his", "her", "their")
     if words[i] not in english.ADJUNCTS and not (
         i == 0 and words[0] in ("to", "into", "for") and not words[1][0].isdigit()
@@ -125,30 +118,13 @@ def _begins(verb: str, rest: str, words: list[str], i: int, at: int) -> bool:
     if i and (words[i - 1].endswith("ly") or words[i - 1] in _HOLDING):
         return False
     after = words[i + 1]
-    if (
-        words[i] == "at"
-        and after[0].isupper()
-        and words[max(0, i - 3) : i - 1] == ["University", "of"]
-    ):
-        return False  # "the University of Lomar at Osk"
     if words[i] == "by" and i and words[i - 1] in '"”':
         return False  # whose work it is
-    if (
-        words[i] == "until"
-        and i > 1
-        and words[i - 1].isdigit()
-        and "from" in words[max(0, i - 5) : i]
-    ):
-        return False  # "from 1990 until 1997"
     return after[0].isupper() or after[0].isdigit() or bool(_NAMED.match(after))
 
 
 def _goes_on(after: str) -> bool:
-    return (
-        after in english.PREPOSITIONS | english.ADVERBS
-        or after.endswith("ly")
-        or after in ("higher", "lower", "nearer", "more")
-    )
+    return after in english.PREPOSITIONS | english.ADVERBS
 
 
 def _stop(words: list[str]) -> int:

@@ -20,7 +20,7 @@ def clauses(sentence: str) -> list[str]:
     cannot be divided.
     """
     text = _HEDGE.sub("", _clean(sentence), count=1)
-    if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence or undivided(text):
+    if _CONDITION.search(text) or undivided(text):
         return [_finish(text)]
     named = works(text)
     text, aside = _brackets(text)
@@ -52,8 +52,8 @@ def _clean(sentence: str) -> str:
 
 def _finish(claim: str) -> str:
     claim = re.sub(r",?\s*([,.;])(?!\w)", r"\1", re.sub(r"\s+", " ", claim)).strip(" ,;:-–—.。")
-    stop = "。" if claim[-1:] >= "\u3040" else "."
-    return f"{claim[:1].upper()}{claim[1:]}{stop}" if claim else ""
+    stop = "."
+    return f"{claim[:1].upper()}{claim[1:]}{stop}"
 
 
 _LIFE = (
@@ -178,11 +178,9 @@ def _lead(text: str) -> tuple[str | None, str]:
         return None, text  # "Officially, he won"
     if dated := _DATED.match(text):
         return dated[1], text[dated.end() :]
-    if (placed := _PLACED.match(text)) and not _finite(placed[1]):
+    if placed := _PLACED.match(text):
         return placed[1], text[placed.end() :]  # "At the 1950 Osk Games she won"
     intro = _IN_LAND.match(text) or _INTRO.match(text)
-    if intro and (more := _MORE.match(text, intro.end())) and not _finite(more[0]):
-        return text[: more.end(1)], text[more.end() :]  # "In France, Germany, and Italy, he won"
     words = english.TOKEN.findall(intro[1]) if intro else []
     if (
         intro
@@ -196,12 +194,8 @@ def _lead(text: str) -> tuple[str | None, str]:
         for i in range(1, len(words))
         if english.is_verb(words, i) and words[i - 1] not in english.AUXILIARIES | english.ADVERBS
     ]
-    if len(verbs) > 1 or re.match(r"(?:un)?like\b", rest):
+    if len(verbs) > 1:
         return None, text  # "When it was built in 1990 the firm used oil, unlike its rivals"
-    if intro and (
-        place := re.match(r"((?:[A-Z][\w'’-]*[ ,]+){1,6})(?=(?:there|he|she|it|they)\b)", rest)
-    ):
-        return f"{intro[1]}, {place[1].strip(' ,')}", rest[place.end() :]
     if rest[:1].islower() and re.match(
         r"(?!(?:an?|the|his|her|its|their|one|many|some|he|she|it|they)\b)[^,]*,", rest
     ):

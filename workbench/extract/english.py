@@ -136,20 +136,12 @@ def is_verb(words: list[str], i: int) -> bool:
     before = words[i - 1].lower() if i else ""
     after = words[i + 1] if i + 1 < len(words) else ""
     if _is_reduced(word, words[i - 1] if i else "", after) or (
-        word == "do" and before != words[i - 1] and after[:1].isupper()
+        word == "do" and before != words[i - 1]
     ):
         return False  # "Ana do Vale"
     if word in VERBS:
         # "the main features of it", "the old shows filled a gap"
-        counted = word in NOUNS and (
-            before[:1].isdigit() or after == "of" or after in VERBS or _is_regular(after)
-        )
-        if (
-            word == "feature"
-            and not before.endswith("s")
-            and before not in MODALS | PRONOUNS | {"which", "that", "who"}
-        ):
-            return False  # "her debut feature film"
+        counted = word in NOUNS and (after == "of" or after in VERBS or _is_regular(after))
         return (before not in DETERMINERS | _BEFORE_NOUNS and not counted) or word in AUXILIARIES
     regular = _is_regular(word)
     if before in CONJOINING and regular:
@@ -194,9 +186,7 @@ def _is_reduced(word: str, before: str, after: str) -> bool:
     )
     if noun and (word in ("nicknamed", "dubbed") or (word.endswith("ed") and after == "by")):
         return True
-    follows = after in PREPOSITIONS or (
-        after == "," and word in ("mentioned", "given", "listed", "used")
-    )
+    follows = after in PREPOSITIONS
     return word in REDUCED and noun and follows
 
 
@@ -211,13 +201,6 @@ def _is_adjective(words: list[str], i: int) -> bool:
     respected man".
     """
     after = words[i + 1] if i + 1 < len(words) else ""
-    if (
-        i > 2
-        and words[i - 3] in _DEGREES
-        and after[:1].isalpha()
-        and after not in DETERMINERS | PREPOSITIONS
-    ):
-        return True  # "the most influential and talented Russian poets"
     if (
         not after.islower()
         or after in DETERMINERS | PREPOSITIONS | PRONOUNS | ADVERBS | PARTICLES
@@ -246,8 +229,6 @@ def past(participle: str) -> str | None:
     ):
         return None
     stem = participle[:-3]
-    if re.search(r"[^aeiou]y$", stem):
-        return f"{stem[:-1]}ied"
     return f"{stem}ed"
 
 
@@ -261,7 +242,7 @@ def blank(text: str) -> str:
 def article(phrase: str) -> str:
     """The phrase with an indefinite article, unless it has a determiner or is a name."""
     first, *others = phrase.split(" ", 2)
-    later = first in ADVERBS and bool(others) and others[0] in DETERMINERS  # "later a director"
+    later = first in ADVERBS and others[0] in DETERMINERS  # "later a director"
     if first in DETERMINERS | NUMBERS or later or not phrase[:1].islower():
         return phrase
     return f"{'an' if phrase[:1] in 'aeiou' else 'a'} {phrase}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from workbench.extract import english
 from workbench.extract.adjuncts import TEMPORAL, adjuncts
-from workbench.extract.examples import COUNTED, examples
+from workbench.extract.examples import examples
 from workbench.extract.leads import all_led, is_free, led
 from workbench.extract.lists import alternatives, items, listed
 from workbench.extract.parts import speaks
@@ -39,8 +39,8 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
         yield led(f"{subject} {said}", subject, lead)
         return
     head = _verb_group(words)
-    group = said[: tokens[head - 1].end()] if head else ""
-    if head and _other_verb(words[head:]):
+    group = said[: tokens[head - 1].end()]
+    if _other_verb(words[head:]):
         yield led(f"{subject} {said}", subject, lead)
         return
     rest, aside = _named(
@@ -55,7 +55,7 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
         if TEMPORAL.fullmatch(lead) and is_free(lead) and not apart
         else ""
     )
-    copular = head and (words[0] in english.COPULAS or {"be", "been"} & set(words[:head]))
+    copular = words[0] in english.COPULAS or {"be", "been"} & set(words[:head])
     if copular and words[head - 1] in english.COPULAS | english.ADVERBS | {"be", "been"}:
         claims, dated = list(_complements(subject, group, rest)) + aside, ""
     else:
@@ -63,7 +63,7 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
             f"{subject} {group} {piece}"
             for piece in _objects(group, words[head - 1 : head], rest, dated)
         ] + aside
-    if lead and claims and not dated:
+    if lead and not dated:
         claims = all_led(claims, subject, lead)
     yield from claims
 
@@ -96,12 +96,6 @@ def _other_verb(words: list[str]) -> bool:
     )
     return any(
         word in english.AUXILIARIES
-        or (
-            0 < i < len(words) - 1
-            and words[i - 1][0].isupper()
-            and english.is_verb(words, i)
-            and _is_noun(words[i + 1])
-        )
         or (0 < i < len(words) - 1 and words[i - 1] in ("and", "but", ",") and _is_action(words, i))
         for i, word in enumerate(words[:until])
     )
@@ -113,42 +107,11 @@ def _is_action(words: list[str], i: int) -> bool:
     """
     word, after = words[i], words[i + 1]
     named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
-    inflected = (
-        re.fullmatch(r"[a-z]{2,}[^s]s", word)
-        and word not in english.DETERMINERS
-        and (after in _BEHIND_VERBS or named)
-    )
-    bare = (
-        words[i - 1] != ","
-        and word.isalpha()
-        and word.islower()
-        and word not in _NO_BARE
-        and after in _OBJECTS
-    )
-    return bool(
-        inflected
-        or (bare and not word.endswith(("s", "ly", "ing")))
-        or (
-            english.is_verb(words, i)
-            and word not in english.NOUNS
-            and after not in (",", "and", "or")
-        )
-    )
+    inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and (after in _BEHIND_VERBS or named)
+    return bool(inflected or (english.is_verb(words, i) and word not in english.NOUNS))
 
 
-_NO_BARE = (
-    english.DETERMINERS
-    | english.PREPOSITIONS
-    | english.ADVERBS
-    | english.NUMBERS
-    | {"not", "more", "most", "all"}
-)
-_OBJECTS = frozenset("them him us it you the a an his its their your".split())  # "and inspire them"
 _BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
-
-
-def _is_noun(word: str) -> bool:
-    return word[0].isupper() or word in english.DETERMINERS
 
 
 _DENIED = re.compile(
@@ -185,17 +148,9 @@ def _verb_group(words: list[str]) -> int:
     i = 0
     while i < len(words) and (i == 0 or _goes_on(words, i)):
         i += 1
-    while (
-        i + 1 < len(words)
-        and words[i] in ("and", "or", ",")
-        and words[i - 1] not in english.AUXILIARIES
-    ):
-        both = (
-            _PARTICIPLE.search(words[i - 1])
-            and _PARTICIPLE.search(words[i + 1])
-            and "-" not in words[i + 1][:-8]
-        )
-        if not both and words[i + 1] not in english.VERBS - english.NOUNS - english.AUXILIARIES:
+    while i + 1 < len(words) and words[i] in ("and", "or", ","):
+        both = _PARTICIPLE.search(words[i + 1])
+        if not both:
             break
         i += 2  # "was arrested and charged with": both, with what follows
     return i
@@ -212,12 +167,12 @@ def _goes_on(words: list[str], i: int) -> bool:
     ):
         return True
     if before in english.MODALS | {"did", "does", "do"}:
-        return word.islower() and word not in english.PREPOSITIONS
+        return True
     if word in ("since", "be", "been"):
         return before in english.AUXILIARIES | english.ADVERBS
-    if helped and (before == "since" or before.endswith("ly")):  # "has since written"
+    if helped:  # "has since written"
         return True
-    return word.endswith("ly") and i + 1 < len(words) and bool(_PARTICIPLE.search(words[i + 1]))
+    return word.endswith("ly") and bool(_PARTICIPLE.search(words[i + 1]))
 
 
 _HELPING = english.AUXILIARIES | english.ADVERBS | {"be", "been", "being"}
@@ -246,9 +201,9 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     first = _FIRST_PART.split(what, maxsplit=1)[0]
     of = what[len(first) :]
     parts = items(first)
-    if len(parts) > 1 and (_PARTED.search(parts[0]) or _shares_noun(parts)):
+    if len(parts) > 1 and (_shares_noun(parts)):
         parts = [first]  # "an animal having a shell, a head, and legs"
-    plain = what and not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
+    plain = not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
     if (
         plain
         and len(parts) > 1
@@ -272,21 +227,13 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
         yield from predicate(subject, f"{verb} {modifier}")
 
 
-_PARTED = re.compile(
-    r" \w+ing (?:an?|the|\w+s)\b| (?:starr|featur|depict|portray|involv|compris|follow|show)ing"
-    r" [A-Z]"
-)
-
-
 def _shares_noun(parts: list[str]) -> bool:
     """Whether all may describe the noun at the end, which is no person: "a fighter, bomber and
     transport squadron".
     """
     *inner, last = parts
     compound = re.fullmatch(r"[a-z-]+ [a-z-]+", last) and not english.AGENTS.search(last)
-    return bool(compound) and any(
-        re.fullmatch(r"[a-z-]+", one) for one in inner[1:] or [inner[0].split(" ")[-1]]
-    )
+    return bool(compound)
 
 
 def _are_together(rest: str) -> bool:
@@ -294,15 +241,8 @@ def _are_together(rest: str) -> bool:
     painters and poets" is not.
     """
     pieces = items(rest)
-    named = re.compile(r"(?:[A-Z\"“]|(?:an?|the|his|her|its|their|[a-z-]+) )")
-    return (
-        len(pieces) > 1
-        and not any(
-            re.search(r"(?:[^s]s|[a-z]+(?:ic|al|ive|ous|ful|ed|able))$", one) for one in pieces
-        )
-        and bool(
-            named.match(pieces[0]) or re.match(r"(?:an?|the|his|her|its|their)\b|[A-Z]", pieces[-1])
-        )
+    return len(pieces) > 1 and not any(
+        re.search(r"(?:[^s]s|[a-z]+(?:ic|al|ive|ous|ful|ed|able))$", one) for one in pieces
     )
 
 
@@ -335,7 +275,7 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
     if both and not whole and _preposition_after(both[1]) == _preposition_after(both[3]):
         yield from _being(subject, copula, both[1])
         yield from _being(subject, copula, both[3])
-    elif _is_one(copula, what) and not whole and not people_of(what):
+    elif _is_one(copula, what) and not whole:
         yield from _being(subject, copula, head(what))
         yield from _being(subject, copula, what)
     elif whole or not re.search(
@@ -362,8 +302,8 @@ def _preposition_after(phrase: str) -> str:
 def _being(subject: str, copula: str, what: str) -> Iterator[str]:
     """ "is a Brazilian footballer" says two things."""
     # "It is an Italian bestseller"
-    named = None if subject in ("It", "it", "This", "That") else people_of(what)
-    if named and not re.search(r"\bbecame\b", copula):
+    named = people_of(what)
+    if named:
         yield f"{subject} {copula} {named[0]}"
     yield f"{subject} {copula} {named[1] if named else what}"
 
@@ -372,11 +312,6 @@ _JOINING = re.compile(
     r"(?:blend|mix|combin|merg|unit|fus|alternat|balanc|connect|compar|separat|divid|link)(?:e?d|e?s|ing)$"
 )
 _MOSTLY = re.compile(r"^(?:\w+ )?(?:mostly|mainly|chiefly|largely|primarily|especially)\b")
-_MAKING = frozenset(
-    "wrote written published directed composed painted recorded released titled called starred".split()
-)
-# of one word each
-_TITLE = re.compile(r"[A-Z][\w'’-]+ and [A-Z][\w'’-]+(?=$|,? (?:in|for|with|by|at|on)\b)")
 _MEETING = frozenset("met married taught knew befriended coached defeated beat fought".split())
 
 
@@ -388,9 +323,6 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
     if any(map(_JOINING.match, group.split())) or _MOSTLY.search(f"{last} {rest}"):
         yield f"{rest} {lead}".strip()  # "blended jazz and rock"
         return
-    if last in _MAKING and _TITLE.match(rest):
-        yield f"{rest} {lead}".strip()  # "wrote Pride and Prejudice"
-        return
     if alternatives(rest):
         yield f"{rest} {lead}".strip()
         return
@@ -398,7 +330,7 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
         yield from _objects(group, verb, pieces[0], lead)
         yield from pieces[1:]
         return
-    if re.search(r"\b(?:including|namely)\b", rest) or COUNTED.search(rest):
+    if re.search(r"\b(?:including|namely)\b", rest):
         yield f"{rest} {lead}".strip()
         return
     if both := _same_shape(rest):
@@ -422,11 +354,7 @@ def _same_shape(rest: str) -> list[str]:
         [word for word in english.TOKEN.findall(side) if word in english.PREPOSITIONS - {"of"}]
         for side in both
     ]
-    alike = (
-        sides[1]
-        and sides[0][office:] == sides[1]
-        and (office or match[3].startswith(f"{match[2]} "))
-    )
+    alike = sides[1] and sides[0][office:] == sides[1] and (match[3].startswith(f"{match[2]} "))
     dated = all(re.search(rf" {TEMPORAL.pattern}$", side) for side in both) and (
         office or match[3].startswith(f"{match[2]} ")
     )

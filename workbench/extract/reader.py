@@ -35,7 +35,6 @@ _INSIDE = re.compile(
 )
 # "The dance involves a motion performed"
 _UNKNOWN = re.compile(r"\b[a-z]{2,}[^\Wsu]s (?:an?|the|his|her|its|their) [^,]*$")
-_OFTEN = 4  # clauses of which it is not plain what they are about
 
 
 class Reader:
@@ -67,7 +66,7 @@ class Reader:
             )
             text = f"{name} {text[inserted.end() :]}"
         found = parts(text)
-        before = found[0].text[: _verb(found[0].text)] if found else ""
+        before = found[0].text[: _verb(found[0].text)]
         if (
             re.search(r" (?:and|or|but) $", before)
             or _INSIDE.search(before)
@@ -78,20 +77,15 @@ class Reader:
             yield f"{lead}, {text}" if lead else text
             return
         for number, part in enumerate(found):
-            if self.grown > _OFTEN:  # every further claim would repeat the words of all before it
-                yield f"{lead}, {text}" if lead else text
-                return
             under = number == 0 or (
                 part.kind == "same" and not is_free(lead) and not _turns(lead, part.text)
             )
             if part.kind in ("who", "which") and self.related and not self.latest:
                 # of the second clause it is not told whose words are before it
-                yield f"{lead}, {text}" if lead else text
+                yield text
                 return
             yield from self._read(part, previous, lead if under else "")
-            self.related = part.kind in ("who", "which", "passive") or (
-                self.related and part.kind in ("more", "ing")
-            )
+            self.related = part.kind in ("who", "which", "passive")
             self.told = part.text if part.kind != "ing" else self.told
             said = part.text.strip(" ,;")
             begun = (
@@ -107,8 +101,6 @@ class Reader:
     def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
         text = part.text.strip(" ,;")
         words = english.TOKEN.findall(text)
-        if not words:
-            return
         # "which he wrote"
         own = words[0] in english.PRONOUNS | english.DETERMINERS or words[0][0].isupper()
         if part.kind == "ing":
@@ -120,7 +112,7 @@ class Reader:
         elif part.kind in ("same", "more"):
             yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
-            own = own or words[0] in english.PREPOSITIONS
+            own = words[0] in english.PREPOSITIONS
             yield from self._about(
                 "" if own else who(self.subject, previous, part.link, words[0]),
                 text,
@@ -137,15 +129,10 @@ class Reader:
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
         """What somebody does besides, or the last relative clause's subject; what follows from
         all that was said, as "making it the longest", stays with it."""
-        subject = self.latest if self.related else self.subject
+        subject = self.subject
         # "is a member, joining in 1990"
-        present = re.search(r"\b(?:is|are|am)\b", self.told) and words[0] != "having"
-        if (
-            not subject
-            or present
-            or _follows(subject, text)
-            or english.MODALS.intersection(self.told.split()[:8])
-        ):
+        present = re.search(r"\b(?:is|are|am)\b", self.told)
+        if present or _follows(subject, text):
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
             yield from predicate(subject, _in_tense(text, words, self.told))
@@ -158,7 +145,7 @@ class Reader:
             yield self._grow(f"{self.whole} and {text}")
             return
         lead, text = _intro(text)
-        lead = f"{under}, {lead}" if under and lead else under or lead
+        lead = under or lead
         said = _with_auxiliary(text, english.TOKEN.findall(text), previous)
         yield from predicate(self.latest if kind == "more" else self.subject, said, lead)
 
@@ -180,24 +167,14 @@ class Reader:
         previous = previous.strip(" ,;")
         if self.whole.endswith(previous):
             return self.whole
-        if self.related and self.latest:  # a relative clause, of which it is known what it is about
-            return previous if previous.startswith(self.latest) else f"{self.latest} {previous}"
         return (
             previous
-            if self.subject and re.search(rf"(?<!\w){re.escape(self.subject)}(?!\w)", previous)
+            if re.search(rf"(?<!\w){re.escape(self.subject)}(?!\w)", previous)
             else f"{self.subject} {previous}"
         )
 
     def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
         """A clause of place or time: of somebody else, it keeps the place."""
-        if re.search(
-            r", an? \w+ (?:that|which|who)\b|^\S+(?: \S+)? (?:was|were|is|are) (?:only |just"
-            r" )?(?:\d|[a-z]+$)",
-            text,
-        ):
-            # "when she was six, an experience that …", "when he was 16"
-            yield f"{self._whole(previous)}{link} {text}"
-            return
         if link.endswith("when") and (
             not _is_somebody(self.subject)
             or words[0] not in english.PRONOUNS
@@ -215,9 +192,9 @@ class Reader:
         place = re.search(r"\b(in|at) ((?:the )?[A-Z][^,]*)$", previous.strip(" ,"))
         claims = list(self._clause(text, ""))
         self.subject = subject
-        if claims and link.endswith("where") and place and not own:
+        if place and not own:
             claims[0] = f"{claims[0]} {place[0]}"
-        elif link.endswith("where") and not own:
+        elif not own:
             claims = [f"{self._whole(previous)}{link} {text}"]
         if link.endswith("whose"):
             claims = [f"{self._whole(previous)}, whose {text}"]
@@ -244,7 +221,7 @@ class Reader:
         self.subject, aside = _apposition(text[:start].strip(" ,"))
         self.latest = self.subject
         # of what is called so
-        if aside and not re.match(r"(?:the|a) (?:name|term|title|word)\b", aside):
+        if aside:
             about = re.search(
                 rf" [a-z][\w-]* (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject
             )
@@ -265,12 +242,6 @@ _BEGUN = re.compile(
     r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$"
 )
 _TAIL = re.compile(r", and ((?:its|his|her|their|the|an?) [^,]+)$")
-_OTHER = re.compile(rf"(?<!,), and (?:{NAME})$")
-_COLON = re.compile(r"\b[a-z]+: ([^:]*)$")  # and not that of a title
-_APPOSED = re.compile(
-    r"\b(?:after|before|until|while|because|although|since|once|when|where) ([^,]+), (?:an? |the"
-    r" |[A-Z])[^,]+$"
-)
 _ANEW = re.compile(
     r"(?:, and|, but| and| but) ((?:his|her|its|their|the|an?|this|that|some|others) [^,]*)$"
 )
@@ -278,14 +249,7 @@ _ANEW = re.compile(
 
 def _is_torn(found: list[Part]) -> bool:
     """Whether a part goes on with what another part began: "left after Ana, who was old, fell"."""
-    if any(part.kind in ("same", "more") and part.text[:1].isupper() for part in found):
-        return True  # a name, where a verb should stand
     texts = [part.text.strip(" ,") for part in found]
-    if any(
-        _breaks_off(text, part.kind, after.kind)
-        for text, part, after in zip(texts, found, found[1:], strict=False)
-    ):
-        return True
     if any(
         part.kind in ("who", "which") and (tail := _TAIL.search(text)) and not _verb(f"x {tail[1]}")
         for part, text in zip(found, texts, strict=True)
@@ -293,27 +257,12 @@ def _is_torn(found: list[Part]) -> bool:
         return True  # "Rain, which won a prize, and its sequel"
     for text, other in zip(texts, found[1:], strict=False):
         related = other.kind in ("who", "which", "where")
-        clause, anew, begun = _BEGUN.search(text), _ANEW.search(text), _SUBORDINATE.search(text)
+        clause, anew = _BEGUN.search(text), _ANEW.search(text)
         if clause and other.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
             return True  # "rose because several of them, including Bo, were left"
-        if anew and (related or other.kind == "passive") and not _verb(f"x {anew[1]}"):
+        if anew and (related) and not _verb(f"x {anew[1]}"):
             return True  # "left, but his house, which stood in Osk, fell"
-        if begun and related and not _verb(f"x {begun[1]}") and found[-1].kind == "same":
-            return True
     return False
-
-
-def _breaks_off(text: str, kind: str, after: str) -> bool:
-    """Whether a part ends in a subject whose verb comes after the next comma: "left after her
-    father, a baker, | was sent".
-    """
-    if kind in ("who", "which") and after in ("who", "which", "passive") and _OTHER.search(text):
-        return True  # "led by Ana, who won, and Bo, | who lost"
-    apposed, anew = _APPOSED.search(text), _COLON.search(english.blank(text))
-    if apposed and after == "same" and not _verb(f"x {apposed[1]}"):
-        return True
-    # "was famous: Ana, | who"
-    return anew is not None and after in ("who", "which", "passive") and not _verb(f"x {anew[1]}")
 
 
 def _turns(lead: str, text: str) -> bool:
@@ -367,17 +316,6 @@ def _in_tense(text: str, words: list[str], previous: str) -> str:
     """ "becoming a judge" → "became a judge"; beside "is a cook", "holding a record" → "is
     holding a record".
     """
-    told = english.TOKEN.findall(english.blank(previous))
-    verb = next(
-        (
-            told[i]
-            for i in range(len(told))
-            if told[i] in english.AUXILIARIES or english.is_verb(told, i)
-        ),
-        "",
-    )
-    if (verb in english.PRESENT | {"is", "are"}) and words[0] != "having":
-        return f"{'is' if verb.endswith('s') else 'are'} {text}"
     return _in_past(text, words)
 
 
@@ -395,7 +333,7 @@ def _intro(text: str) -> tuple[str, str]:
         text,
     )
     # "and in 1904 he won"
-    intro = intro or re.match(r"((?:in|on|since|by) \d{4}) (?=(?:he|she|it|they)\b)", text)
+    intro = intro
     return (intro[1], text[intro.end() :]) if intro else ("", text)
 
 
@@ -425,19 +363,10 @@ def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
     bare = (words[verb].endswith("ed") or re.fullmatch(_DONE_TO, words[verb])) and words[
         verb
     ] not in english.STAYING
-    if (
-        passive
-        and passive[2] != "born"
-        and bare
-        and (not after or after in english.PREPOSITIONS | {"due"})
-    ):
+    if passive and passive[2] != "born" and bare and (after in english.PREPOSITIONS | {"due"}):
         return f"{'was' if passive[1] == 'been' else passive[1]} {text}"
     raised = words[verb] in ("raised", "educated", "baptized", "baptised", "buried", "schooled")
-    return (
-        f"was {text}"
-        if passive and raised and (not after or after in english.PREPOSITIONS)
-        else text
-    )
+    return f"was {text}" if passive and raised else text
 
 
 def _apposition(subject: str) -> tuple[str, str]:

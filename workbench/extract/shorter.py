@@ -65,9 +65,9 @@ def spread(verb: str, rest: str, core: str, behind: list[str], lead: str) -> lis
 
 def _is_free(verb: str, core: str, others: list[str]) -> bool:
     """Whether the date belongs to the core, so that the phrases between them may be left out."""
-    if not (core or verb in _EVENTS) or any(map(_HELD.search, [core, *others])):
+    if not (core or verb in _EVENTS):
         return False
-    if re.fullmatch("the [a-z ]+", core) and others:
+    if re.fullmatch("the [a-z ]+", core):
         return False  # "the title role in Rain in 1937"
     own = re.match(r"(?:his|her|its|their) ", core)  # "his career as an actor in 1990"
     after = "by|into|from|to|" if verb in _EVENTS else "as|with|" if own else ""
