@@ -111,11 +111,7 @@ def participle(subject: str, previous: str, word: str) -> str:
         return ""  # "known as the Osk Oval, named after a horse"
     if copular and not re.search(r" (?:in|at|of|for|with|from|to|by|on) ", previous):
         return subject
-    if (
-        word in ("known", "born", "nicknamed")
-        and copular
-        and not _RELATION.search(previous.strip(" ,"))
-    ):
+    if word in ("known", "born", "nicknamed") and copular:
         return subject
     found = _phrase(previous)
     if word in ("located", "based") and copular:

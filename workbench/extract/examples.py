@@ -64,8 +64,6 @@ def examples(verb: str, rest: str) -> list[str]:
     if phrase is None or _EXAMPLES.search(after):
         return []
     start = phrase[0]
-    if re.search(rf"\b{_MANY}\b", before[:start]):
-        return []  # "several lamps for rooms such as the hall": several for all of them
     own = items(after, not _TITLED.search(before))
     each = (
         own
@@ -235,8 +233,5 @@ def _years(text: str) -> list[str]:
         end = match.end() - 1  # the next one may begin at the bracket
         kinds = list(_KIND.finditer(text, 0, match.start("name")))
         if kinds:  # not "Flame" of "Drowning in Flame (1974)"
-            found.append(
-                f"{match['name']} was {'released' if kinds[-1][1] else 'published'} in"
-                f" {match['year']}"
-            )
+            found.append(f"{match['name']} was {'released'} in {match['year']}")
     return found

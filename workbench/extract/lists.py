@@ -148,11 +148,7 @@ def listed(text: str, people: bool = False) -> list[str]:
         (i for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), None
     )
     start = words[last + 1].start() if last is not None else 0
-    if (
-        _CLAUSE.search(masked, 0, start)
-        or (last and _in_name([word[0] for word in words], last))
-        or _open(masked, words, last)
-    ):
+    if _CLAUSE.search(masked, 0, start) or _open(masked, words, last):
         return [text]
     if _COLLECTED.search(masked, 0, start):
         return [text]
@@ -241,11 +237,6 @@ def _open(text: str, words: list[re.Match[str]], last: int | None) -> bool:
         and after.islower()
         and after not in english.DETERMINERS
     )
-
-
-def _in_name(words: list[str], i: int) -> bool:
-    """Whether the preposition at `i` may be inside a name: "Match of the Day, …"."""
-    return words[i] == "of" and words[i - 1][0].isupper()
 
 
 def _like(first: str, item: str, opening: str, outer: str) -> str:

@@ -58,7 +58,7 @@ def parts(text: str) -> list[Part]:
             i, verb = begun, kind not in ("clause", "where") and not _has_lead(words, begun)
             continue
         verb = verb or (i > 0 and english.is_verb(words, i))
-        if words[i] == "that" and _is_content(words, i + 1):
+        if words[i] == "that":
             break
         if verb and speaks(words, i):
             later = _next_clause(words, i)
@@ -70,13 +70,6 @@ def parts(text: str) -> list[Part]:
     if begun < len(words):
         found.append(Part(kind, text[tokens[begun].start() :], link))
     return found
-
-
-def _is_content(words: list[str], i: int) -> bool:
-    """Whether a subject, and no verb, begins at `i` behind "that": what is said there stays with
-    who says it.
-    """
-    return words[i] not in english.AUXILIARIES | english.ADVERBS
 
 
 def _next_clause(words: list[str], i: int) -> int:
@@ -114,16 +107,11 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
     if not comma and word in ("who", "where", "when") and not content:  # "came when", "being where"
         named = following in english.PRONOUNS | english.DETERMINERS or following[:1].isupper()
         return ("who", 1) if word == "who" else ("where", 1) if named else None
-    if comma and word in english.VERBS and _says(words, i, at, begun):
+    if comma and word in english.VERBS and _is_free(words, i, at, begun):
         return ("same", 1) if "or" not in words[at:] else None
     if comma and word in _PASSIVES:
         return "passive", 1
-    if (
-        comma
-        and english.past(word)
-        and _has_object(words, at + 1)
-        and not _is_listed(words[begun:i])
-    ):
+    if comma and english.past(word) and not _is_listed(words[begun:i]):
         return "ing", 1
     return None
 
@@ -150,39 +138,11 @@ _SUBORDINATE = frozenset("when while because that which who where as once after 
 def _is_listed(part: list[str]) -> bool:
     """Whether a word in "-ing" behind `part` goes on with a list of them ("by answering calls,
     making plans"), or belongs to somebody in a clause of the part."""
-    gerund = any(
-        english.past(b) and (a.startswith(("includ", "involv")) or _describes(a, b))
-        for a, b in pairwise(part)
-    )
+    gerund = any(map(english.past, part[1:]))
     begun = next(
         (i for i, word in enumerate(part) if i and word in _SUBORDINATE | {"and", "but"}), len(part)
     )
     return gerund or any(english.is_verb(part, i) for i in range(begun + 1, len(part)))
-
-
-def _describes(noun: str, participle: str) -> bool:
-    """Whether a word in "-ing" says what the noun before it does: "noticed the light falling"."""
-    plain = (
-        noun.isalpha()
-        and noun.islower()
-        and noun not in english.ADVERBS | {"and", "or", "but", "not"}
-    )
-    return plain and not english.is_verb(["", noun], 1)
-
-
-def _has_object(words: list[str], i: int) -> bool:
-    """Whether what follows a word in "-ing" goes with it as a verb: not in a list as "agility,
-    dribbling skills, and pace".
-    """
-    after, beyond = words[i], words[i + 1] if i + 1 < len(words) else ""
-    if after in (",", "and", "or"):
-        return False
-    bare = (
-        after.isalpha()
-        and after.islower()
-        and after not in english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS
-    )
-    return not bare or beyond not in (",", "and", "or")
 
 
 def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tuple[str, int] | None:
@@ -196,22 +156,9 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
     ):
         first += 1
     behind = words[first + 1] if first + 1 < len(words) else ""
-    if (
-        words[first] in english.REDUCED
-        and behind in english.PREPOSITIONS
-        and not _is_passive(words[begun:i])
-    ):
+    if words[first] in english.REDUCED and behind in english.PREPOSITIONS:
         return None  # "is a course built in Osk and listed in 1950"
     return _further(words, i, at, first, begun, kind)
-
-
-def _is_passive(part: list[str]) -> bool:
-    helping = english.AUXILIARIES | {"been", "be"}
-    plain = [word for word in part if word not in english.ADVERBS]
-    return any(
-        a in helping and re.search(r"(?:ed|en|wn|rn|ld|lt|de|nd|nt)$", b)
-        for a, b in pairwise(plain)
-    )
 
 
 def _further(
@@ -224,8 +171,8 @@ def _further(
     if kind == "ing" and words[first].islower() and english.past(words[first]):
         # "the joy of splashing and playing"
         return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None
-    if english.is_verb(words, first) or _is_present(words, first, begun):
-        if words[at] == ";" or _is_of_which(words[begun:i]) or not _says(words, i, first, begun):
+    if english.is_verb(words, first):
+        if words[at] == ";" or not _is_free(words, i, first, begun):
             return None
         return ("more" if not comma and kind in (*_BOUND, "more") else "same"), length
     alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
@@ -233,49 +180,6 @@ def _further(
         return "clause", length
     lead = _has_lead(words, at + 1)
     return (lead, length) if lead else None
-
-
-def _is_of_which(part: list[str]) -> bool:
-    """Whether a clause as "each of which costs much" has begun: a further verb may be its own."""
-    return any(a in english.PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(part))
-
-
-def _is_present(words: list[str], i: int, begun: int) -> bool:
-    """Whether an unknown word is a verb, as "sells" in "makes clocks and sells them"."""
-    after = words[i + 1] if i + 1 < len(words) else ""
-    objects = {"a", "an", "the", "his", "her", "its", "their", "them", "it", "him"}
-    main = next(
-        (
-            word
-            for at, word in enumerate(words[begun:i], begun)
-            if at and english.is_verb(words, at)
-        ),
-        "",
-    )
-    return (
-        words[i].islower()
-        and words[i].endswith("s")
-        and after in objects
-        and main in english.PRESENT
-    )
-
-
-def _says(words: list[str], i: int, first: int, begun: int) -> bool:
-    """Whether the word at `first` is a verb that says something by itself."""
-    return _is_finite(words, first, begun) and _is_free(words, i, first, begun)
-
-
-def _is_finite(words: list[str], i: int, begun: int) -> bool:
-    """Whether the word at `i` is a verb here, and not the plural of a noun: "wrote novels and
-    plays".
-    """
-    if words[i] not in english.NOUNS:
-        return True
-    main = next(
-        (word for at, word in enumerate(words[begun:i], begun) if english.is_verb(words, at)), ""
-    )
-    present = main in english.PRESENT | {"is", "are", "has", "have", "does", "do"}
-    return present
 
 
 def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:
@@ -314,13 +218,12 @@ def _has_subject(words: list[str], start: int) -> bool:
     first = words[start]
     if not (first in english.PRONOUNS or first in english.DETERMINERS or first[0].isupper()):
         return False
-    apposed = False  # "and her mother, Ana Bolt, was a painter"
     for i in range(start + 1, min(start + 9, len(words))):
         if words[i] in (",", "and", ";", "—", "–") or words[i] in _RELATIVES | {"that"}:
             return False  # "and the power of ideas that can change the world"
         # "and TV shows around the world"
         noun = words[i] in english.NOUNS
-        if (not apposed and english.is_verb(words, i) and not noun) or (
+        if (english.is_verb(words, i) and not noun) or (
             i == start + 1 and first in english.PRONOUNS
         ):  # "and it carries"
             return True

@@ -108,7 +108,7 @@ def _is_action(words: list[str], i: int) -> bool:
     word, after = words[i], words[i + 1]
     named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
     inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and (after in _BEHIND_VERBS or named)
-    return bool(inflected or (english.is_verb(words, i) and word not in english.NOUNS))
+    return bool(inflected or english.is_verb(words, i))
 
 
 _BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
@@ -192,7 +192,7 @@ _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     """What somebody is: each item of a list, and what follows it on its own."""
-    if alternatives(rest) or (copula.split()[-1] in ("are", "were") and _are_together(rest)):
+    if alternatives(rest):
         yield f"{subject} {copula} {rest}"
         return
     what, *modifiers = (
@@ -234,16 +234,6 @@ def _shares_noun(parts: list[str]) -> bool:
     *inner, last = parts
     compound = re.fullmatch(r"[a-z-]+ [a-z-]+", last) and not english.AGENTS.search(last)
     return bool(compound)
-
-
-def _are_together(rest: str) -> bool:
-    """Whether several are only together what is said: "His parents were Ana and Bo"; "They are
-    painters and poets" is not.
-    """
-    pieces = items(rest)
-    return len(pieces) > 1 and not any(
-        re.search(r"(?:[^s]s|[a-z]+(?:ic|al|ive|ous|ful|ed|able))$", one) for one in pieces
-    )
 
 
 _UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")

@@ -187,7 +187,7 @@ class Reader:
             return
         subject, own = (
             self.subject,
-            words[0] in english.PRONOUNS or words[0] in self.subject.split(),
+            words[0] in english.PRONOUNS,
         )
         place = re.search(r"\b(in|at) ((?:the )?[A-Z][^,]*)$", previous.strip(" ,"))
         claims = list(self._clause(text, ""))
@@ -260,7 +260,7 @@ def _is_torn(found: list[Part]) -> bool:
         clause, anew = _BEGUN.search(text), _ANEW.search(text)
         if clause and other.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
             return True  # "rose because several of them, including Bo, were left"
-        if anew and (related) and not _verb(f"x {anew[1]}"):
+        if anew and related:
             return True  # "left, but his house, which stood in Osk, fell"
     return False
 
@@ -354,11 +354,7 @@ def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
         ),
         0,
     )
-    behind = (
-        word
-        for word in words[verb + 1 :]
-        if not word.endswith("ly") and word not in english.ADVERBS | {"more", "most"}
-    )
+    behind = (word for word in words[verb + 1 :] if not word.endswith("ly"))
     after = next(behind, "")
     bare = (words[verb].endswith("ed") or re.fullmatch(_DONE_TO, words[verb])) and words[
         verb

@@ -29,10 +29,11 @@ says something that its text does not.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from workbench.answers import section_at, sections, sentences
-from workbench.credit.attribute import locate, strip_end
+from workbench.credit.attribute import coverage, locate, strip_end
 from workbench.extract.clauses import LONGEST, clauses
 from workbench.extract.pronouns import resolve
 from workbench.extract.statements import makes_claims, vouches
@@ -47,24 +48,50 @@ def rules() -> Extract:
 _NOT_PROSE = re.compile(r"\s*(?:#+ |\||```|~~~)")  # a heading, a row of a table, code
 
 
+_MOST = 4  # pieces of a sentence: an open quotation joins no more
+
+
 def _extract(response: Response) -> Claims:
     text, spans = response.text, sentences(response.text, response.prefill)
     parts = sections(text, response.prefill)
     drafts: list[Claim] = []
-    line = 0  # where the line of a sentence begins
-    for number, (start, end) in enumerate(spans):
+    line = before = 0  # where the line of a sentence begins, and the sentence before it
+    for first, last in _joined(text, spans):
+        start, end = spans[first][0], spans[last][1]
         sentence = text[start:end]
-        line = max(line, text.rfind("\n", spans[number - 1][0] if number else 0, start) + 1)
+        line, before = max(line, text.rfind("\n", before, start) + 1), start
         if not makes_claims(sentence) or _NOT_PROSE.match(text, line):
             continue
         section = section_at(parts, start) or "body"
+        pieces = {number: text[slice(*spans[number])] for number in range(first, last + 1)}
         claims = [
-            Claim(0, claim, section, number) for claim in clauses(sentence) if not vouches(claim)
+            Claim(0, claim, section, max(pieces, key=lambda n: coverage(claim, pieces[n])))
+            for claim in clauses(sentence)
+            if not vouches(claim)
         ]
         # the claim is the sentence: to search for its place takes quadratic time
         if len(claims) == 1 and len(sentence) > LONGEST:
             stop = start + len(strip_end(sentence))
             claims = [replace(claims[0], span=(start, stop), end=stop, coverage=1.0)]
-        drafts += claims
+        drafts += sorted(claims, key=lambda claim: claim.sentence or 0)
     placed = locate(text, spans, [replace(draft, id=n) for n, draft in enumerate(drafts)])
     return Claims(spans, tuple(resolve(placed, response)))
+
+
+def _joined(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The numbers of the first and the last piece of each sentence: a "!" or "?" in a quotation
+    ends a piece, but not the sentence around it.
+    """
+    first = 0
+    while first < len(spans):
+        start, last = spans[first][0], first
+        for number in range(first, min(first + _MOST, len(spans))):
+            whole = text[start : spans[number][1]]
+            if "\n" in whole or whole[0] in '"“':
+                break
+            marks = re.sub(r'\d"', "", whole)  # 5" of length
+            if marks.count('"') % 2 == 0 and marks.count("“") == marks.count("”"):
+                last = number
+                break
+        yield first, last
+        first = last + 1
