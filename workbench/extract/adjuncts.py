@@ -41,7 +41,8 @@ _IDIOM = re.compile(
     re.I,
 )
 _SPANNING = frozenset(
-    "ranging spanning lasting resulting consisting depending corresponding totaling totalling".split()
+    "ranging spanning lasting resulting consisting depending corresponding totaling"
+    " totalling".split()
 )
 _STOPS = frozenset(
     "that which who whom whose where when while because if whether so than due despite".split()

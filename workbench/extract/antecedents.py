@@ -26,13 +26,7 @@ _ABOUT = re.compile(
     r"\b(?:about|with|by|named|called|against|alongside|met|married) ((?:an? |the )?(?:\w+"
     rf" ){{0,4}}?{NAME})$"
 )
-_NO_PERSON = re.compile(
-    r"\b(?:University|College|School|Institute|Club|City|United|FC|States|Kingdom|Army|Navy|Company|Party)\b"
-)
 _ANYBODY = re.compile(r"\b(?:(?:any|some|every)(?:one|body)|those|people|others|all)$")
-_OTHERS = re.compile(
-    r" (?:about|with|by|among|between|for|against) (?:[a-z]+ ){0,3}[a-z]+(?<![sui])s$"
-)  # "a fable about three pigs who"
 _PLAIN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|one|some|many|several|two)\b")
 _LONGEST = 12  # words of a phrase
 _OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did so
@@ -51,7 +45,7 @@ def who(subject: str, previous: str, link: str, verb: str) -> str:
         return ""
     if about := _ABOUT.search(" ".join(text.split(" ")[-_LONGEST:])):
         named = re.search(NAME + "$", about[1])
-        return named[0]
+        return named[0] if named else ""
     if not is_copular(previous):
         found = _phrase(previous)
         if not _is_person(found, text):
@@ -70,9 +64,6 @@ def who(subject: str, previous: str, link: str, verb: str) -> str:
 
 
 _HEAD = re.compile(rf" (?:{'|'.join(english.PREPOSITIONS)}|named|called) ")
-_OF_PEOPLE = re.compile(
-    r"\b(?:son|daughter|child|boy|girl|baby|(?:step)?(?:father|mother|brother|sister)|wife|husband|uncle|aunt|cousin|crew)s?$"
-)
 
 
 def _is_person(found: str, text: str) -> bool:
@@ -121,8 +112,7 @@ def participle(subject: str, previous: str, word: str) -> str:
 
 def is_copular(text: str) -> bool:
     """Whether the text ends in what somebody is."""
-    text = text.strip(" ,")
-    return bool(_COPULAR.search(text))
+    return bool(_COPULAR.search(text.strip(" ,")))
 
 
 def _without_dates(text: str) -> str:
@@ -141,7 +131,7 @@ def _phrase(text: str) -> str:
     tokens = list(english.TOKEN.finditer(english.blank(text)))
     words = [token[0] for token in tokens]
     start = next((i for i in range(len(words) - 1, 0, -1) if _begins(words, i)), 0)
-    if words[start - 1] == "by":  # the maker, or what is made
+    if not words or words[start - 1] == "by":  # the maker, or what is made
         return ""
     found = text[tokens[start].start() :].strip(" ,")
     plain = (

@@ -146,9 +146,6 @@ _IN_LAND = (
 )
 
 
-_MORE = re.compile(
-    r"((?:[A-Z\d][^,]{0,40}, ){0,6}(?:and|or) [A-Z\d][^,]{0,40}),\s+(?=\S)"
-)  # of a list that leads a sentence in
 _DATED = re.compile(rf"((?i:{TEMPORAL.pattern})),? (?=(?:he|she|it|they|the|his|her)\b|[A-Z])")
 _PLACED = re.compile(
     r"((?:In|At|On|During)(?: (?!and\b|or\b)[\w'’.-]+){1,6}) (?=(?:he|she|it|they) )"

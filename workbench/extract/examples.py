@@ -122,7 +122,7 @@ def _phrase(before: str, comma: bool) -> tuple[int, str] | None:
         re.sub(rf" (?:{'|'.join(english.PREPOSITIONS)}) $", "", before[a:b]).strip()
         for (a, _), b in zip(starts, ends, strict=True)
     ]
-    plural = [bool(_PLURAL.search(name.split()[-1])) for name in named]
+    plural = [bool(name and _PLURAL.search(name.split()[-1])) for name in named]
     phrases = [
         (start, name, many, one)
         for (start, many), name, one in zip(starts, named, plural, strict=True)

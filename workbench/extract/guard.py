@@ -103,7 +103,8 @@ def _is_bare(words: list[str]) -> bool:
 
 
 _CALLED = frozenset(
-    "shortened abbreviated referred stylized stylised spelled romanized translated rendered known".split()
+    "shortened abbreviated referred stylized stylised spelled romanized translated rendered"
+    " known".split()
 )
 _DONE = frozenset(
     "set made written produced directed published built held sung composed designed created"

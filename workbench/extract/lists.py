@@ -218,7 +218,10 @@ _UNDIVIDED = re.compile(
 )
 
 
-_SUM = r"(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|several|many|numerous|various|most|all)"
+_SUM = (
+    r"(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|several|many|numerous|various"
+    r"|most|all)"
+)
 # "three goals for A and B", "with goals from A and B": all of them together
 _COLLECTED = re.compile(
     rf"\b(?:{_SUM} (?:[\w-]+ ){{0,3}}|with (?:[a-z-]+ )?)[a-z-]+(?<![sui])s "
@@ -264,12 +267,6 @@ def _is_headless(first: str, other: str) -> bool:
 
 
 _LED = re.compile(rf"(?:{'|'.join(english.PREPOSITIONS)}) ")
-_TITLES = (
-    r"(?:Ambassador|Chair\w*|President|Director|Secretary|Professor|Minister|Member|Head|Chief|Governor|Captain|Editor"
-    r"|Founder"
-    r"|Leader|Chancellor|Mayor|Dean|Fellow|Provost|Commander|Senator|Master|Doctor|Bachelor|General)"
-)
-_OFFICE = re.compile(rf"(?:[A-Z]\w+ ){{0,2}}{_TITLES} (?:of|for|to|at) ")
 
 
 def _are_alike(first: str, others: list[str]) -> bool:

@@ -61,22 +61,11 @@ def parts(text: str) -> list[Part]:
         if words[i] == "that":
             break
         if verb and speaks(words, i):
-            later = _next_clause(words, i)
-            if words[i + 1] != "to" or not later:
-                break
-            i = later
-            continue
+            break
         i += 1
     if begun < len(words):
         found.append(Part(kind, text[tokens[begun].start() :], link))
     return found
-
-
-def _next_clause(words: list[str], i: int) -> int:
-    """Where, behind what is said of somebody, ", and it …" begins; 0 if it does not."""
-    for at in range(i, len(words) - 3):
-        pass
-    return 0
 
 
 def speaks(words: list[str], i: int) -> bool:
@@ -192,25 +181,15 @@ def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:
         i - 1
     ] not in english.STAYING | english.AUXILIARIES:
         return False  # "has written and arranged songs"
-    if english.MODALS.intersection(scope) or {"never", "neither", "hardly", "to"}.intersection(
-        scope[:4]
-    ):
+    if (english.MODALS | english.HEDGES).intersection(scope):
         return False
-    if english.HEDGES.intersection(scope):
+    if {"never", "neither", "hardly", "to"}.intersection(scope[:4]):
         return False
     infinitive = any(word == "to" and after.islower() for word, after in pairwise(scope))
-    return not infinitive or words[first] not in (
-        "set",
-        "put",
-        "cut",
-        "hit",
-        "read",
-        "spread",
-        "split",
-        "quit",
-        "hurt",
-        "cost",
-    )
+    return not (infinitive and words[first] in _UNINFLECTED)
+
+
+_UNINFLECTED = frozenset("set put cut hit read spread split quit hurt cost".split())
 
 
 def _has_subject(words: list[str], start: int) -> bool:
@@ -221,12 +200,10 @@ def _has_subject(words: list[str], start: int) -> bool:
     for i in range(start + 1, min(start + 9, len(words))):
         if words[i] in (",", "and", ";", "—", "–") or words[i] in _RELATIVES | {"that"}:
             return False  # "and the power of ideas that can change the world"
-        # "and TV shows around the world"
-        noun = words[i] in english.NOUNS
-        if (english.is_verb(words, i) and not noun) or (
-            i == start + 1 and first in english.PRONOUNS
-        ):  # "and it carries"
+        if english.is_verb(words, i) and words[i] not in english.NOUNS:
             return True
+        if i == start + 1 and first in english.PRONOUNS:
+            return True  # "and it carries"
     return False
 
 
@@ -238,11 +215,7 @@ def _has_lead(words: list[str], start: int) -> str:
         return ""
     for i in range(start + 2, min(start + 8, len(words) - 1)):
         if words[i] == ",":
-            return (
-                "clause"
-                if _has_subject(words, i + 1)
-                else "same"
-                if words[i + 1] in english.VERBS
-                else ""
-            )
+            if _has_subject(words, i + 1):
+                return "clause"
+            return "same" if words[i + 1] in english.VERBS else ""
     return ""

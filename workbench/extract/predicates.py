@@ -77,8 +77,8 @@ _MANY = re.compile(
     re.I,
 )
 _TELLING = re.compile(
-    r"(?:\w+ly"
-    r" )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told|noted|explained)\b"
+    r"(?:\w+ly )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told"
+    r"|noted|explained)\b"
 )
 
 
@@ -148,9 +148,8 @@ def _verb_group(words: list[str]) -> int:
     i = 0
     while i < len(words) and (i == 0 or _goes_on(words, i)):
         i += 1
-    while i + 1 < len(words) and words[i] in ("and", "or", ","):
-        both = _PARTICIPLE.search(words[i + 1])
-        if not both:
+    while words[i : i + 1] in (["and"], ["or"], [","]) and i + 1 < len(words):
+        if not _PARTICIPLE.search(words[i + 1]):
             break
         i += 2  # "was arrested and charged with": both, with what follows
     return i
@@ -159,20 +158,21 @@ def _verb_group(words: list[str]) -> int:
 def _goes_on(words: list[str], i: int) -> bool:
     """Whether the verbs and adverbs before word `i` go on with it."""
     word, before = words[i], words[i - 1]
-    helped = i > 1 and words[i - 2] in english.AUXILIARIES and bool(_PARTICIPLE.search(word))
-    if word in english.ADVERBS or word in english.AUXILIARIES or english.is_verb(words, i):
-        return True
-    if before in _HELPING and word.endswith(
-        ("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")
-    ):
+    if word in english.ADVERBS | english.AUXILIARIES or english.is_verb(words, i):
         return True
     if before in english.MODALS | {"did", "does", "do"}:
         return True
+    if before in _HELPING and word.endswith(_PARTICIPLES):
+        return True
     if word in ("since", "be", "been"):
         return before in english.AUXILIARIES | english.ADVERBS
-    if helped:  # "has since written"
-        return True
-    return word.endswith("ly") and bool(_PARTICIPLE.search(words[i + 1]))
+    if i > 1 and words[i - 2] in english.AUXILIARIES and _PARTICIPLE.search(word):
+        return True  # "has since written"
+    after = words[i + 1] if i + 1 < len(words) else ""
+    return word.endswith("ly") and bool(_PARTICIPLE.search(after))
+
+
+_PARTICIPLES = ("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")
 
 
 _HELPING = english.AUXILIARIES | english.ADVERBS | {"be", "been", "being"}
@@ -201,8 +201,9 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     first = _FIRST_PART.split(what, maxsplit=1)[0]
     of = what[len(first) :]
     parts = items(first)
-    if len(parts) > 1 and (_shares_noun(parts)):
-        parts = [first]  # "an animal having a shell, a head, and legs"
+    compound = re.fullmatch(r"[a-z-]+ [a-z-]+", parts[-1])
+    if len(parts) > 1 and compound and not english.AGENTS.search(parts[-1]):
+        parts = [first]  # "a fighter, bomber and transport squadron"
     plain = not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
     if (
         plain
@@ -225,15 +226,6 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     for modifier in modifiers:
         verb = "was" if modifier.startswith("born") else copula.split()[0]
         yield from predicate(subject, f"{verb} {modifier}")
-
-
-def _shares_noun(parts: list[str]) -> bool:
-    """Whether all may describe the noun at the end, which is no person: "a fighter, bomber and
-    transport squadron".
-    """
-    *inner, last = parts
-    compound = re.fullmatch(r"[a-z-]+ [a-z-]+", last) and not english.AGENTS.search(last)
-    return bool(compound)
 
 
 _UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")
@@ -323,29 +315,8 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
     if re.search(r"\b(?:including|namely)\b", rest):
         yield f"{rest} {lead}".strip()
         return
-    if both := _same_shape(rest):
-        yield from (f"{piece} {lead}".strip() for piece in both)
-        return
     core, behind = (rest, []) if last in english.JUDGED else adjuncts(last, rest)
     if first := head(rest):
         yield first
     for piece in spread(last, rest, core, behind, lead):
         yield from listed(piece, people=last in _MEETING and not behind)
-
-
-def _same_shape(rest: str) -> list[str]:
-    """ "his degree in law from Lomar and his doctorate in art from Osk": each with its own, known
-    by the same prepositions, or by a date at the end of each."""
-    match = re.fullmatch(r"((\w+) [^,]+?),? and (.+)", rest)
-    if not match or "," in match[3] or " and " in match[3]:
-        return []
-    both, office = (match[1], match[3]), match[2] == "as" and match[3][0].isupper()
-    sides = [
-        [word for word in english.TOKEN.findall(side) if word in english.PREPOSITIONS - {"of"}]
-        for side in both
-    ]
-    alike = sides[1] and sides[0][office:] == sides[1] and (match[3].startswith(f"{match[2]} "))
-    dated = all(re.search(rf" {TEMPORAL.pattern}$", side) for side in both) and (
-        office or match[3].startswith(f"{match[2]} ")
-    )
-    return [match[1], f"as {match[3]}" if office else match[3]] if alike or dated else []

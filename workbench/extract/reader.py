@@ -21,7 +21,10 @@ _PARTICIPLE = re.compile(
     r" |(?:built|written|made|held|known|born|led|won|set|sung|\w+ed) "
     r"(?:in|on|at|by|for|as|from|to|with)\b"
 )
-_KIN = r"(?:grand)?(?:father|mother|son|daughter)|brother|sister|husband|wife|uncle|aunt|cousin|nephew|niece|partner|manager|coach"
+_KIN = (
+    r"(?:grand)?(?:father|mother|son|daughter)|brother|sister|husband|wife|uncle|aunt|cousin"
+    r"|nephew|niece|partner|manager|coach"
+)
 _DONE_TO = (  # followed by a preposition: to somebody, by somebody
     r"sold|built|rebuilt|made|spread|sent|taken|given|written|drawn|shown|bought|held|read|kept|shot|brought"
 )
@@ -33,8 +36,9 @@ _INSIDE = re.compile(
     r"|(?:\b(?:that|which|who|whom|whose|where|when)|^(?i:the|an?|these|those|some|other|this)"
     r" \w+(?:ary|al|ic|ive)) $"
 )
-# "The dance involves a motion performed"
-_UNKNOWN = re.compile(r"\b[a-z]{2,}[^\Wsu]s (?:an?|the|his|her|its|their) [^,]*$")
+
+
+_OFTEN = 4  # clauses of which it is not plain what they are about
 
 
 class Reader:
@@ -66,17 +70,17 @@ class Reader:
             )
             text = f"{name} {text[inserted.end() :]}"
         found = parts(text)
+        if not found:
+            return
         before = found[0].text[: _verb(found[0].text)]
-        if (
-            re.search(r" (?:and|or|but) $", before)
-            or _INSIDE.search(before)
-            or _UNKNOWN.search(before)
-            or _is_torn(found)
-        ):
+        if re.search(r" (?:and|or|but) $", before) or _INSIDE.search(before) or _is_torn(found):
             # before it stands a verb that is not known, or that of a relative clause
             yield f"{lead}, {text}" if lead else text
             return
         for number, part in enumerate(found):
+            if self.grown > _OFTEN:  # every further claim would repeat the words of all before it
+                yield f"{lead}, {text}" if lead else text
+                return
             under = number == 0 or (
                 part.kind == "same" and not is_free(lead) and not _turns(lead, part.text)
             )
@@ -129,13 +133,12 @@ class Reader:
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
         """What somebody does besides, or the last relative clause's subject; what follows from
         all that was said, as "making it the longest", stays with it."""
-        subject = self.subject
         # "is a member, joining in 1990"
         present = re.search(r"\b(?:is|are|am)\b", self.told)
-        if present or _follows(subject, text):
+        if present or _follows(self.subject, text):
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
-            yield from predicate(subject, _in_tense(text, words, self.told))
+            yield from predicate(self.subject, _in_past(text, words))
 
     def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
         """A further predicate, of the sentence's subject or ("more") of the relative clause
@@ -175,20 +178,12 @@ class Reader:
 
     def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
         """A clause of place or time: of somebody else, it keeps the place."""
-        if link.endswith("when") and (
-            not _is_somebody(self.subject)
-            or words[0] not in english.PRONOUNS
-            or words[1:2] == ["was"]
-        ):
+        subject, own = self.subject, words[0] in english.PRONOUNS
+        named = _is_somebody(subject)
+        when = link.endswith("when") and (not named or not own or words[1:2] == ["was"])
+        if when or (own and not named):
             yield f"{self._whole(previous)}{link} {text}"
             return
-        if words[0] in english.PRONOUNS and not _is_somebody(self.subject):
-            yield f"{self._whole(previous)}{link} {text}"
-            return
-        subject, own = (
-            self.subject,
-            words[0] in english.PRONOUNS,
-        )
         place = re.search(r"\b(in|at) ((?:the )?[A-Z][^,]*)$", previous.strip(" ,"))
         claims = list(self._clause(text, ""))
         self.subject = subject
@@ -233,11 +228,6 @@ class Reader:
         yield from predicate(self.subject, text[start:], lead)
 
 
-_SUBORDINATE = re.compile(
-    r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$"
-)
-
-
 _BEGUN = re.compile(
     r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$"
 )
@@ -256,11 +246,10 @@ def _is_torn(found: list[Part]) -> bool:
     ):
         return True  # "Rain, which won a prize, and its sequel"
     for text, other in zip(texts, found[1:], strict=False):
-        related = other.kind in ("who", "which", "where")
         clause, anew = _BEGUN.search(text), _ANEW.search(text)
         if clause and other.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
             return True  # "rose because several of them, including Bo, were left"
-        if anew and related:
+        if anew and other.kind in ("who", "which", "where"):
             return True  # "left, but his house, which stood in Osk, fell"
     return False
 
@@ -286,8 +275,8 @@ _FOLLOWING = re.compile(
     r" (?:an?|the|one|\d+))\b"
 )
 _ACTING = re.compile(  # what only somebody does, and not the thing named last, or all that was said
-    r"(?:\w+ly"
-    r" )?(?:becom|serv|work|play|win+|earn|receiv|graduat|study|teach|leav|mov|join|writ|direct|produc|publish|appear"
+    r"(?:\w+ly )?(?:becom|serv|work|play|win+|earn|receiv|graduat|study|teach|leav|mov|join|writ"
+    r"|direct|produc|publish|appear"
     r"|perform|lead|found|retir|return|compet|captur|coach|manag|defeat|scor|sign|specializ|specialis|act|sing|tour|releas"
     r"|co-found|paint|edit|obtain|complet|attend|marry|help|secur|supervis|pitch|bat+|advocat|promot|collect|train|fight|us|host|develop|represent|compos|record|invent|discover|design|creat|replac|succeed)ing\b"
 )
@@ -312,13 +301,6 @@ def _is_somebody(subject: str) -> bool:
     return subject in ("He", "She", "he", "she") or bool(re.fullmatch(NAME, subject))
 
 
-def _in_tense(text: str, words: list[str], previous: str) -> str:
-    """ "becoming a judge" → "became a judge"; beside "is a cook", "holding a record" → "is
-    holding a record".
-    """
-    return _in_past(text, words)
-
-
 def _in_past(text: str, words: list[str]) -> str:
     """ "eventually becoming a judge" → "eventually became a judge"."""
     first = next((i for i, word in enumerate(words) if english.past(word)), 0)
@@ -332,8 +314,6 @@ def _intro(text: str) -> tuple[str, str]:
         r"((?:in|on|at|during|after|before|since|by|from|until|when|while) [^,]{2,50}), (?=\S)",
         text,
     )
-    # "and in 1904 he won"
-    intro = intro
     return (intro[1], text[intro.end() :]) if intro else ("", text)
 
 
@@ -359,7 +339,7 @@ def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
     bare = (words[verb].endswith("ed") or re.fullmatch(_DONE_TO, words[verb])) and words[
         verb
     ] not in english.STAYING
-    if passive and passive[2] != "born" and bare and (after in english.PREPOSITIONS | {"due"}):
+    if passive and passive[2] != "born" and bare and after in english.PREPOSITIONS | {"due"}:
         return f"{'was' if passive[1] == 'been' else passive[1]} {text}"
     raised = words[verb] in ("raised", "educated", "baptized", "baptised", "buried", "schooled")
     return f"was {text}" if passive and raised else text
