@@ -111,6 +111,8 @@ def _begins(verb: str, rest: str, words: list[str], i: int, at: int) -> bool:
     if i + 1 >= len(words) or _IDIOM.match(rest, at):
         return False
     if words[i] == "for" and i:
+        if "for" in words[:i] and "and" in words[:i]:
+            return False  # "a prize for Rain and a medal for her play"
         return bool(_AWARDED.fullmatch(verb)) and words[i + 1] in ("his", "her", "their")
     if words[i] not in english.ADJUNCTS and not (
         i == 0 and words[0] in ("to", "into", "for") and not words[1][0].isdigit()

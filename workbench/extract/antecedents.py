@@ -90,7 +90,9 @@ def which(previous: str, verb: str) -> str:
     phrase = _phrase(previous)
     if re.match(r"an? ", phrase):
         return ""  # "a remake of Rain, which was set in Osk"
-    return phrase
+    head = re.split(r" (?:of|in|for|at|on|with|from) ", phrase)[0].split(" ")[-1]
+    plural = head.islower() and bool(re.search(r"(?<![sui])s$", head))
+    return "" if verb in ("have", "are", "were", "do") and not plural else phrase
 
 
 def participle(subject: str, previous: str, word: str) -> str:
@@ -107,7 +109,10 @@ def participle(subject: str, previous: str, word: str) -> str:
     found = _phrase(previous)
     if word in ("located", "based") and copular:
         return ""  # "a port on the coast of Osk, located in the north"
-    return found
+    placed = re.search(
+        rf"\b(?:in|at|from|near|on|to|for) (?:{NAME}, )*{re.escape(found)}$", previous.strip(" ,")
+    )
+    return "" if placed and re.fullmatch(NAME, found) else found
 
 
 def is_copular(text: str) -> bool:

@@ -52,7 +52,7 @@ def _clean(sentence: str) -> str:
 
 def _finish(claim: str) -> str:
     claim = re.sub(r",?\s*([,.;])(?!\w)", r"\1", re.sub(r"\s+", " ", claim)).strip(" ,;:-–—.。")
-    stop = "."
+    stop = "。" if claim[-1:] >= "\u3040" else "."
     return f"{claim[:1].upper()}{claim[1:]}{stop}"
 
 

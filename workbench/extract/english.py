@@ -69,7 +69,9 @@ def is_verb(words: list[str], i: int) -> bool:
         return False  # "Ana do Vale"
     if word in VERBS:
         # "the main features of it", "the old shows filled a gap"
-        counted = word in NOUNS and (after == "of" or after in VERBS or _is_regular(after))
+        counted = word in NOUNS and (
+            before[:1].isdigit() or after == "of" or after in VERBS or _is_regular(after)
+        )
         return (before not in DETERMINERS | _BEFORE_NOUNS and not counted) or word in AUXILIARIES
     regular = _is_regular(word)
     if before in CONJOINING and regular:
@@ -123,6 +125,13 @@ def _is_adjective(words: list[str], i: int) -> bool:
     respected man".
     """
     after = words[i + 1] if i + 1 < len(words) else ""
+    if (
+        i > 2
+        and words[i - 3] in _DEGREES
+        and after[:1].isalpha()
+        and after not in DETERMINERS | PREPOSITIONS
+    ):
+        return True  # "the most influential and talented Russian poets"
     if (
         not after.islower()
         or after in DETERMINERS | PREPOSITIONS | PRONOUNS | ADVERBS | PARTICLES

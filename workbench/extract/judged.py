@@ -97,7 +97,7 @@ def _attach(
         stating = [n for n in held or () if makes_claims(text[slice(*spans[n])])]
         if held is not None and not stating:
             continue  # a question, a refusal, a plan
-        drafts = []
+        drafts: list[Claim] = []
         for item in quote["claims"]:
             number = len(claims) + len(drafts)
             drafts.append(Claim(number, item["text"] if rated else item))

@@ -60,9 +60,14 @@ def items(text: str, people: bool = False) -> list[str]:
         [piece.strip(" ,") for piece in [*between.split(head), tail] if piece.strip(" ,")]
     )
     long = any(len(piece.split()) > _LONGEST for piece in pieces)
+    if any(_OWNING.match(piece) for piece in pieces[1:]):
+        return [unmask(masked)]  # "the Ards and Osk Council's system"
     if long or (not people and _is_one_name(pieces)) or _explains(pieces) or _is_shared(pieces):
         return [unmask(masked)]
     return [unmask(piece) for piece in pieces]
+
+
+_OWNING = re.compile(rf"{_CAPITALS}(?:(?<=['’]s)|(?<=s['’])) [a-z]")
 
 
 def _with_nouns(pieces: list[str]) -> list[str]:
@@ -155,6 +160,8 @@ def listed(text: str, people: bool = False) -> list[str]:
     opening = re.compile(r"both ").match(masked, start)
     first, *others = items(masked[opening.end() if opening else start :], people)
     again = words[last][0] if last is not None else " "
+    if first.split(" ", 1)[0] in english.PRONOUNS:
+        return [text]  # "as they see the hill and tower"
     if not others or not _are_alike(first, others) or any(f" {again} " in item for item in others):
         return [text]
     if not _are_closed(first, others, masked, words, last):
@@ -269,6 +276,13 @@ def _is_headless(first: str, other: str) -> bool:
 _LED = re.compile(rf"(?:{'|'.join(english.PREPOSITIONS)}) ")
 
 
+_TITLES = (
+    r"(?:Ambassador|Chair\w*|President|Director|Secretary|Professor|Minister|Member|Head|Chief"
+    r"|Governor|Captain|Editor|Founder|Leader|Chancellor|Mayor|Dean|Fellow|Provost|Commander"
+    r"|Senator|Master|Doctor|Bachelor|General)"
+)
+
+
 def _are_alike(first: str, others: list[str]) -> bool:
     """Whether the items can be of one list: names with names, figures with figures, no verbs and
     no clauses among them.
@@ -276,6 +290,12 @@ def _are_alike(first: str, others: list[str]) -> bool:
     said = (first, *others)
     if first[0].isdigit():
         return False
+    if (
+        re.match(r"[a-z]", first)
+        and not _OWN.match(first)
+        and any(re.match(r"the [a-z]+ of ", item) for item in others)
+    ):
+        return False  # "progress in art and the presence of money"
     prepositions = [bool(_LED.match(item)) for item in others]
     if any(prepositions) and not all(prepositions):
         return False
@@ -285,6 +305,8 @@ def _are_alike(first: str, others: list[str]) -> bool:
         return False
     if any(item.split()[0].endswith("ing") and " " in item for item in said):
         return False
+    if any(re.fullmatch(rf"[A-Z].*{_TITLES}", item) for item in others):
+        return False  # "to the Fund and Press Secretary"
     owned = re.match(r"(?:his|her|their|its) ", first)
     if any(re.match(r"(?:his|her|their|its) ", item) for item in others) and not owned:
         return False
@@ -292,6 +314,8 @@ def _are_alike(first: str, others: list[str]) -> bool:
     described = re.match(r"(?:the|its|their|his|her) \S+ ", first)
     if described and any(" " not in item for item in others):
         return False
+    if any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others):
+        return False  # "on their seats and inspire them"
     inside = (first, *others[:-1])
     return not any(False for item in inside)
 

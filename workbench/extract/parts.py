@@ -96,7 +96,12 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
     if not comma and word in ("who", "where", "when") and not content:  # "came when", "being where"
         named = following in english.PRONOUNS | english.DETERMINERS or following[:1].isupper()
         return ("who", 1) if word == "who" else ("where", 1) if named else None
-    if comma and word in english.VERBS and _is_free(words, i, at, begun):
+    if (
+        comma
+        and word in english.VERBS
+        and english.is_verb(words, at)
+        and _is_free(words, i, at, begun)
+    ):
         return ("same", 1) if "or" not in words[at:] else None
     if comma and word in _PASSIVES:
         return "passive", 1
@@ -144,6 +149,8 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
         words[first] in english.ADVERBS or words[first].endswith("ly")
     ):
         first += 1
+    if words[i - 2].endswith("ly") and words[i - 1].endswith("ed") and words[at + 1].endswith("ly"):
+        return None  # "poorly trained and poorly led troops"
     behind = words[first + 1] if first + 1 < len(words) else ""
     if words[first] in english.REDUCED and behind in english.PREPOSITIONS:
         return None  # "is a course built in Osk and listed in 1950"
@@ -158,6 +165,8 @@ def _further(
     """
     comma, length = words[i] == ",", at + 1 - i
     if kind == "ing" and words[first].islower() and english.past(words[first]):
+        if english.past(words[i - 1]):
+            return None  # "for both acting and writing"
         # "the joy of splashing and playing"
         return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None
     if english.is_verb(words, first):
@@ -200,6 +209,9 @@ def _has_subject(words: list[str], start: int) -> bool:
     for i in range(start + 1, min(start + 9, len(words))):
         if words[i] in (",", "and", ";", "—", "–") or words[i] in _RELATIVES | {"that"}:
             return False  # "and the power of ideas that can change the world"
+        after = words[i + 1] if i + 1 < len(words) else ""
+        if first in ("a", "an") and words[i].endswith("ed") and after in english.PREPOSITIONS:
+            return False  # ", and an engine positioned behind the driver"
         if english.is_verb(words, i) and words[i] not in english.NOUNS:
             return True
         if i == start + 1 and first in english.PRONOUNS:

@@ -46,7 +46,7 @@ def people_of(phrase: str) -> tuple[str, str] | None:
         r"[\w'’-]+(?: [\w'’-]+)*",
         re.split(r",| (?:of|in|for|at|with|to|on|by|that|as|from|and)\b", said)[0],
     )
-    if _TEACHING.search(words[0]):
+    if not words or _TEACHING.search(words[0]):
         return None
     *kinds, head = words[0].split()
     if not english.AGENTS.search(head) or not all(_KIND_OF.fullmatch(kind) for kind in kinds):

@@ -108,9 +108,28 @@ def _is_action(words: list[str], i: int) -> bool:
     word, after = words[i], words[i + 1]
     named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
     inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and (after in _BEHIND_VERBS or named)
-    return bool(inflected or english.is_verb(words, i))
+    bare = (
+        words[i - 1] != ","
+        and word.isalpha()
+        and word.islower()
+        and word not in _NO_BARE
+        and after in _OBJECTS
+    )
+    return bool(
+        inflected
+        or (bare and not word.endswith(("s", "ly", "ing")))
+        or (english.is_verb(words, i) and word not in english.NOUNS)
+    )
 
 
+_NO_BARE = (
+    english.DETERMINERS
+    | english.PREPOSITIONS
+    | english.ADVERBS
+    | english.NUMBERS
+    | {"not", "more", "most", "all"}
+)
+_OBJECTS = frozenset("them him us it you the a an his its their your".split())  # "and inspire them"
 _BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
 
 
@@ -202,8 +221,9 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     of = what[len(first) :]
     parts = items(first)
     compound = re.fullmatch(r"[a-z-]+ [a-z-]+", parts[-1])
-    if len(parts) > 1 and compound and not english.AGENTS.search(parts[-1]):
-        parts = [first]  # "a fighter, bomber and transport squadron"
+    shared = compound and not english.AGENTS.search(parts[-1])
+    if len(parts) > 1 and (shared or _PARTED.search(parts[0])):
+        parts = [first]  # "a snail having a shell, a head, and legs"
     plain = not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
     if (
         plain
@@ -228,6 +248,10 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
         yield from predicate(subject, f"{verb} {modifier}")
 
 
+_PARTED = re.compile(
+    r" \w+ing (?:an?|the|\w+s)\b| (?:starr|featur|depict|portray|involv|compris|follow|show)ing"
+    r" [A-Z]"
+)
 _UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")
 _OFFICES = re.compile(
     r"\b(?:(?:co-)?founder|president|chair\w*|director|head|leader|owner|editor|creator|author|host|member|ceo"
@@ -284,7 +308,7 @@ def _preposition_after(phrase: str) -> str:
 def _being(subject: str, copula: str, what: str) -> Iterator[str]:
     """ "is a Brazilian footballer" says two things."""
     # "It is an Italian bestseller"
-    named = people_of(what)
+    named = None if subject in ("It", "it", "This", "That") else people_of(what)
     if named:
         yield f"{subject} {copula} {named[0]}"
     yield f"{subject} {copula} {named[1] if named else what}"

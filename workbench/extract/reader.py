@@ -216,7 +216,7 @@ class Reader:
         self.subject, aside = _apposition(text[:start].strip(" ,"))
         self.latest = self.subject
         # of what is called so
-        if aside:
+        if aside and not re.match(r"(?:the|a) (?:name|term|title|word)\b", aside):
             about = re.search(
                 rf" [a-z][\w-]* (?:of|for|in|from|by|with|between) (?:the )?({NAME})$", self.subject
             )
@@ -231,7 +231,16 @@ class Reader:
 _BEGUN = re.compile(
     r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$"
 )
+_SUBORDINATE = re.compile(
+    r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$"
+)
 _TAIL = re.compile(r", and ((?:its|his|her|their|the|an?) [^,]+)$")
+_OTHER = re.compile(rf"(?<!,), and (?:{NAME})$")
+_COLON = re.compile(r"\b[a-z]+: ([^:]*)$")  # and not that of a title
+_APPOSED = re.compile(
+    r"\b(?:after|before|until|while|because|although|since|once|when|where) ([^,]+), (?:an? |the"
+    r" |[A-Z])[^,]+$"
+)
 _ANEW = re.compile(
     r"(?:, and|, but| and| but) ((?:his|her|its|their|the|an?|this|that|some|others) [^,]*)$"
 )
@@ -241,17 +250,38 @@ def _is_torn(found: list[Part]) -> bool:
     """Whether a part goes on with what another part began: "left after Ana, who was old, fell"."""
     texts = [part.text.strip(" ,") for part in found]
     if any(
+        _breaks_off(text, part.kind, after.kind)
+        for text, part, after in zip(texts, found, found[1:], strict=False)
+    ):
+        return True
+    if any(
         part.kind in ("who", "which") and (tail := _TAIL.search(text)) and not _verb(f"x {tail[1]}")
         for part, text in zip(found, texts, strict=True)
     ):
         return True  # "Rain, which won a prize, and its sequel"
     for text, other in zip(texts, found[1:], strict=False):
-        clause, anew = _BEGUN.search(text), _ANEW.search(text)
+        related = other.kind in ("who", "which", "where")
+        clause, anew, begun = _BEGUN.search(text), _ANEW.search(text), _SUBORDINATE.search(text)
         if clause and other.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
             return True  # "rose because several of them, including Bo, were left"
-        if anew and other.kind in ("who", "which", "where"):
+        if anew and related:
             return True  # "left, but his house, which stood in Osk, fell"
+        if begun and related and not _verb(f"x {begun[1]}") and found[-1].kind == "same":
+            return True
     return False
+
+
+def _breaks_off(text: str, kind: str, after: str) -> bool:
+    """Whether a part ends in a subject whose verb comes after the next comma: "left after her
+    father, a baker, | was sent".
+    """
+    if kind in ("who", "which") and after in ("who", "which", "passive") and _OTHER.search(text):
+        return True  # "led by Ana, who won, and Bo, | who lost"
+    apposed, anew = _APPOSED.search(text), _COLON.search(english.blank(text))
+    if apposed and after == "same":
+        return True
+    # "was famous: Ana, | who"
+    return anew is not None
 
 
 def _turns(lead: str, text: str) -> bool:

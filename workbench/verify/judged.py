@@ -121,10 +121,9 @@ def _facts(
             verdict = unfound(replace(verdict, by="rule"))
         else:
             verdict = _labelled(verdict, _read("verify", next(answers)))
-        if verdict.label and own:
-            hedged = is_hedged(response, found, claim)
-            label = HEDGED.get(verdict.label, verdict.label) if hedged else verdict.label
-            verdict = replace(verdict, label=label, evidence=cite(claim.text, own))
+            if label := verdict.label:
+                label = HEDGED.get(label, label) if is_hedged(response, found, claim) else label
+                verdict = replace(verdict, label=label, evidence=cite(claim.text, own))
         verdicts.append(verdict)
     if informativeness:
         ratings = _read("inform", replies[-1], len(claims))
