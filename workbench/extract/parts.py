@@ -105,7 +105,12 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
         return ("same", 1) if "or" not in words[at:] else None
     if comma and word in _PASSIVES:
         return "passive", 1
-    if comma and english.past(word) and not _is_listed(words[begun:i]):
+    if (
+        comma
+        and english.past(word)
+        and _has_object(words, at + 1)
+        and not _is_listed(words[begun:i])
+    ):
         return "ing", 1
     return None
 
@@ -139,6 +144,21 @@ def _is_listed(part: list[str]) -> bool:
     return gerund or any(english.is_verb(part, i) for i in range(begun + 1, len(part)))
 
 
+def _has_object(words: list[str], i: int) -> bool:
+    """Whether what follows a word in "-ing" goes with it as a verb: not in a list as "agility,
+    dribbling skills, and pace".
+    """
+    after, beyond = words[i], words[i + 1] if i + 1 < len(words) else ""
+    if after in (",", "and", "or"):
+        return False
+    bare = (
+        after.isalpha()
+        and after.islower()
+        and after not in english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS
+    )
+    return not bare or beyond not in (",", "and", "or")
+
+
 def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tuple[str, int] | None:
     comma, first = words[i] == ",", at + 1
     if not comma and words[at] in ("while", "although", "though", "whereas"):
@@ -170,7 +190,7 @@ def _further(
         # "the joy of splashing and playing"
         return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None
     if english.is_verb(words, first):
-        if words[at] == ";" or not _is_free(words, i, first, begun):
+        if words[at] == ";" or _is_of_which(words[begun:i]) or not _is_free(words, i, first, begun):
             return None
         return ("more" if not comma and kind in (*_BOUND, "more") else "same"), length
     alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
@@ -178,6 +198,11 @@ def _further(
         return "clause", length
     lead = _has_lead(words, at + 1)
     return (lead, length) if lead else None
+
+
+def _is_of_which(part: list[str]) -> bool:
+    """Whether a clause as "each of which costs much" has begun: a further verb may be its own."""
+    return any(a in english.PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(part))
 
 
 def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:

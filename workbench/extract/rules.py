@@ -48,6 +48,7 @@ def rules() -> Extract:
 _NOT_PROSE = re.compile(r"\s*(?:#+ |\||```|~~~)")  # a heading, a row of a table, code
 
 
+_GLOSS = re.compile(r"\([^()\n]{1,200}\)\s+[a-z]")  # as in "Clear Days! (2001) is a film"
 _MOST = 4  # pieces of a sentence: an open quotation joins no more
 
 
@@ -93,5 +94,9 @@ def _joined(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, 
             if marks.count('"') % 2 == 0 and marks.count("“") == marks.count("”"):
                 last = number
                 break
+        after = spans[first + 1 : first + _MOST] if text[spans[first][1] - 1] in "!?…" else ()
+        if after and (gloss := _GLOSS.match(text, after[0][0])):
+            ends = (n for n, span in enumerate(after, first + 1) if span[1] >= gloss.end())
+            last = next(ends, last)
         yield first, last
         first = last + 1
