@@ -20,7 +20,7 @@ def clauses(sentence: str) -> list[str]:
     cannot be divided.
     """
     text = _HEDGE.sub("", _clean(sentence), count=1)
-    if _CONDITION.search(text) or undivided(text):
+    if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence or undivided(text):
         return [_finish(text)]
     named = works(text)
     text, aside = _brackets(text)
@@ -53,7 +53,7 @@ def _clean(sentence: str) -> str:
 def _finish(claim: str) -> str:
     claim = re.sub(r",?\s*([,.;])(?!\w)", r"\1", re.sub(r"\s+", " ", claim)).strip(" ,;:-–—.。")
     stop = "。" if claim[-1:] >= "\u3040" else "."
-    return f"{claim[:1].upper()}{claim[1:]}{stop}"
+    return f"{claim[:1].upper()}{claim[1:]}{stop}" if claim else ""
 
 
 _LIFE = (

@@ -90,7 +90,7 @@ def _without_others(after: str) -> str:
     comma = named.rfind(", ")
     return (
         named
-        if named == after or " and " in named[comma:]
+        if named == after or comma < 0 or " and " in named[comma:]
         else f"{named[:comma]} and {named[comma + 2 :]}"
     )
 

@@ -46,7 +46,7 @@ def items(text: str, people: bool = False) -> list[str]:
     """
     masked = mask(text.strip(" ,"))
     last = list(_LAST.finditer(masked))
-    if not last or _CLAUSE.search(masked, 0, last[-1].start()):
+    if not last or " or " in masked or _CLAUSE.search(masked, 0, last[-1].start()):
         return [unmask(masked)]
     head, tail = masked[: last[-1].start()], masked[last[-1].end() :]
     if len(last) > 1 and "," not in masked[: last[-1].end()]:
@@ -82,9 +82,8 @@ def _with_nouns(pieces: list[str]) -> list[str]:
             and not bare.endswith("s")
             and not english.AGENTS.search(bare)
         )
-        one = one
         follows = " " in after and after[0].islower() and not _OWN.match(after)
-        if joined and (one and follows):
+        if joined and one and follows:
             joined[0] = f"{piece} and {after}"
         else:
             joined.insert(0, piece)
@@ -114,7 +113,7 @@ _NO_SUCH = re.compile(
 
 def _is_shared(pieces: list[str]) -> bool:
     """Whether what an item is said not quite to be may be said of the next one too."""
-    return any(_NO_SUCH.search(a) for a, b in pairwise(pieces))
+    return any(map(_NO_SUCH.search, pieces[:-1]))
 
 
 def alternatives(text: str) -> bool:
@@ -143,6 +142,7 @@ def listed(text: str, people: bool = False) -> list[str]:
     separator = _JOINED.search(masked)
     if (
         not separator
+        or " or " in masked
         or TOGETHER.search(masked)
         or ":" in english.blank(text)
         or _UNDIVIDED.search(masked)

@@ -369,7 +369,7 @@ def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
     bare = (words[verb].endswith("ed") or re.fullmatch(_DONE_TO, words[verb])) and words[
         verb
     ] not in english.STAYING
-    if passive and passive[2] != "born" and bare and after in english.PREPOSITIONS | {"due"}:
+    if passive and passive[2] != "born" and bare and after in english.PREPOSITIONS | {"due", ""}:
         return f"{'was' if passive[1] == 'been' else passive[1]} {text}"
     raised = words[verb] in ("raised", "educated", "baptized", "baptised", "buried", "schooled")
     return f"was {text}" if passive and raised else text
