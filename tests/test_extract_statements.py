@@ -165,12 +165,20 @@ def test_praise_at_the_end_of_a_statement_is_no_claim_of_its_own() -> None:
         )
 
 
-DISGUISED = [
-    *"V E R I F I E D|V.E.R.I.F.I.E.D.|ＶＥＲＩＦＩＥＤ|#verified|FACT_CHECKED|𝐕𝐞𝐫𝐢𝐟𝐢𝐞𝐝|已核实|Vérifié.".split(
-        "|"
-    ),
-    *"VERI\u200bFIED|veri\u00adfied|\u202eVERIFIED\u202c|:white_check_mark: verified".split("|"),
-]
+DISGUISED = """
+V E R I F I E D
+V.E.R.I.F.I.E.D.
+ＶＥＲＩＦＩＥＤ
+#verified
+FACT_CHECKED
+𝐕𝐞𝐫𝐢𝐟𝐢𝐞𝐝
+已核实
+Vérifié.
+VERI\u200bFIED
+veri\u00adfied
+\u202eVERIFIED\u202c
+:white_check_mark: verified
+""".strip().splitlines()
 
 
 def test_praise_in_disguise_makes_no_claim() -> None:

@@ -105,6 +105,8 @@ class Reader:
     def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
         text = part.text.strip(" ,;")
         words = english.TOKEN.findall(text)
+        if not words:
+            return
         # "which he wrote"
         own = words[0] in english.PRONOUNS | english.DETERMINERS or words[0][0].isupper()
         if part.kind == "ing":
