@@ -80,8 +80,9 @@ def saying(labels: dict[str, str | Failure], asked: list[str]) -> Verify:
     def judged(text: str) -> Verdict:
         asked.append(text)
         found, verdict = labels[text], Verdict("claim:0", "fact", by="other")
-        failed = isinstance(found, Failure)
-        return replace(verdict, error=found) if failed else replace(verdict, label=found)
+        if isinstance(found, Failure):
+            return replace(verdict, error=found)
+        return replace(verdict, label=found)
 
     return lambda batch: [Checked((judged(found.claims[0].text),)) for _, found in batch]
 

@@ -221,8 +221,8 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     of = what[len(first) :]
     parts = items(first)
     compound = re.fullmatch(r"[a-z-]+ [a-z-]+", parts[-1])
-    shared = compound and not english.AGENTS.search(parts[-1])
-    if len(parts) > 1 and (shared or _PARTED.search(parts[0])):
+    together = compound and not english.AGENTS.search(parts[-1])
+    if len(parts) > 1 and (together or _PARTED.search(parts[0])):
         parts = [first]  # "a snail having a shell, a head, and legs"
     plain = not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
     if (
