@@ -248,8 +248,11 @@ def _has_lead(words: list[str], start: int) -> str:
     """Whether "during his career, he threw …" ("clause") or "in 1957, was asked …" ("same")
     begins at `start`.
     """
-    if words[start] not in english.ADJUNCTS | {"when", "while"}:
+    if words[start] not in english.ADJUNCTS | {"when", "while"} or start + 1 >= len(words):
         return ""
+    year, *after = words[start + 1 : start + 3]
+    if year.isdigit() and english.PRONOUNS.intersection(after):
+        return "clause"  # "and in 1904 he won"
     for i in range(start + 2, min(start + 8, len(words) - 1)):
         if words[i] == ",":
             if _has_subject(words, i + 1):

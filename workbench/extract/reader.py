@@ -346,6 +346,8 @@ def _intro(text: str) -> tuple[str, str]:
         r"((?:in|on|at|during|after|before|since|by|from|until|when|while) [^,]{2,50}), (?=\S)",
         text,
     )
+    # "and in 1904 he won"
+    intro = intro or re.match(r"((?:in|on|since|by) \d{4}) (?=(?:he|she|it|they)\b)", text)
     return (intro[1], text[intro.end() :]) if intro else ("", text)
 
 
