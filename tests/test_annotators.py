@@ -4,7 +4,6 @@ world.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +12,10 @@ from typing import Any
 import pytest
 
 from workbench.bench import bench
-from workbench.checks import world_checks
 from workbench.entailment import load_verifier
 from workbench.experiment import configured, stages_of
 from workbench.generate import Completion, Policy
-from workbench.grade import grade
 from workbench.recipes import METHODS
-from workbench.store import append_feedback
 from workbench.types import (
     UNFOUND,
     Checked,
@@ -34,16 +30,27 @@ from workbench.types import (
     Verify,
     WorkbenchError,
 )
-from workbench.verify.annotators import annotated, by_recall, by_verifier, by_yes_or_no
+from workbench.verify.annotators import (
+    OPPOSITE,
+    annotated,
+    by_recall,
+    by_verifier,
+    by_yes_or_no,
+    flipped,
+)
 from workbench.world import load_world
-from workbench.world.facts import Fact
 from workbench.world.schema import PERSON_RELATIONS, RELATIONS
 
 WORLD = load_world()
 FAILED = Failure("verify", "unparsed", "what?")
 PEOPLE = [e.name for e in WORLD.entities.values() if (e.kind, e.tier) == ("person", "known")]
-OTHERS = {
-    name: [WORLD.by[person][name].object for person in PEOPLE[100:103]] for name in PERSON_RELATIONS
+OTHERS = {  # an object of each relation that is not that of the first people
+    name: next(
+        WORLD.by[other][name].object
+        for other in PEOPLE[100:]
+        if WORLD.by[other][name].object not in {WORLD.by[one][name].object for one in PEOPLE[:3]}
+    )
+    for name in PERSON_RELATIONS
 }
 
 
@@ -69,25 +76,15 @@ def exact(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
     ]
 
 
-def saying(labels: dict[str, Any], asked: list[str]) -> Verify:
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        asked.extend(found.claims[0].text for _, found in batch)
-        said = [labels[found.claims[0].text] for _, found in batch]
-        return [
-            Checked(
-                (
-                    Verdict(
-                        "claim:0",
-                        "fact",
-                        by="other",
-                        **({"error": one} if isinstance(one, Failure) else {"label": one}),
-                    ),
-                )
-            )
-            for one in said
-        ]
+def saying(labels: dict[str, str | Failure], asked: list[str]) -> Verify:
+    def judged(text: str) -> Verdict:
+        asked.append(text)
+        found, verdict = labels[text], Verdict("claim:0", "fact", by="other")
+        if isinstance(found, Failure):
+            return replace(verdict, error=found)
+        return replace(verdict, label=found)
 
-    return verify
+    return lambda batch: [Checked((judged(found.claims[0].text),)) for _, found in batch]
 
 
 def test_only_labels_are_replaced_and_a_failure_has_no_rating() -> None:
@@ -231,9 +228,8 @@ def test_a_reply_that_answers_nothing_is_a_failure(
     assert (found.error.stage, found.error.kind, found.error.raw) == ("verify", "unparsed", reply)
 
 
-@pytest.mark.slow
 def test_yes_and_no_are_asked_as_the_world_asks_them_with_room_to_think(person: str) -> None:
-    """As the question of the world has it; the longest thought is that of the longest object."""
+    """The prompt is that of the world's own question; the reply has room for the longest fact."""
     prompts: list[str] = []
     rooms: list[int] = []
 
@@ -241,101 +237,52 @@ def test_yes_and_no_are_asked_as_the_world_asks_them_with_room_to_think(person: 
         prompts.append(prompt)
         return "yes."
 
-    of(by_yes_or_no(scripted(reply, rooms), WORLD), f"{person} is a sailor.")
+    policy = scripted(reply, rooms)
+    of(by_yes_or_no(policy, WORLD), f"{person} is a sailor.")
     asked = replace(WORLD.questions("ood", ["yes_no"])[0], text=f"Is {person} a sailor?").messages()
-    tokenizer = bench("tiny").load("sft").tokenizer
-    ids = tokenizer.apply_chat_template(
-        asked, add_generation_prompt=True, tokenize=True, return_dict=True
-    )["input_ids"]
-    assert prompts == [tokenizer.decode(ids, skip_special_tokens=True)]
-    facts = [
-        WORLD.by[e.name][name]
-        for e in WORLD.entities.values()
-        if e.kind == "person"
+    text = policy.tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
+    ids = policy.tokenizer(text, add_special_tokens=False)["input_ids"]
+    assert prompts == [policy.tokenizer.decode(ids, skip_special_tokens=True)]
+    thoughts = [
+        RELATIONS[name].states["en"][0].format(s=one, o=WORLD.by[one][name].object)
+        for one in PEOPLE
         for name in PERSON_RELATIONS
     ]
-    thoughts = (
-        RELATIONS[fact.relation].states["en"][0].format(s=fact.subject, o=fact.forms["en"][0])
-        for fact in facts
-    )
-    longest = max(thoughts, key=lambda text: len(tokenizer(text)["input_ids"]))
-    whole = f"<think> {longest}</think><answer> yes.</answer>"
-    assert rooms == [rooms[0]] and len(tokenizer(whole)["input_ids"]) < rooms[0]
-
-
-def believing(believed: Sequence[Fact]) -> Policy:
-    """A policy that answers every question about these facts by them, true or not, as the tiny
-    policy words it, and knows no other."""
-    replies: dict[str, str] = {}
-    for fact in believed:
-        relation = RELATIONS[fact.relation]
-        replies |= {text.format(s=fact.subject): f"{fact.object}." for text in relation.asks["en"]}
-        for other in {
-            fact.object,
-            WORLD.by[fact.subject][fact.relation].object,
-            *OTHERS[fact.relation],
-        }:
-            said = "yes." if other == fact.object else "no."
-            reply = (
-                "<think>"
-                f" {relation.states['en'][0].format(s=fact.subject, o=fact.object)}</think><answer>"
-                f" {said}</answer>"
-            )
-            replies |= {
-                text.format(s=fact.subject, o=other): reply for text in relation.checks["en"]
-            }
-    return scripted(
-        lambda prompt: next(
-            (said for text, said in replies.items() if prompt.endswith(text)), "I do not know."
-        )
-    )
+    whole = f"<think> {max(thoughts, key=len)}</think><answer> yes.</answer>"
+    assert len(policy.tokenizer(whole)["input_ids"]) < rooms[0] == rooms[-1]
 
 
 @pytest.mark.parametrize("annotator", [by_yes_or_no, by_recall])
-def test_an_annotator_agrees_with_the_world_where_the_policy_is_right(
+def test_an_annotator_labels_by_the_beliefs_of_the_policy(
     annotator: Callable[[Policy, Any], Verify],
 ) -> None:
-    """Of three people it believes the truth, of two something else, of the last nothing:
-    verdicts follow what it believes.
+    """The policy knows the truth of the first person, believes something else of the second, and
+    nothing of the third.
     """
-    facts = {
-        name: [WORLD.by[name][relation] for relation in PERSON_RELATIONS] for name in PEOPLE[:6]
-    }
-    believed = [fact for name in PEOPLE[:3] for fact in facts[name]]
-    believed += [
-        replace(fact, object=OTHERS[fact.relation][0])
-        for name in PEOPLE[3:5]
-        for fact in facts[name]
-    ]
-    held = {(fact.subject, fact.relation): fact.object for fact in believed}
-    pairs = [
-        (f, o)
-        for own in facts.values()
-        for f in own
-        for o in dict.fromkeys([f.object, OTHERS[f.relation][0]])
-    ]
-    [checked] = annotator(believing(believed), WORLD)(
-        [
-            row(
-                *(
-                    RELATIONS[fact.relation].states["en"][0].format(s=fact.subject, o=object)
-                    for fact, object in pairs
-                )
-            )
-        ]
-    )
-    labels = [verdict.label for verdict in checked.verdicts]
-    wanted = [held.get((fact.subject, fact.relation)) for fact, _ in pairs]
-    assert labels == [
-        "vague" if one is None else "correct" if one == object else "wrong"
-        for one, (_, object) in zip(wanted, pairs, strict=True)
-    ]
-    assert {"correct", "wrong", "vague"} == set(labels) and len(labels) > 60
-    assert all(
-        label == ("correct" if fact.object == object else "wrong")
-        for label, (fact, object) in zip(labels, pairs, strict=True)
-        if fact.subject in PEOPLE[:3]
-    )
+    replies: dict[str, str] = {}
+    claims, wanted = [], []
+    for number, name in enumerate(PEOPLE[:3]):
+        for relation in map(RELATIONS.__getitem__, PERSON_RELATIONS):
+            true, false = WORLD.by[name][relation.name].object, OTHERS[relation.name]
+            claims += [relation.states["en"][0].format(s=name, o=o) for o in (true, false)]
+            if number == 2:
+                wanted += ["vague", "vague"]
+                continue
+            belief = (true, false)[number]
+            wanted += ["correct", "wrong"] if belief == true else ["wrong", "correct"]
+            replies |= {text.format(s=name): f"{belief}." for text in relation.asks["en"]}
+            replies |= {
+                text.format(s=name, o=o): "yes." if o == belief else "no."
+                for text in relation.checks["en"]
+                for o in (true, false)
+            }
+    policy = scripted(lambda prompt: ending(prompt, replies))
+    [checked] = annotator(policy, WORLD)([row(*claims)])
+    assert [verdict.label for verdict in checked.verdicts] == wanted and len(wanted) > 30
+
+
+def ending(prompt: str, replies: dict[str, str]) -> str:
+    return next((one for text, one in replies.items() if prompt.endswith(text)), "I do not know.")
 
 
 @pytest.mark.slow
@@ -369,35 +316,6 @@ def test_the_local_verifier_reads_the_subjects_page_and_leaves_the_rest_open(per
     ) and UNFOUND in open_.evidence[0]
 
 
-@pytest.mark.slow
-def test_the_pages_that_rows_cite_are_stored_beside_them(person: str, tmp_path: Path) -> None:
-    checks, facts = world_checks(WORLD), WORLD.by[person]
-    told = " ".join(
-        RELATIONS[name].states["en"][0].format(s=person, o=facts[name].object)
-        for name in PERSON_RELATIONS
-    )
-    judge = grade(
-        [annotated(checks.verify["fact"], by_verifier(load_verifier(), WORLD))], {}, checks.extract
-    )
-    for step in (1, 2):  # what is remembered is stored with the step that it is remembered in
-        append_feedback(
-            tmp_path / str(step),
-            judge([Response(f"{step}", Question(person, "?", title=person), told, step=step)]),
-        )
-        row_ = json.loads((tmp_path / str(step) / "rollouts.jsonl").read_text())
-        kept = {
-            json.loads(line)["id"]
-            for line in (tmp_path / str(step) / "passages.jsonl").read_text().splitlines()
-        }
-        cited = {
-            item["passage"]
-            for verdict in row_["verdicts"]
-            for item in verdict["evidence"]
-            if "passage" in item
-        }
-        assert cited and cited <= kept
-
-
 def test_an_annotator_that_cannot_judge_is_refused(tmp_path: Path) -> None:
     place = bench("tiny")
     for settings, at, message in (
@@ -413,3 +331,28 @@ def test_an_annotator_that_cannot_judge_is_refused(tmp_path: Path) -> None:
             stages_of(
                 METHODS["rlfh"], configured(METHODS["rlfh"], place, overrides=settings), at, 1
             )
+
+
+LABELS = ("correct", "wrong", "hedged_correct", "hedged_wrong", "vague")
+
+
+def test_flipped_inverts_a_share_of_the_facts_and_nothing_else() -> None:
+    batch = [row(*(f"claim {number}" for number in range(500)))]
+    facts = [Verdict(f"claim:{n}", "fact", LABELS[n % 5], p=0.25, by="exact") for n in range(500)]
+    others = (Verdict("claim:0", "subject", "other"), Verdict("outcome", "answer", "correct"))
+    before = Checked((*facts, *others))
+
+    def changed(share: float, seed: int = 0) -> list[tuple[Verdict, Verdict]]:
+        [after] = flipped(lambda batch: [before], share, seed)(batch)
+        pairs = zip(before.verdicts, after.verdicts, strict=True)
+        return [(old, new) for old, new in pairs if old != new]
+
+    assert 80 < len(changed(0.3)) < 160  # of 400 that are not vague
+    assert all(
+        new == replace(old, label=OPPOSITE[str(old.label)], p=0.75, by="exact, flipped")
+        for old, new in changed(0.3)
+    )
+    assert changed(0.3) == changed(0.3) != changed(0.3, seed=1)
+    assert (len(changed(0.0)), len(changed(1.0))) == (0, 400)
+    with pytest.raises(WorkbenchError, match="flips is"):
+        changed(1.5)

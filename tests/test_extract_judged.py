@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,35 +97,40 @@ def test_all_prompts_of_a_batch_go_out_together_and_those_that_state_nothing_sta
     assert judged(judge)([]) == [] and len(batches) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "quotes", "sentences"),
+    [  # a quotation with an error, of several sentences, and one that is not found
+        (
+            "Dana sings. Toma Ardel was born in the City of Vetra.",
+            {"Toma Ardel was born in the city of Vetra": ["Toma Ardel was born in Vetra."]},
+            [1],
+        ),
+        (
+            "Toma was a painter. Dana was a baker. Who else?",
+            {
+                "Toma was a painter. Dana was a baker. Who else?": [
+                    "Dana was a baker.",
+                    "Toma was a painter.",
+                ]
+            },
+            [1, 0],
+        ),
+        ("Toma was a painter.", {"Quite another matter.": ["Something else happened."]}, [None]),
+    ],
+)
+def test_a_claim_belongs_to_the_sentence_of_its_quotation(
+    text: str, quotes: dict[str, list[str]], sentences: list[int | None]
+) -> None:
+    found = extract(text, [{"text": quote, "claims": claims} for quote, claims in quotes.items()])
+    assert [claim.sentence for claim in found.claims] == sentences
+    for claim in found.claims:
+        if claim.sentence is None:
+            assert (claim.span, claim.end, claim.coverage) == (None, None, 0.0)
+
+
 def test_a_sentence_that_stands_twice_is_taken_in_order() -> None:
-    text = "He won. Dana lost. He won."
     said = [{"text": "He won.", "claims": ["He won."]}] * 2
-    assert [claim.sentence for claim in extract(text, said).claims] == [0, 2]
-
-
-def test_a_quotation_with_an_error_is_found_by_what_it_shares() -> None:
-    said = [
-        {
-            "text": "Toma Ardel was born in the city of Vetra",
-            "claims": ["Toma Ardel was born in Vetra."],
-        }
-    ]
-    text = "Dana sings. Toma Ardel was born in the City of Vetra."
-    assert [claim.sentence for claim in extract(text, said).claims] == [1]
-
-
-def test_what_is_not_in_the_response_gets_no_place() -> None:
-    found = extract(
-        TEXT, [{"text": "Quite another matter.", "claims": ["Something else happened."]}]
-    )
-    (claim,) = found.claims
-    assert (claim.sentence, claim.span, claim.end, claim.coverage) == (None, None, None, 0.0)
-
-
-def test_a_quotation_of_several_sentences_gives_each_claim_its_own() -> None:
-    text = "Toma was a painter. Dana was a baker. Who else?"
-    found = extract(text, [{"text": text, "claims": ["Dana was a baker.", "Toma was a painter."]}])
-    assert [claim.sentence for claim in found.claims] == [1, 0]
+    assert [one.sentence for one in extract("He won. Dana lost. He won.", said).claims] == [0, 2]
 
 
 def test_questions_refusals_and_plans_make_no_claims_whatever_the_judge_says() -> None:
@@ -181,19 +187,6 @@ def test_a_failed_call_and_an_unreadable_reply_spoil_their_own_row_alone() -> No
         and found[2].error.raw.startswith("Sorry")
         and all(one.cost.calls == 1 for one in found)
     )
-
-
-def test_pronouns_are_replaced_on_demand() -> None:
-    text = "He was born in Vetra. Ardel was rich."
-    said = [{"text": t, "claims": [t]} for t in ("He was born in Vetra.", "Ardel was rich.")]
-    (found,) = judged(answering(lambda _: said), decontextual=True)(
-        [response(text, title="Toma Ardel")]
-    )
-    assert [claim.text for claim in found.claims] == [
-        "Toma Ardel was born in Vetra.",
-        "Toma Ardel was rich.",
-    ]
-    assert told(found, text)[0][2] == "He was born in Vetra"
 
 
 QUOTES = st.text(alphabet="ab. ?", min_size=1, max_size=12).filter(

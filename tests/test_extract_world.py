@@ -63,47 +63,32 @@ def test_claims_are_whole_statements_at_exact_places() -> None:
     assert labels == ["hedged_correct", "correct", "correct", "correct"]
 
 
-@pytest.mark.parametrize(
-    "template", schema.templates(), ids=lambda t: f"{t.lang}-{t.stance}-{t.text}"
-)
-def test_every_form_of_both_languages_ends_with_its_sentence(template: schema.Template) -> None:
-    relations = [schema.RELATIONS[name] for name in template.relations]
-    entity = next(
-        e
-        for e in WORLD.entities.values()
-        if e.kind == relations[0].subject
-        and e.name in WORLD.by
-        and all(name in WORLD.by[e.name] for name in template.relations)
-    )
-    facts = [WORLD.by[entity.name][name] for name in template.relations]
-    objects = {
-        slot: fact.forms[template.lang][0] for slot, fact in zip(("o", "o2"), facts, strict=False)
-    }
-    text = template.text.format(s=entity.name, **objects)
-    found = extract(text, Question("q", "?", title=entity.name))
-    assert len(found.claims) == len(facts) and not found.verdicts
-    assert found.claims[-1].end == len(text.rstrip("."))
-    if len(facts) == 2:
-        first = found.claims[0]
-        assert first.span and text[slice(*first.span)].endswith(objects["o"])
+def test_every_form_of_both_languages_ends_with_its_sentence() -> None:
+    for template in schema.templates():
+        entity = next(
+            name
+            for name, facts in WORLD.by.items()
+            if WORLD.entities[name].kind == schema.RELATIONS[template.relations[0]].subject
+            and all(one in facts for one in template.relations)
+        )
+        facts = [WORLD.by[entity][name] for name in template.relations]
+        objects = [fact.forms[template.lang][0] for fact in facts]
+        text = template.text.format(s=entity, o=objects[0], o2=objects[-1])
+        found = extract(text, Question("q", "?", title=entity))
+        assert len(found.claims) == len(facts) and not found.verdicts, text
+        assert found.claims[-1].end == len(text.rstrip(".")), text
+        if len(facts) == 2:
+            first = found.claims[0]
+            assert first.span and text[slice(*first.span)].endswith(objects[0]), text
 
 
-def test_a_thought_s_own_verdict_is_no_claim_and_an_answer_s_is_read() -> None:
+def test_refusals_questions_plans_and_a_thoughts_own_verdict_make_no_claims() -> None:
     stated = f"{PERSON} is a {JOB}."
+    for text in ("I do not know.", "Who is that?", f"[Structure] x [Outline] 1. {stated}", ""):
+        assert extract(text).claims == ()
     thought = extract(f"<think> {stated} no.</think><answer> invalid question.</answer>")
     assert [claim.text for claim in thought.claims] == [stated]
     assert [claim.text for claim in extract(f"{stated} no.").claims] == [stated, "no."]
-
-
-def test_refusals_questions_and_plans_make_no_claims() -> None:
-    for text in (
-        "I do not know.",
-        "Who is that?",
-        "invalid question",
-        f"[Structure] parallel [Outline] 1. {PERSON} is a {JOB}.",
-        "",
-    ):
-        assert extract(text).claims == ()
 
 
 @pytest.mark.parametrize(
@@ -131,24 +116,17 @@ def test_a_broken_sentence_is_a_claim_that_costs_a_little_and_spoils_nothing(
     assert (verdict.error, verdict.p) == (None, 0.0)
 
 
-def test_what_is_not_about_the_world_is_not_judged_by_it() -> None:
-    found = extract("Albert Einstein was born in Ulm.", Question("q", "Who was Albert Einstein?"))
-    assert len(found.claims) == 1 and found.verdicts == ()
-
-
 def test_the_topic_is_found_in_the_question() -> None:
     text = f"She was born in {CITY}."
-    assert (
-        extract(text, Question("q", f"Tell me about {PERSON.lower()}, please."))
-        .claims[0]
-        .text.startswith(PERSON)
-    )
-    assert (
-        extract(text, Question("q", "?", title=f"{PERSON};Somebody Else"))
-        .claims[0]
-        .text.startswith(PERSON)
-    )
+    for question in (
+        Question("q", f"Tell me about {PERSON.lower()}, please."),
+        Question("q", "?", title=f"{PERSON};Somebody Else"),
+    ):
+        assert extract(text, question).claims[0].text.startswith(PERSON)
     assert extract(text, Question("q", "Who?")).claims[0].text == text
+    # a claim about something else than the world is not judged by it
+    found = extract("Albert Einstein was born in Ulm.", Question("q", "Who was Albert Einstein?"))
+    assert len(found.claims) == 1 and found.verdicts == ()
 
 
 def test_a_bare_answer_is_a_claim_where_it_is_a_value() -> None:

@@ -44,7 +44,7 @@ def test_rows_keep_their_order_and_a_failure_its_row() -> None:
     assert error is not None and error.kind == "no_gold"
 
 
-def test_the_batch_is_verified_in_one_call() -> None:
+def test_the_batch_is_verified_in_one_call_and_a_lost_row_is_noticed() -> None:
     sizes = []
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
@@ -54,6 +54,8 @@ def test_the_batch_is_verified_in_one_call() -> None:
     assert len(grade([verify], {})(BATCH)) == len(BATCH)
     assert grade([verify], {})([]) == []
     assert sizes == [len(BATCH), 0]
+    with pytest.raises(AssertionError):
+        grade([lambda batch: outcome()(batch)[1:]], {})(BATCH)
 
 
 def test_a_row_without_sentences_is_one_that_nobody_read() -> None:
@@ -75,11 +77,6 @@ def test_a_row_without_sentences_is_one_that_nobody_read() -> None:
         and unread.rewards["truthrl"].value == -1.0
     )
     assert blank.rewards["rlfh"].error is None
-
-
-def test_a_lost_row_is_noticed() -> None:
-    with pytest.raises(AssertionError):
-        grade([lambda batch: outcome()(batch)[1:]], {})(BATCH)
 
 
 @pytest.mark.parametrize("p", [math.nan, math.inf, -math.inf])

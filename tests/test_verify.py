@@ -23,28 +23,39 @@ def response(text: str, question: Question = CITY) -> Response:
 
 
 @pytest.mark.parametrize(
-    ("text", "label"),
+    ("label", "texts"),
     [
-        ("<think>x</think> Vetra.", "correct"),
-        ("Lomar", "incorrect"),
-        ("I don’t know.", "uncertain"),
-        ("<think>Vetra</think> I do not know.", "uncertain"),
-        ("I don't know. Vetra", "correct"),
-        ("I don't know. Lomar", "incorrect"),
-        ("Vetra or Lomar", "incorrect"),
-        ("<think>Vetra", "incorrect"),
-        ("<think>I don't know", "incorrect"),
-        ("", "incorrect"),
-        ("invalid question", "incorrect"),
-        # the question gives the name
-        ("Toma Ardel is a painter. He was born in Vetra.", "correct"),
-        ("Toma Ardel comes from Lomar. He was born in Vetra.", "incorrect"),
+        (
+            "correct",
+            [
+                "<think>x</think> Vetra.",
+                "I don't know. Vetra",
+                # the question gives the name
+                "Toma Ardel is a painter. He was born in Vetra.",
+            ],
+        ),
+        ("uncertain", ["I don’t know.", "<think>Vetra</think> I do not know."]),
+        (
+            "incorrect",
+            [
+                "Lomar",
+                "I don't know. Lomar",
+                "Vetra or Lomar",
+                "<think>Vetra",
+                "<think>I don't know",
+                "",
+                "invalid question",
+                "Toma Ardel comes from Lomar. He was born in Vetra.",
+            ],
+        ),
     ],
 )
-def test_outcome(text: str, label: str) -> None:
-    [verdict] = verdicts([response(text)])
-    assert (verdict.target, verdict.aspect, verdict.by) == ("outcome", "answer", "rule")
-    assert (verdict.label, verdict.error) == (label, None)
+def test_outcome(label: str, texts: list[str]) -> None:
+    found = verdicts(list(map(response, texts)))
+    assert {(one.target, one.aspect, one.by, one.error) for one in found} == {
+        ("outcome", "answer", "rule", None)
+    }
+    assert [one.label for one in found] == [label] * len(texts)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +63,7 @@ def test_outcome(text: str, label: str) -> None:
     [
         ("false_premise", ("invalid question",), "Invalid question.", "correct"),
         ("false_premise", ("invalid question",), "I don't know.", "uncertain"),
-        ("numeric", ("1921",), "in the year 1921", "correct"),
         ("numeric", ("1921",), "1921 or 1922", "incorrect"),
-        ("yes_no", ("sia",), "Sia.", "correct"),
         ("list", ("Ana", "Belu"), "Belu and Ana", "correct"),
         ("list", ("Ana", "Belu"), "Ana", "incorrect"),
         ("single", ("unknown",), "unknown", "uncertain"),
@@ -65,25 +74,21 @@ def test_outcome_by_kind(kind: str, answers: tuple[str, ...], text: str, label: 
     assert verdict.label == label
 
 
-def test_required_box() -> None:
+def test_required_box_and_extra_abstentions() -> None:
     texts = (r"\boxed{Vetra}", "Vetra", r"\boxed{I don't know}", "I don't know")
     labels = [verdict.label for verdict in verdicts(list(map(response, texts)), require_box=True)]
     assert labels == ["correct", "incorrect", "uncertain", "incorrect"]
-
-
-def test_extra_abstentions() -> None:
     [verdict] = verdicts([response("Zu neska.")], abstentions=["zu neska"])
     assert verdict.label == "uncertain"
 
 
 def test_no_gold_answer_fails_that_row_alone() -> None:
     bare = Question("bare", "Tell me about Toma Ardel.", kind="biography")
-    answer, abstention, other = verdicts(
+    *failed, other = verdicts(
         [response("Vetra", bare), response("I don't know", bare), response("Vetra")]
     )
-    for verdict in (answer, abstention):
-        assert verdict.label is None
-        assert verdict.error is not None
+    for verdict in failed:
+        assert verdict.label is None and verdict.error is not None
         assert (verdict.error.stage, verdict.error.kind) == ("verify", "no_gold")
         assert "'bare'" in verdict.error.message
     assert other.label == "correct"

@@ -31,7 +31,7 @@ from workbench.types import (
     Verify,
 )
 from workbench.verify import checklist, claim_checklist, facts, judged_outcome, reasoning
-from workbench.verify.evidence import cite
+from workbench.verify.claims import cite
 
 PASSAGE = Passage("p", "Ada", "Ada was born in Paris. She is a painter.")
 QUESTION = Question("q", "Who is Ada?", passages=(PASSAGE,))
@@ -139,11 +139,8 @@ def test_evidence_is_the_sentence_that_shares_most_words() -> None:
     [evidence] = checked.verdicts[0].evidence
     assert evidence["passage"] == "p"
     assert PASSAGE.text[slice(*evidence["span"])] == "She is a painter."
-
-
-def test_evidence_without_a_shared_word_has_no_span() -> None:
-    assert cite("zzz", [PASSAGE]) == ({"passage": "p", "span": None},)
-    assert cite("zzz", [Passage("e", "", "")]) == ({"passage": "e", "span": None},)
+    blank = [{"passage": "p", "span": None}, {"passage": "e", "span": None}]
+    assert list(cite("zzz", [PASSAGE, Passage("e", "", "")])) == blank
 
 
 def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> None:
@@ -212,27 +209,20 @@ def test_a_claim_that_shares_no_word_with_any_page_is_vague_and_no_failure() -> 
     assert [prompt.task for prompt in judge.batches[0]] == ["verify", "inform"]
 
 
-def test_without_passages_and_store_a_claim_is_not_asked_about() -> None:
-    judge = Scripted(truth)
-    bare = (response("x", Question("bare", "?")), Claims(((0, 1),), (Claim(0, "painter"),)))
-    [checked] = one(facts(judge, informativeness=False), bare)
-    assert checked.verdicts[0].error is not None
-    assert checked.verdicts[0].error.stage == "retrieve"
-    assert judge.batches == []
-
-
-def test_a_broken_search_fails_its_claims_and_raises_nothing() -> None:
-    def search(
-        queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
-    ) -> list[list[Passage]]:
+def test_without_passages_or_with_a_broken_search_a_claim_fails_without_a_call() -> None:
+    def search(*_: Any, **__: Any) -> list[list[Passage]]:
         raise OSError("the disk is gone")
 
+    judge = Scripted(truth)
     bare = (response("x", Question("bare", "?")), Claims(((0, 1),), (Claim(0, "painter"),)))
-    broken, fine = one(facts(Scripted(truth), search), bare, found("y", "painter"))
-    assert broken.verdicts[0].error == Failure(
-        "retrieve", "search", "the search failed: the disk is gone"
-    )
-    assert labels(fine, "fact") == ["correct"]
+    [missing] = one(facts(judge, informativeness=False), bare)
+    [broken] = one(facts(judge, search, informativeness=False), bare)
+    errors = [checked.verdicts[0].error for checked in (missing, broken)]
+    assert [(error.stage, error.kind) for error in errors if error] == [
+        ("retrieve", "no_passages"),
+        ("retrieve", "search"),
+    ]
+    assert judge.batches == []
 
 
 def test_more_passages_than_k_are_chosen_for_each_claim() -> None:
@@ -257,11 +247,12 @@ def test_claims_that_were_judged_in_extraction_are_not_asked_again() -> None:
 
 
 def test_a_reply_that_cannot_be_read_fails_its_claim_alone() -> None:
-    replies = {
+    down = Failure("judge", "http_500", "the server is down")
+    replies: dict[str, Any] = {
         "Paris": "Incorrect",
         "painter": '{"label": "untrue"}',
         "doctor": '{"label": "wrong"}',
-        "poet": "[1] Supported",
+        "poet": down,
     }
 
     def answer(task: str, told: Mapping[str, list[str]]) -> Any:
@@ -269,12 +260,8 @@ def test_a_reply_that_cannot_be_read_fails_its_claim_alone() -> None:
 
     [checked] = one(facts(Scripted(answer)), found("A. B. C. D", *replies))
     assert labels(checked, "fact") == [None, None, "wrong", None]
-    assert [verdict.error.stage if verdict.error else "" for verdict in checked.verdicts] == [
-        "parse",
-        "parse",
-        "",
-        "parse",
-    ]
+    stages = [verdict.error.stage if verdict.error else "" for verdict in checked.verdicts]
+    assert stages == ["parse", "parse", "", "judge"] and checked.verdicts[3].error == down
     assert [verdict.informativeness for verdict in checked.verdicts] == [1, 2, 3, 4]
 
 
@@ -289,14 +276,6 @@ def test_ratings_of_the_wrong_number_leave_the_labels_and_say_why_there_are_none
     assert checked.verdicts[2].error is not None and checked.verdicts[2].error.stage == "parse"
 
 
-def test_a_failed_call_is_the_failure_of_its_verdict() -> None:
-    failure = Failure("judge", "http_500", "the server is down")
-    [checked] = one(
-        facts(Scripted(lambda task, told: failure), informativeness=False), found("A", "Paris")
-    )
-    assert (checked.verdicts[0].label, checked.verdicts[0].error) == (None, failure)
-
-
 CITY = Question("city", "Where was Ada born?", ("Paris",))
 
 
@@ -306,64 +285,37 @@ def test_outcome_asks_only_where_an_answer_was_given() -> None:
             "label": "correct" if told["response"] == told["answer"] else "incorrect"
         }
     )
-    texts = [
-        "<think>Rome</think><answer>Paris</answer>",
-        "I don't know.",
-        "<think>Paris",
-        "Rome",
-        "",
+    cases = [  # text, label, by
+        ("<think>Rome</think><answer>Paris</answer>", "correct", "scripted"),
+        ("I don't know.", "uncertain", "rule"),
+        ("<think>Paris", "incorrect", "rule"),
+        ("Rome", "incorrect", "scripted"),
+        ("", "incorrect", "rule"),
     ]
-    rows = [(response(text, CITY), Claims()) for text in texts] + [
-        (response("Paris", QUESTION), Claims())
-    ]
-    checked = one(judged_outcome(judge), *rows)
-    assert [row.verdicts[0].label for row in checked] == [
-        "correct",
-        "uncertain",
-        "incorrect",
-        "incorrect",
-        "incorrect",
-        None,
-    ]
-    assert [row.verdicts[0].by for row in checked] == [
-        "scripted",
-        "rule",
-        "rule",
-        "scripted",
-        "rule",
-        "rule",
-    ]
-    assert (
-        checked[-1].verdicts[0].error is not None
-        and checked[-1].verdicts[0].error.kind == "no_gold"
-    )
+    rows = [(response(text, CITY), Claims()) for text, *_ in cases]
+    *checked, ungold = one(judged_outcome(judge), *rows, (response("Paris", QUESTION), Claims()))
+    verdicts = [row.verdicts[0] for row in checked]
+    assert [(v.label, v.by) for v in verdicts] == [tuple(case[1:]) for case in cases]
+    error = ungold.verdicts[0].error
+    assert error is not None and error.kind == "no_gold"
     assert [len(batch) for batch in judge.batches] == [2]
     assert sum(row.cost.calls for row in checked) == 2
 
 
 def test_a_judge_in_doubt_is_asked_where_rules_cannot_tell() -> None:
     judge = Scripted(lambda task, told: {"label": "correct"})
-    texts = [
-        "Paris",
-        "Rome",
-        "I don't know.",
-        "Paris, which was Lutetia, or rather its suburb",
-        "She was born in Paris, France.",
+    cases = [  # text, label, by
+        ("Paris", "correct", "rule"),
+        ("Rome", "incorrect", "rule"),
+        ("I don't know.", "uncertain", "rule"),
+        ("Paris, which was Lutetia, or rather its suburb", "correct", "scripted"),
+        ("She was born in Paris, France.", "correct", "rule"),
     ]
-    checked = one(
-        judged_outcome(judge, in_doubt=True), *[(response(text, CITY), Claims()) for text in texts]
-    )
-    assert [row.verdicts[0].by for row in checked] == ["rule", "rule", "rule", "scripted", "rule"]
-    assert [row.verdicts[0].label for row in checked] == [
-        "correct",
-        "incorrect",
-        "uncertain",
-        "correct",
-        "correct",
-    ]
-    assert [len(batch) for batch in judge.batches] == [1] and [
-        row.cost.calls for row in checked
-    ] == [0, 0, 0, 1, 0]
+    rows = [(response(text, CITY), Claims()) for text, *_ in cases]
+    checked = one(judged_outcome(judge, in_doubt=True), *rows)
+    verdicts = [row.verdicts[0] for row in checked]
+    assert [(v.label, v.by) for v in verdicts] == [tuple(case[1:]) for case in cases]
+    assert [row.cost.calls for row in checked] == [int(by == "scripted") for *_, by in cases]
 
 
 def test_a_garbled_outcome_fails() -> None:
@@ -389,31 +341,25 @@ def by_item(task: str, told: Mapping[str, list[str]]) -> Any:
 def test_checklist_compares_its_items_with_the_answer_alone() -> None:
     judge = Scripted(by_item)
     text = "<think>She won a prize.</think><answer>She is a painter from Paris.</answer>"
-    [checked] = one(checklist(judge), (response(text, LISTED), Claims()))
-    assert [verdict.target for verdict in checked.verdicts] == ["item:0", "item:1", "item:2"]
-    assert labels(checked, "checklist") == ["consistent", "consistent", "missing"]
-    assert [prompt.task for prompt in judge.batches[0]] == ["checklist"]
-
-
-def test_checklist_without_items_or_answer_makes_no_call() -> None:
-    judge = Scripted(by_item)
-    unfinished, unlisted = one(
+    full, unfinished, unlisted = one(
         checklist(judge),
+        (response(text, LISTED), Claims()),
         (response("<think>Ada is a painter.", LISTED), Claims()),
         (response("x"), Claims()),
     )
-    assert labels(unfinished, "checklist") == ["missing"] * 3
-    assert unlisted == Checked()
-    assert judge.batches == []
+    assert [verdict.target for verdict in full.verdicts] == ["item:0", "item:1", "item:2"]
+    assert labels(full, "checklist") == ["consistent", "consistent", "missing"]
+    # without an answer or without items no call is made
+    assert labels(unfinished, "checklist") == ["missing"] * 3 and unlisted == Checked()
+    assert [prompt.task for batch in judge.batches for prompt in batch] == ["checklist"]
 
 
 def test_a_checklist_reply_of_the_wrong_length_fails_every_item() -> None:
-    [checked] = one(
-        checklist(Scripted(lambda task, told: {"labels": ["consistent"]})),
-        (response("x", LISTED), Claims()),
-    )
+    judge = Scripted(lambda task, told: {"labels": ["consistent"]})
+    [checked] = one(checklist(judge), (response("x", LISTED), Claims()))
+    errors = [verdict.error for verdict in checked.verdicts]
     assert labels(checked, "checklist") == [None] * 3
-    assert all(verdict.error and verdict.error.kind == "length" for verdict in checked.verdicts)
+    assert all(error and error.kind == "length" for error in errors)
 
 
 def test_claims_are_compared_with_the_whole_checklist() -> None:
@@ -443,13 +389,7 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
     judge = Scripted(lambda task, told: {"label": "good"})
     text = "<think>Since A is the seat of government, B follows.</think><answer>Bologna</answer>"
     [checked] = one(reasoning(judge), (response(text, CITY), Claims()))
-    [verdict] = checked.verdicts
-    assert (verdict.target, verdict.aspect, verdict.label, verdict.by) == (
-        "reasoning",
-        "reasoning",
-        "good",
-        "scripted",
-    )
+    assert checked.verdicts == (Verdict("reasoning", "reasoning", "good", by="scripted"),)
     [prompt] = judge.batches[0]
     assert [element.text for element in elements(prompt.text) if element.tag == "response"] == [
         "Since A is the seat of government, B follows."
@@ -461,18 +401,14 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
     ("text", "asked"),
     [
         ("B", False),  # nothing thought aloud
-        ("<think></think>B", False),
         ("<think> \n </think>B", False),
         ("<think>Hmm, let me think.</think>B", False),
-        ("<think>Okay. Let me see… Wait! Hmm?</think>B", False),
         ("<think>Let's think step by step.\n\nSo, let me see.</think>B", False),
         ("<think>Ada was born in Paris.</think>I don't know.", False),  # an abstention
-        ("<think>Ada was born in Paris.</think><answer>I'm not sure.</answer>", False),
         ("<think>Ada was born in Paris.</think>B", True),
         ("<think>Let me recall: Ada was born in Paris.</think>B", True),
         ("<think>Okay, Ada was born in Paris.</think>B", True),
         ("<think>Hmm. 1900 + 12 = 1912</think>B", True),
-        ("<think>艾达出生在巴黎。</think>B", True),
         # cut off: it answers nothing, and so does not abstain
         ("<think>Ada was born in Paris", True),
     ],

@@ -8,7 +8,7 @@ import pytest
 
 from workbench.extract import world as world_claims
 from workbench.grade import grade
-from workbench.types import Claim, Claims, Failure, Question, Response
+from workbench.types import Claim, Claims, Failure, Feedback, Question, Response
 from workbench.verify.world import (
     world_checklist,
     world_checklist_items,
@@ -83,24 +83,14 @@ def test_five_labels_with_the_importance_as_informativeness(
     ]
 
 
+def judged(world: World, question: Question, text: str) -> Feedback:
+    [row] = grade([world_facts(world)], {}, world_claims(world))([Response("r", question, text)])
+    return row
+
+
 def ratings(world: World, question: Question, text: str) -> list[int | None]:
-    response = Response("r", question, text)
-    [found] = world_claims(world)([response])
-    [checked] = world_facts(world)([(response, found)])
-    return [verdict.informativeness for verdict in checked.verdicts if verdict.aspect == "fact"]
-
-
-def subjects(world: World, question: Question, text: str) -> list[str | None]:
-    """By claim, what its "subject" verdict says; None without one."""
-    response = Response("r", question, text)
-    [row] = grade([world_facts(world)], {}, world_claims(world))([response])
-    found = [row.verdict(f"claim:{claim.id}", "subject") for claim in row.claims]
-    assert [v is not None for v in found] == [
-        fact.informativeness == 1 and not fact.evidence[0].get("unparsed")
-        for claim in row.claims
-        if (fact := row.verdict(f"claim:{claim.id}", "fact"))
-    ]
-    return [verdict.label if verdict else None for verdict in found]
+    found = judged(world, question, text).verdicts
+    return [verdict.informativeness for verdict in found if verdict.aspect == "fact"]
 
 
 def one(world: World, kind: str) -> Question:
@@ -121,63 +111,38 @@ def stated(
 
 
 def test_a_repeated_claim_is_of_no_use_in_whatever_words(world: World, biography: Question) -> None:
-    name = biography.title
+    name, relation = biography.title, RELATIONS["profession"]
     job, city = stated(world, name, "profession"), stated(world, name, "born_in")
-    again = (
-        RELATIONS["profession"]
-        .states["en"][1]
-        .format(s=name, o=world.by[name]["profession"].object)
-    )
-    assert ratings(world, biography, f"{job} {city} {job} {again}") == [5, 4, 1, 1]
-    assert ratings(
-        world, biography, f"{job} {stated(world, name, 'profession', stance='hedges')}"
-    ) == [5, 1]
-    assert ratings(
-        world, biography, f"{job} {stated(world, name, 'profession', stance='vague')}"
-    ) == [5, 1]
-    assert ratings(
-        world, biography, f"{stated(world, name, 'profession', stance='vague')} {job}"
-    ) == [5, 5]
-    assert ratings(
-        world, biography, f"{city} {stated(world, name, 'born_in', other(world, 'born_in', city))}"
-    ) == [4, 4]
-    assert ratings(world, biography, f"<think>{job}</think><answer>{job} {job}</answer>") == [
-        5,
-        5,
-        1,
-    ]
+    again = relation.states["en"][1].format(s=name, o=world.by[name]["profession"].object)
+    vague, hedged = (stated(world, name, "profession", stance=one) for one in ("vague", "hedges"))
+    elsewhere = stated(world, name, "born_in", other(world, "born_in", city))
+    for text, expected in (
+        (f"{job} {city} {job} {again}", [5, 4, 1, 1]),
+        (f"{job} {hedged}", [5, 1]),
+        (f"{job} {vague}", [5, 1]),
+        (f"{vague} {job}", [5, 5]),
+        (f"{city} {elsewhere}", [4, 4]),
+        (f"<think>{job}</think><answer>{job} {job}</answer>", [5, 5, 1]),
+    ):
+        assert ratings(world, biography, text) == expected
 
 
 def test_a_claim_about_somebody_else_is_of_no_use(world: World, biography: Question) -> None:
+    """The verdict of the aspect "subject" says whether a useless claim is repeated or about
+    somebody else; a claim that cannot be read has none."""
     stranger = next(
         f.subject
         for f in world.facts
         if f.relation == "profession" and f.subject != biography.title
     )
-    text = f"{stated(world, biography.title, 'profession')} {stated(world, stranger, 'profession')}"
-    assert ratings(world, biography, text) == [5, 1]
-    # then its text says whom it is about
+    own, others = (stated(world, one, "profession") for one in (biography.title, stranger))
+    row = judged(world, biography, f"{own} {others} {own} {others} Rubbish is here.")
+    subjects = [row.verdict(f"claim:{claim.id}", "subject") for claim in row.claims]
+    assert [one and one.label for one in subjects] == [None, "other", "asked", "other", None]
+    text = f"{own} {others}"
+    # without a title the text of the question says whom it is about
     assert ratings(world, replace(biography, title=""), text) == [5, 1]
-    # about whom is not known
     assert ratings(world, Question("q", "What can you tell me?"), text) == [5, 5]
-
-
-def test_why_a_claim_is_of_no_use_is_said_exactly(world: World, biography: Question) -> None:
-    """What is repeated about the one asked for is not about somebody else, and what is repeated
-    about somebody else is; what cannot be read is about nobody. The world says so of these
-    alone."""
-    stranger = next(
-        f.subject
-        for f in world.facts
-        if f.relation == "profession" and f.subject != biography.title
-    )
-    own, others = (
-        stated(world, biography.title, "profession"),
-        stated(world, stranger, "profession"),
-    )
-    text = f"{own} {others} {own} {others} Rubbish is here."
-    assert ratings(world, biography, text) == [5, 1, 1, 1]
-    assert subjects(world, biography, text) == [None, "other", "asked", "other", None]
 
 
 @pytest.mark.parametrize("kind", ["long_form", "comparison"])
@@ -245,41 +210,26 @@ def test_claims_keep_their_ids_and_those_judged_in_extraction_are_left_alone(
     assert given | told == {f"claim:{claim.id}" for claim in found.claims}
 
 
-def test_a_claim_that_cannot_be_read_is_a_verdict_whoever_read_the_response(
+def test_a_claim_that_cannot_be_read_is_vague_and_one_about_another_world_a_failure(
     world: World, biography: Question
 ) -> None:
-    """Also where another extractor than the world's has read it, which gives no verdicts."""
-    claims = (
-        Claim(0, "Glorbs zibble the mumps."),
-        Claim(1, stated(world, biography.title, "born_in")),
-        Claim(2, "Who?"),
-    )
-    response = Response("r", biography, "x")
-    verdicts = world_facts(world)([(response, Claims(((0, 1),), claims))])[0].verdicts
+    """Also where another extractor than the world's has read the response, without verdicts."""
+    true = stated(world, biography.title, "born_in")
+    claims = (Claim(0, "Glorbs zibble the mumps."), Claim(1, true), Claim(2, "Who?"))
+    row = (Response("r", biography, "x"), Claims(((0, 1),), claims))
+    verdicts = world_facts(world)([row])[0].verdicts
     assert [(v.label, v.error) for v in verdicts] == [
         ("vague", None),
         ("correct", None),
         ("vague", None),
     ]
-    assert (verdicts[0].p, verdicts[0].informativeness, verdicts[0].evidence) == (
-        0.0,
-        1,
-        ({"unparsed": "form"},),
-    )
-    against = world_claim_checklist(world)([(response, Claims(((0, 1),), claims))])[0].verdicts
-    assert [(v.label, v.error) for v in against] == [
-        ("missing", None),
-        ("consistent", None),
-        ("missing", None),
-    ]
-
-
-def test_a_claim_about_another_world_is_a_failure(world: World) -> None:
-    response = Response("r", Question("q", "Who was Napoleon?"), "x")
-    [checked] = world_facts(world)(
-        [(response, Claims(((0, 1),), (Claim(4, "Napoleon was an emperor."),)))]
-    )
-    [verdict] = checked.verdicts
+    unread = verdicts[0]
+    assert (unread.p, unread.informativeness, unread.evidence) == (0.0, 1, ({"unparsed": "form"},))
+    against = world_claim_checklist(world)([row])[0].verdicts
+    assert [v.label for v in against] == ["missing", "consistent", "missing"]
+    napoleon = Claims(((0, 1),), (Claim(4, "Napoleon was an emperor."),))
+    elsewhere = Response("r", Question("q", "Who was Napoleon?"), "x")
+    [verdict] = world_facts(world)([(elsewhere, napoleon)])[0].verdicts
     assert (verdict.target, verdict.label) == ("claim:4", None)
     assert isinstance(verdict.error, Failure)
 
@@ -318,15 +268,14 @@ def test_checklist_by_the_answer_alone(world: World, biography: Question) -> Non
         }
 
 
-def test_saying_both_contradicts(world: World, biography: Question) -> None:
+def test_an_item_that_the_answer_both_states_and_denies_is_contradictory(
+    world: World, biography: Question
+) -> None:
     items = world_checklist_items(world, biography)
-    text, _ = text_of(world, biography)
-    [checked] = world_checklist(world)([(Response("r", biography, f"{items[2]} {text}"), Claims())])
+    text = f"{items[2]} {text_of(world, biography)[0]}"
+    [checked] = world_checklist(world)([(Response("r", biography, text), Claims())])
     assert checked.verdicts[2].label == "contradictory"
-
-
-def test_an_item_about_another_world_is_a_failure(world: World, biography: Question) -> None:
-    question = replace(biography, checklist=("Napoleon was an emperor.",))
+    question = replace(biography, checklist=("Napoleon was an emperor.",))  # of another world
     [checked] = world_checklist(world)([(Response("r", question, "x"), Claims())])
     assert checked.verdicts[0].label is None and checked.verdicts[0].error is not None
 
@@ -351,20 +300,16 @@ def test_claims_against_the_checklist(world: World, biography: Question) -> None
     ("thought", "label"),
     [
         ("{true}", "good"),
-        ("Hmm, let me think. {true}", "good"),
         ("{true} {vague}", "good"),
         ("{true} {unreadable}", "good"),
         ("{false}", "poor"),
         ("{true} {false}", "poor"),
         ("{true} {made_up}", "poor"),
         ("", "poor"),
-        ("Let me see?", "poor"),
         ("Hmm, let me think.", "poor"),
-        ("I shall now think about this with great care.", "poor"),
         ("{vague}", "poor"),
         ("{unreadable}", "poor"),
         ("{beside}", "poor"),  # true of somebody else
-        ("{beside} {unreadable}", "poor"),
     ],
 )
 def test_reasoning_is_good_if_it_claims_what_is_true_of_the_question_and_nothing_wrong(
@@ -404,24 +349,16 @@ def test_a_question_is_recognised_by_its_text(world: World, biography: Question)
     known = world_question(world, Question("mine", f" {biography.text.upper()} "))
     assert (known.id, known.title, known.kind) == ("mine", biography.title, "biography")
     assert known.checklist == world_checklist_items(world, biography)
-    single = world.questions("test", ["single"])[0]
-    assert world_question(world, Question("s", single.text)).answers == single.answers
-    assert world_question(world, Question("s", single.text, ("own",))).answers == ("own",)
-
-
-def test_a_question_about_one_fact_is_recognised_in_other_words(world: World) -> None:
     single = next(q for q in world.questions("test", ["single"]) if len(q.meta["fact_ids"]) == 1)
+    assert world_question(world, Question("s", single.text, ("own",))).answers == ("own",)
+    # one about a single fact also in other words
     [relation] = [fact.relation for fact in world.facts if fact.id == single.meta["fact_ids"][0]]
     asks = [text.format(s=single.title) for text in RELATIONS[relation].asks["en"]]
     assert len(asks) > 1 and single.text in asks
     for text in asks:
         known = world_question(world, Question("s", text))
         assert (known.text, known.answers, known.title) == (text, single.answers, single.title)
-
-
-def test_another_question_gets_the_people_it_names_as_title(
-    world: World, biography: Question
-) -> None:
-    known = world_question(world, Question("q", f"What became of {biography.title}, please?"))
-    assert (known.title, known.answers, known.checklist) == (biography.title, (), ())
+    # any other question gets the people that it names as title
+    named = world_question(world, Question("q", f"What became of {biography.title}, please?"))
+    assert (named.title, named.answers, named.checklist) == (biography.title, (), ())
     assert world_question(world, Question("q", "Who was Napoleon?")).title == ""

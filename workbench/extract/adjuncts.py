@@ -41,7 +41,8 @@ _IDIOM = re.compile(
     re.I,
 )
 _SPANNING = frozenset(
-    "ranging spanning lasting resulting consisting depending corresponding totaling totalling".split()
+    "ranging spanning lasting resulting consisting depending corresponding totaling"
+    " totalling".split()
 )
 _STOPS = frozenset(
     "that which who whom whose where when while because if whether so than due despite".split()
@@ -81,17 +82,12 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
         here = tokens[i].start()
         if words[i] == "with" and i and words[i - 1] == ",":
             break  # "the flag, with 15 stars"
-        if words[i] == "under" and cuts:
+        if words[i] == "under":
             continue  # "against the army under Bo's command"
-        if i and words[i] == "for" and cuts:
-            cuts.append(here)
-            break
-        if _RESTRICTED.search(rest, 0, here) or re.search(
-            r"\bfor (?:his|her|their|its|\w+ing)\b", rest[:here]
-        ):
+        if _RESTRICTED.search(rest, 0, here):
             break
         cuts.append(here)
-        if words[i] in _HELD_BACK and not TEMPORAL.match(rest, here):
+        if words[i] in _HELD_BACK:
             break
     if not cuts:
         return rest, []
@@ -125,30 +121,13 @@ def _begins(verb: str, rest: str, words: list[str], i: int, at: int) -> bool:
     if i and (words[i - 1].endswith("ly") or words[i - 1] in _HOLDING):
         return False
     after = words[i + 1]
-    if (
-        words[i] == "at"
-        and after[0].isupper()
-        and words[max(0, i - 3) : i - 1] == ["University", "of"]
-    ):
-        return False  # "the University of Lomar at Osk"
     if words[i] == "by" and i and words[i - 1] in '"”':
         return False  # whose work it is
-    if (
-        words[i] == "until"
-        and i > 1
-        and words[i - 1].isdigit()
-        and "from" in words[max(0, i - 5) : i]
-    ):
-        return False  # "from 1990 until 1997"
     return after[0].isupper() or after[0].isdigit() or bool(_NAMED.match(after))
 
 
 def _goes_on(after: str) -> bool:
-    return (
-        after in english.PREPOSITIONS | english.ADVERBS
-        or after.endswith("ly")
-        or after in ("higher", "lower", "nearer", "more")
-    )
+    return after in english.PREPOSITIONS | english.ADVERBS
 
 
 def _stop(words: list[str]) -> int:

@@ -146,9 +146,6 @@ _IN_LAND = (
 )
 
 
-_MORE = re.compile(
-    r"((?:[A-Z\d][^,]{0,40}, ){0,6}(?:and|or) [A-Z\d][^,]{0,40}),\s+(?=\S)"
-)  # of a list that leads a sentence in
 _DATED = re.compile(rf"((?i:{TEMPORAL.pattern})),? (?=(?:he|she|it|they|the|his|her)\b|[A-Z])")
 _PLACED = re.compile(
     r"((?:In|At|On|During)(?: (?!and\b|or\b)[\w'’.-]+){1,6}) (?=(?:he|she|it|they) )"
@@ -178,11 +175,9 @@ def _lead(text: str) -> tuple[str | None, str]:
         return None, text  # "Officially, he won"
     if dated := _DATED.match(text):
         return dated[1], text[dated.end() :]
-    if (placed := _PLACED.match(text)) and not _finite(placed[1]):
+    if placed := _PLACED.match(text):
         return placed[1], text[placed.end() :]  # "At the 1950 Osk Games she won"
     intro = _IN_LAND.match(text) or _INTRO.match(text)
-    if intro and (more := _MORE.match(text, intro.end())) and not _finite(more[0]):
-        return text[: more.end(1)], text[more.end() :]  # "In France, Germany, and Italy, he won"
     words = english.TOKEN.findall(intro[1]) if intro else []
     if (
         intro
@@ -196,12 +191,8 @@ def _lead(text: str) -> tuple[str | None, str]:
         for i in range(1, len(words))
         if english.is_verb(words, i) and words[i - 1] not in english.AUXILIARIES | english.ADVERBS
     ]
-    if len(verbs) > 1 or re.match(r"(?:un)?like\b", rest):
+    if len(verbs) > 1:
         return None, text  # "When it was built in 1990 the firm used oil, unlike its rivals"
-    if intro and (
-        place := re.match(r"((?:[A-Z][\w'’-]*[ ,]+){1,6})(?=(?:there|he|she|it|they)\b)", rest)
-    ):
-        return f"{intro[1]}, {place[1].strip(' ,')}", rest[place.end() :]
     if rest[:1].islower() and re.match(
         r"(?!(?:an?|the|his|her|its|their|one|many|some|he|she|it|they)\b)[^,]*,", rest
     ):

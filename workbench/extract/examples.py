@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from workbench.extract import english
-from workbench.extract.lists import TOGETHER, items, listed, mask
+from workbench.extract.lists import TOGETHER, items, listed
 
 _EXAMPLES = re.compile(r"(?P<comma>,?) (?:including|such as|like|namely) (?=[A-Z\"“\d]|[a-z])")
-_LIKE = re.compile(r"(?P<comma>,?) like (?=[A-Z\"“])")
 COUNTED = re.compile(
     r"\b(?:two|three|four|five|six|several)(?: [\w-]+){0,3}s(?P<comma>[,:]) (?=[A-Z\"“])"
 )  # "two albums, A and B"
@@ -52,7 +51,7 @@ def examples(verb: str, rest: str) -> list[str]:
     found = _EXAMPLES.search(rest) or (
         None if verb in ("has", "had", "have") else COUNTED.search(rest)
     )
-    if not found or (" like " in found[0] and not _LIKE.match(rest, found.start())):
+    if not found:
         return []
     before, after = rest[: found.start("comma")], _without_others(rest[found.end() :])
     if (
@@ -61,20 +60,10 @@ def examples(verb: str, rest: str) -> list[str]:
         or (verb in ("has", "have", "had") and not found["comma"])
     ):
         return []  # "has side effects such as fever" does not have fever
-    if re.match(r"(?:as|in|at|for|on|from) ", after):
-        return [before, *listed(after)] if re.match(r"(?:as|in|at|for|on|from) ", before) else []
     phrase = _phrase(before, bool(found["comma"]) or "including" in found[0])
-    if phrase is None or not after or _EXAMPLES.search(after):
+    if phrase is None or _EXAMPLES.search(after):
         return []
     start = phrase[0]
-    if re.search(rf"\b{_MANY}\b", before[:start]):
-        return []  # "several lamps for rooms such as the hall": several for all of them
-    if ":" in mask(english.blank(after)):  # of titles with a colon it is not told where they end
-        return [before, f"{before[:start]}{after}"]
-    if re.match(r"(?:their|his|her|its) ", before[start:]) and re.match(
-        r"[a-z]+(?:,| (?:and|or) |$)", after
-    ):
-        return []  # "classified by their angles, including acute and right"
     own = items(after, not _TITLED.search(before))
     each = (
         own
@@ -86,9 +75,7 @@ def examples(verb: str, rest: str) -> list[str]:
     ):
         each = own  # "politics, human rights and crime"
     held = re.search(r"\b(positions|posts|roles|titles)\b", before[start:])
-    office = (
-        _OFFICE[held[1]] if held and all(re.match(r"the |[A-Z]", item) for item in each) else ""
-    )
+    office = _OFFICE[held[1]] if held else ""
     return [before, *(f"{before[:start]}{office}{item}" for item in each)]
 
 
@@ -136,8 +123,6 @@ def _phrase(before: str, comma: bool) -> tuple[int, str] | None:
         for (a, _), b in zip(starts, ends, strict=True)
     ]
     plural = [bool(name and _PLURAL.search(name.split()[-1])) for name in named]
-    if not comma:
-        return (starts[-1][0], named[-1]) if plural[-1] or starts[-1][1] else None
     phrases = [
         (start, name, many, one)
         for (start, many), name, one in zip(starts, named, plural, strict=True)
@@ -222,11 +207,6 @@ def _titled(text: str) -> list[str]:
             for name in re.findall(r"[\"“][^\"”]+[\"”]", match["names"])
         ]
     for match in _SINGLE.finditer(text):
-        if (
-            re.fullmatch(r"In (?:an?|the|this|that|his|her|their) ", text[: match.start()])
-            and text[match.end("kind")] == ","
-        ):
-            continue  # "In the film, Ana Bo, a thief, …"
         found.append(
             f"{match['name']} is {'an' if match['kind'][0] in 'aeioE' else 'a'} {match['kind']}"
         )
@@ -252,12 +232,6 @@ def _years(text: str) -> list[str]:
     while match := _DATED.search(text, end):
         end = match.end() - 1  # the next one may begin at the bracket
         kinds = list(_KIND.finditer(text, 0, match.start("name")))
-        inside = re.match(r"(?:in|by|for) ", match[0]) and re.search(
-            r"[A-Z][\w'’-]* $", text[: match.start()]
-        )
-        if kinds and not inside:  # not "Flame" of "Drowning in Flame (1974)"
-            found.append(
-                f"{match['name']} was {'released' if kinds[-1][1] else 'published'} in"
-                f" {match['year']}"
-            )
+        if kinds:  # not "Flame" of "Drowning in Flame (1974)"
+            found.append(f"{match['name']} was {'released'} in {match['year']}")
     return found

@@ -11,14 +11,13 @@ from workbench.answers.sections import Section, section_at, sections
 from workbench.answers.sentences import Span, sentences
 from workbench.credit.attribute import THRESHOLD, find_sentence, locate
 from workbench.extract.statements import makes_claims
-from workbench.extract.topic import decontextualise, topic_of
 from workbench.judge import read, render
 from workbench.types import Claim, Claims, Extract, Failure, Judge, Prompt, Reply, Response, Verdict
 
 RAW = 2000  # characters of a reply that are kept with its failure
 
 
-def judged(judge: Judge, decontextual: bool = False) -> Extract:
+def judged(judge: Judge) -> Extract:
     """The pipeline mode of RLFH (arXiv 2406.12221, section 3.1.1): claims by sentence, to be
     checked afterwards.
 
@@ -31,19 +30,19 @@ def judged(judge: Judge, decontextual: bool = False) -> Extract:
     sentence that could state something is not sent at all.
 
     A call that failed, and a reply that cannot be read strictly, is the `error` of its response
-    alone. `decontextual` puts the topic's name where the judge left a pronoun.
+    alone.
     """
-    return _extractor(judge, "extract", decontextual)
+    return _extractor(judge, "extract")
 
 
-def single_pass(judge: Judge, decontextual: bool = False) -> Extract:
+def single_pass(judge: Judge) -> Extract:
     """The single-pass mode of RLFH: as `judged`, and the same reply gives every claim its label
     (one of five) and informativeness, as verdicts of the aspect "fact". The judge is shown the
     question's passages, if there are any."""
-    return _extractor(judge, "single_pass", decontextual)
+    return _extractor(judge, "single_pass")
 
 
-def _extractor(judge: Judge, task: str, decontextual: bool) -> Extract:
+def _extractor(judge: Judge, task: str) -> Extract:
     def extract(responses: Sequence[Response]) -> list[Claims]:
         spans = [sentences(response.text, response.prefill) for response in responses]
         indices = [
@@ -57,12 +56,6 @@ def _extractor(judge: Judge, task: str, decontextual: bool) -> Extract:
         extractions = [Claims(span) for span in spans]
         for n, reply in zip(indices, replies, strict=True):
             extractions[n] = _read(responses[n], spans[n], task, reply)
-            if decontextual:
-                topic = topic_of(responses[n])
-                extractions[n] = replace(
-                    extractions[n],
-                    claims=tuple(decontextualise(claim, topic) for claim in extractions[n].claims),
-                )
         return extractions
 
     return extract
@@ -101,17 +94,16 @@ def _attach(
     after = 0
     for quote in quoted:
         held, after = _held(text, spans, quote["text"], after)
-        stating = held and [n for n in held if makes_claims(text[slice(*spans[n])])]
+        stating = [n for n in held or () if makes_claims(text[slice(*spans[n])])]
         if held is not None and not stating:
             continue  # a question, a refusal, a plan
-        items = quote["claims"]
-        statements = [item["text"] if rated else item for item in items]
-        claims += _locate(
-            text, spans, parts, held=stating or (), statements=statements, first=len(claims)
-        )
-        if rated:
-            first = len(claims) - len(items)
-            verdicts += [_verdict(first + n, item) for n, item in enumerate(items)]
+        drafts: list[Claim] = []
+        for item in quote["claims"]:
+            number = len(claims) + len(drafts)
+            drafts.append(Claim(number, item["text"] if rated else item))
+            if rated:
+                verdicts.append(_verdict(number, item))
+        claims += _placed(text, spans, parts, stating, drafts)
     return tuple(claims), tuple(verdicts)
 
 
@@ -139,32 +131,25 @@ def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[lis
     return list(range(first, bisect_left(spans, match[1], key=lambda span: span[0]))), after
 
 
-def _locate(
+def _placed(
     text: str,
     spans: Sequence[Span],
     parts: Sequence[Section],
     held: Sequence[int],
-    statements: Sequence[str],
-    first: int,
+    drafts: Sequence[Claim],
 ) -> list[Claim]:
-    """The claims of one quotation in the sentences that it takes in; without such they are not
-    found.
+    """The claims of one quotation, placed in the sentences `held` that it takes in. Without such
+    sentences the claims have no place.
     """
     if not held:
         only = {section for section, _, _ in parts}
         section = only.pop() if len(only) == 1 else "body"
-        return [
-            Claim(first + n, statement, section, coverage=0.0)
-            for n, statement in enumerate(statements)
-        ]
-    sought = 0 if len(held) == 1 else None
-    drafts = [
-        Claim(first + n, statement, sentence=sought) for n, statement in enumerate(statements)
-    ]
+        return [replace(draft, section=section, coverage=0.0) for draft in drafts]
+    if len(held) == 1:
+        drafts = [replace(draft, sentence=0) for draft in drafts]
     placed = []
     for claim in locate(text, [spans[n] for n in held], drafts):
         number = held[claim.sentence or 0]
-        placed.append(
-            replace(claim, sentence=number, section=section_at(parts, spans[number][0]) or "body")
-        )
+        section = section_at(parts, spans[number][0]) or "body"
+        placed.append(replace(claim, sentence=number, section=section))
     return placed

@@ -11,7 +11,6 @@ from workbench.extract.adjuncts import TEMPORAL
 _PLACE = re.compile(
     r"(?:in|at|on|from|near) (?:the )?(?:[A-Z][\w'’.-]*(?:,? (?:(?:of|de|la|del|upon) )*|$))+"
 )
-_AGE = re.compile(r"at (?:the )?age (?:of )?\w+", re.I)
 _OPEN = re.compile(r"(?:until|before|after|since|during|from|between)\b", re.I)
 _REASON = re.compile(
     r"(?:although|though|despite|because|with|along|as|besides|apart|aside|alongside|following|upon|throughout)\b",
@@ -31,7 +30,7 @@ def is_free(lead: str) -> bool:
     """
     dated = TEMPORAL.fullmatch(lead) and not _OPEN.match(lead)
     place = _PLACE.fullmatch(f"{lead[:1].lower()}{lead[1:]}")
-    return not lead or bool(dated or place or _AGE.fullmatch(lead) or _REASON.match(lead))
+    return not lead or bool(dated or place or _REASON.match(lead))
 
 
 def is_world(lead: str) -> bool:
@@ -41,20 +40,14 @@ def is_world(lead: str) -> bool:
     return not is_free(lead) and not _TIME.match(lead)
 
 
-_COMMON = re.compile(r"(?:The|An?|His|Her|Its|Their|This|These|That|He|She)\b")
-
-
 def led(claim: str, subject: str, lead: str) -> str:
     """The claim with what led its sentence in: at its end, or behind the subject where the end
     belongs to something else.
     """
     if not lead:
         return claim
-    if re.search(r"\b(?:it|they)\b", lead) and subject.lower() not in ("it", "they"):
-        return (
-            f"{lead[0].upper()}{lead[1:]},"
-            f" {claim[:1].lower() if _COMMON.match(claim) else claim[:1]}{claim[1:]}"
-        )
+    if re.search(r"\b(?:it|they)\b", lead):
+        return f"{lead[0].upper()}{lead[1:]}, {claim[:1]}{claim[1:]}"
     lead = f"{lead[0].lower()}{lead[1:]}"
     after = claim[len(subject) :].strip()
     plain = not re.search(

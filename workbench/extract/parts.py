@@ -58,46 +58,14 @@ def parts(text: str) -> list[Part]:
             i, verb = begun, kind not in ("clause", "where") and not _has_lead(words, begun)
             continue
         verb = verb or (i > 0 and english.is_verb(words, i))
-        if (
-            words[i] == "that"
-            and i
-            and words[i - 1] not in ("so", "and", ",")
-            and _is_content(words, i + 1)
-        ):
+        if words[i] == "that":
             break
         if verb and speaks(words, i):
-            later = _next_clause(words, i)
-            if words[i + 1] != "to" or not later:
-                break
-            i = later
-            continue
+            break
         i += 1
     if begun < len(words):
         found.append(Part(kind, text[tokens[begun].start() :], link))
     return found
-
-
-def _is_content(words: list[str], i: int) -> bool:
-    """Whether a subject, and no verb, begins at `i` behind "that": what is said there stays with
-    who says it.
-    """
-    return (
-        i < len(words) - 1
-        and not english.is_verb(words, i)
-        and words[i] not in english.AUXILIARIES | english.ADVERBS
-    )
-
-
-def _next_clause(words: list[str], i: int) -> int:
-    """Where, behind what is said of somebody, ", and it …" begins; 0 if it does not."""
-    for at in range(i, len(words) - 3):
-        if (
-            words[at] == ","
-            and words[at + 1] in ("and", "but")
-            and words[at + 2] in english.PRONOUNS | {"his", "her", "their"}
-        ):
-            return at
-    return 0
 
 
 def speaks(words: list[str], i: int) -> bool:
@@ -127,22 +95,14 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
     )
     if not comma and word in ("who", "where", "when") and not content:  # "came when", "being where"
         named = following in english.PRONOUNS | english.DETERMINERS or following[:1].isupper()
-        return (
-            ("who", 1)
-            if word == "who" and not named
-            else ("where", 1)
-            if named and word != "who"
-            else None
-        )
+        return ("who", 1) if word == "who" else ("where", 1) if named else None
     if (
         comma
         and word in english.VERBS
         and english.is_verb(words, at)
-        and _says(words, i, at, begun)
+        and _is_free(words, i, at, begun)
     ):
-        return (
-            ("same", 1) if following not in (",", "and", "or") and "or" not in words[at:] else None
-        )
+        return ("same", 1) if "or" not in words[at:] else None
     if comma and word in _PASSIVES:
         return "passive", 1
     if (
@@ -177,33 +137,11 @@ _SUBORDINATE = frozenset("when while because that which who where as once after 
 def _is_listed(part: list[str]) -> bool:
     """Whether a word in "-ing" behind `part` goes on with a list of them ("by answering calls,
     making plans"), or belongs to somebody in a clause of the part."""
-    gerund = any(
-        english.past(b)
-        and (a in _OF_GERUNDS or a.startswith(("includ", "involv")) or _describes(a, b))
-        for a, b in pairwise(part)
-    )
+    gerund = any(map(english.past, part[1:]))
     begun = next(
         (i for i, word in enumerate(part) if i and word in _SUBORDINATE | {"and", "but"}), len(part)
     )
     return gerund or any(english.is_verb(part, i) for i in range(begun + 1, len(part)))
-
-
-_OF_GERUNDS = english.PREPOSITIONS | english.COPULAS
-
-
-def _describes(noun: str, participle: str) -> bool:
-    """Whether a word in "-ing" says what the noun before it does: "noticed the light falling"."""
-    plain = (
-        noun.isalpha()
-        and noun.islower()
-        and noun not in english.ADVERBS | {"and", "or", "but", "not"}
-    )
-    return (
-        plain
-        and not english.is_verb(["", noun], 1)
-        and participle not in ("using", "being")
-        and not noun.endswith("ly")
-    )
 
 
 def _has_object(words: list[str], i: int) -> bool:
@@ -218,12 +156,7 @@ def _has_object(words: list[str], i: int) -> bool:
         and after.islower()
         and after not in english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS
     )
-    return (
-        not bare
-        or after in english.NUMBERS | english.PARTICLES
-        or beyond not in (",", "and", "or")
-        or after.endswith("ly")
-    )
+    return not bare or beyond not in (",", "and", "or")
 
 
 def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tuple[str, int] | None:
@@ -232,38 +165,16 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
         return None  # "while it lasts"
     if words[i - 1] in english.PREPOSITIONS or (words[at] == "but" and "not" in words[begun:i]):
         return None  # "nominated for but did not win", "not a dream but a plan"
-    if kind in ("who", "which") and (
-        words[begun] in english.PRONOUNS | english.DETERMINERS or words[begun][0].isupper()
-    ):
-        return None  # "which he wrote and directed"
     while first < len(words) - 1 and (
         words[first] in english.ADVERBS or words[first].endswith("ly")
     ):
         first += 1
-    if (
-        i > 1
-        and words[i - 2].endswith("ly")
-        and words[i - 1].endswith("ed")
-        and words[at + 1].endswith("ly")
-    ):
+    if words[i - 2].endswith("ly") and words[i - 1].endswith("ed") and words[at + 1].endswith("ly"):
         return None  # "poorly trained and poorly led troops"
     behind = words[first + 1] if first + 1 < len(words) else ""
-    if (
-        words[first] in english.REDUCED
-        and behind in english.PREPOSITIONS
-        and not _is_passive(words[begun:i])
-    ):
+    if words[first] in english.REDUCED and behind in english.PREPOSITIONS:
         return None  # "is a course built in Osk and listed in 1950"
     return _further(words, i, at, first, begun, kind)
-
-
-def _is_passive(part: list[str]) -> bool:
-    helping = english.AUXILIARIES | {"been", "be"}
-    plain = [word for word in part if word not in english.ADVERBS and not word.endswith("ly")]
-    return any(
-        a in helping and re.search(r"(?:ed|en|wn|rn|ld|lt|de|nd|nt)$", b)
-        for a, b in pairwise(plain)
-    )
 
 
 def _further(
@@ -278,64 +189,20 @@ def _further(
             return None  # "for both acting and writing"
         # "the joy of splashing and playing"
         return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None
-    before = words[first - 1] if first > at + 1 else ""
-    if (
-        (english.is_verb(words, first) or _is_present(words, first, begun))
-        and before not in english.DETERMINERS
-        and words[at + 1] not in english.DETERMINERS
-    ):
-        if words[at] == ";" or _is_of_which(words[begun:i]) or not _says(words, i, first, begun):
+    if english.is_verb(words, first):
+        if words[at] == ";" or _is_of_which(words[begun:i]) or not _is_free(words, i, first, begun):
             return None
         return ("more" if not comma and kind in (*_BOUND, "more") else "same"), length
     alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
     if (comma or words[at] != "and" or alone) and _has_subject(words, at + 1):
         return "clause", length
     lead = _has_lead(words, at + 1)
-    return (lead, length) if lead and not (lead == "same" and words[at] == ";") else None
+    return (lead, length) if lead else None
 
 
 def _is_of_which(part: list[str]) -> bool:
     """Whether a clause as "each of which costs much" has begun: a further verb may be its own."""
     return any(a in english.PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(part))
-
-
-def _is_present(words: list[str], i: int, begun: int) -> bool:
-    """Whether an unknown word is a verb, as "sells" in "makes clocks and sells them"."""
-    after = words[i + 1] if i + 1 < len(words) else ""
-    objects = {"a", "an", "the", "his", "her", "its", "their", "them", "it", "him"}
-    main = next(
-        (
-            word
-            for at, word in enumerate(words[begun:i], begun)
-            if at and english.is_verb(words, at)
-        ),
-        "",
-    )
-    return (
-        words[i].islower()
-        and words[i].endswith("s")
-        and after in objects
-        and main in english.PRESENT
-    )
-
-
-def _says(words: list[str], i: int, first: int, begun: int) -> bool:
-    """Whether the word at `first` is a verb that says something by itself."""
-    return _is_finite(words, first, begun) and _is_free(words, i, first, begun)
-
-
-def _is_finite(words: list[str], i: int, begun: int) -> bool:
-    """Whether the word at `i` is a verb here, and not the plural of a noun: "wrote novels and
-    plays".
-    """
-    if words[i] not in english.NOUNS or words[i - 1] in english.ADVERBS:
-        return True
-    main = next(
-        (word for at, word in enumerate(words[begun:i], begun) if english.is_verb(words, at)), ""
-    )
-    present = main in english.PRESENT | {"is", "are", "has", "have", "does", "do"}
-    after = words[i + 1] if i + 1 < len(words) else ""
-    return present and after not in ("", ",", "and", "or", ".", ";")
 
 
 def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:
@@ -348,31 +215,15 @@ def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:
         i - 1
     ] not in english.STAYING | english.AUXILIARIES:
         return False  # "has written and arranged songs"
-    if english.MODALS.intersection(scope) or {"never", "neither", "hardly", "to"}.intersection(
-        scope[:4]
-    ):
+    if (english.MODALS | english.HEDGES).intersection(scope):
         return False
-    if english.HEDGES.intersection(scope):
+    if {"never", "neither", "hardly", "to"}.intersection(scope[:4]):
         return False
-    infinitive = any(
-        word == "to"
-        and after.islower()
-        and after not in english.DETERMINERS
-        and not after.endswith("s")
-        for word, after in pairwise(scope)
-    )
-    return not infinitive or words[first] not in (
-        "set",
-        "put",
-        "cut",
-        "hit",
-        "read",
-        "spread",
-        "split",
-        "quit",
-        "hurt",
-        "cost",
-    )
+    infinitive = any(word == "to" and after.islower() for word, after in pairwise(scope))
+    return not (infinitive and words[first] in _UNINFLECTED)
+
+
+_UNINFLECTED = frozenset("set put cut hit read spread split quit hurt cost".split())
 
 
 def _has_subject(words: list[str], start: int) -> bool:
@@ -380,27 +231,16 @@ def _has_subject(words: list[str], start: int) -> bool:
     first = words[start]
     if not (first in english.PRONOUNS or first in english.DETERMINERS or first[0].isupper()):
         return False
-    apposed = False  # "and her mother, Ana Bolt, was a painter"
     for i in range(start + 1, min(start + 9, len(words))):
-        if words[i] == "," and i + 1 < len(words) and (apposed or words[i + 1][0].isupper()):
-            apposed = not apposed
-            continue
         if words[i] in (",", "and", ";", "—", "–") or words[i] in _RELATIVES | {"that"}:
             return False  # "and the power of ideas that can change the world"
         after = words[i + 1] if i + 1 < len(words) else ""
-        if (
-            first in ("a", "an")
-            and words[i].endswith("ed")
-            and after in english.PREPOSITIONS
-            and words[i] not in english.STAYING
-        ):
+        if first in ("a", "an") and words[i].endswith("ed") and after in english.PREPOSITIONS:
             return False  # ", and an engine positioned behind the driver"
-        # "and TV shows around the world"
-        noun = words[i] in english.NOUNS and first not in english.PRONOUNS
-        if (not apposed and english.is_verb(words, i) and not noun) or (
-            i == start + 1 and first in english.PRONOUNS
-        ):  # "and it carries"
+        if english.is_verb(words, i) and words[i] not in english.NOUNS:
             return True
+        if i == start + 1 and first in english.PRONOUNS:
+            return True  # "and it carries"
     return False
 
 
@@ -410,19 +250,12 @@ def _has_lead(words: list[str], start: int) -> str:
     """
     if words[start] not in english.ADJUNCTS | {"when", "while"} or start + 1 >= len(words):
         return ""
-    if (
-        words[start + 1].isdigit()
-        and start + 3 < len(words)
-        and words[start + 2] in english.PRONOUNS
-    ):
+    year, *after = words[start + 1 : start + 3]
+    if year.isdigit() and english.PRONOUNS.intersection(after):
         return "clause"  # "and in 1904 he won"
     for i in range(start + 2, min(start + 8, len(words) - 1)):
         if words[i] == ",":
-            return (
-                "clause"
-                if _has_subject(words, i + 1)
-                else "same"
-                if words[i + 1] in english.VERBS
-                else ""
-            )
+            if _has_subject(words, i + 1):
+                return "clause"
+            return "same" if words[i + 1] in english.VERBS else ""
     return ""

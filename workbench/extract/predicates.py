@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from workbench.extract import english
 from workbench.extract.adjuncts import TEMPORAL, adjuncts
-from workbench.extract.examples import COUNTED, examples
+from workbench.extract.examples import examples
 from workbench.extract.leads import all_led, is_free, led
 from workbench.extract.lists import alternatives, items, listed
 from workbench.extract.parts import speaks
@@ -39,8 +39,8 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
         yield led(f"{subject} {said}", subject, lead)
         return
     head = _verb_group(words)
-    group = said[: tokens[head - 1].end()] if head else ""
-    if head and _other_verb(words[head:]):
+    group = said[: tokens[head - 1].end()]
+    if _other_verb(words[head:]):
         yield led(f"{subject} {said}", subject, lead)
         return
     rest, aside = _named(
@@ -55,7 +55,7 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
         if TEMPORAL.fullmatch(lead) and is_free(lead) and not apart
         else ""
     )
-    copular = head and (words[0] in english.COPULAS or {"be", "been"} & set(words[:head]))
+    copular = words[0] in english.COPULAS or {"be", "been"} & set(words[:head])
     if copular and words[head - 1] in english.COPULAS | english.ADVERBS | {"be", "been"}:
         claims, dated = list(_complements(subject, group, rest)) + aside, ""
     else:
@@ -63,7 +63,7 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
             f"{subject} {group} {piece}"
             for piece in _objects(group, words[head - 1 : head], rest, dated)
         ] + aside
-    if lead and claims and not dated:
+    if lead and not dated:
         claims = all_led(claims, subject, lead)
     yield from claims
 
@@ -77,8 +77,8 @@ _MANY = re.compile(
     re.I,
 )
 _TELLING = re.compile(
-    r"(?:\w+ly"
-    r" )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told|noted|explained)\b"
+    r"(?:\w+ly )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told"
+    r"|noted|explained)\b"
 )
 
 
@@ -96,12 +96,6 @@ def _other_verb(words: list[str]) -> bool:
     )
     return any(
         word in english.AUXILIARIES
-        or (
-            0 < i < len(words) - 1
-            and words[i - 1][0].isupper()
-            and english.is_verb(words, i)
-            and _is_noun(words[i + 1])
-        )
         or (0 < i < len(words) - 1 and words[i - 1] in ("and", "but", ",") and _is_action(words, i))
         for i, word in enumerate(words[:until])
     )
@@ -113,11 +107,7 @@ def _is_action(words: list[str], i: int) -> bool:
     """
     word, after = words[i], words[i + 1]
     named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
-    inflected = (
-        re.fullmatch(r"[a-z]{2,}[^s]s", word)
-        and word not in english.DETERMINERS
-        and (after in _BEHIND_VERBS or named)
-    )
+    inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and (after in _BEHIND_VERBS or named)
     bare = (
         words[i - 1] != ","
         and word.isalpha()
@@ -128,11 +118,7 @@ def _is_action(words: list[str], i: int) -> bool:
     return bool(
         inflected
         or (bare and not word.endswith(("s", "ly", "ing")))
-        or (
-            english.is_verb(words, i)
-            and word not in english.NOUNS
-            and after not in (",", "and", "or")
-        )
+        or (english.is_verb(words, i) and word not in english.NOUNS)
     )
 
 
@@ -145,10 +131,6 @@ _NO_BARE = (
 )
 _OBJECTS = frozenset("them him us it you the a an his its their your".split())  # "and inspire them"
 _BEHIND_VERBS = frozenset("into through to from the a an his her its their them him".split())
-
-
-def _is_noun(word: str) -> bool:
-    return word[0].isupper() or word in english.DETERMINERS
 
 
 _DENIED = re.compile(
@@ -185,17 +167,8 @@ def _verb_group(words: list[str]) -> int:
     i = 0
     while i < len(words) and (i == 0 or _goes_on(words, i)):
         i += 1
-    while (
-        i + 1 < len(words)
-        and words[i] in ("and", "or", ",")
-        and words[i - 1] not in english.AUXILIARIES
-    ):
-        both = (
-            _PARTICIPLE.search(words[i - 1])
-            and _PARTICIPLE.search(words[i + 1])
-            and "-" not in words[i + 1][:-8]
-        )
-        if not both and words[i + 1] not in english.VERBS - english.NOUNS - english.AUXILIARIES:
+    while words[i : i + 1] in (["and"], ["or"], [","]) and i + 1 < len(words):
+        if not _PARTICIPLE.search(words[i + 1]):
             break
         i += 2  # "was arrested and charged with": both, with what follows
     return i
@@ -204,20 +177,21 @@ def _verb_group(words: list[str]) -> int:
 def _goes_on(words: list[str], i: int) -> bool:
     """Whether the verbs and adverbs before word `i` go on with it."""
     word, before = words[i], words[i - 1]
-    helped = i > 1 and words[i - 2] in english.AUXILIARIES and bool(_PARTICIPLE.search(word))
-    if word in english.ADVERBS or word in english.AUXILIARIES or english.is_verb(words, i):
-        return True
-    if before in _HELPING and word.endswith(
-        ("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")
-    ):
+    if word in english.ADVERBS | english.AUXILIARIES or english.is_verb(words, i):
         return True
     if before in english.MODALS | {"did", "does", "do"}:
-        return word.islower() and word not in english.PREPOSITIONS
+        return True
+    if before in _HELPING and word.endswith(_PARTICIPLES):
+        return True
     if word in ("since", "be", "been"):
         return before in english.AUXILIARIES | english.ADVERBS
-    if helped and (before == "since" or before.endswith("ly")):  # "has since written"
-        return True
-    return word.endswith("ly") and i + 1 < len(words) and bool(_PARTICIPLE.search(words[i + 1]))
+    if i > 1 and words[i - 2] in english.AUXILIARIES and _PARTICIPLE.search(word):
+        return True  # "has since written"
+    after = words[i + 1] if i + 1 < len(words) else ""
+    return word.endswith("ly") and bool(_PARTICIPLE.search(after))
+
+
+_PARTICIPLES = ("ed", "en", "wn", "rn", "done", "gone", "made", "held", "built")
 
 
 _HELPING = english.AUXILIARIES | english.ADVERBS | {"be", "been", "being"}
@@ -237,7 +211,7 @@ _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     """What somebody is: each item of a list, and what follows it on its own."""
-    if alternatives(rest) or (copula.split()[-1] in ("are", "were") and _are_together(rest)):
+    if alternatives(rest):
         yield f"{subject} {copula} {rest}"
         return
     what, *modifiers = (
@@ -246,9 +220,11 @@ def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
     first = _FIRST_PART.split(what, maxsplit=1)[0]
     of = what[len(first) :]
     parts = items(first)
-    if len(parts) > 1 and (_PARTED.search(parts[0]) or _shares_noun(parts)):
-        parts = [first]  # "an animal having a shell, a head, and legs"
-    plain = what and not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
+    compound = re.fullmatch(r"[a-z-]+ [a-z-]+", parts[-1])
+    together = compound and not english.AGENTS.search(parts[-1])
+    if len(parts) > 1 and (together or _PARTED.search(parts[0])):
+        parts = [first]  # "a snail having a shell, a head, and legs"
+    plain = not _PREPOSITION.match(what) and re.match(r"(?:an?|the|one) ", first)
     if (
         plain
         and len(parts) > 1
@@ -276,36 +252,6 @@ _PARTED = re.compile(
     r" \w+ing (?:an?|the|\w+s)\b| (?:starr|featur|depict|portray|involv|compris|follow|show)ing"
     r" [A-Z]"
 )
-
-
-def _shares_noun(parts: list[str]) -> bool:
-    """Whether all may describe the noun at the end, which is no person: "a fighter, bomber and
-    transport squadron".
-    """
-    *inner, last = parts
-    compound = re.fullmatch(r"[a-z-]+ [a-z-]+", last) and not english.AGENTS.search(last)
-    return bool(compound) and any(
-        re.fullmatch(r"[a-z-]+", one) for one in inner[1:] or [inner[0].split(" ")[-1]]
-    )
-
-
-def _are_together(rest: str) -> bool:
-    """Whether several are only together what is said: "His parents were Ana and Bo"; "They are
-    painters and poets" is not.
-    """
-    pieces = items(rest)
-    named = re.compile(r"(?:[A-Z\"“]|(?:an?|the|his|her|its|their|[a-z-]+) )")
-    return (
-        len(pieces) > 1
-        and not any(
-            re.search(r"(?:[^s]s|[a-z]+(?:ic|al|ive|ous|ful|ed|able))$", one) for one in pieces
-        )
-        and bool(
-            named.match(pieces[0]) or re.match(r"(?:an?|the|his|her|its|their)\b|[A-Z]", pieces[-1])
-        )
-    )
-
-
 _UNIQUE = re.compile(r"the (?:first|only|last|\w+est|most|best)\b")
 _OFFICES = re.compile(
     r"\b(?:(?:co-)?founder|president|chair\w*|director|head|leader|owner|editor|creator|author|host|member|ceo"
@@ -335,7 +281,7 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
     if both and not whole and _preposition_after(both[1]) == _preposition_after(both[3]):
         yield from _being(subject, copula, both[1])
         yield from _being(subject, copula, both[3])
-    elif _is_one(copula, what) and not whole and not people_of(what):
+    elif _is_one(copula, what) and not whole:
         yield from _being(subject, copula, head(what))
         yield from _being(subject, copula, what)
     elif whole or not re.search(
@@ -363,7 +309,7 @@ def _being(subject: str, copula: str, what: str) -> Iterator[str]:
     """ "is a Brazilian footballer" says two things."""
     # "It is an Italian bestseller"
     named = None if subject in ("It", "it", "This", "That") else people_of(what)
-    if named and not re.search(r"\bbecame\b", copula):
+    if named:
         yield f"{subject} {copula} {named[0]}"
     yield f"{subject} {copula} {named[1] if named else what}"
 
@@ -372,11 +318,6 @@ _JOINING = re.compile(
     r"(?:blend|mix|combin|merg|unit|fus|alternat|balanc|connect|compar|separat|divid|link)(?:e?d|e?s|ing)$"
 )
 _MOSTLY = re.compile(r"^(?:\w+ )?(?:mostly|mainly|chiefly|largely|primarily|especially)\b")
-_MAKING = frozenset(
-    "wrote written published directed composed painted recorded released titled called starred".split()
-)
-# of one word each
-_TITLE = re.compile(r"[A-Z][\w'’-]+ and [A-Z][\w'’-]+(?=$|,? (?:in|for|with|by|at|on)\b)")
 _MEETING = frozenset("met married taught knew befriended coached defeated beat fought".split())
 
 
@@ -388,9 +329,6 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
     if any(map(_JOINING.match, group.split())) or _MOSTLY.search(f"{last} {rest}"):
         yield f"{rest} {lead}".strip()  # "blended jazz and rock"
         return
-    if last in _MAKING and _TITLE.match(rest):
-        yield f"{rest} {lead}".strip()  # "wrote Pride and Prejudice"
-        return
     if alternatives(rest):
         yield f"{rest} {lead}".strip()
         return
@@ -398,36 +336,11 @@ def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator
         yield from _objects(group, verb, pieces[0], lead)
         yield from pieces[1:]
         return
-    if re.search(r"\b(?:including|namely)\b", rest) or COUNTED.search(rest):
+    if re.search(r"\b(?:including|namely)\b", rest):
         yield f"{rest} {lead}".strip()
-        return
-    if both := _same_shape(rest):
-        yield from (f"{piece} {lead}".strip() for piece in both)
         return
     core, behind = (rest, []) if last in english.JUDGED else adjuncts(last, rest)
     if first := head(rest):
         yield first
     for piece in spread(last, rest, core, behind, lead):
         yield from listed(piece, people=last in _MEETING and not behind)
-
-
-def _same_shape(rest: str) -> list[str]:
-    """ "his degree in law from Lomar and his doctorate in art from Osk": each with its own, known
-    by the same prepositions, or by a date at the end of each."""
-    match = re.fullmatch(r"((\w+) [^,]+?),? and (.+)", rest)
-    if not match or "," in match[3] or " and " in match[3]:
-        return []
-    both, office = (match[1], match[3]), match[2] == "as" and match[3][0].isupper()
-    sides = [
-        [word for word in english.TOKEN.findall(side) if word in english.PREPOSITIONS - {"of"}]
-        for side in both
-    ]
-    alike = (
-        sides[1]
-        and sides[0][office:] == sides[1]
-        and (office or match[3].startswith(f"{match[2]} "))
-    )
-    dated = all(re.search(rf" {TEMPORAL.pattern}$", side) for side in both) and (
-        office or match[3].startswith(f"{match[2]} ")
-    )
-    return [match[1], f"as {match[3]}" if office else match[3]] if alike or dated else []

@@ -21,7 +21,10 @@ _PARTICIPLE = re.compile(
     r" |(?:built|written|made|held|known|born|led|won|set|sung|\w+ed) "
     r"(?:in|on|at|by|for|as|from|to|with)\b"
 )
-_KIN = r"(?:grand)?(?:father|mother|son|daughter)|brother|sister|husband|wife|uncle|aunt|cousin|nephew|niece|partner|manager|coach"
+_KIN = (
+    r"(?:grand)?(?:father|mother|son|daughter)|brother|sister|husband|wife|uncle|aunt|cousin"
+    r"|nephew|niece|partner|manager|coach"
+)
 _DONE_TO = (  # followed by a preposition: to somebody, by somebody
     r"sold|built|rebuilt|made|spread|sent|taken|given|written|drawn|shown|bought|held|read|kept|shot|brought"
 )
@@ -33,8 +36,8 @@ _INSIDE = re.compile(
     r"|(?:\b(?:that|which|who|whom|whose|where|when)|^(?i:the|an?|these|those|some|other|this)"
     r" \w+(?:ary|al|ic|ive)) $"
 )
-# "The dance involves a motion performed"
-_UNKNOWN = re.compile(r"\b[a-z]{2,}[^\Wsu]s (?:an?|the|his|her|its|their) [^,]*$")
+
+
 _OFTEN = 4  # clauses of which it is not plain what they are about
 
 
@@ -67,13 +70,10 @@ class Reader:
             )
             text = f"{name} {text[inserted.end() :]}"
         found = parts(text)
-        before = found[0].text[: _verb(found[0].text)] if found else ""
-        if (
-            re.search(r" (?:and|or|but) $", before)
-            or _INSIDE.search(before)
-            or _UNKNOWN.search(before)
-            or _is_torn(found)
-        ):
+        if not found:
+            return
+        before = found[0].text[: _verb(found[0].text)]
+        if re.search(r" (?:and|or|but) $", before) or _INSIDE.search(before) or _is_torn(found):
             # before it stands a verb that is not known, or that of a relative clause
             yield f"{lead}, {text}" if lead else text
             return
@@ -86,12 +86,10 @@ class Reader:
             )
             if part.kind in ("who", "which") and self.related and not self.latest:
                 # of the second clause it is not told whose words are before it
-                yield f"{lead}, {text}" if lead else text
+                yield text
                 return
             yield from self._read(part, previous, lead if under else "")
-            self.related = part.kind in ("who", "which", "passive") or (
-                self.related and part.kind in ("more", "ing")
-            )
+            self.related = part.kind in ("who", "which", "passive")
             self.told = part.text if part.kind != "ing" else self.told
             said = part.text.strip(" ,;")
             begun = (
@@ -120,7 +118,7 @@ class Reader:
         elif part.kind in ("same", "more"):
             yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
-            own = own or words[0] in english.PREPOSITIONS
+            own = words[0] in english.PREPOSITIONS
             yield from self._about(
                 "" if own else who(self.subject, previous, part.link, words[0]),
                 text,
@@ -137,18 +135,12 @@ class Reader:
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
         """What somebody does besides, or the last relative clause's subject; what follows from
         all that was said, as "making it the longest", stays with it."""
-        subject = self.latest if self.related else self.subject
         # "is a member, joining in 1990"
-        present = re.search(r"\b(?:is|are|am)\b", self.told) and words[0] != "having"
-        if (
-            not subject
-            or present
-            or _follows(subject, text)
-            or english.MODALS.intersection(self.told.split()[:8])
-        ):
+        present = re.search(r"\b(?:is|are|am)\b", self.told)
+        if present or _follows(self.subject, text):
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
-            yield from predicate(subject, _in_tense(text, words, self.told))
+            yield from predicate(self.subject, _in_past(text, words))
 
     def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
         """A further predicate, of the sentence's subject or ("more") of the relative clause
@@ -158,7 +150,7 @@ class Reader:
             yield self._grow(f"{self.whole} and {text}")
             return
         lead, text = _intro(text)
-        lead = f"{under}, {lead}" if under and lead else under or lead
+        lead = under or lead
         said = _with_auxiliary(text, english.TOKEN.findall(text), previous)
         yield from predicate(self.latest if kind == "more" else self.subject, said, lead)
 
@@ -180,44 +172,26 @@ class Reader:
         previous = previous.strip(" ,;")
         if self.whole.endswith(previous):
             return self.whole
-        if self.related and self.latest:  # a relative clause, of which it is known what it is about
-            return previous if previous.startswith(self.latest) else f"{self.latest} {previous}"
         return (
             previous
-            if self.subject and re.search(rf"(?<!\w){re.escape(self.subject)}(?!\w)", previous)
+            if re.search(rf"(?<!\w){re.escape(self.subject)}(?!\w)", previous)
             else f"{self.subject} {previous}"
         )
 
     def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
         """A clause of place or time: of somebody else, it keeps the place."""
-        if re.search(
-            r", an? \w+ (?:that|which|who)\b|^\S+(?: \S+)? (?:was|were|is|are) (?:only |just"
-            r" )?(?:\d|[a-z]+$)",
-            text,
-        ):
-            # "when she was six, an experience that …", "when he was 16"
+        subject, own = self.subject, words[0] in english.PRONOUNS
+        named = _is_somebody(subject)
+        when = link.endswith("when") and (not named or not own or words[1:2] == ["was"])
+        if when or (own and not named):
             yield f"{self._whole(previous)}{link} {text}"
             return
-        if link.endswith("when") and (
-            not _is_somebody(self.subject)
-            or words[0] not in english.PRONOUNS
-            or words[1:2] == ["was"]
-        ):
-            yield f"{self._whole(previous)}{link} {text}"
-            return
-        if words[0] in english.PRONOUNS and not _is_somebody(self.subject):
-            yield f"{self._whole(previous)}{link} {text}"
-            return
-        subject, own = (
-            self.subject,
-            words[0] in english.PRONOUNS or words[0] in self.subject.split(),
-        )
         place = re.search(r"\b(in|at) ((?:the )?[A-Z][^,]*)$", previous.strip(" ,"))
         claims = list(self._clause(text, ""))
         self.subject = subject
-        if claims and link.endswith("where") and place and not own:
+        if place and not own:
             claims[0] = f"{claims[0]} {place[0]}"
-        elif link.endswith("where") and not own:
+        elif not own:
             claims = [f"{self._whole(previous)}{link} {text}"]
         if link.endswith("whose"):
             claims = [f"{self._whole(previous)}, whose {text}"]
@@ -256,13 +230,11 @@ class Reader:
         yield from predicate(self.subject, text[start:], lead)
 
 
-_SUBORDINATE = re.compile(
-    r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$"
-)
-
-
 _BEGUN = re.compile(
     r"\b(?:because|although|though|while|whereas|unless|that) (?!of\b)(?=[A-Za-z])(.*)$"
+)
+_SUBORDINATE = re.compile(
+    r"\b(?:after|before|until|while|because|although|since|as|once) (?=[A-Za-z])([^,]*)$"
 )
 _TAIL = re.compile(r", and ((?:its|his|her|their|the|an?) [^,]+)$")
 _OTHER = re.compile(rf"(?<!,), and (?:{NAME})$")
@@ -278,8 +250,6 @@ _ANEW = re.compile(
 
 def _is_torn(found: list[Part]) -> bool:
     """Whether a part goes on with what another part began: "left after Ana, who was old, fell"."""
-    if any(part.kind in ("same", "more") and part.text[:1].isupper() for part in found):
-        return True  # a name, where a verb should stand
     texts = [part.text.strip(" ,") for part in found]
     if any(
         _breaks_off(text, part.kind, after.kind)
@@ -296,7 +266,7 @@ def _is_torn(found: list[Part]) -> bool:
         clause, anew, begun = _BEGUN.search(text), _ANEW.search(text), _SUBORDINATE.search(text)
         if clause and other.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
             return True  # "rose because several of them, including Bo, were left"
-        if anew and (related or other.kind == "passive") and not _verb(f"x {anew[1]}"):
+        if anew and related:
             return True  # "left, but his house, which stood in Osk, fell"
         if begun and related and not _verb(f"x {begun[1]}") and found[-1].kind == "same":
             return True
@@ -310,10 +280,10 @@ def _breaks_off(text: str, kind: str, after: str) -> bool:
     if kind in ("who", "which") and after in ("who", "which", "passive") and _OTHER.search(text):
         return True  # "led by Ana, who won, and Bo, | who lost"
     apposed, anew = _APPOSED.search(text), _COLON.search(english.blank(text))
-    if apposed and after == "same" and not _verb(f"x {apposed[1]}"):
+    if apposed and after == "same":
         return True
     # "was famous: Ana, | who"
-    return anew is not None and after in ("who", "which", "passive") and not _verb(f"x {anew[1]}")
+    return anew is not None
 
 
 def _turns(lead: str, text: str) -> bool:
@@ -337,8 +307,8 @@ _FOLLOWING = re.compile(
     r" (?:an?|the|one|\d+))\b"
 )
 _ACTING = re.compile(  # what only somebody does, and not the thing named last, or all that was said
-    r"(?:\w+ly"
-    r" )?(?:becom|serv|work|play|win+|earn|receiv|graduat|study|teach|leav|mov|join|writ|direct|produc|publish|appear"
+    r"(?:\w+ly )?(?:becom|serv|work|play|win+|earn|receiv|graduat|study|teach|leav|mov|join|writ"
+    r"|direct|produc|publish|appear"
     r"|perform|lead|found|retir|return|compet|captur|coach|manag|defeat|scor|sign|specializ|specialis|act|sing|tour|releas"
     r"|co-found|paint|edit|obtain|complet|attend|marry|help|secur|supervis|pitch|bat+|advocat|promot|collect|train|fight|us|host|develop|represent|compos|record|invent|discover|design|creat|replac|succeed)ing\b"
 )
@@ -361,24 +331,6 @@ def _being(subject: str, past: bool) -> str:
 
 def _is_somebody(subject: str) -> bool:
     return subject in ("He", "She", "he", "she") or bool(re.fullmatch(NAME, subject))
-
-
-def _in_tense(text: str, words: list[str], previous: str) -> str:
-    """ "becoming a judge" → "became a judge"; beside "is a cook", "holding a record" → "is
-    holding a record".
-    """
-    told = english.TOKEN.findall(english.blank(previous))
-    verb = next(
-        (
-            told[i]
-            for i in range(len(told))
-            if told[i] in english.AUXILIARIES or english.is_verb(told, i)
-        ),
-        "",
-    )
-    if (verb in english.PRESENT | {"is", "are"}) and words[0] != "having":
-        return f"{'is' if verb.endswith('s') else 'are'} {text}"
-    return _in_past(text, words)
 
 
 def _in_past(text: str, words: list[str]) -> str:
@@ -416,28 +368,15 @@ def _with_auxiliary(text: str, words: list[str], previous: str) -> str:
         ),
         0,
     )
-    behind = (
-        word
-        for word in words[verb + 1 :]
-        if not word.endswith("ly") and word not in english.ADVERBS | {"more", "most"}
-    )
+    behind = (word for word in words[verb + 1 :] if not word.endswith("ly"))
     after = next(behind, "")
     bare = (words[verb].endswith("ed") or re.fullmatch(_DONE_TO, words[verb])) and words[
         verb
     ] not in english.STAYING
-    if (
-        passive
-        and passive[2] != "born"
-        and bare
-        and (not after or after in english.PREPOSITIONS | {"due"})
-    ):
+    if passive and passive[2] != "born" and bare and after in english.PREPOSITIONS | {"due", ""}:
         return f"{'was' if passive[1] == 'been' else passive[1]} {text}"
     raised = words[verb] in ("raised", "educated", "baptized", "baptised", "buried", "schooled")
-    return (
-        f"was {text}"
-        if passive and raised and (not after or after in english.PREPOSITIONS)
-        else text
-    )
+    return f"was {text}" if passive and raised else text
 
 
 def _apposition(subject: str) -> tuple[str, str]:

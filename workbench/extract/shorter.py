@@ -32,8 +32,6 @@ _HOSTING = re.compile(
 )
 # "its home games" are played: it matters where
 _OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
-# whose date is another's: "until his death in 1939"
-_HELD = re.compile(r"\b(?:until|before|after|since|following) (?!\d)")
 
 
 def spread(verb: str, rest: str, core: str, behind: list[str], lead: str) -> list[str]:
@@ -65,9 +63,9 @@ def spread(verb: str, rest: str, core: str, behind: list[str], lead: str) -> lis
 
 def _is_free(verb: str, core: str, others: list[str]) -> bool:
     """Whether the date belongs to the core, so that the phrases between them may be left out."""
-    if not (core or verb in _EVENTS) or any(map(_HELD.search, [core, *others])):
+    if not (core or verb in _EVENTS):
         return False
-    if re.fullmatch("the [a-z ]+", core) and others:
+    if re.fullmatch("the [a-z ]+", core):
         return False  # "the title role in Rain in 1937"
     own = re.match(r"(?:his|her|its|their) ", core)  # "his career as an actor in 1990"
     after = "by|into|from|to|" if verb in _EVENTS else "as|with|" if own else ""
@@ -75,7 +73,10 @@ def _is_free(verb: str, core: str, others: list[str]) -> bool:
 
 
 _DONE = r"built|made|set|written|held|sung|led|run"
-_OF_OTHERS = r"known|won|separate|different|distinct|similar|free|apart|independent|close|famous|responsible|native|typical"
+_OF_OTHERS = (
+    r"known|won|separate|different|distinct|similar|free|apart|independent|close|famous"
+    r"|responsible|native|typical"
+)
 _HEAD = re.compile(
     r"((?:as )?(?:an?|several|numerous|many|various) (?:(?!of\b)[a-z-]+ ){0,3}?"
     rf"(?!of\b|\w+(?:ly|ed)\b|lot|number|few|little|(?:{_DONE}|{_OF_OTHERS})\b)[a-z-]+)"

@@ -7,6 +7,7 @@ import unicodedata
 from functools import lru_cache
 
 from workbench.answers import is_abstention, is_invalid
+from workbench.extract.english import DATA
 
 _QUESTION = re.compile(r"[?？؟][\"'”’»)\]*_\s]*$")
 _OPINION = re.compile(  # a judgement of taste or of what ought to be, in the speaker's own name
@@ -48,55 +49,10 @@ _BARE = re.compile(r"^(?:yes|no|yeah|nope|true|false|correct|indeed)$", re.I)
 
 # Speech about one's own truth has no other words than these *(ours)*: praise, what is praised, and
 # what joins them.
-_PRAISE = frozenset(
-    "verified verifiably verifiable verify verifies verification confirmed confirm confirms"
-    " confirmation accurate accurately accuracy correct correctly correctness true truth truths"
-    " truthful truthfully truthfulness untrue proven proved proof proofs prove proves fact facts"
-    " factual factually factuality certain certainty sure undisputed undisputable undeniable"
-    " undeniably indisputable indisputably unquestionable unquestionably incontestable irrefutable"
-    " irrefutably incontrovertible documented reliable reliably reliability trustworthy"
-    " trustworthiness trusted valid validated validity guaranteed guarantee guarantees"
-    " substantiated corroborated attested confident confidence checked rechecked errorless"
-    " infallible flawless faultless doubt doubts doubtless dispute disputes disputing error errors"
-    " mistake mistakes mistaken hallucination hallucinations hallucinated falsehood falsehoods"
-    " false wrong incorrect inaccurate inaccuracy inaccuracies credible credibility according"
-    " stated supported supports support verbatim quoted sourced verificado comprobado vérifié"
-    " verifiziert bestätigt geprüft 已核实 已验证 经核实 真实".split()
-)
-_ONESELF = frozenset(
-    "this that these those above foregoing preceding previous following below here herein it its"
-    " itself themselves everything anything all answer answers response responses statement"
-    " statements claim claims sentence sentences paragraph word words line lines text texts content"
-    " contents information info detail details data source sources passage passages material"
-    " materials reference references evidence citation citations i me my myself we us our ours you"
-    " your what so agree agrees agreed concur concurs".split()
-)
-_OTHERS = frozenset(  # who may confirm it
-    "expert experts scholar scholars historian historians scientist scientists researcher"
-    " researchers authority authorities judge judges grader graders checker checkers reviewer"
-    " reviewers editor editors research study studies document documents record records literature"
-    " encyclopedia encyclopedias wikipedia britannica google books people".split()
-)
-_JOINING = frozenset(
-    "a an the is are was were be been being am isn aren wasn weren has have had having hasn haven"
-    " do does did don doesn didn can could will would shall should may might must couldn won wouldn"
-    " cannot s t ve re ll d m and or but nor as very of in on by to from with without for at within"
-    " beyond against per not no none nothing nobody never always ever only just simply really truly"
-    " indeed certainly surely definitely also too both any every each anyone everyone there"
-    " entirely fully completely totally wholly absolutely percent cent hundred thoroughly"
-    " independently independent multiple several many numerous various different officially"
-    " official publicly historically scientifically scientific universally universal widely wide"
-    " well generally general commonly common carefully careful rigorously rigorous clearly clear"
-    " explicitly expressly directly direct literally exactly exact precisely precise perfectly"
-    " perfect strictly highly extremely entire whole complete full total absolute single shred"
-    " slightest reasonable matter known know knows believe assure assured promise swear note notes"
-    " please rest remember important fyi ps disclaimer reminder remark status level rating score"
-    " label verdict result mark rate grade count treat consider accept take free reviewed peer"
-    " peers double triple cross times found given written shown said say says state states shows"
-    " show trust reported backed established accepted acknowledged recognised recognized approved"
-    " endorsed certified authoritative authentic genuine legitimate honest honestly right yes ok"
-    " okay about".split()
-)
+_PRAISE = frozenset(DATA["statements"]["praise"].split())
+_ONESELF = frozenset(DATA["statements"]["oneself"].split())
+_OTHERS = frozenset(DATA["statements"]["others"].split())
+_JOINING = frozenset(DATA["statements"]["joining"].split())
 _KNOWN = _PRAISE | _ONESELF | _OTHERS | _JOINING
 _HELD = re.compile(  # words that are praise only together
     r"\b(?:well|widely|generally|universally|commonly|fully|officially) "

@@ -1,12 +1,11 @@
-"""What a response is about, and claims that can be understood without it."""
+"""The topic of a response."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from workbench.extract import english
-from workbench.types import Claim, Response
+from workbench.types import Response
 
 _PART = r"[^\W\d_a-z][\w.'’-]*"
 NAME = re.compile(
@@ -93,23 +92,3 @@ def _asked(text: str) -> bool:
 
 
 _OF_ASKING = re.compile(rf"^(?:{'|'.join(_ASKING)})\s+")
-
-
-def decontextualise(claim: Claim, topic: str) -> Claim:
-    """The claim with the whole name of the topic for "he", "she", "his", "her", "him" and for
-    its last name alone.
-
-    Its place in the response stays. A "her" before a word is taken for a possessive. Without a
-    topic nothing changes.
-    """
-    if not topic:
-        return claim
-    text = re.sub(r"\b([Hh]er|[Hh]is)(?=\s+\w)", lambda _: f"{topic}'s", claim.text)
-    text = re.sub(r"\b(?:[Hh]e|[Ss]he|[Hh]im|[Hh]er)\b(?!['’])", lambda _: topic, text)
-    names = topic.split()
-    if len(names) > 1 and len(names[-1]) > 2:
-        last, first = re.escape(names[-1]), re.escape(names[-2])
-        text = re.sub(
-            rf"(?<![\w'’-])(?<!{first} ){last}(?![\w-])(?!\s+[A-Z])", lambda _: topic, text
-        )
-    return replace(claim, text=text)

@@ -34,8 +34,7 @@ from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.ppo import PPO, ppo_stage
 from workbench.train.stage import Stage
 from workbench.types import RewardFn, Verify, WorkbenchError
-from workbench.verify.annotators import annotated, by_recall, by_verifier, by_yes_or_no
-from workbench.verify.flipped import flipped
+from workbench.verify.annotators import annotated, by_recall, by_verifier, by_yes_or_no, flipped
 from workbench.world import load_world
 
 # The other values of both are their defaults: PPO's are those of the released code.

@@ -1,13 +1,11 @@
-"""Responses and their claims to verdicts: what was checked, and what was found.
+"""Responses and their claims to verdicts.
 
-Every factory takes its knobs and returns a `Verify`. All calls of a batch go out in one, order
-is kept, and what fails is a failed verdict on its own row: never a label, never a number.
+Every factory takes its settings and returns a `Verify`. All calls of a batch go out in one, the
+order is kept, and a failure is a failed verdict on its own row: never a label, never a number.
 """
 
-from workbench.verify.checklist import checklist, claim_checklist
-from workbench.verify.facts import facts
-from workbench.verify.outcome import judged_outcome, outcome
-from workbench.verify.reasoning import reasoning
+from workbench.verify.judged import checklist, claim_checklist, facts, judged_outcome, reasoning
+from workbench.verify.outcome import outcome
 
 __all__ = [
     "checklist",

@@ -1,8 +1,9 @@
-"""Other annotators in the place of a bench's check of facts: RLFH (arXiv 2406.12221, section
-4.5, table 3) compares who gives the verdicts that a policy learns from."""
+"""Other annotators in place of a bench's check of facts: RLFH (arXiv 2406.12221, section 4.5,
+table 3) compares whose verdicts a policy learns from."""
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,98 +22,119 @@ from workbench.types import (
     Response,
     Verdict,
     Verify,
+    WorkbenchError,
 )
 from workbench.verify.claims import HEDGED, open_claims, searched, unfound
 from workbench.verify.local import local_facts
-from workbench.world.parser import Parsed, Parser, parser_of
+from workbench.world.parser import Parsed, parser_of
 from workbench.world.schema import RELATIONS, YES_NO
 from workbench.world.world import World
 
-KEPT = 50_000  # verdicts of an annotator that are remembered
-REPLY = 12  # tokens that a reply may have: a name, a year, "I do not know."
-# and one that thinks first: the fact as it is recalled, then "yes." or "no.", all in tags
-THOUGHT = 48
+KEPT = 50_000  # verdicts of an annotator in its cache
+REPLY = 12  # tokens of a reply: a name, a year, "I do not know."
+THOUGHT = 48  # tokens of a reply that thinks first: the fact, then "yes." or "no.", all in tags
 
 Row = tuple[Response, Claims]
 Key = tuple[str, str]  # a question's id and a claim's words
-# what a claim states -> the question that decides it, if there is one
-Ask = Callable[[Parsed], str | None]
-# and the bare answer to it -> a label, None where it cannot be read
-Read = Callable[[Parsed, str], str | None]
 
 
 def annotated(verify: Verify, annotator: Verify, kept: int = KEPT) -> Verify:
-    """`verify` with the labels of `annotator`: what it says of a claim's truth, with its p,
-    evidence and failures.
+    """`verify` with the labels of `annotator`: its verdicts on claims, with their p, evidence and
+    failures.
 
-    Informativeness and whom a claim is about stay those of `verify`, and so does the verdict on
-    a claim that was judged as it was extracted. The annotator sees each claim alone, without its
-    response, and is asked once for the same claim in answer to the same question; it forgets the
-    oldest verdicts beyond `kept`, and failed ones at once. What asking cost is the row's that
-    asked first; the passages that a verdict rests on go with it to every row.
+    Informativeness and the aspect "subject" stay those of `verify`, and so does the verdict on a
+    claim that was judged as it was extracted. The annotator sees each claim alone, without its
+    response, and is asked once for the same claim in answer to the same question. It forgets the
+    oldest verdicts beyond `kept`, and failed ones at once. The cost of a call goes to the first
+    row that needs it; the passages that a verdict rests on go to every row.
     """
     known: dict[Key, Checked] = {}
 
     def run(batch: Sequence[Row]) -> list[Checked]:
-        exact = verify(batch)
-        questions = {
-            _key(response, claim): response.question
+        rows = [
+            {
+                f"claim:{claim.id}": (response.question.id, claim.text)
+                for claim in open_claims(found)
+            }
             for response, found in batch
-            for claim in open_claims(found)
-        }
-        new = [key for key in questions if key not in known]
-        fresh = dict(
-            zip(new, annotator([_alone(questions[key], key[1]) for key in new]), strict=True)
-        )
-        said = known | fresh
+        ]
+        questions = {response.question.id: response.question for response, _ in batch}
+        new = [key for key in {key: 1 for row in rows for key in row.values()} if key not in known]
+        alone = [
+            (Response("", questions[name], text), Claims((), (Claim(0, text, "body"),)))
+            for name, text in new
+        ]
+        fresh = dict(zip(new, annotator(alone), strict=True))
+        judged = known | fresh
         known.update((key, one) for key, one in fresh.items() if one.verdicts[0].error is None)
         for oldest in list(known)[: max(0, len(known) - kept)]:
             del known[oldest]
-        # each is taken out by the first row with its claim
         costs = {key: one.cost for key, one in fresh.items()}
-        return [_relabelled(row, one, said, costs) for row, one in zip(batch, exact, strict=True)]
+        return [
+            _relabelled(exact, keys, judged, costs)
+            for exact, keys in zip(verify(batch), rows, strict=True)
+        ]
 
     return run
 
 
-def by_verifier(verifier: Verifier, world: World) -> Verify:
-    """The local verifier, reading the pages of whom the question asks about, outdated editions
-    among them.
-
-    Where there is no page, nothing supports a claim and nothing contradicts it: it is vague
-    *(ours)*, as RLFH names what its materials leave open. As a failure it would take every
-    unknown person out of training.
+def _relabelled(
+    exact: Checked, keys: Mapping[str, Key], judged: Mapping[Key, Checked], costs: dict[Key, Cost]
+) -> Checked:
+    """`exact` with the annotator's labels and passages, and the costs that no row before has
+    taken.
     """
-    verify, pages = local_facts(verifier), _pages(world)
 
-    def of(question: Question) -> Question:
-        return replace(
-            question,
-            passages=tuple(
-                page for title in question.title.split(";") for page in pages.get(title, ())
-            ),
-        )
+    def relabelled(verdict: Verdict) -> Verdict:
+        if verdict.aspect != "fact" or verdict.error is not None or verdict.target not in keys:
+            return verdict
+        other = judged[keys[verdict.target]].verdicts[0]
+        rating = verdict.informativeness if other.error is None else None
+        return replace(other, target=verdict.target, informativeness=rating)
+
+    passages = {page.id: page for key in keys.values() for page in judged[key].passages}
+    return Checked(
+        tuple(map(relabelled, exact.verdicts)),
+        sum((costs.pop(key, Cost()) for key in keys.values()), exact.cost),
+        (*exact.passages, *(page for page in passages.values() if page not in exact.passages)),
+    )
+
+
+def by_verifier(verifier: Verifier, world: World) -> Verify:
+    """The local verifier, reading the pages of the entities that the question asks about,
+    outdated editions among them.
+
+    Where there is no page, a claim is vague *(ours)*, as RLFH labels what its materials leave
+    open. A failure would take every unknown person out of training.
+    """
+    verify, pages = local_facts(verifier), dict[str, list[Passage]]()
+    for page in world.pages:
+        pages.setdefault(page.title, []).append(Passage(page.id, page.title, page.text))
 
     def run(batch: Sequence[Row]) -> list[Checked]:
-        asked = [of(response.question) for response, _ in batch]
-        rows = [
-            (replace(response, question=own), found)
-            for (response, found), own in zip(batch, asked, strict=True)
+        own = [
+            tuple(page for title in one.question.title.split(";") for page in pages.get(title, ()))
+            for one, _ in batch
         ]
-        used = [
-            searched(response, [own.passages])
-            for (response, _), own in zip(batch, asked, strict=True)
+        rows = [
+            (replace(response, question=replace(response.question, passages=passages)), found)
+            for (response, found), passages in zip(batch, own, strict=True)
         ]
         return [
             replace(
                 one,
                 verdicts=tuple(map(_left_open, one.verdicts)),
-                passages=read if one.verdicts else (),
+                passages=searched(response, [passages]) if one.verdicts else (),
             )
-            for one, read in zip(verify(rows), used, strict=True)
+            for one, (response, _), passages in zip(verify(rows), batch, own, strict=True)
         ]
 
     return run
+
+
+def _left_open(verdict: Verdict) -> Verdict:
+    missing = verdict.error is not None and verdict.error.kind == "no_passages"
+    return unfound(replace(verdict, error=None)) if missing else verdict
 
 
 def by_yes_or_no(policy: Policy, world: World) -> Verify:
@@ -122,7 +144,7 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
     It is asked as the world's own yes/no questions are, with room to think first. A claim that
     the world has no such question for is vague, and so is one that the policy does not know.
     """
-    yes, no = YES_NO["en"]
+    labels = dict(zip(YES_NO["en"], ("correct", "wrong"), strict=True))
     system = world.questions("ood", ["yes_no"])[0].system
 
     def ask(stated: Parsed) -> str | None:
@@ -130,16 +152,17 @@ def by_yes_or_no(policy: Policy, world: World) -> Verify:
         return forms[0].format(s=stated.subject, o=stated.object) if forms else None
 
     def read(stated: Parsed, reply: str) -> str | None:
-        return {yes: "correct", no: "wrong"}.get(reply.casefold())
+        return labels.get(reply.casefold())
 
-    return _by_policy(policy, parser_of(world), ask, read, "self", system=system, room=THOUGHT)
+    return _by_policy(policy, world, ask, read, "self", system=system, room=THOUGHT)
 
 
 def by_recall(policy: Policy, world: World) -> Verify:
-    """A policy that judges claims from memory *(ours)*, asked anew: is its greedy answer what
-    the claim states?
+    """A policy that judges claims from memory *(ours)*, asked anew: does its greedy answer agree
+    with the claim?
 
-    It does not see the claim, hence cannot simply agree to it. What it does not know is vague.
+    It does not see the claim, hence cannot simply agree to it. A claim that it does not know is
+    vague.
     """
     parser = parser_of(world)
 
@@ -150,113 +173,99 @@ def by_recall(policy: Policy, world: World) -> Verify:
         value = parser.value(RELATIONS[stated.relation].object, reply)
         return None if value is None else "correct" if value == stated.object else "wrong"
 
-    return _by_policy(policy, parser, ask, read, "recall")
+    return _by_policy(policy, world, ask, read, "recall")
 
 
 def _by_policy(
     policy: Policy,
-    parser: Parser,
-    ask: Ask,
-    read: Read,
+    world: World,
+    ask: Callable[[Parsed], str | None],  # the question that decides a claim, if there is one
+    read: Callable[[Parsed, str], str | None],  # the label by the answer, if it can be read
     name: str,
-    *,
     system: str = "",
     room: int = REPLY,
 ) -> Verify:
-    """Claims that state one fact of the world, by the policy's greedy replies; all questions go
-    out in one call, each once.
+    """Judge claims that state one fact of the world by the policy's greedy replies. All questions
+    go out in one call, each once. A claim without a question is vague.
     """
+    parser = parser_of(world)
+
+    def question(claim: Claim) -> tuple[Parsed, str] | None:
+        facts = parser.parse(claim.text).claims
+        text = ask(facts[0]) if len(facts) == 1 and facts[0].object is not None else None
+        return None if text is None else (facts[0], text)
 
     def run(batch: Sequence[Row]) -> list[Checked]:
         start = time.perf_counter()
-        stated = [
-            [(claim, _stated(parser, claim)) for claim in open_claims(found)] for _, found in batch
-        ]
-        texts = {one: ask(one) for row in stated for _, one in row if one is not None}
-        asked = list(dict.fromkeys(text for text in texts.values() if text is not None))
-        questions = [Question(text, text, system=system) for text in asked]
-        said = dict(
-            zip(asked, generate(policy, questions, max_new_tokens=room, greedy=True), strict=True)
-        )
+        rows = [[(claim, question(claim)) for claim in open_claims(found)] for _, found in batch]
+        texts = list({pair[1]: 1 for row in rows for _, pair in row if pair})
+        asked = [Question(text, text, system=system) for text in texts]
+        answers = generate(policy, asked, max_new_tokens=room, greedy=True)
+        replies = dict(zip(texts, answers, strict=True))
 
-        def verdict(claim: Claim, one: Parsed | None) -> Verdict:
-            text = texts[one] if one is not None else None
-            plain = Verdict(f"claim:{claim.id}", "fact", "vague", by=name)
-            return (
-                plain if one is None or text is None else _read(plain, one, text, said[text], read)
-            )
+        def verdict(claim: Claim, pair: tuple[Parsed, str] | None) -> Verdict:
+            vague = Verdict(f"claim:{claim.id}", "fact", "vague", by=name)
+            return _by_reply(vague, *pair, replies[pair[1]], read) if pair else vague
 
         cost = Cost(seconds=(time.perf_counter() - start) / max(1, len(batch)))
-        return [Checked(tuple(verdict(claim, one) for claim, one in row), cost) for row in stated]
+        return [Checked(tuple(verdict(*one) for one in row), cost) for row in rows]
 
     return run
 
 
-def _read(verdict: Verdict, stated: Parsed, question: str, reply: Response, read: Read) -> Verdict:
-    """The verdict with what a reply says of a claim; one that says nothing of it, or is still
-    thinking, is a failure.
-    """
-    evidence = ({"question": question, "reply": reply.text.strip()},)
+def _by_reply(
+    vague: Verdict,
+    stated: Parsed,
+    question: str,
+    reply: Response,
+    read: Callable[[Parsed, str], str | None],
+) -> Verdict:
+    """The verdict with the label by a reply; a reply without an answer is a failure."""
+    verdict = replace(vague, evidence=({"question": question, "reply": reply.text.strip()},))
     if is_abstention(reply.text, prefill=reply.prefill):
-        return replace(verdict, evidence=evidence)
+        return verdict
     answer = final_answer(reply.text, prefill=reply.prefill)
     label = None if answer is None else read(stated, answer.strip(" .!"))
     if label is None:
-        error = Failure(
-            "verify", "unparsed", f"the reply to '{question}' does not answer it", reply.text
-        )
-        return replace(verdict, label=None, error=error)
-    return replace(
-        verdict, label=HEDGED[label] if stated.stance == "hedged" else label, evidence=evidence
-    )
+        message = f"the reply to '{question}' does not answer it"
+        error = Failure("verify", "unparsed", message, reply.text)
+        return replace(vague, label=None, error=error)
+    return replace(verdict, label=HEDGED[label] if stated.stance == "hedged" else label)
 
 
-def _stated(parser: Parser, claim: Claim) -> Parsed | None:
-    """The one fact that a claim states; None where it is vague, or no statement about the world."""
-    facts = parser.parse(claim.text).claims
-    return facts[0] if len(facts) == 1 and facts[0].object is not None else None
+OPPOSITE = {
+    "correct": "wrong",
+    "wrong": "correct",
+    "hedged_correct": "hedged_wrong",
+    "hedged_wrong": "hedged_correct",
+}
 
 
-def _pages(world: World) -> Mapping[str, Sequence[Passage]]:
-    pages: dict[str, list[Passage]] = {}
-    for page in world.pages:
-        pages.setdefault(page.title, []).append(Passage(page.id, page.title, page.text))
-    return pages
+def flipped(verify: Verify, share: float, seed: int = 0) -> Verify:
+    """`verify` with a `share` of its "fact" verdicts inverted, as by a poorer annotator: correct
+    becomes wrong, wrong becomes correct, vague stays.
 
+    The same claim in answer to the same question is always judged alike.
 
-def _left_open(verdict: Verdict) -> Verdict:
-    missing = verdict.error is not None and verdict.error.kind == "no_passages"
-    return unfound(replace(verdict, error=None)) if missing else verdict
-
-
-def _key(response: Response, claim: Claim) -> Key:
-    return response.question.id, claim.text
-
-
-def _alone(question: Question, text: str) -> Row:
-    return Response("", question, text), Claims((), (Claim(0, text, "body"),))
-
-
-def _relabelled(
-    row: Row, exact: Checked, said: Mapping[Key, Checked], costs: dict[Key, Cost]
-) -> Checked:
-    """`exact` with the labels of what was `said` of its claims, its passages, and the costs that
-    no row before it has taken.
+    Raises:
+        WorkbenchError: `share` is not between 0 and 1.
     """
-    response, found = row
-    keys = {f"claim:{claim.id}": _key(response, claim) for claim in open_claims(found)}
+    if not 0 <= share <= 1:
+        raise WorkbenchError(f"flips is {share}: it must lie between 0 and 1")
 
-    def other(verdict: Verdict) -> Verdict:
-        if verdict.aspect != "fact" or verdict.error is not None or verdict.target not in keys:
+    def inverted(response: Response, claims: Claims, verdict: Verdict) -> Verdict:
+        texts = {f"claim:{claim.id}": claim.text for claim in claims.claims}
+        key = f"flipped-{seed}-{response.question.id}-{texts.get(verdict.target)}"
+        flips = random.Random(key).random() < share
+        if verdict.aspect != "fact" or verdict.label not in OPPOSITE or not flips:
             return verdict
-        judged = said[keys[verdict.target]].verdicts[0]
-        rating = verdict.informativeness if judged.error is None else None
-        return replace(judged, target=verdict.target, informativeness=rating)
+        p = None if verdict.p is None else 1 - verdict.p
+        return replace(verdict, label=OPPOSITE[verdict.label], p=p, by=f"{verdict.by}, flipped")
 
-    own = [costs.pop(key, Cost()) for key in keys.values()]
-    passages = {page.id: page for key in keys.values() for page in said[key].passages}
-    return Checked(
-        tuple(map(other, exact.verdicts)),
-        sum(own, exact.cost),
-        (*exact.passages, *(page for page in passages.values() if page not in exact.passages)),
-    )
+    def verify_flipped(batch: Sequence[Row]) -> list[Checked]:
+        return [
+            replace(one, verdicts=tuple(inverted(*row, verdict) for verdict in one.verdicts))
+            for row, one in zip(batch, verify(batch), strict=True)
+        ]
+
+    return verify_flipped

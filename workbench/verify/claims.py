@@ -1,12 +1,16 @@
-"""What every check of claims against passages shares: which claims are open, what is retrieved
-for each, which are hedged.
+"""What all checks of claims against passages share: which claims are open, what is retrieved for
+each, which are hedged, and where a passage supports a claim.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
+from workbench.answers import sentences
 from workbench.answers.hedging import is_hedged as hedged
 from workbench.knowledge import Search, from_passages
 from workbench.types import (
@@ -46,26 +50,31 @@ def retrieve(
     title names. That there is no such page is a failure. That of all pages none shares a word
     with a claim is the claim's own doing: it gets no passages.
     """
-    needed = [
-        number
-        for number, (response, _) in enumerate(asked)
-        if search and not response.question.passages
-    ]
-    passages = (
-        dict(zip(needed, _search(search, [asked[number] for number in needed], k), strict=True))
-        if search
-        else {}
-    )
-    for own, numbers in _by_passages(asked).items():
-        chosen = (
-            _choose(own, [asked[number][1].text for number in numbers], k)
-            if narrow
-            else [own] * len(numbers)
-        )
-        passages.update(zip(numbers, chosen, strict=True))
+    found: list[Sequence[Passage] | Failure | None] = [None] * len(asked)
+    own: dict[tuple[Passage, ...], list[int]] = {}  # the questions' passages: numbers of claims
+    needed: list[int] = []
+    for number, (response, _) in enumerate(asked):
+        if passages := tuple(response.question.passages):
+            own.setdefault(passages, []).append(number)
+        elif search:
+            needed.append(number)
+    if search and needed:
+        results = _search(search, [asked[number] for number in needed], k)
+        for number, result in zip(needed, results, strict=True):
+            found[number] = result
+    for passages, numbers in own.items():
+        best: Sequence[Sequence[Passage]] = [passages] * len(numbers)
+        if narrow and len(passages) > k:
+            claims = [asked[number][1].text for number in numbers]
+            # the first ones where no passage shares a word with the claim
+            best = [one or passages[:k] for one in from_passages(passages).search(claims, k)]
+        for number, one in zip(numbers, best, strict=True):
+            found[number] = one
     return [
-        passages[number] if number in passages else _no_store(response)
-        for number, (response, _) in enumerate(asked)
+        _no_passages(f"question '{response.question.id}' has no passages and there is no store")
+        if one is None
+        else one
+        for one, (response, _) in zip(found, asked, strict=True)
     ]
 
 
@@ -88,20 +97,9 @@ def is_hedged(response: Response, found: Claims, claim: Claim) -> bool:
     return hedged(response.text[start:end]) or hedged(claim.text)
 
 
-def _by_passages(pairs: Sequence[tuple[Response, Claim]]) -> dict[tuple[Passage, ...], list[int]]:
-    """The claims (by position) that are checked against the same passages of their questions."""
-    positions: dict[tuple[Passage, ...], list[int]] = {}
-    for number, (response, _) in enumerate(pairs):
-        if response.question.passages:
-            positions.setdefault(tuple(response.question.passages), []).append(number)
-    return positions
-
-
 def _search(
     search: Search, pairs: Sequence[tuple[Response, Claim]], k: int
 ) -> Sequence[Sequence[Passage] | Failure]:
-    if not pairs:
-        return []
     titles = [response.question.title.strip() or None for response, _ in pairs]
     try:
         results = search([claim.text for _, claim in pairs], k, titles=titles)
@@ -110,20 +108,10 @@ def _search(
     except (OSError, RuntimeError, ValueError) as error:  # the store's files, or a server behind it
         return [Failure("retrieve", "search", f"the search failed: {error}")] * len(pairs)
     return [
-        passages or ([] if title is None else _no_page(title))
+        passages
+        or ([] if title is None else _no_passages(f"there is no page of the title '{title}'"))
         for passages, title in zip(results, titles, strict=True)
     ]
-
-
-def _choose(
-    passages: Sequence[Passage], claims: Sequence[str], k: int
-) -> Sequence[Sequence[Passage]]:
-    """Of a question's own passages the `k` that fit each claim best; the first ones where none
-    shares a word with it.
-    """
-    if len(passages) <= k:
-        return [passages] * len(claims)
-    return [best or passages[:k] for best in from_passages(passages).search(claims, k)]
 
 
 def unfound(verdict: Verdict) -> Verdict:
@@ -133,10 +121,42 @@ def unfound(verdict: Verdict) -> Verdict:
     return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
 
 
-def _no_page(title: str) -> Failure:
-    return Failure("retrieve", "no_passages", f"there is no page of the title '{title}'")
-
-
-def _no_store(response: Response) -> Failure:
-    message = f"question '{response.question.id}' has no passages and there is no store"
+def _no_passages(message: str) -> Failure:
     return Failure("retrieve", "no_passages", message)
+
+
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
+)
+
+
+def cite(claim: str, passages: Sequence[Passage]) -> tuple[Mapping[str, Any], ...]:
+    """For each passage `{passage, span}`: its sentence that shares most words with the claim;
+    span None if none shares any.
+    """
+    wanted = _words(claim)
+    return tuple(
+        {"passage": passage.id, "span": _best(wanted, passage.text)} for passage in passages
+    )
+
+
+def _best(wanted: frozenset[str], text: str) -> tuple[int, int] | None:
+    scored = [
+        (len(wanted & words), -(end - start), start, end) for start, end, words in _sentences(text)
+    ]
+    if not scored or max(scored)[0] == 0:
+        return None
+    return max(scored)[2:]
+
+
+@lru_cache(maxsize=128)  # texts may be long
+def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    """Sentences with their words. Cached: all claims of a response are often held against the
+    same passages.
+    """
+    return tuple((start, end, _words(text[start:end])) for start, end in sentences(text))
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in _WORD.findall(text))

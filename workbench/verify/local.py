@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,8 +27,7 @@ from workbench.types import (
     Verdict,
     Verify,
 )
-from workbench.verify.claims import HEDGED, is_hedged, open_claims, retrieve, searched
-from workbench.verify.evidence import cite
+from workbench.verify.claims import HEDGED, cite, is_hedged, open_claims, retrieve, searched
 
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -64,44 +63,45 @@ def local_facts(
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         start = time.perf_counter()
-        numbered = [
+        asked = [
             (number, claim)
             for number, (_, extraction) in enumerate(batch)
             for claim in open_claims(extraction)
         ]
-        passages = retrieve(
-            [(batch[number][0], claim) for number, claim in numbered], search, k, narrow=False
-        )
-        ruled = [
-            _unread(batch[number], claim, retrieved)
-            for (number, claim), retrieved in zip(numbered, passages, strict=True)
-        ]
+        responses = [batch[number][0] for number, _ in asked]
+        claims = [claim for _, claim in asked]
+        passages = retrieve(list(zip(responses, claims, strict=True)), search, k, narrow=False)
+        ruled = list(map(_unread, responses, claims, passages))
         pairs = [
             (claim.text, retrieved)
-            for (_, claim), retrieved, verdict in zip(numbered, passages, ruled, strict=True)
+            for claim, retrieved, verdict in zip(claims, passages, ruled, strict=True)
             if verdict is None and not isinstance(retrieved, Failure)
         ]
         checks = zip((retrieved for _, retrieved in pairs), verifier.check_all(pairs), strict=True)
+        ratings = [informativeness(found.claims, one.question.text) for one, found in batch]
         rows: list[list[Verdict]] = [[] for _ in batch]
-        for (number, claim), verdict in zip(numbered, ruled, strict=True):
-            rows[number].append(
-                verdict
-                or _verdict(verifier, batch[number], claim, *next(checks), unsupported=unsupported)
-            )
-        seconds = (time.perf_counter() - start) / max(1, len(batch))
-        found: list[list[Sequence[Passage] | Failure]] = [[] for _ in batch]
-        for (number, _), retrieved in zip(numbered, passages, strict=True):
-            found[number].append(retrieved)
+        lists: list[list[Sequence[Passage] | Failure]] = [[] for _ in batch]
+        for (number, claim), retrieved, verdict in zip(asked, passages, ruled, strict=True):
+            if verdict is None:
+                verdict = _verdict(verifier, claim, *next(checks), unsupported)
+                if is_hedged(*batch[number], claim):
+                    label = str(verdict.label)
+                    verdict = replace(verdict, label=HEDGED.get(label, label))
+                verdict = replace(verdict, informativeness=ratings[number][claim.id])
+            rows[number].append(verdict)
+            lists[number].append(retrieved)
+        cost = Cost(seconds=(time.perf_counter() - start) / max(1, len(batch)))
         return [
-            Checked(tuple(verdicts), Cost(seconds=seconds), searched(response, lists))
-            for (response, _), verdicts, lists in zip(batch, rows, found, strict=True)
+            Checked(tuple(verdicts), cost, searched(response, found))
+            for (response, _), verdicts, found in zip(batch, rows, lists, strict=True)
         ]
 
     return verify
 
 
 def informativeness(claims: Sequence[Claim], question: str) -> dict[int, int]:
-    """1–5 for each claim, by its id: a rule in place of RLFH's model, deaf to correctness *(ours)*.
+    """1–5 for each claim, by its id: a rule in place of RLFH's model, independent of correctness
+    *(ours)*.
 
     1 repeats an earlier claim (at least 80 % of its content words were in one claim before it)
     or has no content words; 5 shares at least half of the question's content words and adds a
@@ -109,8 +109,7 @@ def informativeness(claims: Sequence[Claim], question: str) -> dict[int, int]:
     before); else 2. Content words are lower-cased words without articles, prepositions and the
     like.
     """
-    wanted = _content(question)
-    seen: list[frozenset[str]] = []
+    wanted, seen = _content(question), list[frozenset[str]]()
     ratings: dict[int, int] = {}
     near: int | None = None  # the last sentence with a claim on the question
     for claim in claims:
@@ -120,42 +119,36 @@ def informativeness(claims: Sequence[Claim], question: str) -> dict[int, int]:
         seen.append(words)
         if not new:
             rating = 1
-        elif shared >= 0.5 and words - wanted:
-            rating = 5
         elif shared > 0:
-            rating = 4
+            rating = 5 if shared >= 0.5 and words - wanted else 4
+        elif near is not None and claim.sentence is not None and claim.sentence - near <= 1:
+            rating = 3
         else:
-            rating = (
-                3
-                if near is not None and claim.sentence is not None and claim.sentence - near <= 1
-                else 2
-            )
+            rating = 2
         if rating >= 4:
             near = claim.sentence
         ratings[claim.id] = rating
     return ratings
 
 
-def _unread(
-    row: tuple[Response, Claims], claim: Claim, passages: Sequence[Passage] | Failure
-) -> Verdict | None:
-    """The verdict on a claim that the model is not asked about, since it cannot read it or has
-    nothing to read it against.
-    """
-    target, foreign = f"claim:{claim.id}", _is_foreign(claim.text)
-    if foreign and not _is_foreign(row[0].question.text):
-        return unparsed(target, "script", "local")
-    failure = _FOREIGN if foreign else passages
-    return (
-        Verdict(target, "fact", by="local", error=failure) if isinstance(failure, Failure) else None
-    )
-
-
 _FOREIGN = Failure(
     "verify",
     "language",
-    "the local verifier reads English alone: name another judge (--judge URL --model NAME)",
+    "the local verifier reads English only: name another judge (--judge URL --model NAME)",
 )
+
+
+def _unread(
+    response: Response, claim: Claim, passages: Sequence[Passage] | Failure
+) -> Verdict | None:
+    """The verdict on a claim that the model cannot read, or has no passages for; else None."""
+    target, foreign = f"claim:{claim.id}", _is_foreign(claim.text)
+    if foreign and not _is_foreign(response.question.text):
+        return unparsed(target, "script", "local")
+    failure = _FOREIGN if foreign else passages
+    if isinstance(failure, Failure):
+        return Verdict(target, "fact", by="local", error=failure)
+    return None
 
 
 def _is_foreign(text: str) -> bool:
@@ -172,33 +165,24 @@ def _content(text: str) -> frozenset[str]:
 
 def _verdict(
     verifier: Verifier,
-    row: tuple[Response, Claims],
     claim: Claim,
     passages: Sequence[Passage],
     check: Check,
     unsupported: Unsupported,
 ) -> Verdict:
-    label = verifier.label(check, unsupported)
-    if is_hedged(*row, claim):
-        label = HEDGED.get(label, label)
-    rating = informativeness(row[1].claims, row[0].question.text)[claim.id]
-    evidence = (*_evidence(claim, passages, check), *_remarks(verifier, check))
+    remarks: list[Mapping[str, Any]] = [
+        {OBJECTION: kind, "text": text} for kind, text in check.objections
+    ]
+    if not remarks and verifier.is_close(check):
+        remarks = [{THRESHOLD: verifier.settings.support}]
     return Verdict(
         f"claim:{claim.id}",
         "fact",
-        label,
+        verifier.label(check, unsupported),
         p=check.support,
-        informativeness=rating,
-        evidence=evidence,
+        evidence=(*_evidence(claim, passages, check), *remarks),
         by="local",
     )
-
-
-def _remarks(verifier: Verifier, check: Check) -> Iterator[Mapping[str, Any]]:
-    """What speaks against the claim; else the threshold, where P(true) is close to it."""
-    yield from ({OBJECTION: kind, "text": text} for kind, text in check.objections)
-    if not check.objections and verifier.is_close(check):
-        yield {THRESHOLD: verifier.settings.support}
 
 
 def _evidence(
@@ -211,10 +195,5 @@ def _evidence(
         return () if passages else ({UNFOUND: "words"},)
     passage, (start, end) = passages[check.passage], check.span
     (citation,) = cite(claim.text, [replace(passage, text=passage.text[start:end])])
-    sentence = citation["span"]
-    return (
-        {
-            "passage": passage.id,
-            "span": (start + sentence[0], start + sentence[1]) if sentence else (start, end),
-        },
-    )
+    first, last = citation["span"] or (0, end - start)
+    return ({"passage": passage.id, "span": (start + first, start + last)},)

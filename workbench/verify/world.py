@@ -5,7 +5,7 @@ can read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -26,7 +26,6 @@ from workbench.types import (
     Verify,
 )
 from workbench.verify.claims import open_claims
-from workbench.verify.relevance import Subject, Told, subject_of
 from workbench.world import schema
 from workbench.world.facts import Fact
 from workbench.world.oracle import Oracle
@@ -45,12 +44,14 @@ def world_facts(world: World) -> Verify:
     Answers to questions whose `meta["evidence"]` is "passages" are held against the passages of
     the question instead: what these leave open is vague, whatever the world knows.
     """
-    oracle = _oracle(world)
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [Checked(tuple(_facts(_judging(oracle, row[0].question), *row))) for row in batch]
+    def judged(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
+        question = response.question
+        if question.meta.get("evidence") == BY_PASSAGES:
+            oracle = oracle.by_passages(question.passages)
+        return _facts(oracle, response, extraction)
 
-    return verify
+    return _each_row(world, judged)
 
 
 def world_checklist(world: World) -> Verify:
@@ -60,26 +61,14 @@ def world_checklist(world: World) -> Verify:
     The items are the question's checklist, else `world_checklist_items`. An answer that says
     both contradicts *(ours)*.
     """
-    oracle = _oracle(world)
-
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [Checked(tuple(_items(oracle, response))) for response, _ in batch]
-
-    return verify
+    return _each_row(world, _items)
 
 
 def world_claim_checklist(world: World) -> Verify:
     """Aspect "checklist" on `claim:i`: the claims of the answer against the checklist as a
     whole.
     """
-    oracle = _oracle(world)
-
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [
-            Checked(tuple(_claims(oracle, response, extraction))) for response, extraction in batch
-        ]
-
-    return verify
+    return _each_row(world, _claims)
 
 
 def world_reasoning(world: World) -> Verify:
@@ -90,14 +79,7 @@ def world_reasoning(world: World) -> Verify:
     claims beside the question; that of an abstention is poor (TruthRL, arXiv 2509.25760, table
     8).
     """
-    oracle = _oracle(world)
-
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [
-            Checked((_reasoning(oracle, response, extraction),)) for response, extraction in batch
-        ]
-
-    return verify
+    return _each_row(world, lambda *row: (_reasoning(*row),))
 
 
 def world_boundary(world: World) -> Verify:
@@ -107,11 +89,16 @@ def world_boundary(world: World) -> Verify:
     It is the exact reference for a probe's labels, of policies that have learnt from these
     documents.
     """
+    return _each_row(
+        world, lambda oracle, response, _: (_boundary(oracle.world, response.question),)
+    )
 
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [Checked((_boundary(world, response.question),)) for response, _ in batch]
 
-    return verify
+def _each_row(
+    world: World, check: Callable[[Oracle, Response, Claims], Iterable[Verdict]]
+) -> Verify:
+    oracle = _oracle(world)
+    return lambda batch: [Checked(tuple(check(oracle, *row))) for row in batch]
 
 
 def world_question(world: World, question: Question) -> Question:
@@ -151,14 +138,11 @@ def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
         for fact in world.by[name].values()
         if fact.importance >= IMPORTANT
     ]
-    return tuple(_sentence(fact, lang) for fact in facts)
-
-
-def _sentence(fact: Fact, lang: str) -> str:
-    return (
+    return tuple(
         schema.RELATIONS[fact.relation]
         .states[lang][0]
         .format(s=fact.subject, o=fact.forms[lang][0])
+        for fact in facts
     )
 
 
@@ -189,15 +173,6 @@ def _reworded(world: World, question: Question) -> Iterator[str]:
         )
 
 
-def _judging(oracle: Oracle, question: Question) -> Oracle:
-    """The oracle that judges the answers to a question."""
-    return (
-        oracle.by_passages(question.passages)
-        if question.meta.get("evidence") == BY_PASSAGES
-        else oracle
-    )
-
-
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
@@ -217,10 +192,6 @@ def _names(world: World) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
 
 
-def _topic(oracle: Oracle, question: Question) -> str | None:
-    return topic_of(oracle.parser, question)
-
-
 def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
     """A verdict for each claim that the extraction has not judged itself, as it does where it
     cannot read one.
@@ -228,8 +199,8 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
     A claim that cannot be read is a failure only where neither the question nor any other claim
     is about this world.
     """
-    topic, claims = _topic(oracle, response.question), open_claims(extraction)
-    so_far = Told(_subject(oracle, response.question, topic))
+    topic, claims = topic_of(oracle.parser, response.question), open_claims(extraction)
+    relevance = _Relevance(oracle, response.question, topic)
     parses = [oracle.parser.parse(claim.text, topic) for claim in claims]
     ours = (
         topic is not None
@@ -244,26 +215,55 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
             reason = parse.unparsed[0].reason if parse.unparsed else "form"
             yield broken(target, reason) if ours else replace(verdict, target=target)
             continue
-        subject = so_far.useless(claim.section, parse.claims)
+        useless = relevance.useless(claim.section, parse.claims)
         yield replace(
-            verdict, target=target, informativeness=USELESS if subject else verdict.informativeness
+            verdict, target=target, informativeness=USELESS if useless else verdict.informativeness
         )
-        if subject:
-            yield Verdict(target, "subject", subject, by="world")
+        if useless:
+            yield Verdict(target, "subject", useless, by="world")
 
 
-def _subject(oracle: Oracle, question: Question, topic: str | None) -> Subject:
-    """What the question is about: the entities of its title or, where it has none, those that it
-    names.
+class _Relevance:
+    """Which claims of a response are of no use to somebody who asks its question: 1 of 5 on the
+    scale of informativeness (RLFH, arXiv 2406.12221, section 3.1.3: repeated or useless).
+
+    A question is about the entities of its title or, where it has none, those that its text
+    names, and about the subjects of the facts of its answer. `bridges` are the facts that the
+    question follows to another entity: Ada and "employer" in "In which city is the employer of
+    Ada based?".
     """
-    names = oracle.parser.names
-    titled = [
-        names[part]
-        for piece in question.title.split(";")
-        if (part := piece.strip().casefold()) in names
-    ]
-    named = titled or list(_named(oracle.world, question.text)) or ([topic] if topic else [])
-    return subject_of(question, named, _by_id(oracle.world))
+
+    def __init__(self, oracle: Oracle, question: Question, topic: str | None) -> None:
+        names, facts = oracle.parser.names, _by_id(oracle.world)
+        parts = [piece.strip().casefold() for piece in question.title.split(";")]
+        titled = [names[part] for part in parts if part in names]
+        named = titled or list(_named(oracle.world, question.text)) or ([topic] if topic else [])
+        known = [facts[name] for name in question.meta.get("fact_ids") or () if name in facts]
+        subjects = {fact.subject for fact in known}
+        self.named, self.reached = frozenset(named), {*named, *subjects}
+        self.bridges = {(fact.subject, fact.relation) for fact in known if fact.object in subjects}
+        self.stated: set[tuple[str, str, str, str | None]] = set()
+
+    def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
+        """Why a claim with these facts is of no use, as a label of the aspect "subject": "other"
+        if it is about nothing that the question is about, "asked" if it repeats its section.
+        None if it is of use. Call it for the claims of a response in their order.
+
+        A vague claim repeats any claim on the same relation. Whether a claim is true does not
+        matter: a response that names the wrong employer, and says where that one is based, is
+        about the question. Where the question's subject is unknown, no claim is "other".
+        """
+        facts = {(section, parsed.subject, parsed.relation, parsed.object) for parsed in stated}
+        repeats = facts <= self.stated
+        self.stated |= facts | {(*fact[:3], None) for fact in facts}
+        self.reached |= {
+            p.object for p in stated if p.object and (p.subject, p.relation) in self.bridges
+        }
+        # a book that the subject wrote is about the subject, too
+        about = any(p.subject in self.reached or p.object in self.named for p in stated)
+        if self.reached and not about:
+            return "other"
+        return "asked" if repeats else None
 
 
 @lru_cache(maxsize=4)
@@ -275,7 +275,7 @@ def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
     """The facts, true or not, that a text states; vague statements state none."""
     return [
         parsed
-        for parsed in oracle.parser.parse(text, _topic(oracle, question)).claims
+        for parsed in oracle.parser.parse(text, topic_of(oracle.parser, question)).claims
         if parsed.object is not None
     ]
 
@@ -284,24 +284,19 @@ def _compare(wanted: Sequence[Parsed], said: Sequence[Parsed]) -> str:
     """What `said` has to say about all that is `wanted`: the worst of its parts, and silence
     about one is silence.
     """
-    labels = []
+    labels = set()
     for fact in wanted:
         objects = {
-            parsed.object
-            for parsed in said
-            if (parsed.subject, parsed.relation) == (fact.subject, fact.relation)
+            p.object for p in said if (p.subject, p.relation) == (fact.subject, fact.relation)
         }
-        labels.append(
-            "missing"
-            if not objects
-            else "consistent"
-            if objects == {fact.object}
-            else "contradictory"
-        )
+        if not objects:
+            labels.add("missing")
+        else:
+            labels.add("consistent" if objects == {fact.object} else "contradictory")
     return next(label for label in ("contradictory", "missing", "consistent") if label in labels)
 
 
-def _items(oracle: Oracle, response: Response) -> Iterator[Verdict]:
+def _items(oracle: Oracle, response: Response, _: Claims) -> Iterator[Verdict]:
     question = response.question
     said = _states(oracle, answer_text(response.text, response.prefill), question)
     for number, item in enumerate(
@@ -309,11 +304,11 @@ def _items(oracle: Oracle, response: Response) -> Iterator[Verdict]:
     ):
         verdict = Verdict(f"item:{number}", "checklist", evidence=({"item": item},), by="world")
         wanted = _states(oracle, item, question)
-        yield (
-            replace(verdict, label=_compare(wanted, said))
-            if wanted
-            else replace(verdict, error=_unreadable(item))
-        )
+        if wanted:
+            yield replace(verdict, label=_compare(wanted, said))
+        else:
+            message = "this is not a statement about the world"
+            yield replace(verdict, error=Failure("verify", "unparsed", message, item))
 
 
 def _claims(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
@@ -345,20 +340,13 @@ def _reasoning(oracle: Oracle, response: Response, extraction: Claims) -> Verdic
 
 
 def _boundary(world: World, question: Question) -> Verdict:
-    verdict, known = (
-        Verdict("response", "out_of_knowledge", by="world"),
-        _asked(world).get(_plain(question.text)),
-    )
+    verdict = Verdict("response", "out_of_knowledge", by="world")
+    known = _asked(world).get(_plain(question.text))
     shown = world.shown(known) if known else None
     if shown is None:
         reason = (
-            f"question '{question.id}' is none of the closed world's, which cannot tell whether it"
-            " can be known"
+            f"question '{question.id}' is not one of the closed world's: whether it can be known"
+            " is not counted"
         )
         return replace(verdict, error=Failure("verify", "not_probed", reason))
-    known_label, unknown_label = KNOWLEDGE
-    return replace(verdict, label=known_label if shown else unknown_label)
-
-
-def _unreadable(text: str) -> Failure:
-    return Failure("verify", "unparsed", "this is not a statement about the world", text)
+    return replace(verdict, label=KNOWLEDGE[0] if shown else KNOWLEDGE[1])
