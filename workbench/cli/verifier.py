@@ -21,7 +21,6 @@ from workbench.cli.frame import (
 )
 from workbench.entailment import evaluate_verifier, read_rows
 from workbench.entailment.card import calibrate_named
-from workbench.entailment.merge import merge_verifiers
 from workbench.entailment.named import as_told, choose_verifier, load_named
 from workbench.entailment.train import TrainConfig, train_verifier
 from workbench.threads import DEFAULT_THREADS, use_threads
@@ -88,31 +87,6 @@ def verifier_train(
     config = replace(config, weights={**config.weights, **_weights(weight or [])})
     with stdout_kept_clean():
         card = train_verifier(data, dev, out, config)
-    show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
-
-
-@verifier_app.command(
-    "merge",
-    epilog=(
-        "Example: workbench verifier merge runs/v1 runs/v2 --data train.jsonl.gz --dev dev.jsonl.gz"
-        " --out runs/verifier"
-    ),
-)
-def verifier_merge(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of trained verifiers.")],
-    data: Data,
-    out: Annotated[Path, typer.Option(help="Folder for the merged verifier and its card.")],
-    dev: Annotated[Path | None, typer.Option(help="The rows that they were calibrated on.")] = None,
-    share: Annotated[
-        list[float] | None,
-        typer.Option(help="Of each verifier's weights, in order; without it, alike."),
-    ] = None,
-    threads: Threads = DEFAULT_THREADS,
-    as_json: Json = False,
-) -> None:
-    """Take the mean of the weights of several trained verifiers; it often errs less than each."""
-    with stdout_kept_clean():
-        card = merge_verifiers(folders, data, dev, out=out, shares=share, threads=threads)
     show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
 
 
