@@ -10,6 +10,7 @@ supported. They read English only. Their work is linear in the lengths of the te
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from workbench.entailment.names import names_of, unnamed
 from workbench.entailment.numbers import missing, numbers_of
@@ -23,11 +24,13 @@ FOREIGN = frozenset(
     "der das und ist wurde ein eine einen einem einer im mit vom zu zum zur dem des auf nicht sich"
     " auch bei nach aus sie le la les une et dans avec qui que il elle aux etait ete el los las una"
     " es por fue del para gli della dello nel nella stato di uma foi em ao het een werd zijn voor"
-    " niet te dat och ar ett blev og er af av som na sie byl ve bir yang adalah pada de da du os"
-    .split()
+    " niet te dat och ar ett blev og er af av som na sie byl ve bir yang adalah pada de da du"
+    " os".split()
 )
 DENIALS = frozenset("not no never nobody none nothing neither nor without cannot".split())
-NO_DENIAL = frozenset("only just until less fewer more later earlier doubt secret".split())
+NO_DENIAL = frozenset(
+    "only just until less fewer more later earlier doubt secret disputed denied".split()
+)
 SHOWN = 3  # objections of one kind
 Objection = tuple[str, str]  # "number" or "name", and the words of the claim that it is about
 
@@ -56,19 +59,23 @@ def objections(claim: str, evidence: Mentioned) -> list[Objection]:
 
 def is_english(tokens: Sequence[Token]) -> bool:
     """Whether a claim has no fewer English than foreign function words."""
-    words = [token.word for token in tokens if token.kind == "word"]
-    english = sum(word in ENGLISH or word.endswith("ed") for word in words)
-    return english >= sum(word in FOREIGN for word in words)
+    english = sum(token.word in ENGLISH or token.word.endswith("ed") for token in tokens)
+    foreign = sum(
+        token.word in FOREIGN and not (token.capital and after.capital)  # "Das Boot" is a name
+        for token, after in pairwise([*tokens, Token("", "", "mark")])
+    )
+    return english >= foreign
 
 
 def affirmed(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens without those between a denial and the next mark or "but"; "not until 1931"
+    """The tokens without those between a denial and the next mark, "but" or "and"; "not until 1931"
     and "no doubt" deny nothing."""
     kept: list[Token] = []
     denied = False
     for i, token in enumerate(tokens):
         after = {one.word for one in tokens[i + 1 : i + 3]}
-        if token.kind == "mark" or token.word == "but":
+        listed = token.word == "," and any(one.value for one in tokens[i + 1 : i + 2])
+        if (token.kind == "mark" and not listed) or token.word in ("but", "and"):
             denied = False
         elif token.word in DENIALS and after.isdisjoint(NO_DENIAL):
             denied = True

@@ -19,14 +19,16 @@ PASSED_OVER = SMALL | frozenset(MONTHS)
 PASSED_OVER |= frozenset("monday tuesday wednesday thursday friday saturday sunday no".split())
 PASSED_OVER |= frozenset("mr mrs ms dr sir lord lady king queen president prime minister".split())
 _ALIKE = """
-american us usa america states|british britain uk english england scottish scotland welsh wales kingdom|french france
-dutch netherlands holland|spanish spain|german germany|swiss switzerland|danish denmark|greek greece|polish poland pole
-swedish sweden|finnish finland|turkish turkey|irish ireland|soviet ussr russia russian|chinese china prc|czech czechia bohemian
-christian christianity|jew jewish judaism|islam islamic muslim moslem|nyc york|la angeles|oscar oscars academy|wwi wwii war
+american us usa america states|british britain uk english england scottish scotland welsh wales
+kingdom|french france|dutch netherlands holland|spanish spain|german germany|swiss switzerland|
+danish denmark|greek greece|polish poland pole|swedish sweden|finnish finland|turkish turkey|
+irish ireland|soviet ussr russia russian|chinese china prc|czech czechia bohemian|
+christian christianity|jew jewish judaism|islam islamic muslim moslem|nyc york|la angeles|
+oscar oscars academy|wwi wwii war
 """
 ALIKE = {
     word: frozenset(group.split())
-    for group in _ALIKE.strip().replace("\n", "|").split("|")
+    for group in " ".join(_ALIKE.split()).split("|")
     for word in group.split()
 }
 MANY = 20  # bearers of a surname, of whom any may be meant
@@ -130,9 +132,7 @@ def _is_known(word: str, evidence: Names) -> bool:
     )
 
 
-def _is_other_person(
-    given: str, surname: str, known: Sequence[bool], evidence: Names
-) -> bool:
+def _is_other_person(given: str, surname: str, known: Sequence[bool], evidence: Names) -> bool:
     """Whether the evidence only has other people with the surname, or with the given name."""
     if known[1] and not known[0]:
         bearers = evidence.before.get(surname, set()) - PASSED_OVER

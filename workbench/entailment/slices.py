@@ -16,10 +16,21 @@ from workbench.entailment.verifier import Verifier
 from workbench.types import WorkbenchError
 
 STANCES = {
-    "supported": "support", "SUPPORTS": "support", "completely-support": "support", "Fully attributable": "support",
-    "not_supported": "neutral", "partially_supported": "neutral", "irrelevant": "neutral", "partially-support": "neutral",
-    "Not fully attributable": "neutral", "Generic": "neutral", "REFUTES": "contradict", "refute": "contradict",
-}  # fmt: skip
+    stance: label
+    for label, stances in {
+        "support": ("supported", "SUPPORTS", "completely-support", "Fully attributable"),
+        "neutral": (
+            "not_supported",
+            "partially_supported",
+            "irrelevant",
+            "partially-support",
+            "Not fully attributable",
+            "Generic",
+        ),
+        "contradict": ("REFUTES", "refute"),
+    }.items()
+    for stance in stances
+}
 
 
 def wice(path: Path) -> Iterator[tuple[str, str, str]]:

@@ -12,13 +12,17 @@ MONTHS = (
     "january february march april may june july august september october november december".split()
 )
 _PIECE = re.compile(
-    r"(?P<number>\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d{1,15}(?:\.\d+)?)(?P<suffix>[^\W\d_]*)"
+    r"(?P<money>[$£€] ?)?(?P<number>\d{1,3}(?:[, ]\d{3})+(?!\d)(?:\.\d+)?"
+    r"|\d{1,3}(?:\.\d{3}){2,}|\d{1,15}(?:\.\d+)?)"
+    r"(?P<suffix>[^\W\d_]*)"
     r"|(?P<word>[^\W\d_][^\W_]*)|(?P<mark>[^\w\s]|\n)"
 )
 _POSSESSIVE = re.compile(r"(?<=[^\W\d_])['’]s\b")
 _DECADE = re.compile(r"(?<=\d0) ?['’]s\b")  # "the 1970 's" of tokenised texts
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
-_DATE_MARK = re.compile(r"(?<=\b\d\d)[./](?=\d)|(?<=\b\d)[./](?=\d{1,2}[./])")
+_DATE = re.compile(r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b")
+_INITIALS = re.compile(r"(?<=\b[A-Z])\.(?=[A-Z]\b)")  # "U.S." is "US."
+_HALF = re.compile(r" and a half\b|½")
 _ISO_DATE = re.compile(r"(?<![\w-])([12]\d{3})-(0[1-9]|1[0-2])-(\d\d)(?![\w-])")
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
@@ -50,7 +54,6 @@ class Token(NamedTuple):
     text: str  # as written
     kind: str = "word"  # or "mark", "number", "ordinal", "decade"
     value: float = 0.0  # of a number, an ordinal or a decade
-    rounded: bool = False  # has a scale or a decimal point: "1.2 million"
 
     @property
     def capital(self) -> bool:
@@ -59,8 +62,11 @@ class Token(NamedTuple):
 
 def read(text: str) -> list[Token]:
     """Split `text` into tokens, in linear time; words that form one number become one token."""
-    text = _ISO_DATE.sub(lambda date: f"{date[3]} {MONTHS[int(date[2]) - 1].title()} {date[1]}", text)
-    text = _HYPHEN.sub(" ", _DATE_MARK.sub(" / ", _POSSESSIVE.sub("", _DECADE.sub("s", text))))
+    text = _ISO_DATE.sub(
+        lambda date: f"{date[3]} {MONTHS[int(date[2]) - 1].title()} {date[1]}", text
+    )
+    text = _HALF.sub(" onehalf", _INITIALS.sub("", text))
+    text = _HYPHEN.sub(" ", _DATE.sub(r"\1 / \2 / \3", _POSSESSIVE.sub("", _DECADE.sub("s", text))))
     pieces = [token for match in _PIECE.finditer(_fold(text)) for token in _pieces(match)]
     tokens: list[Token] = []
     position = 0
@@ -86,14 +92,16 @@ def _pieces(match: re.Match[str]) -> list[Token]:
         if len(text) > 1 and (roman := _ROMAN.fullmatch(text)):
             return [Token(text.lower(), text, "ordinal", _roman(roman[0]))]
         return [Token(text.lower(), text)]
-    value, suffix = float(match["number"].replace(",", "")), match["suffix"].lower()
-    decimal = "." in match["number"]
+    digits, suffix = re.sub("[, ]", "", match["number"]), match["suffix"].lower()
+    value = float(digits if digits.count(".") < 2 else digits.replace(".", ""))
     if suffix in ("st", "nd", "rd", "th"):
         return [Token(text, text, "ordinal", value)]
     if suffix == "s" and value % 10 == 0:
         return [Token(text, text, "decade", value)]
-    number = Token(match["number"], match["number"], "number", value, decimal)
-    return [number, Token(suffix, match["suffix"])] if suffix else [number]
+    if match["money"] and suffix in ("m", "b"):
+        suffix += "n"  # "$3.5m"
+    number = Token(match["number"], match["number"], "number", value)
+    return [number, Token(suffix, suffix)] if suffix else [number]
 
 
 def _roman(text: str) -> int:
@@ -111,13 +119,16 @@ def _joined(pieces: Sequence[Token]) -> tuple[Token, int]:
         return Token(f"{value}", f"{first.text} {second}", "ordinal", value), 2
     if first.word in ORDINALS:
         return first._replace(kind="ordinal", value=ORDINALS[first.word]), 1
+    if first.word == "half" and second in ("a", "an"):
+        whole, used = _joined(pieces[1:])
+        if whole.kind == "number":  # "half a million"
+            return whole._replace(text=f"half {whole.text}", value=whole.value / 2), used + 1
     article = first.word in ("a", "an") and second in SCALES
     if not article and first.kind != "number" and first.word not in UNITS:
         return first, 1
     value, used = _value(pieces)
     text = " ".join(piece.text for piece in pieces[:used])
-    rounded = first.rounded or any(SCALES.get(piece.word, 0) > 999 for piece in pieces[:used])
-    return Token(text.lower(), text, "number", value, rounded), used
+    return Token(text.lower(), text, "number", value), used
 
 
 def _value(pieces: Sequence[Token]) -> tuple[float, int]:
@@ -136,6 +147,8 @@ def _value(pieces: Sequence[Token]) -> tuple[float, int]:
             current, last = current + unit, "unit"
         elif unit is not None and 10 < current < 21 and unit > 9:
             current, last = current * 100 + unit, "unit"  # "nineteen thirty-one"
+        elif piece.word == "onehalf":
+            current += 0.5
         elif piece.word == "and" and last == "scale":
             continue
         else:
