@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from workbench.entailment.tokens import MONTHS, Token
+from workbench.entailment.tokens import Token
 
 COUNTED = 12  # a count up to here may be of things that a passage lists one by one
 ABOUT = frozenset("about around approximately roughly circa c ca some nearly almost".split())
@@ -61,27 +61,16 @@ def _learn(found: Numbers, tokens: Sequence[Token], i: int) -> None:
         found.years |= {value, _full_year(tokens, i)}
     for noun in _nouns(tokens, i):
         found.counts[noun].add(value)
-    months = {_month(token) for token in tokens[max(0, i - 4) : i + 5]} - {0}
+    months = {token.month for token in tokens[max(0, i - 4) : i + 5]} - {0}
     found.days |= {(month, value) for month in months}
 
 
 def _full_year(tokens: Sequence[Token], i: int) -> float:
     """1945 for the second number of "1939-45"; any other number as it is."""
     value = tokens[i].value
-    if i > 1 and value < 100 and tokens[i - 1].word in ("-", "–", "/") and _is_year(tokens[i - 2]):
+    if i > 1 and value < 100 and tokens[i - 1].word in ("-", "–", "/") and tokens[i - 2].is_year:
         return tokens[i - 2].value // 100 * 100 + value
     return value
-
-
-def _is_year(token: Token) -> bool:
-    return token.kind == "number" and 1000 <= token.value < 2200 and "," not in token.text
-
-
-def _month(token: Token) -> int:
-    """1 to 12 for the name of a month or its beginning, such as "Sept", else 0."""
-    if len(token.word) < 3 or (token.word in ("mar", "march", "may") and not token.capital):
-        return 0
-    return next((n for n, name in enumerate(MONTHS, 1) if name.startswith(token.word)), 0)
 
 
 def _nouns(tokens: Sequence[Token], i: int) -> list[str]:
@@ -91,8 +80,6 @@ def _nouns(tokens: Sequence[Token], i: int) -> list[str]:
 
 
 def _singular(word: str) -> str:
-    if word.endswith("ies"):
-        return f"{word[:-3]}y"
     return word.removesuffix("s") if len(word) > 3 and not word.endswith("ss") else word
 
 
@@ -103,7 +90,7 @@ def missing(claim: Sequence[Token], evidence: Numbers) -> list[str]:
 
 def _lacks(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
     token, value = tokens[i], tokens[i].value
-    months = {_month(one) for one in (*tokens[max(0, i - 1) : i], *tokens[i + 1 : i + 3])} - {0}
+    months = {one.month for one in (*tokens[max(0, i - 1) : i], *tokens[i + 1 : i + 3])} - {0}
     if token.kind == "decade":
         return not _has_decade(int(value), evidence)
     if months and value <= 31 and evidence.days:
@@ -127,7 +114,7 @@ def _has_decade(decade: int, evidence: Numbers) -> bool:
 
 def _explained(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
     """Whether the evidence may mean the number without writing it."""
-    value, is_year, nouns = tokens[i].value, _is_year(tokens[i]), _nouns(tokens, i)
+    value, is_year, nouns = tokens[i].value, tokens[i].is_year, _nouns(tokens, i)
     before = {one.word for one in tokens[max(0, i - (2 if is_year else 3)) : i]}
     if before & OVER and _has(evidence.ordered, value, 2199 if is_year else float("inf")):
         return True

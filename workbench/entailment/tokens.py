@@ -59,6 +59,17 @@ class Token(NamedTuple):
     def capital(self) -> bool:
         return self.kind == "word" and self.text[0].isupper()
 
+    @property
+    def month(self) -> int:
+        """1 to 12 for the name of a month or its beginning, such as "Sept", else 0."""
+        if len(self.word) < 3 or (self.word in ("mar", "march", "may") and not self.capital):
+            return 0
+        return next((n for n, name in enumerate(MONTHS, 1) if name.startswith(self.word)), 0)
+
+    @property
+    def is_year(self) -> bool:
+        return self.kind == "number" and 1000 <= self.value < 2200 and "," not in self.text
+
 
 def read(text: str) -> list[Token]:
     """Split `text` into tokens, in linear time; words that form one number become one token."""
