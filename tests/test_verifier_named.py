@@ -18,7 +18,7 @@ from workbench.entailment import Row
 from workbench.entailment.card import calibrate_named
 from workbench.entailment.named import (
     NamedVerifier,
-    as_told,
+    with_known_labels,
     choose_verifier,
     classes_of,
     load_named,
@@ -171,10 +171,10 @@ def test_a_three_way_model_gives_what_its_own_softmax_gives(kind: str, saved: An
 @pytest.mark.parametrize("kind", ["bert", "roberta", "deberta"])
 def test_a_two_way_model_never_contradicts(kind: str, saved: Any) -> None:
     verifier = load_named(str(saved(kind, TWO)))
-    assert verifier.told == ("support", "neutral")
+    assert verifier.labels == ("support", "neutral")
     for support, contradict, neutral in verifier.predict(PAIRS):
         assert contradict == 0 and support + neutral == pytest.approx(1)
-    assert [row.label for row in as_told(ROWS, verifier)] == [0, 2, 2, 0]
+    assert [row.label for row in with_known_labels(ROWS, verifier)] == [0, 2, 2, 0]
 
 
 @pytest.mark.parametrize("classes", [THREE, TWO])

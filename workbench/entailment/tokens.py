@@ -115,7 +115,7 @@ def _pieces(match: re.Match[str]) -> list[Token]:
     return [number, Token(suffix, suffix)] if suffix else [number]
 
 
-def _roman(text: str) -> int:
+def _roman(text: str) -> float:
     values = [ROMAN[letter] for letter in text] + [0]
     return sum(-one if one < after else one for one, after in pairwise(values))
 
@@ -126,8 +126,8 @@ def _joined(pieces: Sequence[Token]) -> tuple[Token, int]:
     if first.word in DECADES:
         return first._replace(kind="decade", value=DECADES[first.word]), 1
     if first.word in UNITS and UNITS[first.word] > 19 and 0 < ORDINALS.get(second, 0) < 10:
-        value = UNITS[first.word] + ORDINALS[second]
-        return Token(f"{value}", f"{first.text} {second}", "ordinal", value), 2
+        ordinal = UNITS[first.word] + ORDINALS[second]
+        return Token(f"{ordinal}", f"{first.text} {second}", "ordinal", ordinal), 2
     if first.word in ORDINALS:
         return first._replace(kind="ordinal", value=ORDINALS[first.word]), 1
     if first.word == "half" and second in ("a", "an"):

@@ -101,15 +101,10 @@ class Verifier:
         object_to: Callable[[str, Mentioned], list[Objection]] = objections,
         encoder: Any = None,
     ) -> None:
-        self.model, self.settings, self.name, self.read, self.object_to = (
-            model,
-            settings,
-            name,
-            read,
-            object_to,
-        )
+        self.model, self.settings, self.name = model, settings, name
+        self.read, self.object_to = read, object_to
         self.encoder = encoder or Encoder(settings.max_length)
-        self.told: tuple[str, ...] = LABELS  # what it tells apart
+        self.labels: tuple[str, ...] = LABELS  # a two-way model has no contradict
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
         """Raw scores (pairs, 3), not calibrated. Pairs of similar length are run together; the
