@@ -62,7 +62,7 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
 
     base_folder()  # what is missing is said before the long work, and so is a bad row
     split = read_split(data, dev, config.weights)
-    config = replace(config, bfloat16=_uses_bfloat16(config))
+    config = replace(config, bfloat16=uses_bfloat16(config))
     out.mkdir(parents=True, exist_ok=True)
     model, seconds = fit(split.rows, config, out / "training.pt")
     save_file(compress(model, config.rank, config.keep), out / "adapter.safetensors")
@@ -73,7 +73,7 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     return card
 
 
-def _uses_bfloat16(config: TrainConfig) -> bool:
+def uses_bfloat16(config: TrainConfig) -> bool:
     """Whether matrix products are in bfloat16: without processor support they take five times as
     long."""
     import torch
