@@ -220,20 +220,16 @@ def test_claims_are_altered_in_one_thing_that_their_evidence_has() -> None:
     )
 
 
-def test_turned_claims_differ_from_the_true_ones_and_come_in_halves() -> None:
-    pairs = [
-        pair
-        for name in altered.HALVES
-        for kind in ("life", "deed")
-        for pair in altered.turned(name, kind)
-    ]
-    assert len(pairs) == 68 and all(pair.claim != text and pair.label == 0 for pair, text in pairs)
-    assert (
-        len(altered.turned("kept aside", "life")) == len(altered.turned("kept aside", "deed")) == 12
-    )
-    assert [len(altered.turned(altered.NEW, kind)) for kind in ("life", "deed")] == [16, 16]
-    assert [len(altered.turned(altered.HELD, kind)) for kind in ("life", "deed")] == [40, 40]
-    assert [round(16 * altered.at_first(kind)["value"]) for kind in ("life", "deed")] == [6, 7]
+def test_an_absent_name_has_as_many_words_and_is_not_in_the_evidence() -> None:
+    pair = verdicts.Pair("In 1931 Ada Kern met Bo.", ("Ada Kern met Bo in Leeds in 1931.",), 0, "g")
+    texts = {altered.absent_name(pair, Random(n)) for n in range(20)}
+    assert texts == {pair.claim.replace("Ada Kern", name) for name in altered.ABSENT[2]}
+    assert altered.absent_name(replace(pair, passages=("It rained.",)), Random(0)) is None
+
+
+def test_exchanged_roles_differ_from_the_true_claims() -> None:
+    pairs = altered.exchanged_roles()
+    assert len(pairs) == 80 and all(pair.claim != text and pair.label == 0 for pair, text in pairs)
 
 
 class Says:
@@ -286,30 +282,13 @@ def test_halves_that_are_empty_or_of_one_class_have_counts_and_no_rates() -> Non
     one = verdicts.Pair("Bo sang.", ("Bo sang.",), 0, "1")
     given = verdicts.halves({"FEVER-Symmetric": [one]}, half)
     found = verdicts.measure_halves(given["FEVER-Symmetric"], Says())  # type: ignore[arg-type]
-    rates = {"balanced_accuracy": None, "of_label_correct": None, "auroc": None}
-    assert found["kept aside"] == {
-        "n": 1,
-        "claims": 1,
-        **rates,
-        "supported": 1,
-        "called_correct": 1,
-        "both": 1,
-        "left_out": 0,
-    }
-    assert found["tuned on"] == {
-        "n": 0,
-        "claims": 0,
-        **rates,
-        "supported": 0,
-        "called_correct": 0,
-        "both": 0,
-    }
+    none = {"balanced_accuracy": None, "of_label_correct": None, "auroc": None}
+    counts = ("n", "claims", "supported", "called_correct", "both")
+    assert found["kept aside"] == {**none, **dict.fromkeys(counts, 1), "left_out": 0}
+    assert found["tuned on"] == {**none, **dict.fromkeys(counts, 0)}
     agreed = verdicts.agreement(given, Says())["one short text"]  # type: ignore[arg-type]
-    assert (
-        agreed["correct"]["n"] == 1
-        and agreed["rest"]["value"] is None
-        and readme.share(agreed["rest"]) == "–"
-    )
+    assert agreed["correct"]["n"] == 1 and agreed["rest"]["value"] is None
+    assert readme.share(agreed["rest"]) == "–"
 
 
 def test_people_agree_with_a_verdict_by_claim() -> None:
@@ -339,51 +318,24 @@ def test_people_agree_with_a_verdict_by_claim() -> None:
 
 
 def test_the_readme_tells_costs_and_what_was_left_out() -> None:
-    def rates(value: float) -> dict[str, Any]:
-        return dict.fromkeys(
-            ("as it is", "without rules", "and without a deciding window"),
-            stats.wilson(10 * value, 10),
-        )
-
-    told = {"altered": rates(0.0), "whole": rates(0.5)}
-    aside = {
-        name: {"FEVER-Symmetric": {"kept aside": {"both": both, "left_out": 3}}}
-        for name, both in (("as it is", 7), ("without rules", 9))
+    ways = ("as it is", "without rules", "and without a deciding window")
+    cells = {"altered": dict.fromkeys(ways, stats.wilson(0, 10))}
+    cells |= {"whole": dict.fromkeys(ways, stats.wilson(5, 10))}
+    halves = {
+        way: {"FEVER-Symmetric": {"kept aside": {"both": both, "left_out": 3}}}
+        for way, both in (("as it is", 7), ("without rules", 9))
     }
     by = {title: stats.wilson(n, 10) for title, n in (("correct", 8), ("rest", 7))}
     text = readme.verdicts(
         {
-            "verdicts_halves": aside,
-            "agreement": {way: {"one short text": by} for way in rates(0)},
-            "altered": {
-                "a year by one": {"kept aside": told},
-                "roles exchanged: deed": {"kept aside": told},
-            },
+            "verdicts_halves": halves,
+            "agreement": {way: {"one short text": by} for way in ways},
+            "altered": {"a year by one": {"kept aside": cells}},
         }
     )
     assert "| *correct* (one short text) | 10 | 80% [49%, 94%] |" in text
-    assert (
-        "| a year by one | 10 | 0% [0%, 28%] | 0% [0%, 28%] | 50% [24%, 76%] | 50% [24%, 76%] |"
-        in text
-    )
-    assert "| who did it to whom | 10 | 0% [0%, 28%] |" in text
-    # of the new claims
-    first = {"altered": rates(0.3), "whole": rates(0.5), "first": stats.wilson(4, 10)}
-    held = {"altered": rates(0.6), "whole": rates(0.5)}
-    deed = {"kept aside": told, altered.NEW: first, altered.HELD: held}
-    both = {"a year by one": {"kept aside": told}, "roles exchanged: deed": deed}
-    text = readme.verdicts(
-        {
-            "verdicts_halves": aside,
-            "agreement": {way: {"one short text": by} for way in rates(0)},
-            "altered": both,
-        }
-    )
-    assert "| who did it to whom | 10 | 60% [31%, 83%] | 60% [31%, 83%] | 50% [24%, 76%] |" in text
-    assert (
-        "4 and 4 of 10 were called correct at first, 3 and 3 once they were mended by these."
-        in text
-    )
+    row = "| a year by one | 10 | 0% [0%, 28%] | 0% [0%, 28%] | 50% [24%, 76%] | 50% [24%, 76%] |"
+    assert row in text
     assert "3 pairs" in text and "Of 9 right verdicts *correct* the rules took away 2." in text
 
 
