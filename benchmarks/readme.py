@@ -111,15 +111,16 @@ def verdicts(found: dict) -> str:
         "as it was, called *correct*",
         BARE,
     ]
+    lost = right[RULES[1]] - right[RULES[0]]
     return (
-        f"{markdown(['verdict', 'claims', 'people agree', BEFORE], rows)}\n\n{markdown(head, altered)}\n\nWith"
-        " Wilson's 95 % intervals over claims; each counts once, with the share of its verdicts"
+        f"{markdown(['verdict', 'claims', 'people agree', BEFORE], rows)}\n\n"
+        f"{markdown(head, altered)}\n\n"
+        "With Wilson's 95 % intervals over claims; each counts once, with the share of its verdicts"
         f" where it has several\ntexts. {left_out} pairs whose claim also stands in the other half"
-        f" are left out.\nOf {right[RULES[1]]} right verdicts *correct* the rules took away"
-        f" {right[RULES[1]] - right[RULES[0]]}. Two gaps stay. *Another name* mostly stands in the"
-        " same evidence, and\n*exchanged roles* (who did it to whom, or what happened at a date) are"
-        " claims written for this benchmark, in other\nwords than their evidence: the rules look for"
-        " neither."
+        f" are left out.\nOf {right[RULES[1]]} right verdicts *correct* the rules took away {lost}."
+        " Two gaps stay. *Another name* mostly stands in the same evidence,\nand *exchanged roles*"
+        " (who did it to whom, or what happened at a date) are claims written for this\nbenchmark,"
+        " in other words than their evidence: the rules look for neither."
     )
 
 

