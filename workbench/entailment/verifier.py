@@ -74,7 +74,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Window:
-    """A part of one passage: characters `start` to `end` of its text, and the premise made of it."""
+    """A part of one passage: characters `start` to `end` of its text, and its premise."""
 
     passage: int
     start: int
