@@ -183,6 +183,7 @@ def test_windows_cover_every_word_and_stay_small(
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_an_instruction_moves_the_verdict_no_more_than_a_paraphrase(verifier: Verifier) -> None:
     found = robustness(verifier)
     assert found["accuracy"] >= 0.7, found

@@ -252,7 +252,7 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     from workbench.entailment.train import TrainConfig, _Training, fit
 
     rows, config = (
-        rows_of(96),
+        rows_of(48),
         TrainConfig(epochs=2, rows=8, save_every=3, threads=1, bfloat16=False),
     )
     whole, _ = fit(rows, config, tmp_path / "whole.pt")
