@@ -7,7 +7,7 @@ FOLDER holds the data sets in their authors' files: factscore_human, wice, factc
 fool_me_twice, fever_symmetric, begin, qa_feedback, halueval, nq_open, selfaware, refchecker, and
 nli_dev.jsonl.gz ({premise, claim, label, source}) for the one threshold that is tuned, the word
 overlap's. No weight and no threshold of the verifier is tuned on these sets; its rules about
-numbers, names and roles, and how it pools windows, were chosen on one half of each
+numbers and names, and how it pools windows, were chosen on one half of each
 (`verdicts_halves` tells the halves apart). The rules for claims and those for abstention were
 written while looking at factscore_human. Figures are of parts of the sets, at most a few hundred
 rows each: no official scores.
@@ -16,8 +16,9 @@ What each part measures is said in its module under `human/`. 95 % intervals: bo
 groups of rows that share a claim, a text or a question; Wilson's for the plain shares of the
 answer and abstention parts. Verdicts are kept under --cache, so a second run is quick; speed is
 measured anew each time, on one thread, in a process of its own. `--rules` measures claims,
-answers and abstention alone, in a minute, and keeps the rest of the results; `--card` writes the
-card of the shipped verifier, `data/verifier`, as it judges now.
+answers and abstention alone, in a minute, and `--verdicts` the verdicts on given evidence; both
+keep the rest of the results. `--card` writes the card of the shipped verifier, `data/verifier`, as
+it judges now.
 
 Four things cannot be tested offline. FActScore's people judged against Wikipedia and
 RefChecker's against the contexts of its questions: neither text is in these files, so their
@@ -35,7 +36,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -55,7 +56,11 @@ from benchmarks.human import (  # noqa: E402
     verdicts,
 )
 from benchmarks.human.cache import Remembered, remembered  # noqa: E402
+from benchmarks.human.robustness import robustness  # noqa: E402
+from workbench.entailment import Row, evaluate_verifier, load_verifier, read_rows  # noqa: E402
+from workbench.entailment.card import SPEED_ROWS, rounded  # noqa: E402
 from workbench.entailment.verifier import SHIPPED  # noqa: E402
+from workbench.jsonl import write_json  # noqa: E402
 
 UNTESTED = {
     "factscore_human": (
@@ -85,15 +90,23 @@ CALIBRATED = (  # each claim once, and none that the verifier was trained on
 
 def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) -> dict[str, Any]:
     """Every part that needs no clock."""
-    from workbench.entailment import read_rows, robustness
+    told = by_verdicts(folder, verifier, limit, seed)
+    told["errors"] = {}
+    for name, read in spans.SETS.items():
+        told["errors"][name] = spans.measure(read(folder)[:limit], verifier, seed)
+        print(name, json.dumps(told["errors"][name]["claims"]["f1"]), file=sys.stderr)
+    return told | by_rules(folder, limit, seed)
 
+
+def by_verdicts(folder: Path, verifier: Remembered, limit: int | None, seed: int) -> dict[str, Any]:
+    """The parts that measure verdicts on claims with given evidence."""
     rows = read_rows(folder / "nli_dev.jsonl.gz")
     tuned = verdicts.tune(rows)
     dev, *_ = verdicts.measure(
         verdicts.pairs(rows, verdicts.by_premise)[:limit], verifier, tuned, seed
     )
     told: dict[str, Any] = {"dev": dev, "instructions": robustness(verifier)}
-    told |= {"verdicts": {}, "errors": {}}
+    told["verdicts"] = {}
     supports: list[float] = []
     gold: list[bool] = []
     for name, data in verdicts.SETS.items():
@@ -102,11 +115,7 @@ def measure(folder: Path, verifier: Remembered, limit: int | None, seed: int) ->
         if name in CALIBRATED:
             supports, gold = supports + p, gold + right
         print(name, json.dumps(found["balanced_accuracy"]), file=sys.stderr)
-    for name, read in spans.SETS.items():
-        told["errors"][name] = spans.measure(read(folder)[:limit], verifier, seed)
-        print(name, json.dumps(told["errors"][name]["claims"]["f1"]), file=sys.stderr)
     told |= verdict_halves(folder, verifier, limit)
-    told |= by_rules(folder, limit, seed)
     told["calibration"] = {"sets": list(CALIBRATED), **verdicts.pooled(supports, gold)}
     return told
 
@@ -141,6 +150,25 @@ def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
         "systems": systems.measure(folder, seed),
         "cannot_be_tested": UNTESTED,
     }
+
+
+def measure_card(rows: Sequence[Row]) -> None:
+    """Write the figures of the shipped verifier, as it judges now, into its `card.json`."""
+    from workbench.threads import use_threads
+
+    path = SHIPPED / "card.json"
+    card = json.loads(path.read_text(encoding="utf-8"))
+    verifier = load_verifier()
+    with use_threads(1):
+        card["dev"] = evaluate_verifier(verifier, rows)
+        speed = evaluate_verifier(verifier, rows[:SPEED_ROWS])["claims_per_second"]
+    card["one_thread"] = {"claims_per_second": speed, "rows": min(SPEED_ROWS, len(rows))}
+    write_json(path, rounded(card))
+
+
+def store(path: Path, results: Mapping[str, Any]) -> None:
+    text = json.dumps(results, indent=1, ensure_ascii=False)
+    path.write_text(f"{text}\n", encoding="utf-8")
 
 
 def cell(rate: Mapping[str, Any]) -> str:
@@ -348,9 +376,14 @@ def main() -> None:
         help="measure anew only what needs no verifier, into --results",
     )
     parser.add_argument(
+        "--verdicts",
+        action="store_true",
+        help="measure anew only verdicts on given evidence, into --results",
+    )
+    parser.add_argument(
         "--card",
         action="store_true",
-        help="measure the shipped verifier's card and its slices anew",
+        help="measure the shipped verifier's card anew",
     )
     given = parser.parse_args()
     if not given.slices:
@@ -367,19 +400,23 @@ def main() -> None:
     from workbench.threads import use_threads
 
     if given.card:
-        from workbench.entailment import read_rows
-        from workbench.entailment.card import remeasure
-
-        remeasure(SHIPPED, read_rows(given.slices / "nli_dev.jsonl.gz"), given.slices, threads=1)
+        measure_card(read_rows(given.slices / "nli_dev.jsonl.gz"))
+        return
+    if given.verdicts:
+        results = json.loads(given.results.read_text(encoding="utf-8"))
+        verifier = remembered(given.verifier, given.cache)
+        with use_threads(1):
+            results |= by_verdicts(given.slices, verifier, given.limit, given.seed)
+        results["verdicts_measured"] = date.today().isoformat()
+        store(given.results, results)
+        print(table(results))
         return
     if given.rules:
         results = json.loads(given.results.read_text(encoding="utf-8")) | by_rules(
             given.slices, given.limit, given.seed
         )
         results["rules_measured"] = date.today().isoformat()
-        given.results.write_text(
-            json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        store(given.results, results)
         print(table(results))
         return
     own = [
@@ -410,9 +447,7 @@ def main() -> None:
     }
     if given.results:
         given.results.parent.mkdir(parents=True, exist_ok=True)
-        given.results.write_text(
-            json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        store(given.results, results)
     print(table(results))
 
 

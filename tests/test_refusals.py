@@ -77,7 +77,6 @@ REFUSED = {
     "import: nothing that was logged": "import trl rows.jsonl --out new/a/f.jsonl",
     "import: questions of something else": "import trl logged.jsonl --out foreign/f.jsonl",
     "verifier train: no pairs": "verifier train --data rows.jsonl --out new/verifier",
-    "verifier merge: one folder": "verifier merge built --data rows.jsonl --out new/verifier",
     "metrics: figures of one file": "metrics scored/f.jsonl --figures new/figures",
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -116,34 +117,16 @@ BORN = Row(
 def test_made_pairs_change_what_they_say(seed: int) -> None:
     rng = random.Random(seed)
     number = exchange_number(BORN, rng)
-    assert (
-        number
-        and number.label == CONTRADICT
-        and "1871" not in number.claim
-        and number.claim.startswith("Ada Kern was born in Graz")
-    )
+    assert number and number.label == CONTRADICT and "1871" not in number.claim
     name = exchange_name(["Oslo"])(BORN, rng)
     assert name and name.label == CONTRADICT and name.claim != BORN.claim and "1871" in name.claim
     denied = negate(BORN, rng)
-    assert (
-        denied
-        and denied.claim == "Ada Kern was not born in Graz in 1871."
-        and denied.label == CONTRADICT
-    )
+    assert denied == replace(BORN, claim="Ada Kern was not born in Graz in 1871.", label=CONTRADICT)
     told = instruct(BORN, rng)
-    assert (
-        told
-        and BORN.claim.rstrip(".") in told.claim
-        and told.label == SUPPORT
-        and len(told.claim) > len(BORN.claim)
-    )
+    assert told and BORN.claim.rstrip(".") in told.claim and told.label == SUPPORT
+    assert len(told.claim) > len(BORN.claim)
     among = surround(["It rained.", "Bread is cheap."])(BORN, rng)
-    assert (
-        among
-        and BORN.premise in among.premise
-        and among.label == SUPPORT
-        and among.claim == BORN.claim
-    )
+    assert among and BORN.premise in among.premise and replace(among, premise=BORN.premise) == BORN
     away = misplace(["Bread is cheap.", "Kern was born to rule, they said.", BORN.premise])(
         BORN, rng
     )
@@ -191,38 +174,11 @@ def test_reliability_by_hand() -> None:
 def test_matrices_are_multiplied_in_bfloat16_where_the_processor_does(
     has: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workbench.entailment.train import TrainConfig, _settled
+    from workbench.entailment.train import TrainConfig, uses_bfloat16
 
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: has)
-    assert _settled(TrainConfig()).bfloat16 is ("avx512_bf16" in has or "amx_bf16" in has)
-    assert [_settled(TrainConfig(bfloat16=named)).bfloat16 for named in (True, False)] == [
-        True,
-        False,
-    ]
-
-
-@pytest.mark.slow
-def test_training_lowers_the_loss_and_moves_the_weights() -> None:
-    import torch
-
-    from workbench.entailment.model import Encoder, new_model
-    from workbench.entailment.train import TrainConfig, _Training, epoch_batches
-
-    config = TrainConfig(rows=12, made=0.0, warmup=0, threads=1, bfloat16=False)
-    torch.manual_seed(0)
-    model = new_model().eval()
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    training = _Training(model, config, 100, "", Path("none.pt"))
-    batch = epoch_batches(rows_of(12), Encoder(64), config, 0)[0]
-    losses = [training.update(batch) for _ in range(8)]
-    assert losses[-1] < losses[0] - 0.05, losses
-    moved = {
-        name for name, value in model.state_dict().items() if not torch.equal(value, before[name])
-    }
-    assert (
-        "encoder.encoder.layer.0.attention.self.query.weight" in moved and "head.1.weight" in moved
-    )
-    assert "encoder.embeddings.word_embeddings.weight" not in moved
+    assert uses_bfloat16(TrainConfig()) is ("avx512_bf16" in has or "amx_bf16" in has)
+    assert [uses_bfloat16(TrainConfig(bfloat16=on)) for on in (True, False)] == [True, False]
 
 
 @pytest.mark.slow
@@ -283,72 +239,20 @@ def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
     assert sum(n for said in again["confusion"].values() for n in said.values()) == again["n"] == 30
     text = (trained / "out" / "README.md").read_text()
     assert f"**{card['dev']['accuracy']:.3f}**" in text and "| towns | 48 | 1 |" in text
-    assert (
-        f"{card['rows']['dev']} dev rows: too few" in text
-        and "WiCE" not in text.split("## Human labels")[1].split("##")[0]
+    assert f"{card['rows']['dev']} rows. **Too few" in text and text.startswith(
+        "---\nlicense: other\n"
     )
-
-
-@pytest.mark.slow
-def test_the_mean_of_two_verifiers(trained: Path, tmp_path: Path) -> None:
-    """What does not fit together is refused before anything is written."""
-    import torch
-
-    from workbench.entailment import load_verifier
-    from workbench.entailment.merge import merge_verifiers
-    from workbench.entailment.model import new_model
-    from workbench.entailment.train import TrainConfig, train_verifier
-
-    data, dev = trained / "data.jsonl.gz", trained / "dev.jsonl"
-    train_verifier(
-        data,
-        dev,
-        tmp_path / "other",
-        TrainConfig(epochs=1, rank=8, threads=1, seed=1, lr=0.01, warmup=1),
-    )
-    folders = [trained / "out", tmp_path / "other"]
-    one, two = (load_verifier(folder).model.state_dict() for folder in folders)
-
-    card = merge_verifiers(folders, data, dev, tmp_path / "mean", [3, 1], threads=1)
-    assert [(run["seed"], run["share"]) for run in card["runs"]] == [(0, 0.75), (1, 0.25)]
-    merged = load_verifier(tmp_path / "mean").model.state_dict()
-    mean = {name: 0.75 * one[name] + 0.25 * two[name] for name in one}
-    # kept whole, in half precision
-    assert torch.allclose(merged["head.1.weight"], mean["head.1.weight"], atol=1e-4)
-    name, fresh = "encoder.embeddings.LayerNorm.bias", new_model().state_dict()
-    # each run keeps 0.8 of its change, their mean all of it
-    change = (mean[name] - fresh[name]) / 0.8
-    assert (
-        torch.allclose(merged[name], fresh[name] + change, atol=1e-4) and change.abs().max() > 1e-3
-    )
-    frozen = "encoder.embeddings.word_embeddings.weight"
-    assert (
-        torch.equal(merged[frozen], fresh[frozen])
-        and (tmp_path / "mean" / "adapter.safetensors").stat().st_size < 3e6
-    )
-    assert not torch.allclose(one["head.1.weight"], two["head.1.weight"], atol=1e-3)
-    assert "--share 0.75 --share 0.25" in (tmp_path / "mean" / "README.md").read_text()
-
-    for shares in ([1.0], [-1.0, 2.0], [0.0, 0.0]):
-        with pytest.raises(WorkbenchError, match="as many shares"):
-            merge_verifiers(folders, data, dev, tmp_path / "no", shares)
-    with pytest.raises(WorkbenchError, match="other files"):
-        merge_verifiers(
-            folders, data, write(tmp_path / "dev.jsonl", rows_of(33, seed=8)), tmp_path / "no"
-        )
-    with pytest.raises(WorkbenchError, match="at least two"):
-        merge_verifiers(folders[:1], data, dev, tmp_path / "no")
-    assert not (tmp_path / "no").exists()
 
 
 @pytest.mark.slow
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     import torch
 
+    from workbench.entailment.model import new_model
     from workbench.entailment.train import TrainConfig, _Training, fit
 
     rows, config = (
-        rows_of(96),
+        rows_of(48),
         TrainConfig(epochs=2, rows=8, save_every=3, threads=1, bfloat16=False),
     )
     whole, _ = fit(rows, config, tmp_path / "whole.pt")
@@ -370,6 +274,10 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     finally:
         _Training.update = update  # type: ignore[method-assign]
     resumed, _ = fit(rows, config, tmp_path / "cut.pt")
+    torch.manual_seed(config.seed)
+    start = new_model(config.dropout).state_dict()
+    same = {name for name, value in whole.state_dict().items() if torch.equal(value, start[name])}
+    assert same == {"encoder.embeddings.word_embeddings.weight"}  # frozen
     for name, value in whole.state_dict().items():
         assert torch.equal(value, resumed.state_dict()[name]), name
     with pytest.raises(WorkbenchError, match="other data or settings"):

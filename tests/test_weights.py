@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ from workbench.policy import load_policy
 from workbench.train.grpo import train_grpo
 from workbench.types import WorkbenchError
 
-ROOT = Path(__file__).resolve().parent.parent
 Change = Callable[[Path], object]
 LAYER = "model.layers.1.mlp.up_proj.weight"
 
@@ -81,10 +78,6 @@ BROKEN: dict[str, tuple[Change, str]] = {
         "'model.norm.weight' is not finite",
     ),
     "cut short": (clipped, "name a folder with config.json, model.safetensors"),
-    "no weights at all": (
-        lambda folder: (folder / "model.safetensors").write_bytes(b"x" * 999),
-        "name a folder with",
-    ),
     "a tokenizer cut short": (
         lambda folder: clipped(folder, "tokenizer.json"),
         "name a folder with",
@@ -120,18 +113,12 @@ OTHER = A.replace("layers.0", "layers.7")
 WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 BROKEN_ADAPTERS: dict[str, tuple[Change, str]] = {
     "its keys match nothing": (tensors(renamed, WEIGHTS), "are missing"),
-    "a matrix is missing": (tensors(lambda w: w.pop(A), WEIGHTS), "lora_A.*are missing"),
     "a matrix is too many": (
         tensors(lambda w: w.update({OTHER: w[A].clone()}), WEIGHTS),
         "are not of this model",
     ),
     "of another rank": (config(r=2), "name an adapter and the base model"),
-    "of fewer layers than it has weights for": (
-        config(target_modules=["q_proj"]),
-        "are not of this model",
-    ),
     "NaN": (tensors(put(A, float("nan")), WEIGHTS), "is not finite"),
-    "cut short": (lambda folder: clipped(folder, WEIGHTS), "name an adapter"),
     "no weights": (lambda folder: (folder / WEIGHTS).unlink(), f"no {WEIGHTS}"),
     "a list where its config should be": (
         lambda folder: (folder / CONFIG).write_text("[]"),
@@ -179,38 +166,3 @@ def test_digests_hold_wherever_a_policy_is_moved_to(trained: Path, tmp_path: Pat
     (tmp_path / "mine-7" / "complete.json").write_text("[]")
     with pytest.raises(WorkbenchError, match=r"complete\.json' is damaged"):
         load_policy(tmp_path / "mine-7", device="cpu")
-
-
-def test_training_does_not_start_from_broken_weights(base: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(base, tmp_path / "policy"))
-    tensors(lambda weights: weights.pop(LAYER))(folder)
-    with pytest.raises(WorkbenchError, match="are missing"):
-        train_grpo(
-            SMALL, run.QUESTIONS, run.grade, str(folder), tmp_path / "out", method="m", seed=1
-        )
-
-
-@pytest.mark.slow
-def test_the_refusal_is_all_that_is_printed(base: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(base, tmp_path / "policy"))
-    tensors(lambda weights: weights.pop(LAYER))(folder)
-    command = [
-        sys.executable,
-        "-m",
-        "workbench.cli",
-        "evaluate",
-        str(folder),
-        "--split",
-        "test",
-        "--limit",
-        "2",
-        "--samples",
-        "0",
-        "--json",
-    ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert (
-        done.stderr.startswith("workbench: the weights of")
-        and f"{LAYER} are missing" in done.stderr
-    )

@@ -63,6 +63,7 @@ OBJECTION = "objection"
 OBJECTIONS: Mapping[str, str] = {
     "number": "a rule found no such number or date in the passages",
     "name": "a rule found no such name in the passages",
+    # in files of earlier versions
     "role": "a rule found it the other way round, or of something else, in the passages",
 }
 THRESHOLD = "threshold"  # the P(true) from which a claim is correct, where this one is close to it

@@ -4,7 +4,6 @@ FEVER-Symmetric, BEGIN.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +15,10 @@ import numpy as np
 
 from benchmarks.human import stats
 from benchmarks.human.cache import Remembered
+from benchmarks.human.slices import json_lines, slice_rows
 from workbench.credit.attribute import words
 from workbench.entailment import LABELS, Row, Verifier
 from workbench.entailment.calibrate import reliability
-from workbench.entailment.slices import slice_rows
 from workbench.types import Passage
 
 HALVES = ("tuned on", "kept aside")
@@ -50,7 +49,7 @@ class DataSet:
 
 
 def from_rows(name: str, group: Callable[[Row], str]) -> Callable[[Path], list[Pair]]:
-    """A file that `workbench.entailment.slices` reads."""
+    """A file that `benchmarks.human.slices` reads."""
     return lambda folder: pairs(slice_rows(folder, name), group)
 
 
@@ -136,14 +135,21 @@ SETS: dict[str, DataSet] = {
 }
 
 
-EVIDENCE = {  # the sets by what a claim is held against
+EVIDENCE = {  # the sets by what a claim is checked against
     "one short text": (
-        "Factcheck-GPT, stance", "Fool Me Twice, gold evidence", "FEVER-Symmetric", "BEGIN, Wizard of Wikipedia",
+        "Factcheck-GPT, stance",
+        "Fool Me Twice, gold evidence",
+        "FEVER-Symmetric",
+        "BEGIN, Wizard of Wikipedia",
     ),
     "a page, or many passages": (
-        "WiCE, whole page", "WiCE, oracle chunk", "Factcheck-GPT, claim", "Fool Me Twice, retrieved", "BEGIN, CMU-DoG",
+        "WiCE, whole page",
+        "WiCE, oracle chunk",
+        "Factcheck-GPT, claim",
+        "Fool Me Twice, retrieved",
+        "BEGIN, CMU-DoG",
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -323,9 +329,3 @@ def tune(rows: Sequence[Row]) -> float:
 def pooled(p: Sequence[float], gold: Sequence[bool]) -> dict[str, Any]:
     """Reliability of p(support) over all sets together."""
     return {"n": len(p), **reliability(p, gold)}
-
-
-def json_lines(path: Path) -> list[Any]:
-    return [
-        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
-    ]

@@ -21,8 +21,7 @@ from workbench.cli.frame import (
 )
 from workbench.entailment import evaluate_verifier, read_rows
 from workbench.entailment.card import calibrate_named
-from workbench.entailment.merge import merge_verifiers
-from workbench.entailment.named import as_told, choose_verifier, load_named
+from workbench.entailment.named import choose_verifier, load_named, with_known_labels
 from workbench.entailment.train import TrainConfig, train_verifier
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.types import WorkbenchError
@@ -92,31 +91,6 @@ def verifier_train(
 
 
 @verifier_app.command(
-    "merge",
-    epilog=(
-        "Example: workbench verifier merge runs/v1 runs/v2 --data train.jsonl.gz --dev dev.jsonl.gz"
-        " --out runs/verifier"
-    ),
-)
-def verifier_merge(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of trained verifiers.")],
-    data: Data,
-    out: Annotated[Path, typer.Option(help="Folder for the merged verifier and its card.")],
-    dev: Annotated[Path | None, typer.Option(help="The rows that they were calibrated on.")] = None,
-    share: Annotated[
-        list[float] | None,
-        typer.Option(help="Of each verifier's weights, in order; without it, alike."),
-    ] = None,
-    threads: Threads = DEFAULT_THREADS,
-    as_json: Json = False,
-) -> None:
-    """Take the mean of the weights of several trained verifiers; it often errs less than each."""
-    with stdout_kept_clean():
-        card = merge_verifiers(folders, data, dev, out=out, shares=share, threads=threads)
-    show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
-
-
-@verifier_app.command(
     "calibrate",
     epilog=(
         "Example: workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data"
@@ -166,14 +140,12 @@ def verifier_evaluate(
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
 ) -> None:
-    """Accuracy by source, class, length and negation, calibration, and speed of a verifier on
-    labelled pairs.
-    """
+    """Accuracy by source and class, calibration, and speed of a verifier on labelled pairs."""
     rows = read_rows(data)
     with stdout_kept_clean():
         loaded = choose_verifier(verifier)
         with use_threads(threads):
-            result = evaluate_verifier(loaded, as_told(rows, loaded))
+            result = evaluate_verifier(loaded, with_known_labels(rows, loaded))
     show({"verifier": loaded.name, "threads": threads, **result}, as_json, _print)
 
 
@@ -198,12 +170,11 @@ def _print(result: Any) -> None:
     print_mapping(
         {**scalars, "support vs rest": result["support"], "ECE": result["calibration"]["ece"]}
     )
-    for name in ("by_source", "by_length", "by_negation"):
-        cells = [
-            (key, str(c["n"]), percent(c["accuracy"]), percent(c["balanced_accuracy"]))
-            for key, c in result[name].items()
-        ]
-        print_table(name, ("", "n", "accuracy", "balanced"), cells)
+    sources = [
+        (source, str(cell["n"]), percent(cell["accuracy"]), percent(cell["balanced_accuracy"]))
+        for source, cell in result["by_source"].items()
+    ]
+    print_table("by_source", ("", "n", "accuracy", "balanced"), sources)
     for name in ("confusion", "labels"):
         table = result[name]
         print_table(

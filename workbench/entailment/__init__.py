@@ -12,7 +12,6 @@ verifier evaluate` says how good it is.
 """
 
 from workbench.entailment.evaluate import evaluate_verifier
-from workbench.entailment.robustness import robustness
 from workbench.entailment.rows import LABELS, Row, read_rows
 from workbench.entailment.verifier import Check, Settings, Verifier, find_verifier, load_verifier
 
@@ -26,5 +25,4 @@ __all__ = [
     "find_verifier",
     "load_verifier",
     "read_rows",
-    "robustness",
 ]

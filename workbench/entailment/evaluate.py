@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.entailment.calibrate import reliability
 from workbench.entailment.rows import LABELS, Row
 from workbench.entailment.verifier import Verifier
 
-NEGATION = re.compile(
-    r"\b(no|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE
-)
-LENGTHS = (0, 16, 32, 64, 128, 256)  # words of the premise
-SAID = ("correct", "vague", "wrong")
+CLAIM_LABELS = ("correct", "vague", "wrong")
+Judged = tuple[Row, int, tuple[float, float, float]]  # a row, its verdict and its probabilities
 
 
 def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]:
-    """Accuracy by source, class, length and negation, confusions, calibration, labels of the
-    band, and speed.
+    """Measure accuracy by source and class, confusions, calibration, claim labels and speed.
 
     Evidence longer than a window is read in windows, as `Verifier.check` does. Balanced accuracy
     is the mean recall of the classes that occur; `support` is the task of telling supported from
@@ -33,51 +29,38 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]
     triples = [(check.support, check.contradict, check.neutral) for check in checks]
     predicted = [max(range(3), key=triple.__getitem__) for triple in triples]
     judged = list(zip(rows, predicted, triples, strict=True))
-    result = {
+    by_source: dict[str, list[Judged]] = {}
+    for case in judged:
+        by_source.setdefault(case[0].source, []).append(case)
+    return {
         "n": len(rows),
-        **measure(judged, bound),
-        "by_source": split(judged, bound, lambda row: row.source),
+        **_measure(judged, bound),
+        "by_source": {
+            source: {"n": len(by_source[source]), **_measure(by_source[source], bound)}
+            for source in sorted(by_source)
+        },
         "by_class": {name: _class(judged, number) for number, name in enumerate(LABELS)},
         "confusion": _confusion(rows, [LABELS[number] for number in predicted], LABELS),
         "calibration": reliability(
-            [max(triple) for triple in triples], [row.label == s for row, s, _ in judged]
+            [max(triple) for triple in triples], [row.label == top for row, top, _ in judged]
         ),
         "support_calibration": reliability(
             [triple[0] for triple in triples], [row.label == 0 for row in rows]
         ),
-        "labels": _confusion(rows, [verifier.label(check) for check in checks], SAID),
-        "by_length": split(judged, bound, lambda row: _length(row.premise)),
-        "by_negation": split(
-            judged,
-            bound,
-            lambda row: "negated claim" if NEGATION.search(row.claim) else "other claim",
-        ),
+        "labels": _confusion(rows, [verifier.label(check) for check in checks], CLAIM_LABELS),
+        "windows": sum(check.windows for check in checks),
+        "seconds": seconds,
+        "claims_per_second": len(rows) / seconds,
     }
-    speed = {"seconds": seconds, "claims_per_second": len(rows) / seconds}
-    return {**result, "windows": sum(check.windows for check in checks), **speed}
 
 
-Judged = tuple[Row, int, tuple[float, float, float]]
-
-
-def measure(judged: Sequence[Judged], bound: float) -> dict[str, Any]:
-    right = [row.label == predicted for row, predicted, _ in judged]
+def _measure(judged: Sequence[Judged], bound: float) -> dict[str, Any]:
     recalls = [_class(judged, number)["recall"] for number in range(3)]
     present = [recall for recall in recalls if recall is not None]
     return {
-        "accuracy": sum(right) / len(right),
+        "accuracy": sum(row.label == predicted for row, predicted, _ in judged) / len(judged),
         "balanced_accuracy": sum(present) / len(present),
         "support": _support(judged, bound),
-    }
-
-
-def split(judged: Sequence[Judged], bound: float, key: Callable[[Row], str]) -> dict[str, Any]:
-    """`measure` for each group of rows, in the order of their names."""
-    groups: dict[str, list[Judged]] = {}
-    for case in judged:
-        groups.setdefault(key(case[0]), []).append(case)
-    return {
-        name: {"n": len(groups[name]), **measure(groups[name], bound)} for name in sorted(groups)
     }
 
 
@@ -85,30 +68,20 @@ def _support(judged: Sequence[Judged], bound: float) -> Mapping[str, float | Non
     """Balanced accuracy (also at .5) and AUROC of p(support) for "supported" against all else;
     None where only one of the two occurs."""
     inside = [triple[0] for row, _, triple in judged if row.label == 0]
-    outside = [triple[0] for row, _, triple in judged if row.label != 0]
+    outside = sorted(triple[0] for row, _, triple in judged if row.label != 0)
     if not inside or not outside:
         return {"balanced_accuracy": None, "at_half": None, "auroc": None}
 
     def balanced(bound: float) -> float:
-        return (
-            sum(p >= bound for p in inside) / len(inside)
-            + sum(p < bound for p in outside) / len(outside)
-        ) / 2
+        recall = sum(p >= bound for p in inside) / len(inside)
+        return (recall + bisect_left(outside, bound) / len(outside)) / 2
 
+    wins = sum((bisect_left(outside, p) + bisect_right(outside, p)) / 2 for p in inside)
     return {
         "balanced_accuracy": balanced(bound),
         "at_half": balanced(0.5),
-        "auroc": _auroc(inside, outside),
+        "auroc": wins / (len(inside) * len(outside)),
     }
-
-
-def _auroc(inside: Sequence[float], outside: Sequence[float]) -> float:
-    """The share of (inside, outside) pairs in the right order, ties half, by ranks."""
-    from bisect import bisect_left, bisect_right
-
-    ordered = sorted(outside)
-    wins = sum((bisect_left(ordered, p) + bisect_right(ordered, p)) / 2 for p in inside)
-    return wins / (len(inside) * len(outside))
 
 
 def _class(judged: Sequence[Judged], number: int) -> dict[str, Any]:
@@ -116,8 +89,8 @@ def _class(judged: Sequence[Judged], number: int) -> dict[str, Any]:
     named = [row.label for row, predicted, _ in judged if predicted == number]
     return {
         "n": len(gold),
-        "recall": sum(predicted == number for predicted in gold) / len(gold) if gold else None,
-        "precision": sum(label == number for label in named) / len(named) if named else None,
+        "recall": gold.count(number) / len(gold) if gold else None,
+        "precision": named.count(number) / len(named) if named else None,
     }
 
 
@@ -128,10 +101,3 @@ def _confusion(
     for row, name in zip(rows, predicted, strict=True):
         table[LABELS[row.label]][name] += 1
     return table
-
-
-def _length(premise: str) -> str:
-    words = len(premise.split())
-    low = max(bound for bound in LENGTHS if bound <= words)
-    above = [bound for bound in LENGTHS if bound > low]
-    return f"{low:03d}–{above[0] - 1:03d} words" if above else f"{low:03d} words or more"

@@ -1,87 +1,84 @@
-"""What speaks against a claim's support, whatever a model makes of the words: see `numbers`,
-`names` and `roles`.
+"""Objections to a claim: its numbers and names that the evidence does not have.
 
     evidence = Mentioned(["The bridge opened in 1931."])
     objections("The bridge opened in 1932.", evidence)   # [("number", "1932")]
 
-The rules are *(ours)*, and are meant to keep silent when in doubt; still they object to some
-claims that people call supported. They read English: of a claim in another language they say
-nothing. All of it is linear in the texts' lengths.
+The rules are *(ours)*. They stay silent in doubt, and still object to some claims that people call
+supported. They read English only. Their work is linear in the lengths of the texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from workbench.entailment.known import known
-from workbench.entailment.names import FOREIGN, names_of, unnamed
-from workbench.entailment.numbers import missing
-from workbench.entailment.reading import Token, affirmed, read
-from workbench.entailment.roles import deed_of, told, turned
+from workbench.entailment.names import names_of, unnamed
+from workbench.entailment.numbers import missing, numbers_of
+from workbench.entailment.tokens import Token, read
 
-ENGLISH = frozenset(
-    "the of and in is was a an by to for with at on from are were be been it its he she his her"
-    " they their has had have that this as who which but or not no there against over about after"
-    " before into during when while born won lost".split()
+ENGLISH = frozenset(  # without words that other languages have as well, such as "in" or "was"
+    "the it its with are from were be been she his their they that this who which there against"
+    " about after before into during when while born won".split()
 )
-# Of these, what other languages have as well: beside a foreign word they do not make a claim
-# English.
-SHARED = frozenset(
-    "of and in is was a an to for on at by he her has had have as but or no not over been lost".split()
+FOREIGN = frozenset(
+    "der das und ist wurde ein eine einen einem einer im mit vom zu zum zur dem des auf nicht sich"
+    " auch bei nach aus sie le la les une et dans avec qui que il elle aux etait ete el los las una"
+    " es por fue del para gli della dello nel nella stato di uma foi em ao het een werd zijn voor"
+    " niet te dat och ar ett blev og er af av som na sie byl ve bir yang adalah pada de da du"
+    " os".split()
+)
+DENIALS = frozenset("not no never nobody none nothing neither nor without cannot".split())
+NO_DENIAL = frozenset(
+    "only just until less fewer more later earlier doubt secret disputed denied".split()
 )
 SHOWN = 3  # objections of one kind
-Objection = tuple[str, str]  # one of `OBJECTIONS`, and the words of the claim that it is about
+Objection = tuple[str, str]  # "number" or "name", and the words of the claim that it is about
 
 
 class Mentioned:
-    """What the passages that a claim is held against mention, all together."""
+    """The numbers and names of all passages together."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         tokens = [read(text) for text in texts]
-        self.numbers, self.names, self.roles = known(tokens), names_of(tokens), told(tokens)
+        self.numbers, self.names = numbers_of(tokens), names_of(tokens)
 
 
 def objections(claim: str, evidence: Mentioned) -> list[Objection]:
-    """What of `claim` the rules do not find in the evidence. They pass over what a denial is
-    about, up to the next part of the sentence, and all of a claim that is not in English."""
-    whole = read(claim)
-    tokens = affirmed(whole) if is_english(whole) else ()
+    """The numbers and names of `claim` that the evidence does not have, without those that the
+    claim denies; none for a claim in another language than English."""
+    tokens = read(claim)
+    if not is_english(tokens):
+        return []
+    tokens = affirmed(tokens)
     found = {
         "number": missing(tokens, evidence.numbers),
         "name": unnamed(tokens, evidence.names),
-        "role": turned(tokens, evidence.roles),
     }
     return [(kind, text) for kind, texts in found.items() for text in dict.fromkeys(texts[:SHOWN])]
 
 
 def is_english(tokens: Sequence[Token]) -> bool:
-    """Whether a claim has an English function word, verb or number: one that no other language
-    has, if a word of another language is there that belongs to no name ("Das Boot"). A foreign
-    word alone is no way round the rules."""
-    words = [token for token in tokens if token.kind == "word"]
-    alien = any(
-        token.word in FOREIGN and not (i and token.name) and not _in_name(words, i)
-        for i, token in enumerate(words)
+    """Whether a claim has no fewer English than foreign function words."""
+    english = sum(token.word in ENGLISH or token.word.endswith("ed") for token in tokens)
+    foreign = sum(
+        token.word in FOREIGN and not (token.capital and after.capital)  # "Das Boot" is a name
+        for token, after in pairwise([*tokens, Token("", "", "mark")])
     )
-    said = any(
-        _is_said(token, i, ENGLISH - SHARED if alien else ENGLISH) for i, token in enumerate(words)
-    )
-    return said or not words or any(token.spelt for token in tokens)
+    return english >= foreign
 
 
-def _is_said(token: Token, i: int, words: frozenset[str]) -> bool:
-    capital = token.name and i > 0
-    return (token.word in words and not (capital and words is not ENGLISH)) or (
-        not capital and bool(deed_of(token.word))
-    )
-
-
-def _in_name(words: Sequence[Token], i: int) -> bool:
-    """Whether a foreign word belongs to a name; one that begins the claim may, if an English
-    word is there as well.
-    """
-    return (
-        i + 1 < len(words)
-        and words[i + 1].name
-        and (i > 0 or any(token.word in ENGLISH for token in words))
-    )
+def affirmed(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens without those between a denial and the next mark, "but" or "and"; "not until 1931"
+    and "no doubt" deny nothing."""
+    kept: list[Token] = []
+    denied = False
+    for i, token in enumerate(tokens):
+        after = {one.word for one in tokens[i + 1 : i + 3]}
+        listed = token.word == "," and any(one.value for one in tokens[i + 1 : i + 2])
+        if (token.kind == "mark" and not listed) or token.word in ("but", "and"):
+            denied = False
+        elif token.word in DENIALS and after.isdisjoint(NO_DENIAL):
+            denied = True
+        if not denied:
+            kept.append(token)
+    return kept

@@ -112,7 +112,7 @@ class NamedVerifier(Verifier):
         self.named, self.columns = named, classes_of(named.classes, named.model)
         self.tokenizer = tokenizer
         super().__init__(model, settings, named.model, encoder=_Pieces(tokenizer))
-        self.told = LABELS if self.columns.contradict is not None else ("support", "neutral")
+        self.labels = LABELS if self.columns.contradict is not None else ("support", "neutral")
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
         """Raw scores (pairs, 3) in the order of `LABELS`; the end of a premise that is too long
@@ -241,16 +241,16 @@ def _classes_in(config: Any) -> tuple[str, ...]:
     return tuple(str(config.id2label[number]) for number in sorted(config.id2label, key=int))
 
 
-def as_told(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
+def with_known_labels(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
     """The rows with the labels that the verifier tells apart: to a two-way one what is
     contradicted is merely not supported.
     """
     neutral = LABELS.index("neutral")
-    kept = {LABELS.index(name) for name in verifier.told}
+    kept = {LABELS.index(name) for name in verifier.labels}
     return [row if row.label in kept else replace(row, label=neutral) for row in rows]
 
 
 def calibrated(verifier: NamedVerifier, rows: Sequence[Row]) -> NamedVerifier:
     """The same model with temperature and thresholds fitted on `rows`."""
-    settings = calibrate(verifier, as_told(rows, verifier))
+    settings = calibrate(verifier, with_known_labels(rows, verifier))
     return NamedVerifier(verifier.model, verifier.tokenizer, verifier.named, settings)

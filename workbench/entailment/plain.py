@@ -1,8 +1,7 @@
-"""What of a claim is judged: not the sentences in it that speak to the judge *(ours)*.
+"""Sentences of a claim that address its judge *(ours)*: they are not judged.
 
-A claim that tells its verifier what to say is an old trick, and a policy in training finds it by
-itself. A rule, not a model, takes such sentences out, so that no wording of them can be learnt
-by trial as long as it uses the words of judging.
+A policy in training finds by itself that a claim can tell its verifier what to say. A rule takes
+such sentences out, so that no wording with the words of judging can be learnt by trial.
 """
 
 from __future__ import annotations

@@ -61,20 +61,26 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     from safetensors.torch import save_file
 
     base_folder()  # what is missing is said before the long work, and so is a bad row
-    split, config = read_split(data, dev, config.weights), _settled(config)
+    split = read_split(data, dev, config.weights)
+    config = replace(config, bfloat16=uses_bfloat16(config))
     out.mkdir(parents=True, exist_ok=True)
     model, seconds = fit(split.rows, config, out / "training.pt")
     save_file(compress(model, config.rank, config.keep), out / "adapter.safetensors")
-    card = make_card(
-        out,
-        split,
-        model,
-        runs=[{**asdict(config), "seconds": round(seconds), "share": 1.0}],
-        threads=config.threads,
-    )
+    run = {**asdict(config), "seconds": round(seconds)}
+    card = make_card(out, split, model, run, config.threads)
     write_card(out, card)
     (out / "training.pt").unlink()
     return card
+
+
+def uses_bfloat16(config: TrainConfig) -> bool:
+    """Whether matrix products are in bfloat16: without processor support they take five times as
+    long."""
+    import torch
+
+    able = torch.cpu.get_capabilities()
+    detected = bool(able.get("avx512_bf16") or able.get("amx_bf16"))
+    return detected if config.bfloat16 is None else config.bfloat16
 
 
 def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any, float]:
@@ -90,11 +96,8 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
     import torch
 
     with use_threads(config.threads):
-        torch.manual_seed(0)
-        # the same fresh head whatever the seed, or runs could not be merged
+        torch.manual_seed(config.seed)
         model = new_model(config.dropout)
-        if config.seed:
-            torch.manual_seed(config.seed)
         encoder = Encoder(config.max_length)
         batches = epoch_batches(rows, encoder, config, 0)
         training = _Training(
@@ -106,18 +109,6 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
             epoch += 1
             batches = epoch_batches(rows, encoder, config, epoch)
         return training.model.eval(), training.seconds
-
-
-def _settled(config: TrainConfig) -> TrainConfig:
-    """The same with `bfloat16` decided: where the processor does not have it, a matrix product
-    took five times as long.
-    """
-    import torch
-
-    if config.bfloat16 is not None:
-        return config
-    able = torch.cpu.get_capabilities()
-    return replace(config, bfloat16=bool(able.get("avx512_bf16") or able.get("amx_bf16")))
 
 
 def epoch_batches(

@@ -1,6 +1,4 @@
-"""`load_verifier`, and the verifier itself: calibrated probabilities for pairs, and for a claim
-against whole passages.
-"""
+"""The verifier: calibrated probabilities for pairs of texts, and for a claim against passages."""
 
 from __future__ import annotations
 
@@ -29,10 +27,10 @@ SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"
 ADAPTER = "adapter.safetensors"  # in a verifier's folder
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 Unsupported = Literal["vague", "wrong"]
-# *(ours)* Of `Settings.split`: the most p(support) of a claim that a rule speaks against, a cap
-# below the threshold and no probability; people support 3 in 10 of such claims.
+# *(ours)* A share of `Settings.split`: the cap on p(support) of a claim that a rule objects to. The
+# cap is not a probability.
 OBJECTED = 0.7
-CLOSE = 0.1  # to the threshold of `correct`: there about every second claim is what it is called
+CLOSE = 0.1  # to the threshold of `correct`: about every second label is right there
 # p(support) and p(contradict) of many windows
 POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
     "decisive": lambda triples: max(triples, key=lambda one: max(one[:2]))[:2],
@@ -43,7 +41,7 @@ POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What was chosen on the dev rows, and how long evidence is read.
+    """Temperature and thresholds fitted on the dev rows, and how long evidence is read.
 
     `temperature` divides the scores (Guo et al., arXiv 1706.04599). A claim is `correct` from
     p(support) ≥ `support` on, and `wrong` from p(contradict) ≥ `contradict` on; in between lies
@@ -62,9 +60,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Check:
-    """What was found about one claim: pooled probabilities, and the passage (its position) and
-    span that decided; and what speaks against its support, by the rules of
-    `workbench.entailment.mentions`."""
+    """The result for one claim: pooled probabilities, the position of the passage that decided
+    with the span in it, and the objections of the rules (`workbench.entailment.mentions`)."""
 
     support: float
     contradict: float
@@ -77,9 +74,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Window:
-    """A part of one passage: characters `start` to `end` of its text, and what is put before the
-    claim.
-    """
+    """A part of one passage: characters `start` to `end` of its text, and its premise."""
 
     passage: int
     start: int
@@ -88,9 +83,10 @@ class Window:
 
 
 class Verifier:
-    """A cross-encoder with its settings. Make one with `load_verifier`. Of a claim it judges
-    what `read` makes of it; `object_to` says what speaks against the support of a claim as a
-    whole."""
+    """A cross-encoder with its settings, as `load_verifier` returns it.
+
+    It judges `read(claim)`. `object_to` returns the objections to a whole claim.
+    """
 
     def __init__(
         self,
@@ -101,21 +97,16 @@ class Verifier:
         object_to: Callable[[str, Mentioned], list[Objection]] = objections,
         encoder: Any = None,
     ) -> None:
-        self.model, self.settings, self.name, self.read, self.object_to = (
-            model,
-            settings,
-            name,
-            read,
-            object_to,
-        )
+        self.model, self.settings, self.name = model, settings, name
+        self.read, self.object_to = read, object_to
         self.encoder = encoder or Encoder(settings.max_length)
-        self.told: tuple[str, ...] = LABELS  # what it tells apart
+        self.labels: tuple[str, ...] = LABELS  # a two-way model has no contradict
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
         """Raw scores (pairs, 3), not calibrated. Pairs of similar length are run together; the
         order is kept.
 
-        Sentences of a claim that speak to the judge are not read; see
+        Sentences of a claim that address the judge are not read; see
         `workbench.entailment.plain`.
         """
         import torch
@@ -150,12 +141,11 @@ class Verifier:
     ) -> list[Check]:
         """Each claim against its own passages, all in one run.
 
-        A passage is read in windows of whole sentences. The surest of them decides, the one with
-        the greatest p(support) or p(contradict): what has nothing to do with the claim has no
-        say (`POOLS` has others). What the passages cannot support, by the rules of
-        `workbench.entailment.mentions`, keeps a p(support) below `Settings.split`. A claim
-        without passages is neutral, and so is one that only speaks to its judge
-        (`workbench.entailment.plain`). The span is that of the window that decided.
+        A passage is read in windows of whole sentences. The window with the greatest p(support)
+        or p(contradict) decides, so that unrelated windows have no effect (`POOLS` has others).
+        A claim that a rule objects to (`workbench.entailment.mentions`) gets a p(support) below
+        `Settings.split`. A claim without passages is neutral, and so is a claim that only
+        addresses its judge (`workbench.entailment.plain`).
         """
         # claims often share their passages
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))
@@ -243,7 +233,7 @@ class Verifier:
 
 
 def _whole(passage: Passage | str) -> str:
-    """All that a passage says, its title first."""
+    """The title and the text of a passage."""
     return f"{passage.title}. {passage.text}" if isinstance(passage, Passage) else passage
 
 
@@ -292,8 +282,8 @@ def _units(text: str, pieces: Sequence[tuple[int, int]], size: int) -> list[tupl
 
 
 def load_verifier(path: Path | str | None = None) -> Verifier:
-    """The verifier in a folder that `workbench verifier train` wrote; without a path, the one
-    that comes with the repository.
+    """Load the verifier in a folder that `workbench verifier train` wrote; without a path, the
+    verifier that comes with the repository.
 
     Raises:
         WorkbenchError: the packaged weights are not installed, there is no verifier there, or it
@@ -305,8 +295,7 @@ def load_verifier(path: Path | str | None = None) -> Verifier:
 
 
 def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
-    """The folder of a verifier and its settings: what `load_verifier` would load, without
-    loading it.
+    """The folder and the settings of a verifier, without loading its weights.
 
     Raises:
         WorkbenchError: as `load_verifier`, for all but weights that cannot be read.

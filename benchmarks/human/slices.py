@@ -1,5 +1,6 @@
-"""Labelled pairs from the files of public data sets, in their original form, to measure a
-verifier on: never to train it.
+"""Labelled pairs from the files of public data sets, in their authors' form.
+
+They measure a verifier and never train one.
 """
 
 from __future__ import annotations
@@ -10,23 +11,32 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.entailment.evaluate import evaluate_verifier
 from workbench.entailment.rows import LABELS, Row
-from workbench.entailment.verifier import Verifier
 from workbench.types import WorkbenchError
 
 STANCES = {
-    "supported": "support", "SUPPORTS": "support", "completely-support": "support", "Fully attributable": "support",
-    "not_supported": "neutral", "partially_supported": "neutral", "irrelevant": "neutral", "partially-support": "neutral",
-    "Not fully attributable": "neutral", "Generic": "neutral", "REFUTES": "contradict", "refute": "contradict",
-}  # fmt: skip
+    stance: label
+    for label, stances in {
+        "support": ("supported", "SUPPORTS", "completely-support", "Fully attributable"),
+        "neutral": (
+            "not_supported",
+            "partially_supported",
+            "irrelevant",
+            "partially-support",
+            "Not fully attributable",
+            "Generic",
+        ),
+        "contradict": ("REFUTES", "refute"),
+    }.items()
+    for stance in stances
+}
 
 
 def wice(path: Path) -> Iterator[tuple[str, str, str]]:
     """WiCE (arXiv 2303.01432): all sentences of a page, or of an oracle chunk, and a claim that
     cites it.
     """
-    for row in _json_lines(path):
+    for row in json_lines(path):
         yield " ".join(row["evidence"]), row["claim"], row["label"]
 
 
@@ -34,7 +44,7 @@ def factcheck_gpt(path: Path) -> Iterator[tuple[str, str, str]]:
     """Factcheck-GPT (arXiv 2311.09000), subtask 3: one piece of a web page and a claim of a
     language model.
     """
-    for row in _json_lines(path):
+    for row in json_lines(path):
         yield row["evidence"], row["claim"], row["stance"]
 
 
@@ -42,14 +52,14 @@ def fool_me_twice(path: Path) -> Iterator[tuple[str, str, str]]:
     """Fool Me Twice (arXiv 2104.04725): the page's title with the gold evidence, and a player's
     claim.
     """
-    for row in _json_lines(path):
+    for row in json_lines(path):
         evidence = " ".join(piece["text"] for piece in row["gold_evidence"])
         yield f"{row['wikipedia_page']}. {evidence}", row["text"], row["label"]
 
 
 def fever_symmetric(path: Path) -> Iterator[tuple[str, str, str]]:
     """FEVER-Symmetric (arXiv 1908.05267)."""
-    for row in _json_lines(path):
+    for row in json_lines(path):
         yield row["evidence"], row["claim"], row["label"]
 
 
@@ -93,54 +103,6 @@ def slice_rows(folder: Path, name: str) -> list[Row]:
         ) from None
 
 
-def measure_slices(verifier: Verifier, folder: Path) -> list[dict[str, Any]]:
-    """Supported against all else for every file of `READERS` that lies under `folder`, and the
-    same for all its trivial rivals: the share of the claim's words that the evidence has, at its
-    best threshold on the very same rows."""
-    rows = []
-    for name in READERS:
-        if (folder / name).exists():
-            rows_of_file = slice_rows(folder, name)
-            report = evaluate_verifier(verifier, rows_of_file)
-            cell = {
-                "file": name,
-                "n": len(rows_of_file),
-                "support vs rest": report["support"]["balanced_accuracy"],
-            }
-            cell |= {"at .5": report["support"]["at_half"], "AUROC": report["support"]["auroc"]}
-            rows.append(
-                {
-                    **cell,
-                    "word overlap, best threshold": _overlap(rows_of_file),
-                    "three-way accuracy": report["accuracy"],
-                }
-            )
-    return rows
-
-
-def _overlap(rows: list[Row]) -> float:
-    def share(row: Row) -> float:
-        claim_words, premise_words = (
-            set(row.claim.lower().split()),
-            set(row.premise.lower().split()),
-        )
-        return len(claim_words & premise_words) / max(1, len(claim_words))
-
-    scored = [(share(row), row.label == 0) for row in rows]
-    positive = sum(gold for _, gold in scored)
-
-    def balanced(threshold: float) -> float:
-        hit = sum(gold and score >= threshold for score, gold in scored) / max(1, positive)
-        rejected = sum(not gold and score < threshold for score, gold in scored) / max(
-            1, len(scored) - positive
-        )
-        return (hit + rejected) / 2
-
-    return max(balanced(score) for score, _ in scored)
-
-
-def _json_lines(path: Path) -> Iterator[Any]:
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.strip():
-                yield json.loads(line)
+def json_lines(path: Path) -> list[Any]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.strip()]

@@ -1,0 +1,168 @@
+"""Words, numbers and marks of a text, as the rules of `numbers` and `names` compare them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+MONTHS = (
+    "january february march april may june july august september october november december".split()
+)
+_PIECE = re.compile(
+    r"(?P<money>[$£€] ?)?(?P<number>\d{1,3}(?:[, ]\d{3})+(?!\d)(?:\.\d+)?"
+    r"|\d{1,3}(?:\.\d{3}){2,}|\d{1,15}(?:\.\d+)?)"
+    r"(?P<suffix>[^\W\d_]*)"
+    r"|(?P<word>[^\W\d_][^\W_]*)|(?P<mark>[^\w\s]|\n)"
+)
+_POSSESSIVE = re.compile(r"(?<=[^\W\d_])['’]s\b")
+_DECADE = re.compile(r"(?<=\d0) ?['’]s\b")  # "the 1970 's" of tokenised texts
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_DATE = re.compile(r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b")
+_INITIALS = re.compile(r"(?<=\b[A-Z])\.(?=[A-Z]\b)")  # "U.S." is "US."
+_HALF = re.compile(r" and a half\b|½")
+_ISO_DATE = re.compile(r"(?<![\w-])([12]\d{3})-(0[1-9]|1[0-2])-(\d\d)(?![\w-])")
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+    " sixteen seventeen eighteen nineteen".split()
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
+    " fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth".split()
+)
+UNITS = {word: value for value, word in enumerate(_SMALL)} | {
+    word: 10 * i for i, word in enumerate(_TENS, start=2)
+}
+ORDINALS = {word: value for value, word in enumerate(_ORDINALS, start=1)} | {
+    f"{word[:-1]}ieth": 10 * i for i, word in enumerate(_TENS, start=2)
+}
+DECADES = {f"{word[:-1]}ies": 10 * i for i, word in enumerate(_TENS, start=2)}
+SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+SCALES |= {"dozen": 12, "k": 10**3, "mn": 10**6, "bn": 10**9}
+_ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
+LONGEST = 12  # pieces of one number
+ROMAN = {"I": 1, "V": 5, "X": 10}
+
+
+class Token(NamedTuple):
+    """One word, number or mark of a text."""
+
+    word: str  # lower case, without diacritics
+    text: str  # as written
+    kind: str = "word"  # or "mark", "number", "ordinal", "decade"
+    value: float = 0.0  # of a number, an ordinal or a decade
+
+    @property
+    def capital(self) -> bool:
+        return self.kind == "word" and self.text[0].isupper()
+
+    @property
+    def month(self) -> int:
+        """1 to 12 for the name of a month or its beginning, such as "Sept", else 0."""
+        if len(self.word) < 3 or (self.word in ("mar", "march", "may") and not self.capital):
+            return 0
+        return next((n for n, name in enumerate(MONTHS, 1) if name.startswith(self.word)), 0)
+
+    @property
+    def is_year(self) -> bool:
+        return self.kind == "number" and 1000 <= self.value < 2200 and "," not in self.text
+
+
+def read(text: str) -> list[Token]:
+    """Split `text` into tokens, in linear time; words that form one number become one token."""
+    text = _ISO_DATE.sub(
+        lambda date: f"{date[3]} {MONTHS[int(date[2]) - 1].title()} {date[1]}", text
+    )
+    text = _HALF.sub(" onehalf", _INITIALS.sub("", text))
+    text = _HYPHEN.sub(" ", _DATE.sub(r"\1 / \2 / \3", _POSSESSIVE.sub("", _DECADE.sub("s", text))))
+    pieces = [token for match in _PIECE.finditer(_fold(text)) for token in _pieces(match)]
+    tokens: list[Token] = []
+    position = 0
+    while position < len(pieces):
+        token, used = _joined(pieces[position : position + LONGEST])
+        tokens.append(token)
+        position += used
+    return tokens
+
+
+def _fold(text: str) -> str:
+    """Replace compatibility forms and drop diacritics."""
+    if text.isascii():
+        return text
+    return re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", text))
+
+
+def _pieces(match: re.Match[str]) -> list[Token]:
+    text = match[0]
+    if match["mark"]:
+        return [Token(text, text, "mark")]
+    if match["word"]:
+        if len(text) > 1 and (roman := _ROMAN.fullmatch(text)):
+            return [Token(text.lower(), text, "ordinal", _roman(roman[0]))]
+        return [Token(text.lower(), text)]
+    digits, suffix = re.sub("[, ]", "", match["number"]), match["suffix"].lower()
+    value = float(digits if digits.count(".") < 2 else digits.replace(".", ""))
+    if suffix in ("st", "nd", "rd", "th"):
+        return [Token(text, text, "ordinal", value)]
+    if suffix == "s" and value % 10 == 0:
+        return [Token(text, text, "decade", value)]
+    if match["money"] and suffix in ("m", "b"):
+        suffix += "n"  # "$3.5m"
+    number = Token(match["number"], match["number"], "number", value)
+    return [number, Token(suffix, suffix)] if suffix else [number]
+
+
+def _roman(text: str) -> float:
+    values = [ROMAN[letter] for letter in text] + [0]
+    return sum(-one if one < after else one for one, after in pairwise(values))
+
+
+def _joined(pieces: Sequence[Token]) -> tuple[Token, int]:
+    """The number that the first pieces form, or the first piece, with the number of pieces."""
+    first, second = pieces[0], pieces[1].word if len(pieces) > 1 else ""
+    if first.word in DECADES:
+        return first._replace(kind="decade", value=DECADES[first.word]), 1
+    if first.word in UNITS and UNITS[first.word] > 19 and 0 < ORDINALS.get(second, 0) < 10:
+        ordinal = UNITS[first.word] + ORDINALS[second]
+        return Token(f"{ordinal}", f"{first.text} {second}", "ordinal", ordinal), 2
+    if first.word in ORDINALS:
+        return first._replace(kind="ordinal", value=ORDINALS[first.word]), 1
+    if first.word == "half" and second in ("a", "an"):
+        whole, used = _joined(pieces[1:])
+        if whole.kind == "number":  # "half a million"
+            return whole._replace(text=f"half {whole.text}", value=whole.value / 2), used + 1
+    article = first.word in ("a", "an") and second in SCALES
+    if not article and first.kind != "number" and first.word not in UNITS:
+        return first, 1
+    value, used = _value(pieces)
+    text = " ".join(piece.text for piece in pieces[:used])
+    return Token(text.lower(), text, "number", value), used
+
+
+def _value(pieces: Sequence[Token]) -> tuple[float, int]:
+    """The value of a number in digits and words, and how many pieces it has."""
+    total, current, last = 0.0, 0.0, ""  # `last` is the kind of the piece before
+    used = 0
+    for position, piece in enumerate(pieces):
+        unit, scale = UNITS.get(piece.word), SCALES.get(piece.word.removesuffix("s"))
+        if position == 0:
+            current, last = piece.value if piece.kind == "number" else float(unit or 1), "unit"
+        elif scale == 100:
+            current, last = current * 100, "scale"
+        elif scale:
+            total, current, last = total + current * scale, 0.0, "scale"
+        elif unit is not None and (last != "unit" or 0 < unit < 10 <= current % 100 - current % 10):
+            current, last = current + unit, "unit"
+        elif unit is not None and 10 < current < 21 and unit > 9:
+            current, last = current * 100 + unit, "unit"  # "nineteen thirty-one"
+        elif piece.word == "onehalf":
+            current += 0.5
+        elif piece.word == "and" and last == "scale":
+            continue
+        else:
+            break
+        used = position + 1
+    return total + current, used
