@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from workbench.bench import OWN, START, Bench, bench, check_policy
-from workbench.config import restore, settings
+from workbench.config import leaves, restore, settings
 from workbench.evaluate import evaluate_policy
 from workbench.failures import TooManyFailures
 from workbench.jsonl import iter_rows, write_json
@@ -150,22 +150,21 @@ def begun(method: Method, config: Any, bench: Bench) -> Bench:
     """The bench whose trainings start from that of its checkpoints that the method asks for,
     unless another policy is named.
     """
-    return bench.starting_from(method.start(config)) if bench.policy == OWN else bench
+    return bench.starting_from(method.training(config).start) if bench.policy == OWN else bench
 
 
 def max_failed(method: Method, config: Any) -> float:
     """The share of ungraded answers that the trainer of this config goes on with, or else the
     largest that another part of it does; parts that it is not trained by have no say."""
-    idle = set(method.idle(config))
-    shares = {
-        name.rpartition(".")[0]: value
-        for name, value, _ in settings(config)
-        if name.endswith(".max_failed")
-    }
+    training = method.training(config)
+    idle = {leaf for path in training.idle for leaf in leaves(config, path)}
     used = {
-        part: value for part, value in shares.items() if not {part, f"{part}.max_failed"} & idle
+        name: value
+        for name, value, _ in settings(config)
+        if name.endswith(".max_failed") and name not in idle
     }
-    return used.get(method.trainer(config), max(used.values(), default=MAX_FAILED))
+    trainer = f"{training.trainer}.sampling.max_failed"
+    return used.get(trainer, max(used.values(), default=MAX_FAILED))
 
 
 def identity_of(
@@ -235,7 +234,7 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
     bench = begun(method, config, bench)
     check_prompts(config.prompts, bench)
     check_evidence(method, config, bench)
-    check_four_bits(config, method.idle(config))
+    check_four_bits(config, method.training(config).idle)
     return method.stages(config, bench)
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from workbench.config import scaled
 from workbench.train.grpo import GRPO, train_grpo
 from workbench.train.ppo import PPO, train_ppo
 from workbench.types import Failure, Feedback, Question, Response, Reward, Verdict
@@ -21,14 +22,12 @@ QUESTIONS = [
     for number, name in enumerate("Ada Bo Cy Di Ed Flo Gus Hal Ina Jo".split())
 ]
 # KL and several batches a step, so that everything a step can be made of has to be resumed.
-CONFIG = GRPO(
-    steps=6, prompts_per_step=4, group_size=4, learning_rate=1e-2, beta=0.01, max_new_tokens=6, micro_batch=8,
-    generation_batch=8, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
-)  # fmt: skip
-AS_PPO = PPO(
-    steps=6, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_learning_rate=1e-2, epochs=2, minibatch=8,
-    micro_batch=4, max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
-)  # fmt: skip
+SMALL = {"steps": 6, "learning_rate": 1e-2, "lora_r": 4, "lora_alpha": 8, "save_every": 2}
+SAMPLED = {"prompts_per_step": 4, "group_size": 4, "max_new_tokens": 6, "max_failed": 0.9}
+CONFIG = scaled(GRPO(), **SMALL, **SAMPLED, beta=0.01, micro_batch=8, generation_batch=8)
+AS_PPO = scaled(
+    PPO(), **SMALL, **SAMPLED, critic_learning_rate=1e-2, epochs=2, minibatch=8, micro_batch=4
+)
 
 
 def grade(responses: Sequence[Response]) -> list[Feedback]:

@@ -16,26 +16,8 @@ from workbench.train.sft import SFT, train_sft
 from workbench.train.stage import Job
 from workbench.types import Feedback
 
-TUNED = SFT(
-    steps=6,
-    batch=4,
-    micro_batch=2,
-    learning_rate=1e-2,
-    lora_r=4,
-    lora_alpha=8,
-    save_every=2,
-    max_length=64,
-)
-PREFERRED = DPO(
-    steps=6,
-    batch=4,
-    micro_batch=2,
-    learning_rate=1e-2,
-    lora_r=4,
-    lora_alpha=8,
-    save_every=2,
-    max_length=64,
-)
+FEW = {**SMALL, "batch": 4, "micro_batch": 2, "max_length": 64}
+TUNED, PREFERRED = scaled(SFT(), **FEW), scaled(DPO(), **FEW)
 CITIES = " Oslo| Rome| Lima| Cairo| Paris| Tokyo| Quito| Accra".split("|")
 EXAMPLES = [
     Example(question, CITIES[n % 8], -1.0 if n % 3 == 2 else 1.0)

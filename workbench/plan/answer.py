@@ -74,7 +74,7 @@ def plan(
         prompt_tokens or scale.prompt,
         used_parts(chosen, config),
     )
-    shape = shape_of(name)
+    shape, training = shape_of(name), chosen.training(config)
     check_parts(used)
     learnt = learnings(used, prompt, shape.positions)
     if gpu == CPU and (packed := [one.part for one in learnt if one.four_bits]):
@@ -88,12 +88,12 @@ def plan(
         else max((one.lora_r for one in learnt), default=0)
     )
     machine = Machine(
-        shape, gpu == CPU, chosen.held(config), shape_of(judge) if judge else None, rank
+        shape, gpu == CPU, training.resident_models, shape_of(judge) if judge else None, rank
     )
     sampled = samplings(used, shape, prompt, scale.longest)
     _check_positions(method, sampled, shape, name)
     found = _Plan(chosen, machine, {one.part: one for one in learnt}, sampled)
-    last = found.learnt[chosen.trainer(config)]
+    last = found.learnt[training.trainer]
     return {
         "method": method,
         "bench": bench,
@@ -108,7 +108,7 @@ def plan(
         **found.work(box, last),
         "judging": judging(chosen, config, used, claims, questions),
         "host_bytes": shape.parameters * machine.size,
-        "note": _note(chosen.named(config)),
+        "note": _note(training.other_models),
     }
 
 

@@ -15,7 +15,7 @@ from workbench.checks import OF_CLAIMS
 from workbench.judge import render
 from workbench.judge.prompts import TASKS
 from workbench.plan.phases import MOST
-from workbench.recipes.method import Asking, Method, rolled_out
+from workbench.recipes.method import JudgeBudget, Method, rolled_out
 from workbench.score.estimate import CHARACTERS, PER_CLAIM, PER_LABEL, SHORT
 from workbench.train.grpo import GRPO
 from workbench.train.ppo import PPO
@@ -87,10 +87,10 @@ def judging(
     }
 
 
-def askings(method: Method, config: Any, used: Mapping[str, Any]) -> Sequence[Asking]:
+def askings(method: Method, config: Any, used: Mapping[str, Any]) -> Sequence[JudgeBudget]:
     """What a method says of itself, else the rollouts of its parts by reinforcement."""
-    if method.asking:
-        return method.asking(config)
+    if (judged := method.training(config).judged) is not None:
+        return judged
     checks = method.checks(config)
     return [
         rolled_out(path, part, checks)
@@ -120,7 +120,7 @@ def _check(claims: int | None, questions: int | None) -> None:
             )
 
 
-def _stage(one: Asking, claims: int | None, questions: int | None) -> dict[str, Any]:
+def _stage(one: JudgeBudget, claims: int | None, questions: int | None) -> dict[str, Any]:
     count = expected_claims(one.new) if claims is None else claims
     each, responses = asked(one.checks, one.new, count), one.responses(questions)
     if not each.requests:

@@ -96,8 +96,12 @@ class Sampled:
 
 def used_parts(method: Method, config: Any) -> dict[str, Any]:
     """The parts of a config, and their parts, that it is trained by, by their paths."""
-    idle = set(method.idle(config))
-    return {path: part for path, part in _walk(config) if not {path, path.partition(".")[0]} & idle}
+    idle = method.training(config).idle
+    return {
+        path: part
+        for path, part in _walk(config)
+        if not any(f"{path}.".startswith(f"{name}.") for name in idle)
+    }
 
 
 def _walk(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -143,18 +147,18 @@ def _learning(path: str, part: Any, prompt: int, positions: int) -> Learning | N
             path,
             "GRPO",
             AMP,
-            part.lora_r,
+            part.lora.lora_r,
             micro,
             generated,
-            prompt + part.max_new_tokens,
-            part.max_new_tokens,
+            prompt + part.sampling.max_new_tokens,
+            part.sampling.max_new_tokens,
             TRL_COPIES,
             responses,
             part.steps,
             part.iterations,
-            int(bool(part.beta)) + int(apart),
-            again=part.gradient_checkpointing,
-            four_bits=part.load_in_4bit,
+            int(bool(part.kl.beta)) + int(apart),
+            again=part.lora.gradient_checkpointing,
+            four_bits=part.lora.load_in_4bit,
         )
     if isinstance(part, PPO):
         responses, update, micro = ppo.sizes(part)
@@ -162,23 +166,23 @@ def _learning(path: str, part: Any, prompt: int, positions: int) -> Learning | N
             path,
             "PPO",
             BF16,
-            part.lora_r,
+            part.lora.lora_r,
             micro,
             update,
-            prompt + part.max_new_tokens,
-            part.max_new_tokens,
+            prompt + part.sampling.max_new_tokens,
+            part.sampling.max_new_tokens,
             CRITIC_COPIES,
             responses,
             part.steps,
             part.epochs,
             forward=2,
             critic=True,
-            again=part.gradient_checkpointing,
-            four_bits=part.load_in_4bit,
+            again=part.lora.gradient_checkpointing,
+            four_bits=part.lora.load_in_4bit,
         )
     if isinstance(part, SFT | DPO | RewardModel):
         length, pairs, scores = (
-            min(part.max_length, positions),
+            min(part.passes.max_length, positions),
             isinstance(part, DPO),
             isinstance(part, RewardModel),
         )
@@ -186,19 +190,19 @@ def _learning(path: str, part: Any, prompt: int, positions: int) -> Learning | N
             path,
             type(part).__name__,
             BF16 if scores else AMP,
-            part.lora_r,
-            part.micro_batch or part.batch,
-            part.batch,
+            part.lora.lora_r,
+            part.passes.micro_batch or part.passes.batch,
+            part.passes.batch,
             length,
             0 if scores else length,
             TRL_COPIES,
-            part.batch,
-            part.steps,
+            part.passes.batch,
+            part.passes.steps,
             forward=int(pairs),
             sides=1 + pairs,
             critic=scores,
-            again=part.gradient_checkpointing,
-            four_bits=part.load_in_4bit,
+            again=part.lora.gradient_checkpointing,
+            four_bits=part.lora.load_in_4bit,
         )
     return None
 
@@ -218,7 +222,7 @@ def samplings(used: dict[str, Any], shape: Shape, prompt: int, evaluated: int) -
                     generated,
                     distinct,
                     prompt,
-                    part.max_new_tokens,
+                    part.sampling.max_new_tokens,
                     part.group_size,
                     responses,
                 )
@@ -229,7 +233,13 @@ def samplings(used: dict[str, Any], shape: Shape, prompt: int, evaluated: int) -
             distinct = min(at_once, part.prompts_per_step)
             found.append(
                 Sampled(
-                    path, at_once, distinct, prompt, part.max_new_tokens, part.group_size, responses
+                    path,
+                    at_once,
+                    distinct,
+                    prompt,
+                    part.sampling.max_new_tokens,
+                    part.group_size,
+                    responses,
                 )
             )
     longest = max([evaluated, *(getattr(part, "max_new_tokens", 0) for part in used.values())])

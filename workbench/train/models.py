@@ -20,10 +20,6 @@ from workbench.train import unsloth_on_cpu
 from workbench.train.four_bits import check_machine, quantisation
 from workbench.types import WorkbenchError
 
-AGAIN = (
-    "compute activations again in the backward pass: a fraction of the memory, one pass of the"
-    " model more"
-)
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
