@@ -276,7 +276,7 @@ def own_answers(place: Bench, world: World, count: int) -> list[Response]:
         replace(question, checklist=world_checklist_items(world, question)) for question in asked
     ]
     return generate(
-        place.load("base"), listed, max_new_tokens=TINY.grpo.max_new_tokens, temperature=1.0, seed=0
+        place.load("base"), listed, max_new_tokens=TINY.grpo.sampling.max_new_tokens, temperature=1.0, seed=0
     )
 
 

@@ -13,24 +13,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from workbench.train.rounds import Rounds, dpo_rounds
+from workbench.train.rounds import check as check_rounds
 
 import tests.helpers.offline_run as run
 from tests.helpers.grpo_run import QUESTIONS, grade
 from tests.helpers.tiny_model import make_policy
 from tests.test_formats import names
 from tests.test_sft import launch, result, rows
+from workbench.config import scaled
 from workbench.generate import Sampling, hf
 from workbench.policy import load_policy
 from workbench.store import iter_feedback
 from workbench.train.collect import InChunk, collect, sampled
 from workbench.train.dpo import DPO, check, train_dpo
-from workbench.train.rounds import Rounds, dpo_rounds
-from workbench.train.rounds import check as check_rounds
 from workbench.train.rows import Pair, laid_out
 from workbench.train.stage import Job
 from workbench.types import Question, WorkbenchError
 
-ALL = replace(run.PREFERRED, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
+ALL = scaled(run.PREFERRED, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +73,9 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
     policy: str, tmp_path: Path, kind: Any, by_hand: Any
 ) -> None:
     """The second step's loss is what the first one's weights give, pair by pair."""
-    config = replace(ALL, loss_type=kind, beta=0.5)
-    assert (
-        train_dpo(replace(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1) == "done"
-    )
-    assert (
-        train_dpo(replace(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1) == "done"
-    )
+    config = scaled(ALL, loss_type=kind, beta=0.5)
+    assert train_dpo(scaled(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1) == "done"
+    assert train_dpo(scaled(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1) == "done"
     first, second = rows(tmp_path / "two" / "metrics.jsonl")
     assert first.keys() == names("metrics of dpo")
     assert (
@@ -139,9 +136,9 @@ def test_a_pair_is_as_long_as_its_longer_answer(policy: str, tmp_path: Path) -> 
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        check(replace(DPO(), **changes))
+        check(scaled(DPO(), **changes))
     with pytest.raises(WorkbenchError, match=message):
-        check_rounds(Rounds(dpo=replace(DPO(), **changes)))
+        check_rounds(Rounds(dpo=scaled(DPO(), **changes)))
 
 
 def test_rounds_that_cannot_work_are_refused() -> None:
@@ -281,4 +278,4 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
     with pytest.raises(
         WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
     ):
-        train_dpo(replace(ALL, steps=1), run.PAIRS, policy, tmp_path, seed=1)
+        train_dpo(scaled(ALL, steps=1), run.PAIRS, policy, tmp_path, seed=1)

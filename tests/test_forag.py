@@ -114,8 +114,8 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     ppo = config_of().ppo
     assert not sampled_as["greedy"]
     assert (sampled_as["temperature"], sampled_as["max_new_tokens"]) == (
-        ppo.temperature,
-        ppo.max_new_tokens,
+        ppo.sampling.temperature,
+        ppo.sampling.max_new_tokens,
     )
     for row in rows:
         segments = [v for v in row.verdicts if v.aspect == "factuality"]

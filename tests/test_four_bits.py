@@ -20,6 +20,7 @@ from tests.helpers.memory_run import asked
 from tests.helpers.small_bench import make_bench
 from tests.helpers.tiny_model import make_policy
 from tests.test_grpo import SMALL
+from workbench.config import scaled
 from workbench.experiment import run_experiment
 from workbench.plan import plan, shape_of
 from workbench.plan.memory import four_bits
@@ -55,16 +56,22 @@ def test_every_trainer_refuses_it_without_a_gpu(
     four: dict[str, Any] = {"load_in_4bit": True}
     with pytest.raises(WorkbenchError, match="load_in_4bit is true, which needs a GPU"):
         if trainer == "grpo":
-            train_grpo(GRPO(**four), [question], run.grade, policy, tmp_path, method="m", seed=0)
+            train_grpo(
+                scaled(GRPO(), **four), [question], run.grade, policy, tmp_path, method="m", seed=0
+            )
         elif trainer == "ppo":
-            train_ppo(PPO(**four), [question], run.grade, policy, tmp_path, method="m", seed=0)
+            train_ppo(
+                scaled(PPO(), **four), [question], run.grade, policy, tmp_path, method="m", seed=0
+            )
         elif trainer == "sft":
-            train_sft(SFT(**four), [Example(question, " yes")], policy, tmp_path, seed=0)
+            train_sft(scaled(SFT(), **four), [Example(question, " yes")], policy, tmp_path, seed=0)
         elif trainer == "dpo":
-            train_dpo(DPO(**four), [Pair(question, " yes", " no")], policy, tmp_path, seed=0)
+            train_dpo(
+                scaled(DPO(), **four), [Pair(question, " yes", " no")], policy, tmp_path, seed=0
+            )
         else:
             train_reward_model(
-                RewardModel(**four),
+                scaled(RewardModel(), **four),
                 [Judged(question, " yes", (Segment(0, 4, 1),))],
                 policy,
                 tmp_path,
@@ -92,7 +99,7 @@ def test_vllm_beside_it_is_refused() -> None:
     with pytest.raises(
         WorkbenchError, match="takes none in 4 bits: leave it false, or use vllm=none"
     ):
-        check_colocate(GRPO(vllm="colocate", load_in_4bit=True))
+        check_colocate(scaled(GRPO(), vllm="colocate", load_in_4bit=True))
     check_colocate(GRPO(load_in_4bit=True))
 
 

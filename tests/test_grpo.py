@@ -12,7 +12,6 @@ import signal
 import statistics
 import subprocess
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +22,7 @@ import tests.helpers.grpo_run as run
 from tests.helpers import forked
 from tests.helpers.credit import interrupting
 from tests.helpers.tiny_model import make_policy
+from workbench.config import scaled
 from workbench.failures import TooManyFailures
 from workbench.runs.checkpoints import is_complete, mark_complete, rewind
 from workbench.runs.folder import lock, open_run
@@ -32,7 +32,7 @@ from workbench.train.stage import order
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
 
-SMALL = replace(run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1)
+SMALL = scaled(run.CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1)
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_rewards_are_scaled_by_group_whatever_the_config_makes_of_dr_grpo(
 
     monkeypatch.setattr("trl.GRPOConfig", Knowing)
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False)
-    config = replace(SMALL, loss_type="dr_grpo")
+    config = scaled(SMALL, loss_type="dr_grpo")
     with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
         adapter = make_adapter(config, record, run.QUESTIONS, trainee)
         assert make_trainer(config, trainee, adapter, tmp_path, seed=1).scale_rewards == "group"
@@ -239,7 +239,7 @@ def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
 
     monkeypatch.setattr("os.fsync", noting)
     train_grpo(
-        replace(SMALL, steps=1), run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1
+        scaled(SMALL, steps=1), run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1
     )
     checkpoint = tmp_path / "checkpoints" / "checkpoint-1"
     # a rename keeps the inode
@@ -258,7 +258,7 @@ def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(
     from workbench.train.models import load_trainee
 
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
-    config = replace(SMALL, prompts_per_step=8)
+    config = scaled(SMALL, prompts_per_step=8)
     with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
         adapter = TRLAdapter(record, run.QUESTIONS, trainee.tokenizer, config.group_size)
         trainer = make_trainer(config, trainee, adapter, tmp_path, seed=1)
@@ -417,13 +417,13 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        check(replace(GRPO(), **changes))
+        check(scaled(GRPO(), **changes))
 
 
 def test_a_tracker_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(WorkbenchError, match="report_to is wandb, which is not installed"):
-        check(GRPO(report_to="wandb"))
+        check(scaled(GRPO(), report_to="wandb"))
 
 
 def test_order_visits_every_question_once_a_pass() -> None:

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import all_scored, by_token, interrupting, largest_difference
 from tests.helpers.tiny_model import make_policy
+from workbench.config import scaled
 from workbench.credit.advantages import ESTIMATORS, Rewarded, batch_advantages
 from workbench.store import iter_feedback
 from workbench.train.credit import left_aligned, right_aligned, token_advantages
@@ -27,7 +27,7 @@ from workbench.train.models import load_trainee
 from workbench.train.record import Record
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
-CONFIG = replace(
+CONFIG = scaled(
     run.CONFIG,
     steps=2,
     micro_batch=None,
@@ -65,7 +65,7 @@ def a_batch(trainer: Any) -> dict[str, Any]:
 def test_every_sampled_token_gets_its_own_advantage(
     estimator: Any, policy: str, tmp_path: Path
 ) -> None:
-    trainer, adapter = trainer_of(replace(CONFIG, advantages=estimator), policy, tmp_path)
+    trainer, adapter = trainer_of(scaled(CONFIG, advantages=estimator), policy, tmp_path)
     batch = a_batch(trainer)
     feedbacks = adapter.record.step_feedbacks
     expected = [
@@ -89,7 +89,7 @@ def test_every_sampled_token_gets_its_own_advantage(
 def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
     policy: str, tmp_path: Path
 ) -> None:
-    config = replace(CONFIG, micro_batch=2, generation_batch=8)
+    config = scaled(CONFIG, micro_batch=2, generation_batch=8)
     trainer, adapter = trainer_of(config, policy, tmp_path)
     trainer.model.train()
     generation_batch = next(iter(trainer.get_train_dataloader()))
@@ -118,7 +118,7 @@ def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_p
     import torch
 
     trainer, adapter = trainer_of(
-        replace(CONFIG, beta=0.5, loss_type="dapo", prompts_per_step=8), policy, tmp_path
+        scaled(CONFIG, beta=0.5, loss_type="dapo", prompts_per_step=8), policy, tmp_path
     )
     batch = a_batch(trainer)
     unscored = [f.rewards["m"].value is None for f in adapter.record.step_feedbacks]
@@ -148,7 +148,7 @@ def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_o
             for r in responses
         ]
 
-    config = replace(
+    config = scaled(
         CONFIG, advantages="group", mask_truncated=True, max_new_tokens=40, prompts_per_step=8
     )
     trainer, adapter = trainer_of(config, policy, tmp_path, cut)
@@ -189,8 +189,8 @@ def test_one_number_a_response_by_token_is_plain_grpo(
     ours on every token.
     """
     monkeypatch.setitem(ESTIMATORS, "whiten", ESTIMATORS["group"])
-    plain = replace(CONFIG, steps=5, advantages="group", loss_type=loss_type, beta=0.01)
-    for name, config in (("plain", plain), ("tokens", replace(plain, advantages="whiten"))):
+    plain = scaled(CONFIG, steps=5, advantages="group", loss_type=loss_type, beta=0.01)
+    for name, config in (("plain", plain), ("tokens", scaled(plain, advantages="whiten"))):
         train_grpo(config, run.QUESTIONS, all_scored, policy, tmp_path / name, method="m", seed=1)
     one, other = (metrics_of(tmp_path / name) for name in ("plain", "tokens"))
     assert any(row["grad_norm"] > 0.01 for row in one)
@@ -204,10 +204,10 @@ def test_one_number_a_response_by_token_is_plain_grpo(
 def test_small_micro_batches_sum_to_the_large_one(
     loss_type: Any, policy: str, tmp_path: Path
 ) -> None:
-    config = replace(CONFIG, loss_type=loss_type, steps=1, prompts_per_step=16)
+    config = scaled(CONFIG, loss_type=loss_type, steps=1, prompts_per_step=16)
     for micro in (8, 64):
         train_grpo(
-            replace(config, micro_batch=micro),
+            scaled(config, micro_batch=micro),
             run.QUESTIONS,
             by_token,
             policy,
@@ -226,14 +226,14 @@ def test_small_micro_batches_sum_to_the_large_one(
 def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
     policy: str, tmp_path: Path
 ) -> None:
-    config = replace(CONFIG, iterations=2, beta=0.01, advantages="process")
+    config = scaled(CONFIG, iterations=2, beta=0.01, advantages="process")
     train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "twice", method="m", seed=1)
     rows = list(iter_feedback(tmp_path / "twice"))
     assert len(rows) == 32 and [row.response.step for row in rows] == [1] * 16 + [2] * 16
     scored = [row.response for row in rows if row.rewards["m"].value is not None]
     assert any(abs(ratio - 1) > 1e-3 for response in scored for ratio in response.ratios)
     train_grpo(
-        replace(config, iterations=1),
+        scaled(config, iterations=1),
         run.QUESTIONS,
         by_token,
         policy,
@@ -260,7 +260,7 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
 def test_a_run_that_uses_responses_again_goes_on_like_a_whole_one(
     policy: str, tmp_path: Path
 ) -> None:
-    config = replace(CONFIG, iterations=2, steps=3)
+    config = scaled(CONFIG, iterations=2, steps=3)
     train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "whole", method="m", seed=1)
     broken = interrupting(by_token, call=2)
     assert (
@@ -279,7 +279,7 @@ def test_a_run_that_uses_responses_again_goes_on_like_a_whole_one(
 
 def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> None:
     train_grpo(
-        replace(CONFIG, beta=0.01), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1
+        scaled(CONFIG, beta=0.01), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1
     )
     rows = list(iter_feedback(tmp_path))
     groups = [rows[at : at + 4] for at in range(0, 32, 4)]
@@ -330,12 +330,12 @@ def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> No
 
 def test_settings_by_which_credit_would_vanish_are_refused() -> None:
     with pytest.raises(WorkbenchError, match="would cancel with importance_sampling=sequence"):
-        check(replace(GRPO(), advantages="process", importance_sampling="sequence"))
-    check(replace(GRPO(), importance_sampling="sequence"))
+        check(scaled(GRPO(), advantages="process", importance_sampling="sequence"))
+    check(scaled(GRPO(), importance_sampling="sequence"))
     with pytest.raises(WorkbenchError, match=r"clip_high is 0\.1: it must be at least clip"):
-        check(replace(GRPO(), clip_high=0.1))
+        check(scaled(GRPO(), clip_high=0.1))
     with pytest.raises(WorkbenchError, match=r"iterations is 2: .* leave out generation_batch"):
-        check(replace(GRPO(), iterations=2, generation_batch=8))
+        check(scaled(GRPO(), iterations=2, generation_batch=8))
 
 
 def test_over_a_whole_response_credit_does_cancel(policy: str, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers.chi_square import chi_square, next_probabilities
 from tests.helpers.tiny_model import make_policy
+from workbench.config import scaled
 from workbench.generate import Sampling
 from workbench.train.grpo import make_trainer
 from workbench.train.models import load_trainee
@@ -22,7 +23,7 @@ from workbench.train.sampling import sampling
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import WorkbenchError
 
-CONFIG = replace(
+CONFIG = scaled(
     run.CONFIG,
     temperature=0.9,
     top_p=0.6,

@@ -20,6 +20,7 @@ from tests.helpers.credit import all_scored, largest_difference
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.tiny_model import make_policy
 from workbench.bench import bench
+from workbench.config import scaled
 from workbench.experiment import run_experiment
 from workbench.recipes import METHODS
 from workbench.store import iter_feedback
@@ -39,7 +40,7 @@ from workbench.train.record import Record
 from workbench.train.stage import Job, Stage
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
-CONFIG = replace(
+CONFIG = scaled(
     run.CONFIG,
     steps=2,
     micro_batch=None,
@@ -147,7 +148,7 @@ def test_the_loss_is_the_papers(
     model's logits; with our bound: ϱ is at most 3."""
     import torch
 
-    config = replace(CONFIG, beta=0.3, entropy=0.07, iterations=2)
+    config = scaled(CONFIG, beta=0.3, entropy=0.07, iterations=2)
     trainer, batch = trainer_and_batch(config, policy, tmp_path, old_shift=shift)
     stored_BT = batch["old_per_token_logps"].clone()
     found = trainer._compute_loss(trainer.model, batch)
@@ -194,7 +195,7 @@ def test_an_entropy_bonus_of_weight_0_is_none(policy: str, tmp_path: Path) -> No
     """
     losses = {}
     for weight in (0.0, 0.5):
-        config = replace(CONFIG, importance_sampling="token", entropy=weight)
+        config = scaled(CONFIG, importance_sampling="token", entropy=weight)
         trainer, batch = trainer_and_batch(config, policy, tmp_path / str(weight))
         losses[weight] = trainer._compute_loss(trainer.model, batch)
     _, entropies_BT = forward(trainer, batch)
@@ -221,7 +222,7 @@ def test_an_entropy_bonus_makes_a_policy_less_sure(policy: str, tmp_path: Path) 
         return [Feedback(response, rewards={"m": Reward(1.0)}) for response in responses]
 
     def entropies(out: str, weight: float) -> list[float]:
-        config = replace(CONFIG, steps=4, entropy=weight)
+        config = scaled(CONFIG, steps=4, entropy=weight)
         train_grpo(
             config, run.QUESTIONS, nothing_to_gain, policy, tmp_path / out, method="m", seed=1
         )
@@ -243,7 +244,7 @@ def test_the_shipped_tiny_policy_takes_a_step_of_it(tmp_path: Path) -> None:
     place = bench("tiny")
     start = str(place.path(place.policy))
     questions = place.questions("validation", ["single"])[:8]
-    whole = replace(
+    whole = scaled(
         CONFIG,
         steps=1,
         learning_rate=1e-4,
@@ -256,7 +257,7 @@ def test_the_shipped_tiny_policy_takes_a_step_of_it(tmp_path: Path) -> None:
     def by_ids(responses: Sequence[Response]) -> list[Feedback]:
         return [Feedback(r, rewards={"m": Reward(float(sum(r.token_ids) % 7))}) for r in responses]
 
-    for name, config in (("whole", whole), ("token", replace(whole, importance_sampling="token"))):
+    for name, config in (("whole", whole), ("token", scaled(whole, importance_sampling="token"))):
         assert (
             train_grpo(config, questions, by_ids, start, tmp_path / name, method="m", seed=1)
             == "done"
@@ -280,18 +281,18 @@ def test_the_shipped_tiny_policy_takes_a_step_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("estimator", ["process", "rtg", "whiten"])
 def test_credit_of_tokens_is_refused_where_a_response_has_one_ratio(estimator: Any) -> None:
     with pytest.raises(WorkbenchError, match="would cancel with importance_sampling=trajectory"):
-        check(replace(CONFIG, advantages=estimator))
+        check(scaled(CONFIG, advantages=estimator))
 
 
 def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has changed TRL's trainer for the whole process, also for a model that is none of its
     own.
     """
-    token = replace(CONFIG, importance_sampling="token")
+    token = scaled(CONFIG, importance_sampling="token")
     grade_nothing: Any = list
     stages = [
         grpo_stage(config, run.QUESTIONS, grade_nothing, "m")
-        for config in (CONFIG, token, replace(token, entropy=0.1))
+        for config in (CONFIG, token, scaled(token, entropy=0.1))
     ]
     assert [stage.plain for stage in stages] == [True, False, True]
     monkeypatch.setitem(sys.modules, "unsloth", ModuleType("unsloth"))
@@ -382,7 +383,7 @@ def test_unsloth_is_not_looked_for_where_a_language_model_pays(
     import trl  # noqa: F401
 
     monkeypatch.setenv("UNSLOTH_ALLOW_CPU", "1")
-    config = replace(CONFIG, importance_sampling="token")
+    config = scaled(CONFIG, importance_sampling="token")
     stage = grpo_stage(config, run.QUESTIONS, all_scored, "m", plain=plain)
     assert stage.plain is plain and stage.run(Job(policy, tmp_path, 1)) == "done"
     assert ("unsloth: not used, TRL was imported before it" in capsys.readouterr().err) is not plain
@@ -404,7 +405,7 @@ def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    token = replace(
+    token = scaled(
         CONFIG, importance_sampling="token", prompts_per_step=4, group_size=3, micro_batch=None
     )
     assert may_be_unsloths(token, None) is False
@@ -419,17 +420,17 @@ def test_what_else_cannot_be_is_refused() -> None:
     with pytest.raises(
         WorkbenchError, match=r"clip_high is 2\.5: .* below 2, as a ratio goes no farther than 3"
     ):
-        check(replace(CONFIG, clip_high=2.5))
-    check(replace(CONFIG, importance_sampling="token", clip_high=2.5))
+        check(scaled(CONFIG, clip_high=2.5))
+    check(scaled(CONFIG, importance_sampling="token", clip_high=2.5))
     for weight, why in (
         (-0.1, "entropy is -0.1: it must be at least 0"),
         (math.nan, "entropy is nan"),
     ):
         with pytest.raises(WorkbenchError, match=why):
-            check(replace(CONFIG, entropy=weight))
-    token = replace(CONFIG, importance_sampling="token")
+            check(scaled(CONFIG, entropy=weight))
+    token = scaled(CONFIG, importance_sampling="token")
     assert [may_be_unsloths(token, asked) for asked in (None, True, False)] == [None, True, False]
-    for config in (CONFIG, replace(token, entropy=0.1)):
+    for config in (CONFIG, scaled(token, entropy=0.1)):
         assert may_be_unsloths(config, None) is may_be_unsloths(config, False) is False
         with pytest.raises(WorkbenchError, match="leave unsloth out"):
             may_be_unsloths(config, True)

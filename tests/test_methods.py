@@ -26,6 +26,7 @@ from workbench.reward.verdicts import Table, find, label, scored
 from workbench.train.grpo import GRPO, check, grpo_stage
 from workbench.train.ppo import PPO
 from workbench.train.ppo import check as check_ppo
+from workbench.train.settings import Sampling
 from workbench.train.stage import Job, Stage, Status
 from workbench.types import (
     Checked,
@@ -51,7 +52,9 @@ class Brief:
     weight: float = setting(0.1, "how much a character costs")
     prompts: Prompts = field(default=Prompts(eval_samples=0))
     grpo: GRPO = field(
-        default=GRPO(steps=1, prompts_per_step=4, group_size=4, max_new_tokens=4, lora_r=4)
+        default=scaled(
+            GRPO(), steps=1, prompts_per_step=4, group_size=4, max_new_tokens=4, lora_r=4
+        )
     )
 
 
@@ -161,10 +164,10 @@ def test_a_sixth_method_is_scored_listed_and_inspected(
 
 def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
     grpo = TruthRL().grpo
-    assert (grpo.schedule, grpo.prompts_per_step, grpo.beta) == ("constant", 64, 0.001)
-    assert (grpo.clip, grpo.temperature, grpo.top_p, grpo.max_new_tokens) == (0.2, 1.0, 1.0, 2048)
+    assert (grpo.optim.schedule, grpo.prompts_per_step, grpo.kl.beta) == ("constant", 64, 0.001)
+    assert (grpo.clip, grpo.sampling) == (0.2, Sampling(1.0, 1.0, 2048))
     tiny = METHODS["truthrl"].configure("tiny", ["truthrl.reward=binary", "truthrl.steps=7"])
-    assert (tiny.reward, tiny.grpo.steps, tiny.grpo.learning_rate, tiny.grpo.clip) == (
+    assert (tiny.reward, tiny.grpo.steps, tiny.grpo.optim.learning_rate, tiny.grpo.clip) == (
         "binary",
         7,
         4e-4,
@@ -181,7 +184,7 @@ def test_an_adapter_is_trained_at_a_rate_that_moves_it() -> None:
     """
     for name in benches.NAMES:
         grpo = METHODS["truthrl"].configure(name).grpo
-        assert grpo.learning_rate * grpo.steps >= 1e-3
+        assert grpo.optim.learning_rate * grpo.steps >= 1e-3
 
 
 def test_settings_of_every_method_at_every_bench_can_work() -> None:

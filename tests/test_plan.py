@@ -19,6 +19,7 @@ import pytest
 
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
+from workbench.config import scaled
 from workbench.plan import memory, plan, shape_of
 from workbench.plan.account import Machine, total
 from workbench.plan.gpus import GIB, memory_here
@@ -208,11 +209,11 @@ def predicted(
     }
     shape = read_shape({**sizes, **told, "tie_word_embeddings": True}, "")
     parts: dict[str, Any] = {
-        "grpo": GRPO(prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens),
-        "ppo": PPO(prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens),
-        "sft": SFT(batch=rows, max_length=row),
-        "dpo": DPO(batch=rows, max_length=row),
-        "reward_model": RewardModel(batch=rows, max_length=row),
+        "grpo": scaled(GRPO(), prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens),
+        "ppo": scaled(PPO(), prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens),
+        "sft": scaled(SFT(), batch=rows, max_length=row),
+        "dpo": scaled(DPO(), batch=rows, max_length=row),
+        "reward_model": scaled(RewardModel(), batch=rows, max_length=row),
     }
     used = {trainer: replace(parts[trainer], lora_r=lora_r, gradient_checkpointing=again)}
     machine = Machine(shape, on_cpu=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import by_token, interrupting, largest_difference
 from tests.helpers.tiny_model import make_policy
+from workbench.config import scaled
 from workbench.credit import advantages as credit
 from workbench.generate import Sampling
 from workbench.store import iter_feedback
@@ -28,11 +28,11 @@ from workbench.train.sampling import rollouts
 from workbench.train.stage import Job
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
-CONFIG = PPO(
+CONFIG = scaled(PPO(), 
     steps=4, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_learning_rate=1e-2, epochs=2, minibatch=8,
     micro_batch=4, max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
 )  # fmt: skip
-LEARNER = replace(
+LEARNER = scaled(
     CONFIG, prompts_per_step=8, minibatch=None, micro_batch=None, beta=0.0, save_every=100
 )
 
@@ -91,7 +91,7 @@ def test_losses_and_gradients_are_those_of_a_plain_recomputation(policy: str) ->
     import torch
 
     actor = actor_of(policy)
-    config = replace(CONFIG, clip=0.05, value_clip=0.05)
+    config = scaled(CONFIG, clip=0.05, value_clip=0.05)
     state = State(actor, config, seed=1)
     responses = rollouts(actor.model, actor.tokenizer, run.QUESTIONS[:2], 4, Sampling(6, seed=3), 1)
     batch = prepare(actor, by_token(responses), "m", config)
@@ -158,7 +158,7 @@ def mean_rewards(out: Path) -> list[float]:
 @pytest.mark.slow
 def test_a_bandit_is_learnt(sharp: str, tmp_path: Path) -> None:
     """One token; half of all pay 1, those that the start hardly ever says. The optimum is 1."""
-    config = replace(LEARNER, steps=25, max_new_tokens=1)
+    config = scaled(LEARNER, steps=25, max_new_tokens=1)
     train_ppo(
         config,
         run.QUESTIONS,
@@ -176,7 +176,7 @@ def test_a_bandit_is_learnt(sharp: str, tmp_path: Path) -> None:
 def test_each_of_two_tokens_learns_from_its_own_reward(sharp: str, tmp_path: Path) -> None:
     """The first token is paid for being odd, the second for being even, and none sees another's
     reward (γ = 0): paid all at the end, the first could not learn."""
-    config = replace(LEARNER, steps=30, max_new_tokens=2, gamma=0.0)
+    config = scaled(LEARNER, steps=30, max_new_tokens=2, gamma=0.0)
     grade = paying(lambda place, token: float(token % 2 != place))
     train_ppo(config, run.QUESTIONS, grade, sharp, tmp_path, method="m", seed=1)
     rewards = mean_rewards(tmp_path)
@@ -198,7 +198,7 @@ def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
         if "lora_B" in name:
             weight.data.normal_(std=0.1, generator=torch.Generator().manual_seed(0))
     responses = rollouts(actor.model, actor.tokenizer, run.QUESTIONS[:3], 2, Sampling(6, seed=3), 1)
-    config = replace(
+    config = scaled(
         CONFIG,
         whiten=False,
         beta=0.3,
@@ -234,7 +234,7 @@ def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
                 [sum(paid[t:]) for t in range(count)], abs=1e-3
             )
     assert moved > 0.1
-    warm = prepare(actor, by_token(responses), "m", replace(config, temperature=0.5))
+    warm = prepare(actor, by_token(responses), "m", scaled(config, temperature=0.5))
     assert not torch.allclose(warm.logprobs_BT, batch.logprobs_BT, atol=0.01)
 
 
@@ -253,7 +253,7 @@ def test_what_is_far_from_the_reference_or_masked_stays_finite() -> None:
 
 def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
     train_ppo(
-        replace(CONFIG, steps=2), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1
+        scaled(CONFIG, steps=2), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1
     )
     rows = list(iter_feedback(tmp_path))
     assert len(rows) == 32 and len({row.response.id for row in rows}) == 32
@@ -320,12 +320,12 @@ def test_the_learning_rate_rises_and_falls_to_its_floor() -> None:
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        check(replace(CONFIG, **changes))
+        check(scaled(CONFIG, **changes))
 
 
 def test_a_step_smaller_than_a_minibatch_is_one_update() -> None:
-    few = replace(CONFIG, prompts_per_step=3, group_size=1, minibatch=32, micro_batch=None)
+    few = scaled(CONFIG, prompts_per_step=3, group_size=1, minibatch=32, micro_batch=None)
     check(few)
-    assert sizes(few) == (3, 3, 3) and sizes(replace(few, prompts_per_step=64)) == (64, 32, 32)
-    check(replace(few, micro_batch=8))
-    assert sizes(replace(few, micro_batch=8)) == (3, 3, 3)
+    assert sizes(few) == (3, 3, 3) and sizes(scaled(few, prompts_per_step=64)) == (64, 32, 32)
+    check(scaled(few, micro_batch=8))
+    assert sizes(scaled(few, micro_batch=8)) == (3, 3, 3)

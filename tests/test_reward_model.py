@@ -16,13 +16,15 @@ from typing import Any
 import pytest
 
 from tests.helpers.tiny_model import make_policy
+from workbench.config import scaled
 from workbench.train.actor import Actor
 from workbench.train.models import load_trainee
 from workbench.train.reward_model import RewardModel, check, check_rows, losses, train_reward_model
 from workbench.train.scorer import Judged, Scorer, Segment, load_reward_model, passes
 from workbench.types import Question, WorkbenchError
 
-CONFIG = RewardModel(
+CONFIG = scaled(
+    RewardModel(),
     steps=30,
     batch=8,
     learning_rate=1e-2,
@@ -138,7 +140,7 @@ def test_the_losses_by_hand() -> None:
 def test_it_learns_its_rows_and_is_the_same_when_loaded(
     policy: str, level: Any, loss: Any, tmp_path: Path
 ) -> None:
-    config = replace(CONFIG, level=level, loss=loss, micro_batch=4)
+    config = scaled(CONFIG, level=level, loss=loss, micro_batch=4)
     assert train_reward_model(config, ROWS, policy, tmp_path, seed=1) == "done"
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert (
@@ -188,7 +190,7 @@ def test_the_prompt_is_that_of_the_question_that_is_asked(policy: str) -> None:
 def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
     for micro in (None, 2):
         train_reward_model(
-            replace(CONFIG, steps=3, micro_batch=micro), ROWS, policy, tmp_path / str(micro), seed=1
+            scaled(CONFIG, steps=3, micro_batch=micro), ROWS, policy, tmp_path / str(micro), seed=1
         )
     logs = [
         [json.loads(line)["loss"] for line in (tmp_path / str(m) / "metrics.jsonl").open()]
@@ -214,18 +216,18 @@ def test_rows_that_cannot_be_learnt_from_are_refused(rows: list[Judged], message
 
 def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path: Path) -> None:
     for config, message in (
-        (replace(CONFIG, learning_rate=0.0), "learning_rate is 0"),
-        (replace(CONFIG, micro_batch=3), "micro_batch is 3"),
-        (replace(CONFIG, epochs=1.0), "give one of them"),
-        (replace(CONFIG, loss="hinge"), "loss is 'hinge'"),  # type: ignore[arg-type]
+        (scaled(CONFIG, learning_rate=0.0), "learning_rate is 0"),
+        (scaled(CONFIG, micro_batch=3), "micro_batch is 3"),
+        (scaled(CONFIG, epochs=1.0), "give one of them"),
+        (scaled(CONFIG, loss="hinge"), "loss is 'hinge'"),  # type: ignore[arg-type]
     ):
         with pytest.raises(WorkbenchError, match=message):
             check(config)
     with pytest.raises(WorkbenchError, match="is no reward model"):
         load_reward_model(tmp_path, policy)
-    train_reward_model(replace(CONFIG, steps=1), ROWS, policy, tmp_path, seed=1)
+    train_reward_model(scaled(CONFIG, steps=1), ROWS, policy, tmp_path, seed=1)
     with pytest.raises(WorkbenchError, match="other rows or steps"):
-        train_reward_model(replace(CONFIG, steps=1), ROWS[:2], policy, tmp_path, seed=1)
+        train_reward_model(scaled(CONFIG, steps=1), ROWS[:2], policy, tmp_path, seed=1)
 
 
 TRAIN = """

@@ -19,6 +19,7 @@ from tests.helpers import forked
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from tests.test_formats import names
 from workbench.bench import TINY_POLICY
+from workbench.config import scaled
 from workbench.generate import generate, prompt_ids
 from workbench.policy import load_policy
 from workbench.train.models import load_trainee
@@ -136,7 +137,7 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
     from workbench.generate import hf
 
     policy, out = str(make_policy(tmp_path / "policy", sharp=7.5)), tmp_path / "run"
-    config = replace(run.TUNED, steps=15, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
+    config = scaled(run.TUNED, steps=15, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
     assert train_sft(config, GOOD, policy, tmp_path / "all", seed=1, merged=True) == "done"
     learnt = str(tmp_path / "all" / "policy")
     assert train_sft(config, run.EXAMPLES, learnt, out, seed=1) == "done"
@@ -176,7 +177,7 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
 def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: Path) -> None:
     for micro in (1, 4):
         train_sft(
-            replace(run.TUNED, steps=2, micro_batch=micro),
+            scaled(run.TUNED, steps=2, micro_batch=micro),
             run.EXAMPLES,
             policy,
             tmp_path / str(micro),
@@ -193,7 +194,7 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
 ) -> None:
     """It answers as the adapter over its base does."""
     card = Card("made here", 10, 0, {"gold": 10})
-    config = replace(run.TUNED, steps=3)
+    config = scaled(run.TUNED, steps=3)
     (tmp_path / "whole").mkdir()
     stage = sft_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
     assert stage.name == "cold_start" and stage.run(Job(policy, tmp_path / "whole", 1)) == "done"
@@ -218,7 +219,7 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
-    train_sft(replace(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
+    train_sft(scaled(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
     told = capsys.readouterr().err
     assert (
         "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
@@ -232,10 +233,10 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
 
 
 def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path: Path) -> None:
-    train_sft(replace(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
+    train_sft(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(WorkbenchError, match="holds a training on other rows"):
-        train_sft(replace(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
+        train_sft(scaled(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
@@ -271,7 +272,7 @@ def test_rows_that_cannot_be_learnt_from_are_refused(
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        check(replace(SFT(), **changes))
+        check(scaled(SFT(), **changes))
 
 
 def test_several_processes_are_refused(
@@ -283,9 +284,9 @@ def test_several_processes_are_refused(
 
 
 def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:
-    assert steps_of(SFT(batch=4), 10) == 3
-    assert steps_of(SFT(batch=4, epochs=2.0), 10) == 5
-    assert steps_of(SFT(batch=4, steps=7), 10) == 7
+    assert steps_of(scaled(SFT(), batch=4), 10) == 3
+    assert steps_of(scaled(SFT(), batch=4, epochs=2.0), 10) == 5
+    assert steps_of(scaled(SFT(), batch=4, steps=7), 10) == 7
 
 
 def launch(policy: str, out: Path, kind: str, moment: str = "") -> subprocess.CompletedProcess[str]:
@@ -333,4 +334,4 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
     with pytest.raises(
         WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
     ):
-        train_sft(replace(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
+        train_sft(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)

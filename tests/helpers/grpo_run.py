@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +90,7 @@ def train(kind: str, policy: str, out: Path) -> str:
     if kind == "grpo":
         return train_grpo(CONFIG, QUESTIONS, grade, policy, out, method="m", seed=1)
     if kind == "again":
-        config = replace(CONFIG, iterations=2, generation_batch=None, advantages="rtg")
+        config = scaled(CONFIG, iterations=2, generation_batch=None, advantages="rtg")
         return train_grpo(config, QUESTIONS, by_token, policy, out, method="m", seed=1)
     return train_ppo(AS_PPO, QUESTIONS, by_token, policy, out, method="m", seed=1)
 
