@@ -240,9 +240,7 @@ def _cold_start(course: Course) -> Stage:
             config.cold.cold_samples,
             paid=False,
         )
-        examples, card = (
-            cold_start_forag(found, true=False) if config.cold.outline else cold_start_plain(found)
-        )
+        examples, card = cold_start_forag(found) if config.cold.outline else cold_start_plain(found)
         untold = {question.id: question for question in asked}
         return [
             replace(example, question=untold[example.question.id]) for example in examples
