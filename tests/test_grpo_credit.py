@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
-from tests.helpers.credit import all_scored, by_token, interrupting, largest_difference
-from tests.helpers.tiny_model import make_policy
+from tests.helpers.credit import all_scored, by_token, largest_difference
 from workbench.config import scaled
 from workbench.credit.advantages import ESTIMATORS, Rewarded, batch_advantages
 from workbench.store import iter_feedback
@@ -27,20 +26,7 @@ from workbench.train.models import load_trainee
 from workbench.train.record import Record
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
-CONFIG = scaled(
-    run.CONFIG,
-    steps=2,
-    micro_batch=None,
-    generation_batch=None,
-    save_every=1,
-    advantages="rtg",
-    beta=0.0,
-)
-
-
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_policy(tmp_path_factory.mktemp("policy")))
+CONFIG = scaled(run.SHORT, advantages="rtg", beta=0.0)
 
 
 def metrics_of(out: Path) -> list[dict[str, Any]]:
@@ -181,7 +167,13 @@ def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_o
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss_type", ["grpo", "bnpo", "dr_grpo", "dapo"])
+@pytest.mark.parametrize(
+    "loss_type",
+    [
+        "grpo",
+        *(pytest.param(one, marks=pytest.mark.nightly) for one in ("bnpo", "dr_grpo", "dapo")),
+    ],
+)
 def test_one_number_a_response_by_token_is_plain_grpo(
     loss_type: Any, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,11 +192,8 @@ def test_one_number_a_response_by_token_is_plain_grpo(
     assert largest_difference(tmp_path / "plain", tmp_path / "tokens") < 1e-5
 
 
-@pytest.mark.parametrize("loss_type", [pytest.param("grpo", marks=pytest.mark.slow), "dapo"])
-def test_small_micro_batches_sum_to_the_large_one(
-    loss_type: Any, policy: str, tmp_path: Path
-) -> None:
-    config = scaled(CONFIG, loss_type=loss_type, steps=1, prompts_per_step=16)
+def test_small_micro_batches_sum_to_the_large_one(policy: str, tmp_path: Path) -> None:
+    config = scaled(CONFIG, loss_type="dapo", steps=1, prompts_per_step=16)
     for micro in (8, 64):
         train_grpo(
             scaled(config, micro_batch=micro),
@@ -226,21 +215,14 @@ def test_small_micro_batches_sum_to_the_large_one(
 def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
     policy: str, tmp_path: Path
 ) -> None:
-    config = scaled(CONFIG, iterations=2, beta=0.01, advantages="process")
-    train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "twice", method="m", seed=1)
+    config = scaled(CONFIG, beta=0.01, advantages="process")
+    for name, count in (("once", 1), ("twice", 2)):
+        again, out = scaled(config, iterations=count), tmp_path / name
+        train_grpo(again, run.QUESTIONS, by_token, policy, out, method="m", seed=1)
     rows = list(iter_feedback(tmp_path / "twice"))
     assert len(rows) == 32 and [row.response.step for row in rows] == [1] * 16 + [2] * 16
     scored = [row.response for row in rows if row.rewards["m"].value is not None]
     assert any(abs(ratio - 1) > 1e-3 for response in scored for ratio in response.ratios)
-    train_grpo(
-        scaled(config, iterations=1),
-        run.QUESTIONS,
-        by_token,
-        policy,
-        tmp_path / "once",
-        method="m",
-        seed=1,
-    )
     once = [row.response for row in iter_feedback(tmp_path / "once")]
     assert all(ratio == 1 for response in once for ratio in response.ratios)
     assert all(len(response.ratios) == len(response.logprobs) for response in once)
@@ -254,27 +236,6 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
         assert one.ref_logprobs == pytest.approx(one.logprobs, abs=1e-5)
     assert [row["step"] for row in metrics_of(tmp_path / "twice")] == [1, 2]
     assert (tmp_path / "twice" / "checkpoints" / "checkpoint-4").is_dir()
-
-
-@pytest.mark.slow
-def test_a_run_that_uses_responses_again_goes_on_like_a_whole_one(
-    policy: str, tmp_path: Path
-) -> None:
-    config = scaled(CONFIG, iterations=2, steps=3)
-    train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "whole", method="m", seed=1)
-    broken = interrupting(by_token, call=2)
-    assert (
-        train_grpo(config, run.QUESTIONS, broken, policy, tmp_path / "cut", method="m", seed=1)
-        == "interrupted"
-    )
-    assert (
-        train_grpo(config, run.QUESTIONS, by_token, policy, tmp_path / "cut", method="m", seed=1)
-        == "done"
-    )
-    assert (tmp_path / "cut" / "rollouts.jsonl").read_bytes() == (
-        tmp_path / "whole" / "rollouts.jsonl"
-    ).read_bytes()
-    assert largest_difference(tmp_path / "cut", tmp_path / "whole") == 0
 
 
 def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> None:
@@ -329,13 +290,17 @@ def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> No
 
 
 def test_settings_by_which_credit_would_vanish_are_refused() -> None:
-    with pytest.raises(WorkbenchError, match="would cancel with importance_sampling=sequence"):
-        check(scaled(GRPO(), advantages="process", importance_sampling="sequence"))
+    for changes, message in (
+        (
+            {"advantages": "process", "importance_sampling": "sequence"},
+            "would cancel with importance_sampling=sequence",
+        ),
+        ({"clip_high": 0.1}, r"clip_high is 0\.1: it must be at least clip"),
+        ({"iterations": 2, "generation_batch": 8}, "leave out generation_batch"),
+    ):
+        with pytest.raises(WorkbenchError, match=message):
+            check(scaled(GRPO(), **changes))
     check(scaled(GRPO(), importance_sampling="sequence"))
-    with pytest.raises(WorkbenchError, match=r"clip_high is 0\.1: it must be at least clip"):
-        check(scaled(GRPO(), clip_high=0.1))
-    with pytest.raises(WorkbenchError, match=r"iterations is 2: .* leave out generation_batch"):
-        check(scaled(GRPO(), iterations=2, generation_batch=8))
 
 
 def test_over_a_whole_response_credit_does_cancel(policy: str, tmp_path: Path) -> None:
@@ -353,12 +318,8 @@ def test_over_a_whole_response_credit_does_cancel(policy: str, tmp_path: Path) -
         trainer.importance_sampling_level = level
         trainer.model.zero_grad()
         trainer._compute_loss(trainer.model, batch).backward()
-        grads = [
-            weight.grad.abs().max().item()
-            for weight in trainer.model.parameters()
-            if weight.grad is not None
-        ]
-        norms[level] = max(grads)
+        learnt = [weight.grad for weight in trainer.model.parameters() if weight.grad is not None]
+        norms[level] = max(grad.abs().max().item() for grad in learnt)
     assert norms["sequence"] < 1e-6 < norms["token"]
 
 

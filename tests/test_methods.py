@@ -17,6 +17,7 @@ from tests.helpers.small_bench import NAMES, make_bench
 from workbench.bench import Bench
 from workbench.checks import Checks, judge_checks, rule_checks
 from workbench.config import setting
+from workbench.config import settings as settings_of
 from workbench.evaluate import evaluate_policy
 from workbench.experiment import configured, run_experiment
 from workbench.recipes import METHODS, TRAINED, configure_method, method, method_configs
@@ -24,8 +25,6 @@ from workbench.recipes.method import Method, Prompts, reward_settings, scaled, t
 from workbench.recipes.truthrl import TruthRL
 from workbench.reward.verdicts import Table, find, label, scored
 from workbench.train.grpo import GRPO, check, grpo_stage
-from workbench.train.ppo import PPO
-from workbench.train.ppo import check as check_ppo
 from workbench.train.settings import Sampling
 from workbench.train.stage import Job, Stage, Status
 from workbench.types import (
@@ -178,49 +177,17 @@ def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
         method("truthlr")
 
 
-def test_an_adapter_is_trained_at_a_rate_that_moves_it() -> None:
-    """Adam moves a weight by at most the rate a step: the paper's 1e-6 leaves lora_B, which
-    starts at 0, below 1e-4.
-    """
-    for name in benches.NAMES:
-        grpo = METHODS["truthrl"].configure(name).grpo
-        assert grpo.optim.learning_rate * grpo.steps >= 1e-3
-
-
 def test_settings_of_every_method_at_every_bench_can_work() -> None:
     for name in benches.NAMES:
         for one in METHODS.values():
             config = one.configure(name)
             assert type(config) is one.config
             one.reward(config)
-            if one.stages:
-                check(config.grpo)
-                check_ppo(getattr(config, "ppo", PPO()))
-
-
-def test_every_field_of_every_config_has_its_help() -> None:
-    from workbench.config import settings
-
-    bare = [
-        f"{name}.{field}"
-        for name in METHODS
-        for field, _, help in settings(METHODS[name].config())
-        if not help
-    ]
-    assert bare == []
-
-
-def test_what_a_reward_depends_on_is_told_from_how_it_is_trained() -> None:
-    names = set(reward_settings(TruthRL()))
-    assert names == {
-        "reward",
-        "correct",
-        "abstain",
-        "wrong",
-        "knowledge",
-        "reasoning",
-        "reasoning_weight",
-    }
+            check(config.grpo)
+            # Adam moves a weight by at most the rate a step, and lora_B starts at 0
+            if one.name == "truthrl":
+                assert config.grpo.optim.learning_rate * config.grpo.steps >= 1e-3
+            assert all(help for _, _, help in settings_of(config))
 
 
 def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
@@ -281,20 +248,6 @@ def test_a_box_is_asked_for_where_the_prompt_names_one() -> None:
     assert labels == ["correct", "incorrect"]
 
 
-def test_reward_pays_abstentions_as_chosen() -> None:
-    asked = Question("q", "Capital of France?", ("Paris",))
-    responses = [Response(text, asked, text) for text in ("Paris", "I don't know", "Lyon")]
-    one = METHODS["truthrl"]
-    paid = {
-        name: [
-            f.rewards["truthrl"].value
-            for f in one.grader(TruthRL(reward=name), rule_checks())(responses)
-        ]
-        for name in ("ternary", "binary")
-    }
-    assert paid == {"ternary": [1.0, 0.0, -1.0], "binary": [1.0, -1.0, -1.0]}
-
-
 def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -> None:
     bench = make_bench(tmp_path)
     assert len(training_questions(Prompts(), bench)) == len(NAMES)
@@ -343,13 +296,6 @@ def test_a_judge_can_be_told_to_take_only_what_is_boxed() -> None:
         checks = judge_checks(judge, require_box=boxed)
         [feedback] = METHODS["truthrl"].grader(TruthRL(), checks)([response])
         assert [verdict.label for verdict in feedback.verdicts] == [expected]
-
-
-def test_a_bench_of_another_judge_asks_it(tmp_path: Path) -> None:
-    file, mine = tmp_path / "questions.jsonl", rule_checks()
-    file.write_text('{"id": "1", "question": "?", "answers": ["!"]}\n')
-    assert benches.bench("paper", file, checks=mine).checks is mine
-    assert benches.bench("tiny", checks=mine).checks is mine
 
 
 def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
-from tests.helpers.credit import by_token, interrupting, largest_difference
+from tests.helpers.credit import by_token
 from tests.helpers.tiny_model import make_policy
 from workbench.config import scaled
 from workbench.credit import advantages as credit
@@ -23,38 +23,19 @@ from workbench.store import iter_feedback
 from workbench.train.actor import Actor, State, schedule
 from workbench.train.credit import kl_of, less, masked, ratio_of, whitened
 from workbench.train.models import load_trainee
-from workbench.train.ppo import PPO, check, losses, ppo_stage, prepare, sizes, train_ppo
+from workbench.train.ppo import check, losses, prepare, sizes, train_ppo
 from workbench.train.sampling import rollouts
-from workbench.train.stage import Job
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
-CONFIG = scaled(PPO(), 
-    steps=4, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_learning_rate=1e-2, epochs=2, minibatch=8,
-    micro_batch=4, max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
-)  # fmt: skip
+CONFIG = scaled(run.AS_PPO, steps=4)
 LEARNER = scaled(
     CONFIG, prompts_per_step=8, minibatch=None, micro_batch=None, beta=0.0, save_every=100
 )
 
 
 @pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_policy(tmp_path_factory.mktemp("policy")))
-
-
-@pytest.fixture(scope="module")
-def sharp(policy: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The same with larger embeddings: as it is, no last hidden state could tell one token from
-    the others for sure.
-    """
-    from workbench.policy import load_checkpoint
-
-    folder = str(tmp_path_factory.mktemp("sharp"))
-    model, tokenizer = load_checkpoint(policy, device="cpu")
-    model.get_output_embeddings().weight.data *= 7.5
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+def sharp(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_policy(tmp_path_factory.mktemp("sharp"), sharp=7.5))
 
 
 def actor_of(policy: str) -> Actor:
@@ -92,7 +73,7 @@ def test_losses_and_gradients_are_those_of_a_plain_recomputation(policy: str) ->
 
     actor = actor_of(policy)
     config = scaled(CONFIG, clip=0.05, value_clip=0.05)
-    state = State(actor, config, seed=1)
+    state = State(actor, config, config.steps, seed=1)
     responses = rollouts(actor.model, actor.tokenizer, run.QUESTIONS[:2], 4, Sampling(6, seed=3), 1)
     batch = prepare(actor, by_token(responses), "m", config)
     state.set_rates(1)
@@ -251,11 +232,8 @@ def test_what_is_far_from_the_reference_or_masked_stays_finite() -> None:
     assert masked(far * far, mask).tolist() == [[40_000.0, 0.0]]
 
 
-def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
-    train_ppo(
-        scaled(CONFIG, steps=2), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1
-    )
-    rows = list(iter_feedback(tmp_path))
+def test_rows_hold_what_a_step_came_to(ppo_run: Path) -> None:
+    rows = list(iter_feedback(ppo_run))
     assert len(rows) == 32 and len({row.response.id for row in rows}) == 32
     for row in rows:
         kept = (
@@ -273,7 +251,7 @@ def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
     assert all(r.logprobs == pytest.approx(r.ref_logprobs, abs=1e-5) for r in first)
     # the second pass
     assert any(abs(ratio - 1) > 1e-3 for response in first for ratio in response.ratios)
-    metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    metrics = [json.loads(line) for line in (ppo_run / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in metrics] == [1, 2]
     assert all(
         row[name] is not None
@@ -283,36 +261,21 @@ def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
     assert metrics[0]["kl"] == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.slow
-def test_a_run_goes_on_like_a_whole_one(policy: str, tmp_path: Path) -> None:
-    train_ppo(CONFIG, run.QUESTIONS, by_token, policy, tmp_path / "whole", method="m", seed=1)
-    broken = interrupting(by_token, call=3)
-    cut = tmp_path / "cut"
-    assert (
-        train_ppo(CONFIG, run.QUESTIONS, broken, policy, cut, method="m", seed=1) == "interrupted"
-    )
-    assert not (cut / "policy").exists()
-    assert ppo_stage(CONFIG, run.QUESTIONS, by_token, "m").run(Job(policy, cut, 1)) == "done"
-    assert largest_difference(cut, tmp_path / "whole") == 0
-    assert (cut / "rollouts.jsonl").read_bytes() == (
-        tmp_path / "whole" / "rollouts.jsonl"
-    ).read_bytes()
-
-
 def test_the_learning_rate_rises_and_falls_to_its_floor() -> None:
-    shares = [schedule(step, 100, 0.1, 0.1) for step in range(100)]
+    shares = [schedule(step, 100, 0.1, "cosine") for step in range(100)]
     assert shares[0] == pytest.approx(0.1) and shares[9] == shares[10] == 1.0
     assert shares[55] == pytest.approx(0.55) and shares[99] == pytest.approx(0.1, abs=1e-3)
-    assert schedule(0, 1, 0.0, 0.1) == 1.0
+    assert schedule(0, 1, 0.0, "cosine") == 1.0
+    assert [schedule(step, 4, 0.0, "linear") for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
+    assert schedule(3, 4, 0.25, "constant") == 1.0
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"steps": 0}, "steps is 0: it must be at least 1"),
-        ({"clip": 0.0}, r"clip is 0\.0: it must be above 0"),
         ({"lam": 1.5}, r"lam is 1\.5: it must lie between 0 and 1"),
         ({"beta": -0.1}, "beta is -0.1: it must be at least 0"),
+        ({"report_to": "wandb"}, "this trainer has no tracker"),
         ({"kl": "k2"}, "kl is 'k2': choose one of k1, k3"),
         ({"minibatch": 5}, "do not split into minibatch 5"),
         ({"micro_batch": 3}, "micro_batch 3"),

@@ -5,57 +5,22 @@ resumed they are the same.
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers.tiny_model import make_policy
+import tests.helpers.offline_run as run
 from workbench.config import scaled
 from workbench.train.actor import Actor
 from workbench.train.models import load_trainee
-from workbench.train.reward_model import RewardModel, check, check_rows, losses, train_reward_model
+from workbench.train.reward_model import check, check_rows, losses, train_reward_model
 from workbench.train.scorer import Judged, Scorer, Segment, load_reward_model, passes
 from workbench.types import Question, WorkbenchError
 
-CONFIG = scaled(
-    RewardModel(),
-    steps=30,
-    batch=8,
-    learning_rate=1e-2,
-    critic_learning_rate=1e-2,
-    lora_r=4,
-    lora_alpha=8,
-    save_every=4,
-)
-ASKED = Question("q", "Who?")
-
-
-def judged(*said: tuple[str, float]) -> Judged:
-    """A row whose sentences are the segments."""
-    text, segments = "", []
-    for sentence, target in said:
-        start = len(text) + bool(text)
-        text = f"{text} {sentence}".lstrip()
-        segments.append(Segment(start, len(text), target))
-    return Judged(ASKED, text, tuple(segments))
-
-
-ROWS = [
-    judged((f"Ada is {a}.", float(a == "good")), (f"Bo is {b}.", float(b == "good")))
-    for a in ("good", "bad")
-    for b in ("good", "bad")
-]
-
-
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_policy(tmp_path_factory.mktemp("policy")))
+CONFIG = scaled(run.MODELLED, steps=30, batch=8, micro_batch=None, max_length=2048, save_every=4)
+ASKED, ROWS, judged = run.ASKED, run.JUDGED, run.judged
 
 
 def scorer_of(policy: str, level: str = "sequence") -> Scorer:
@@ -228,36 +193,3 @@ def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path
     train_reward_model(scaled(CONFIG, steps=1), ROWS, policy, tmp_path, seed=1)
     with pytest.raises(WorkbenchError, match="other rows or steps"):
         train_reward_model(scaled(CONFIG, steps=1), ROWS[:2], policy, tmp_path, seed=1)
-
-
-TRAIN = """
-import sys
-from pathlib import Path
-from tests.test_reward_model import CONFIG, ROWS
-from workbench.threads import use_threads
-from workbench.train.reward_model import train_reward_model
-with use_threads(1):
-    train_reward_model(CONFIG, ROWS, sys.argv[1], Path(sys.argv[2]), seed=1)
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_training_ends_with_the_weights_of_an_uninterrupted_one(
-    policy: str, tmp_path: Path
-) -> None:
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-
-    def begin(out: Path) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", TRAIN, policy, str(out)])
-
-    assert begin(whole).wait() == 0
-    process = begin(broken)
-    while not list(broken.glob("checkpoints/checkpoint-8/complete.json")):
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (broken / "model").exists()
-    assert begin(broken).wait() == 0
-    for name in ("adapter_model.safetensors", "head.safetensors"):
-        assert (whole / "model" / name).read_bytes() == (broken / "model" / name).read_bytes()

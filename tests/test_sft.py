@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import math
-import signal
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,16 +13,18 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
-from tests.helpers import forked
+from tests.helpers.grpo_run import QUESTIONS
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from tests.test_formats import names
 from workbench.bench import TINY_POLICY
 from workbench.config import scaled
 from workbench.generate import generate, prompt_ids
 from workbench.policy import load_policy
+from workbench.train.dpo import train_dpo
 from workbench.train.models import load_trainee
 from workbench.train.offline import steps_of
 from workbench.train.rows import Card, Example, laid_out
+from workbench.train.settings import Passes
 from workbench.train.sft import SFT, check, sft_stage, train_sft, weighted_loss
 from workbench.train.stage import Job
 from workbench.types import Question, WorkbenchError
@@ -33,18 +33,11 @@ from workbench.world import schema
 GOOD = [replace(row, weight=1.0) for row in run.EXAMPLES]
 
 
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_policy(tmp_path_factory.mktemp("policy")))
-
-
 def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_prompt_has_the_ids_that_generation_prompts_with_and_an_answer_those_of_the_tiny_policys_own_template() -> (
-    None
-):
+def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_own_template() -> None:
     tokenizer = load_policy(TINY_POLICY / "sft", device="cpu").tokenizer
     questions = [
         Question("a", "Where was Ada born?", ("Oslo",)),
@@ -204,14 +197,13 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
     assert not (made / "adapter_config.json").exists()
     load_trainee(str(made), lora_r=4, lora_alpha=8, seed=1)
     drawn = [
-        generate(one, run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
+        generate(one, QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
         for one in (load_policy(made), load_policy(tmp_path / "adapter", base=policy))
     ]
     assert [r.token_ids for r in drawn[0]] == [r.token_ids for r in drawn[1]]
     assert drawn[0][0].logprobs == pytest.approx(drawn[1][0].logprobs, abs=1e-4)
     assert [r.token_ids for r in drawn[0]] != [
-        r.token_ids
-        for r in generate(load_policy(policy), run.QUESTIONS, max_new_tokens=4, greedy=True)
+        r.token_ids for r in generate(load_policy(policy), QUESTIONS, max_new_tokens=4, greedy=True)
     ]
 
 
@@ -264,10 +256,7 @@ def test_rows_that_cannot_be_learnt_from_are_refused(
         ({"epochs": 0.0}, "epochs is 0.0: it must be above 0"),
         ({"steps": 5, "epochs": 2.0}, "steps is 5 and epochs is 2.0: give one of them"),
         ({"micro_batch": 3}, "micro_batch is 3: it must divide batch, 16"),
-        ({"max_length": 0}, "max_length is 0"),
-        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
-        ({"warmup": 2.0}, "warmup is 2.0"),
-        ({"schedule": "foo"}, "schedule is 'foo'"),
+        ({"warmup": 2.0}, "warmup is 2.0: it must lie between 0 and 1"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -284,54 +273,26 @@ def test_several_processes_are_refused(
 
 
 def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:
-    assert steps_of(scaled(SFT(), batch=4), 10) == 3
-    assert steps_of(scaled(SFT(), batch=4, epochs=2.0), 10) == 5
-    assert steps_of(scaled(SFT(), batch=4, steps=7), 10) == 7
+    assert steps_of(Passes(batch=4), 10) == 3
+    assert steps_of(Passes(batch=4, epochs=2.0), 10) == 5
+    assert steps_of(Passes(batch=4, steps=7), 10) == 7
 
 
-def launch(policy: str, out: Path, kind: str, moment: str = "") -> subprocess.CompletedProcess[str]:
-    return forked.run(
-        "tests.helpers.offline_run", policy, str(out), kind, *([moment] if moment else [])
-    )
-
-
-def result(out: Path) -> tuple[Any, ...]:
-    """All that two equal trainings have in common: everything but the seconds."""
-    metrics = [{**row, "seconds": 0} for row in rows(out / "metrics.jsonl")]
-    return metrics, *(path.read_bytes() for path in sorted((out / "policy").glob("*.safetensors")))
-
-
-@pytest.mark.slow
-def test_a_killed_training_ends_like_a_whole_one(policy: str, tmp_path: Path) -> None:
-    assert launch(policy, tmp_path / "whole", "sft").returncode == 0
-    expected = result(tmp_path / "whole")
-    for number, (moment, resumed) in enumerate(
-        [("before the first checkpoint", 0), ("in a checkpoint", 2), ("in the final save", 6)]
-    ):
-        out = tmp_path / str(number)
-        assert launch(policy, out, "sft", moment).returncode == -signal.SIGKILL
-        again = launch(policy, out, "sft")
-        assert again.returncode == 0, again.stderr
-        assert (
-            (f"after step {resumed} of 6" in again.stderr)
-            if resumed
-            else ("resuming" not in again.stderr)
-        )
-        assert result(out) == expected
-
-
+@pytest.mark.parametrize("trainer", ["SFT", "DPO"])
 def test_an_argument_that_the_trainer_changed_in_silence_is_named(
-    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trainer: str, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import trl
 
-    class Knowing(trl.SFTConfig):  # as Unsloth's config does
+    class Knowing(getattr(trl, f"{trainer}Config")):  # type: ignore[misc] # as Unsloth's does
         def __post_init__(self) -> None:
             super().__post_init__()
             self.weight_decay = 0.001
 
-    monkeypatch.setattr("trl.SFTConfig", Knowing)
-    with pytest.raises(
-        WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
-    ):
-        train_sft(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
+    monkeypatch.setattr(f"trl.{trainer}Config", Knowing)
+    told = r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
+    with pytest.raises(WorkbenchError, match=told):
+        if trainer == "SFT":
+            train_sft(run.TUNED, GOOD, policy, tmp_path, seed=1)
+        else:
+            train_dpo(run.PREFERRED, run.PAIRS, policy, tmp_path, seed=1)
