@@ -90,10 +90,10 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ([], "no pairs to train on"),
+        ([], "no rows to train on"),
         (
             [replace(run.PAIRS[0], rejected=run.PAIRS[0].chosen)],
-            "chosen and rejected of question 'q0' are the same",
+            "question 'q0' has one text as chosen and rejected",
         ),
         ([replace(run.PAIRS[0], chosen=" ")], "question 'q0' has an empty text"),
     ],

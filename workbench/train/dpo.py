@@ -15,7 +15,7 @@ from typing import Any, Literal
 from workbench.config import setting
 from workbench.train.models import Trainee
 from workbench.train.offline import TokenizedRows, fit, on_rows
-from workbench.train.rows import Card, Pair, check_pairs, pair_ids
+from workbench.train.rows import Card, Pair, check_rows, pair_ids
 from workbench.train.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
 from workbench.train.stage import Job, Stage, Status
 from workbench.train.trl_trainer import check_kept, quiet, ready
@@ -93,7 +93,7 @@ def train_dpo(
         other pairs.
     """
     check(config)
-    check_pairs(rows)
+    check_rows(rows)
 
     def length(row: Mapping[str, Any]) -> int:
         return len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"]))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.train.models import Trainee
 from workbench.train.offline import TokenizedRows, fit, on_rows
-from workbench.train.rows import Card, Example, check_examples, example_ids
+from workbench.train.rows import Card, Example, check_rows, example_ids
 from workbench.train.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
 from workbench.train.stage import Job, Stage, Status
 from workbench.train.trl_trainer import check_kept, quiet, ready
@@ -83,7 +83,7 @@ def train_sft(
         other rows.
     """
     check(config)
-    check_examples(rows)
+    check_rows(rows)
 
     def length(row: Mapping[str, Any]) -> int:
         return len(row["input_ids"])
