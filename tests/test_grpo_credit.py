@@ -47,7 +47,7 @@ def a_batch(trainer: Any) -> dict[str, Any]:
     return trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
 
 
-@pytest.mark.parametrize("estimator", ["batch", "process", "rtg", "whiten"])
+@pytest.mark.parametrize("estimator", ["process", "whiten"])
 def test_every_sampled_token_gets_its_own_advantage(
     estimator: Any, policy: str, tmp_path: Path
 ) -> None:
@@ -301,26 +301,6 @@ def test_settings_by_which_credit_would_vanish_are_refused() -> None:
         with pytest.raises(WorkbenchError, match=message):
             check(scaled(GRPO(), **changes))
     check(scaled(GRPO(), importance_sampling="sequence"))
-
-
-def test_over_a_whole_response_credit_does_cancel(policy: str, tmp_path: Path) -> None:
-    """Why the setting is refused: advantages of 3, 0, 0, 0, -3 give no gradient with one ratio a
-    response.
-    """
-    trainer, _ = trainer_of(CONFIG, policy, tmp_path)
-    batch = a_batch(trainer)
-    batch["advantages"] = batch["advantages"] * 0
-    batch["completion_mask"] = batch["completion_mask"] * 0 + 1
-    batch["advantages"][:, 0], batch["advantages"][:, -1] = 3.0, -3.0
-    trainer.current_gradient_accumulation_steps = 1
-    norms = {}
-    for level in ("token", "sequence"):
-        trainer.importance_sampling_level = level
-        trainer.model.zero_grad()
-        trainer._compute_loss(trainer.model, batch).backward()
-        learnt = [weight.grad for weight in trainer.model.parameters() if weight.grad is not None]
-        norms[level] = max(grad.abs().max().item() for grad in learnt)
-    assert norms["sequence"] < 1e-6 < norms["token"]
 
 
 def test_advantages_are_shifted_as_unsloth_shifts_its_mask() -> None:

@@ -33,7 +33,7 @@ from workbench.train.grpo import (
 )
 from workbench.train.models import import_unsloth_first, load_trainee
 from workbench.train.record import Record
-from workbench.train.stage import Job, Stage
+from workbench.train.stage import Stage
 from workbench.types import WorkbenchError
 
 CONFIG = scaled(run.SHORT, beta=0.0, importance_sampling="trajectory")
@@ -172,33 +172,6 @@ def test_with_one_update_a_batch_every_token_has_its_responses_whole_advantage(
     assert_close(found, gradients(trainer, surrogate))
 
 
-def test_an_entropy_bonus_of_weight_0_is_none(policy: str, tmp_path: Path) -> None:
-    """And one of weight c takes c times the mean entropy of the tokens that are learnt from off
-    the loss.
-    """
-    losses = {}
-    for weight in (0.0, 0.5):
-        config = scaled(CONFIG, importance_sampling="token", entropy=weight)
-        trainer, batch = trainer_and_batch(config, policy, tmp_path / str(weight))
-        losses[weight] = trainer._compute_loss(trainer.model, batch)
-    _, entropies_BT = forward(trainer, batch)
-    mean = (entropies_BT * batch["completion_mask"]).sum() / batch["completion_mask"].sum()
-    assert losses[0.0].item() == pytest.approx(-batch["advantages"].mean().item(), abs=1e-6)
-    assert (losses[0.0] - losses[0.5]).item() == pytest.approx(
-        0.5 * mean.item(), rel=1e-4
-    ) and mean > 1
-    with_bonus = gradients(trainer, losses[0.5])
-    logprobs_BT, entropies_BT = forward(trainer, batch)
-    mask_BT = batch["completion_mask"]
-    by_token = (
-        -(batch["advantages"][:, None] * logprobs_BT * mask_BT).sum(1) / mask_BT.sum(1)
-    ).mean()
-    assert_close(
-        with_bonus,
-        gradients(trainer, by_token - 0.5 * (entropies_BT * mask_BT).sum() / mask_BT.sum()),
-    )
-
-
 def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has changed TRL's trainer for the whole process, also for a model that is none of its
     own.
@@ -281,27 +254,6 @@ def test_without_a_gpu_unsloth_runs_where_its_switch_is_set_and_it_makes_a_train
     else:
         assert import_unsloth_first() is asked
     assert ("unsloth" in sys.modules) is asked
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("plain", [False, True])
-def test_unsloth_is_not_looked_for_where_a_language_model_pays(
-    plain: bool,
-    policy: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """TRL is there already, as after a cold start, so that whoever looks for Unsloth says that
-    it comes too late.
-    """
-    import trl  # noqa: F401
-
-    monkeypatch.setenv("UNSLOTH_ALLOW_CPU", "1")
-    config = scaled(CONFIG, importance_sampling="token")
-    stage = grpo_stage(config, run.QUESTIONS, all_scored, "m", plain=plain)
-    assert stage.plain is plain and stage.run(Job(policy, tmp_path, 1)) == "done"
-    assert ("unsloth: not used, TRL was imported before it" in capsys.readouterr().err) is not plain
 
 
 def test_another_loss_than_ours_is_an_error_at_the_first_step(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ import pytest
 import workbench.bench as benches
 from tests.helpers.small_bench import NAMES, make_bench
 from workbench.bench import Bench
-from workbench.checks import Checks, judge_checks, rule_checks
+from workbench.checks import Checks, rule_checks
 from workbench.config import setting
 from workbench.config import settings as settings_of
 from workbench.evaluate import evaluate_policy
@@ -31,9 +31,7 @@ from workbench.types import (
     Checked,
     Event,
     Feedback,
-    Prompt,
     Question,
-    Reply,
     Response,
     Reward,
     RewardFn,
@@ -235,19 +233,6 @@ def test_each_method_asks_for_the_form_that_it_pays(tmp_path: Path) -> None:
     assert r"\boxed" in told["truthrl"]
 
 
-def test_a_box_is_asked_for_where_the_prompt_names_one() -> None:
-    grade = METHODS["truthrl"].grader(TruthRL(), rule_checks(require_box=None))
-    plain, boxed = (
-        Question("q", "?", ("Rome",), system=system)
-        for system in ("Answer.", r"Answer in \boxed{}.")
-    )
-    labels = [
-        f.verdicts[0].label
-        for f in grade([Response("a", plain, "Rome"), Response("b", boxed, "Rome")])
-    ]
-    assert labels == ["correct", "incorrect"]
-
-
 def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -> None:
     bench = make_bench(tmp_path)
     assert len(training_questions(Prompts(), bench)) == len(NAMES)
@@ -259,43 +244,6 @@ def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -
             match=f"no training questions with answers of kinds {missing}: choose among single",
         ):
             training_questions(Prompts(kinds), bench)
-
-
-class Judge:
-    """Finds every answer right, and counts what it was asked."""
-
-    name, asked = "counting", 0
-
-    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        self.asked += len(prompts)
-        return [Reply(json.dumps({"label": "correct"})) for _ in prompts]
-
-
-def test_whoever_names_a_judge_is_judged_by_it(tmp_path: Path) -> None:
-    """In training and in both evaluations: the random policy is never right by rule, and always
-    by this judge.
-    """
-    judge = Judge()
-    checks = Checks(rule_checks().extract, {"outcome": judge_checks(judge).verify["outcome"]})
-    bench = replace(make_bench(tmp_path / "policy"), judge=lambda: checks)
-    config = scaled(TruthRL(), grpo=vars(Brief().grpo), prompts={"eval_samples": 4})
-    summary = run_experiment(METHODS["truthrl"], config, bench, tmp_path / "run", seed=1, threads=1)
-    rows = [
-        json.loads(line) for line in (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()
-    ]
-    labels = [verdict["label"] for row in rows for verdict in row["verdicts"]]
-    assert judge.asked and "correct" in labels and "incorrect" not in labels
-    for when in ("before", "after"):
-        assert summary[when]["sampled"]["accuracy"]["value"] > 0.5
-
-
-def test_a_judge_can_be_told_to_take_only_what_is_boxed() -> None:
-    judge = Judge()
-    response = Response("r", Question("q", "?", ("Rome",)), "Rome")
-    for boxed, expected in ((False, "correct"), (True, "incorrect")):
-        checks = judge_checks(judge, require_box=boxed)
-        [feedback] = METHODS["truthrl"].grader(TruthRL(), checks)([response])
-        assert [verdict.label for verdict in feedback.verdicts] == [expected]
 
 
 def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) -> None:

@@ -137,23 +137,6 @@ def mean_rewards(out: Path) -> list[float]:
 
 
 @pytest.mark.slow
-def test_a_bandit_is_learnt(sharp: str, tmp_path: Path) -> None:
-    """One token; half of all pay 1, those that the start hardly ever says. The optimum is 1."""
-    config = scaled(LEARNER, steps=25, max_new_tokens=1)
-    train_ppo(
-        config,
-        run.QUESTIONS,
-        paying(lambda place, token: float(token % 2 == 0)),
-        sharp,
-        tmp_path,
-        method="m",
-        seed=1,
-    )
-    rewards = mean_rewards(tmp_path)
-    assert rewards[0] < 0.1 and fmean(rewards[-5:]) > 0.9
-
-
-@pytest.mark.slow
 def test_each_of_two_tokens_learns_from_its_own_reward(sharp: str, tmp_path: Path) -> None:
     """The first token is paid for being odd, the second for being even, and none sees another's
     reward (γ = 0): paid all at the end, the first could not learn."""

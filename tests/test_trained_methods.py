@@ -200,8 +200,9 @@ def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) ->
         ("rlfh", ["rlfh.flips=0.5", "rlfh.mode=single_pass"], "set rlfh.mode=pipeline"),
         ("knowrl", ["knowrl.cold_samples=-1"], "cold_samples is -1"),
         ("knowrl", ["knowrl.grpo.clip_high=0.1"], "clip_high is 0.1"),
+        ("rlfh", ["rlfh.flips=0.3"], "no check fact"),
     ):
-        place = few(4)
+        place = replace(few(4), judge=rule_checks) if message == "no check fact" else few(4)
         with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
             run_experiment(
                 METHODS[name],
@@ -211,18 +212,6 @@ def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) ->
                 seed=1,
             )
         assert not (tmp_path / "run").exists()
-
-
-def test_a_judge_without_facts_is_named_before_its_labels_are_flipped(tmp_path: Path) -> None:
-    place = replace(few(4), judge=rule_checks)
-    with pytest.raises(WorkbenchError, match="no check fact"):
-        run_experiment(
-            METHODS["rlfh"],
-            configured(METHODS["rlfh"], place, overrides=["rlfh.flips=0.3"]),
-            place,
-            tmp_path,
-            seed=1,
-        )
 
 
 def test_what_a_left_out_cold_start_would_use_is_refused() -> None:
