@@ -129,7 +129,7 @@ def scaled(config: Config, **changes: Any) -> Config:
     for name, value in changes.items():
         if isinstance(value, Mapping):
             config = replace(config, **{name: scaled(getattr(config, name), **value)})  # type: ignore[type-var]
-        elif name in parts(config):
+        elif is_dataclass(value):
             config = replace(config, **{name: value})  # type: ignore[type-var]
         else:
             paths = find(config, name)

@@ -107,23 +107,22 @@ def on_pairs(name: str) -> Callable[..., Sequence[Stage]]:
             raise WorkbenchError(f"samples is {config.drawn.samples}: a pair takes at least 2")
         draw = drawing(name, config, bench)
 
-        def pairs(number: int, job: Job) -> Any:
-            # no two rounds of any run have the same seed
-            seed = job.seed * (config.rounds + 1) + number if config.rounds > 1 else job.seed
+        def pairs(job: Job, seed: int) -> Any:
             return truthrl_pairs(draw(job, seed), phrase, seed=seed)
 
         if config.rounds == 1:
-            return [dpo_stage(config.dpo, partial(pairs, 1))]
-        rounds = range(1, config.rounds + 1)
-        return [
-            dpo_stage(
+            return [dpo_stage(config.dpo, lambda job: pairs(job, job.seed))]
+
+        def stage(number: int) -> Stage:
+            return dpo_stage(
                 config.dpo,
-                partial(pairs, number),
+                # no two rounds of any run have the same seed
+                lambda job: pairs(job, job.seed * (config.rounds + 1) + number),
                 merged=number < config.rounds,
                 name=f"dpo-{number}",
             )
-            for number in rounds
-        ]
+
+        return [stage(number) for number in range(1, config.rounds + 1)]
 
     return stages
 
