@@ -350,7 +350,10 @@ def measured(rounds: int, seed: int) -> Iterator[dict[str, Any]]:
     own = own_groups(policy, written.people[:PEOPLE], count, seed)
     told: dict[str, Any] = {"base": BASE, "sampled": own, "characters_per_token": characters}
     for number, seconds in enumerate(
-        timed(parts(written, policy, State(Actor(trainee), LEARNT, seed)), rounds, seed), 1
+        timed(
+            parts(written, policy, State(Actor(trainee), LEARNT, LEARNT.steps, seed)), rounds, seed
+        ),
+        1,
     ):
         yield {
             "rounds": number,

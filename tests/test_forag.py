@@ -14,6 +14,7 @@ import pytest
 
 from workbench.answers.sections import outlined, planned
 from workbench.bench import TINY_POLICY, Bench, bench, questions_hash
+from workbench.config import find, get
 from workbench.evaluate import told
 from workbench.experiment import configured, identity_of, run_experiment, stages_of
 from workbench.grade import rescore
@@ -287,7 +288,10 @@ def test_the_runs_of_the_findings_can_be_trained_in_full_and_for_two_steps() -> 
         for entry, steps in ((run, None), (run, 2), (shortened(run), None)):
             config = configured(FORAG, few(12), steps, entry.settings)
             assert stages_of(FORAG, config, few(12), run.seed)
-            assert steps is None or getattr(config, FORAG.trainer(config)).steps == 2
+            assert (
+                steps is None
+                or get(config, find(config, f"{FORAG.training(config).trainer}.steps")[0]) == 2
+            )
 
 
 def test_a_planned_answer_is_nowhere_cut_off_where_a_plain_one_is_not() -> None:

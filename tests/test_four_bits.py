@@ -36,6 +36,7 @@ from workbench.train.record import Record
 from workbench.train.reward_model import RewardModel, train_reward_model
 from workbench.train.rows import Example, Pair
 from workbench.train.scorer import Judged, Segment
+from workbench.train.settings import LoRA
 from workbench.train.sft import SFT, train_sft
 from workbench.types import WorkbenchError
 
@@ -100,7 +101,7 @@ def test_vllm_beside_it_is_refused() -> None:
         WorkbenchError, match="takes none in 4 bits: leave it false, or use vllm=none"
     ):
         check_colocate(scaled(GRPO(), vllm="colocate", load_in_4bit=True))
-    check_colocate(GRPO(load_in_4bit=True))
+    check_colocate(scaled(GRPO(), load_in_4bit=True))
 
 
 @pytest.mark.parametrize("wanted", [False, True])
@@ -116,7 +117,7 @@ def test_transformers_is_told_what_qlora_holds_a_base_in(
         return load(name, **options)
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", noted)
-    trainee = _load_plain(policy, 4, 8, "cpu", load_in_4bit=wanted)
+    trainee = _load_plain(policy, LoRA(4, 8, load_in_4bit=wanted))
     assert trainee.four_bits is wanted and all(
         w.dtype == torch.float32 for w in trainee.model.parameters() if w.requires_grad
     )
@@ -158,7 +159,7 @@ def test_unsloth_is_told(wanted: bool, policy: str, monkeypatch: pytest.MonkeyPa
     stand_in = ModuleType("unsloth")
     stand_in.FastLanguageModel = FastLanguageModel  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "unsloth", stand_in)
-    trainee = _load_unsloth(policy, 4, 8, 0, 64, True, wanted)
+    trainee = _load_unsloth(policy, LoRA(4, 8, load_in_4bit=wanted), 0, 64)
     assert told == {"load_in_4bit": wanted, "exact": True} and trainee.four_bits is wanted
 
 

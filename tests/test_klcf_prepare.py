@@ -16,7 +16,7 @@ import pytest
 from tests.helpers.reward_rows import row, with_verdicts
 from workbench.bench import bench
 from workbench.checks import Checks, rule_checks
-from workbench.config import scaled
+from workbench.config import check_values, scaled
 from workbench.failures import unparsed
 from workbench.jsonl import iter_rows
 from workbench.prepare import prepare_klcf
@@ -28,7 +28,6 @@ from workbench.train.prepare import (
     TRUTH,
     Prepare,
     Source,
-    check,
     check_checks,
     known,
     made,
@@ -375,7 +374,7 @@ def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> No
 )
 def test_settings_that_cannot_work_are_refused(config: Prepare, message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        check(config)
+        check_values(config)
 
 
 def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -> None:

@@ -282,7 +282,7 @@ def test_every_method_fits_one_gpu_of_80_gb_as_it_is(method: str) -> None:
 @pytest.mark.parametrize("method", TRAINED)
 def test_what_is_named_as_a_remedy_fits(method: str) -> None:
     chosen = TRAINED[method]
-    settings = [f"{method}.{chosen.trainer(chosen.configure())}.micro_batch=none"]
+    settings = [f"{method}.{chosen.training(chosen.configure()).trainer}.micro_batch=none"]
     for _ in range(8):
         found = plan(method, gpu="a100-80", overrides=settings)
         if not found["remedies"]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -191,7 +190,7 @@ def test_what_the_number_of_questions_decides_is_not_counted_without_it() -> Non
 
 @pytest.mark.parametrize("method", ["rlfh", "truthrl", "knowrl", "klcf"])
 def test_twice_the_prompts_are_twice_the_judges_tokens(method: str) -> None:
-    part = TRAINED[method].trainer(TRAINED[method].config())
+    part = TRAINED[method].training(TRAINED[method].config()).trainer
 
     def judged(prompts: int, steps: int) -> tuple[dict[str, int], dict[str, int]]:
         settings = [
@@ -238,7 +237,7 @@ def test_numbers_that_nobody_can_mean_are_counted_at_once() -> None:
 
 def test_a_method_that_says_nothing_of_its_judge_is_counted_by_its_rollouts() -> None:
     rlfh = METHODS["rlfh"]
-    assert rlfh.asking is None and replace(rlfh, name="other").asking is None
+    assert rlfh.training(rlfh.config()).judged is None
 
 
 def test_the_command_shows_what_a_judge_is_asked(cli: Cli) -> None:

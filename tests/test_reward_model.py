@@ -184,7 +184,7 @@ def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path
         (scaled(CONFIG, learning_rate=0.0), "learning_rate is 0"),
         (scaled(CONFIG, micro_batch=3), "micro_batch is 3"),
         (scaled(CONFIG, epochs=1.0), "give one of them"),
-        (scaled(CONFIG, loss="hinge"), "loss is 'hinge'"),  # type: ignore[arg-type]
+        (scaled(CONFIG, loss="hinge"), "loss is 'hinge'"),
     ):
         with pytest.raises(WorkbenchError, match=message):
             check(config)

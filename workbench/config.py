@@ -259,7 +259,5 @@ def parse(text: str, kind: Any, where: str) -> Any:
         ) from error
 
 
-@cache
-def _kinds(config: type) -> dict[str, Any]:
-    """The type of each field of a config class, resolved once: every reward checks its config."""
-    return typing.get_type_hints(config)
+# The type of each field of a config class, resolved once: every reward checks its config.
+_kinds: Callable[[Any], dict[str, Any]] = cache(typing.get_type_hints)
