@@ -299,7 +299,9 @@ def test_a_planned_answer_is_nowhere_cut_off_where_a_plain_one_is_not() -> None:
     these alone.
     """
     config = FORAG.configure("tiny")
-    assert {part.max_new_tokens for part in (config.drawn, config.ppo, config.grpo)} == {96}
+    assert {part.sampling.max_new_tokens for part in (config.drawn, config.ppo, config.grpo)} == {
+        96
+    }
 
 
 def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> None:
@@ -386,16 +388,16 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         (["forag.evaluation=sentence", "forag.aggregate=max"], "evaluation=subclaim alone"),
         (["forag.loss=log"], "set aggregate=min"),
         (["forag.held_out=1.5"], "held_out is 1.5"),
-        (["forag.held_out=1"], "give a smaller share"),
+        (["forag.held_out=1"], "held_out is 1.0: it must be below 1"),
         (["forag.drawn.samples=0"], "samples is 0"),
         (["forag.reward_model.max_length=96"], "answers have up to 96 tokens"),
         (["forag.reward_model.max_length=120"], "and with the longest answer"),
         (["forag.trainer=grpo", "forag.grpo.max_new_tokens=5000"], "max_length is 4096"),
         (["forag.references=0"], "references is 0"),
-        (["forag.baseline=false", "forag.references=2"], "does not use drawn"),
+        (["forag.baseline=false", "forag.references=2"], "does not use references"),
         (["forag.cold_samples=-1"], "cold_samples is -1"),
-        (["forag.unlearn=0.5"], "does not use drawn"),
-        (["forag.trainer=mle_filter", "forag.unlearn=0.5"], "does not use drawn"),
+        (["forag.unlearn=0.5"], "does not use unlearn"),
+        (["forag.trainer=mle_filter", "forag.drawn.unlearn=0.5"], "does not use unlearn"),
         (["forag.trainer=unlikelihood", "forag.unlearn=0"], "unlearn is 0"),
         (["forag.level=word"], "choose one of sequence, token"),
         (["forag.kinds=biography"], "brings no passages"),

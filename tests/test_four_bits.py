@@ -86,7 +86,9 @@ def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_as
 ) -> None:
     config = TRUTHRL.configure("tiny", ["truthrl.grpo.load_in_4bit=true"])
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(WorkbenchError, match=r"grpo\.load_in_4bit is true, which needs a GPU"):
+    with pytest.raises(
+        WorkbenchError, match=r"grpo\.lora\.load_in_4bit is true, which needs a GPU"
+    ):
         run_experiment(TRUTHRL, config, make_bench(tmp_path / "policy"), tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
     check_four_bits(config, {"grpo"})

@@ -225,7 +225,11 @@ def test_quick_runs_are_short_and_others(tmp_path: Path) -> None:
     # a stage before has its own length
     file = write(tmp_path / "k.toml", table(method="knowrl", set=["knowrl.sft.epochs=2"]))
     [quick] = queue_runs(file, quick=True)
-    assert (quick.steps, quick.config.sft.steps, quick.config.sft.epochs) == (2, None, 2)
+    assert (quick.steps, quick.config.sft.passes.steps, quick.config.sft.passes.epochs) == (
+        2,
+        None,
+        2,
+    )
 
 
 def test_how_many_steps_a_run_has_is_known_behind_a_probe_too(tmp_path: Path) -> None:

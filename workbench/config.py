@@ -126,16 +126,11 @@ def put(config: Config, path: str, value: Any) -> Config:
 
 def scaled(config: Config, **changes: Any) -> Config:
     """`config` with other values, by the names that `--set` takes; a mapping changes a part."""
-    for name, value in changes.items():
-        if isinstance(value, Mapping):
-            config = replace(config, **{name: scaled(getattr(config, name), **value)})  # type: ignore[type-var]
-        elif is_dataclass(value):
-            config = replace(config, **{name: value})  # type: ignore[type-var]
-        else:
-            paths = find(config, name)
-            assert paths, f"{type(config).__name__} has no field '{name}'"
-            for path in paths:
-                config = put(config, path, value)
+    for path, value in _flat(changes):
+        paths = [path] if is_dataclass(value) else find(config, path)
+        assert paths, f"{type(config).__name__} has no field '{path}'"
+        for full in paths:
+            config = put(config, full, value)
     return config
 
 
