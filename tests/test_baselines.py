@@ -119,7 +119,10 @@ def test_every_round_of_every_run_draws_by_another_seed(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(FEW))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=pytest.mark.nightly if one == "r_tuning" else ()) for one in FEW],
+)
 def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
