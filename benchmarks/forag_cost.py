@@ -47,7 +47,7 @@ def answered(place: Bench, count: int, samples: int) -> Answers:
     """Sampled answers to two-facet questions, read for claims."""
     questions = place.questions("validation", [TWO_FACETS])[:count]
     policy = place.load(place.policy)
-    most = TINY.ppo.max_new_tokens
+    most = TINY.ppo.sampling.max_new_tokens
     responses = generate(
         policy, questions, max_new_tokens=most, samples=samples, temperature=1.0, seed=0
     )

@@ -38,6 +38,7 @@ from benchmarks.klcf_cost import mistaken, related  # noqa: E402
 from workbench.answers.sentences import sentences  # noqa: E402
 from workbench.bench import bench  # noqa: E402
 from workbench.checks import judge_checks  # noqa: E402
+from workbench.config import scaled  # noqa: E402
 from workbench.entailment import load_verifier  # noqa: E402
 from workbench.extract import rules  # noqa: E402
 from workbench.generate import Policy, Sampling, generate, prompt_ids  # noqa: E402
@@ -72,7 +73,8 @@ COUNTS, SECONDS = (
 )
 GROUPS, PEOPLE = (1, 2, 4, 8, 16), 8  # of the base's own biographies
 NEAR = 0.1  # how far from 1 a slope is called linear
-LEARNT = PPO(
+LEARNT = scaled(
+    PPO(),
     steps=1000,
     micro_batch=None,
     gradient_checkpointing=False,
@@ -348,7 +350,10 @@ def measured(rounds: int, seed: int) -> Iterator[dict[str, Any]]:
     own = own_groups(policy, written.people[:PEOPLE], count, seed)
     told: dict[str, Any] = {"base": BASE, "sampled": own, "characters_per_token": characters}
     for number, seconds in enumerate(
-        timed(parts(written, policy, State(Actor(trainee), LEARNT, seed)), rounds, seed), 1
+        timed(
+            parts(written, policy, State(Actor(trainee), LEARNT, LEARNT.steps, seed)), rounds, seed
+        ),
+        1,
     ):
         yield {
             "rounds": number,

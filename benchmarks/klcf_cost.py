@@ -41,6 +41,7 @@ from tests.helpers.world_judge import world_script  # noqa: E402
 from workbench.answers.sentences import sentences  # noqa: E402
 from workbench.bench import Bench, bench  # noqa: E402
 from workbench.checks import judge_checks  # noqa: E402
+from workbench.config import scaled  # noqa: E402
 from workbench.generate import generate  # noqa: E402
 from workbench.jsonl import write_json  # noqa: E402
 from workbench.judge import endpoint  # noqa: E402
@@ -276,7 +277,11 @@ def own_answers(place: Bench, world: World, count: int) -> list[Response]:
         replace(question, checklist=world_checklist_items(world, question)) for question in asked
     ]
     return generate(
-        place.load("base"), listed, max_new_tokens=TINY.grpo.max_new_tokens, temperature=1.0, seed=0
+        place.load("base"),
+        listed,
+        max_new_tokens=TINY.grpo.sampling.max_new_tokens,
+        temperature=1.0,
+        seed=0,
     )
 
 
@@ -324,7 +329,7 @@ def truth_model(place: Bench, responses: Sequence[Response], folder: Path) -> Sc
     cost.
     """
     rows = [as_read(one.question, one.text[:40], float(n % 2)) for n, one in enumerate(responses)]
-    config = replace(TINY.truth_model, steps=1, epochs=None)
+    config = scaled(TINY.truth_model, steps=1, epochs=None)
     train_reward_model(config, rows, place.path("base"), folder, seed=0)
     return load_reward_model(folder / MODEL)
 

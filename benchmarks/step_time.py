@@ -18,7 +18,6 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from statistics import median
@@ -54,7 +53,7 @@ def config_of(**changes: Any) -> Any:
 
 
 def settings(config: Any, steps: int) -> GRPO:
-    return replace(config.grpo, **STILL, steps=steps, save_every=10 * steps)
+    return scaled(config.grpo, **STILL, steps=steps, save_every=10 * steps)
 
 
 def steps(grade: Grade, count: int, adapter_of: Callable[..., Any]) -> tuple[list[float], Any]:
@@ -65,7 +64,7 @@ def steps(grade: Grade, count: int, adapter_of: Callable[..., Any]) -> tuple[lis
     grpo = settings(config, WARM + count + 1)
     tiny = bench("tiny")
     questions = training_questions(config.prompts, tiny, answered=False)
-    trainee = load_trainee(tiny.path("sft"), lora_r=grpo.lora_r, lora_alpha=grpo.lora_alpha, seed=0)
+    trainee = load_trainee(tiny.path("sft"), **vars(grpo.lora), seed=0)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         with Record(out, RLFH.name, grade, steps=grpo.steps, done=0, max_failed=0.2) as record:
@@ -137,7 +136,7 @@ def ppo(rounds: int, each: int = 5, turns: int = 3) -> dict[str, Any]:
         training_questions(config.prompts, tiny, answered=False),
     )
     grpo = settings(config, each + 1)
-    by_ppo: PPO = replace(
+    by_ppo: PPO = scaled(
         config.ppo,
         **{**STILL, "learning_rate": 1e-12},
         critic_learning_rate=1e-12,
@@ -152,7 +151,7 @@ def ppo(rounds: int, each: int = 5, turns: int = 3) -> dict[str, Any]:
                 row["seconds"] for row in list(iter_rows(Path(folder) / "metrics.jsonl"))[1:]
             )
 
-    small = replace(grpo, learning_rate=1e-12)
+    small = scaled(grpo, learning_rate=1e-12)
     ways = {"ppo_s": lambda: run(train_ppo, by_ppo), "grpo_s": lambda: run(train_grpo, small)}
     return {"turns": turns, "steps": each, **compared(in_turns(ways, turns, warm=0), digits=3)}
 
@@ -170,7 +169,7 @@ def memory(rounds: int, count: int = 200, every: int = 20) -> dict[str, Any]:
 
     tiny, config = bench("tiny"), config_of()
     questions = training_questions(config.prompts, tiny, answered=False)
-    small = replace(
+    small = scaled(
         settings(config, count), prompts_per_step=4, learning_rate=1e-12, save_every=count
     )
     with tempfile.TemporaryDirectory() as folder:

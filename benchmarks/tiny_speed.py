@@ -29,13 +29,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from workbench.bench import bench
+from workbench.config import scaled
 from workbench.generate import Policy, Sampling, generate, prompt_ids
 from workbench.generate.hf import by_generate
 from workbench.recipes import METHODS
@@ -176,10 +176,8 @@ def steps(each: int) -> dict[str, list[float]]:
     tiny = bench("tiny")
     config = TRUTHRL.scales["tiny"]
     count = WARM + 2 * each
-    settings = replace(config.grpo, steps=count + 1, learning_rate=0.0, save_every=10 * count)
-    trainee = load_trainee(
-        tiny.path("sft"), lora_r=settings.lora_r, lora_alpha=settings.lora_alpha, seed=0
-    )
+    settings = scaled(config.grpo, steps=count + 1, learning_rate=0.0, save_every=10 * count)
+    trainee = load_trainee(tiny.path("sft"), **vars(settings.lora), seed=0)
     grade = TRUTHRL.grader(config, tiny.checks)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
@@ -246,11 +244,12 @@ def prompts(rounds: int) -> dict[str, Any]:
     every row.
     """
     tiny, config = bench("tiny"), TRUTHRL.scales["tiny"]
-    trainee = load_trainee(
-        tiny.path("sft"), lora_r=config.grpo.lora_r, lora_alpha=config.grpo.lora_alpha, seed=0
-    )
+    trainee = load_trainee(tiny.path("sft"), **vars(config.grpo.lora), seed=0)
     questions = training_questions(config.prompts, tiny)[: config.grpo.prompts_per_step]
-    sampled = {"samples": config.grpo.group_size, "max_new_tokens": config.grpo.max_new_tokens}
+    sampled = {
+        "samples": config.grpo.group_size,
+        "max_new_tokens": config.grpo.sampling.max_new_tokens,
+    }
     responses = generate(tiny.load("sft"), questions, **sampled)
     ids_BL, attention_BL, said_BT = Actor(trainee).laid_out(responses)
     length = said_BT.shape[1]

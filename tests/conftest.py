@@ -67,6 +67,30 @@ def slices() -> Path:
     return Path(folder)
 
 
+@pytest.fixture(scope="session")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a random policy of two layers, which no test changes."""
+    from tests.helpers.shared_runs import shared_policy
+
+    return shared_policy(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def grpo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a short GRPO run of that policy, which no test changes."""
+    from tests.helpers.shared_runs import grpo_run
+
+    return grpo_run(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def ppo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a short PPO run of that policy, which no test changes."""
+    from tests.helpers.shared_runs import ppo_run
+
+    return ppo_run(tmp_path_factory)
+
+
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """The command line, called in this process: arguments -> exit code, stdout and stderr

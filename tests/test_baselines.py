@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 
 from workbench.bench import Bench, bench
+from workbench.config import restore, scaled
 from workbench.experiment import configured, run_experiment
 from workbench.inspector.opened import open_row
 from workbench.inspector.runs import Runs
 from workbench.queue import run_of
 from workbench.recipes import BASELINES, METHODS, TRAINED, method, trained
-from workbench.recipes.baselines import from_samples, phrase
+from workbench.recipes.baselines import on_pairs, phrase
 from workbench.runs.checkpoints import metrics_rows
-from workbench.train.sft import sft_stage
+from workbench.store import iter_feedback
+from workbench.train.settings import Sampling
 from workbench.train.stage import Job
 from workbench.types import Feedback, Question, WorkbenchError
 
@@ -30,10 +32,9 @@ FEW = {
     "rft": [*SAMPLED, *(f"sft.{one}" for one in STEPS)],
     "dpo": [*SAMPLED, *(f"dpo.{one}" for one in STEPS)],
     "iterative_dpo": [
-        "questions=48",
-        "rounds.rounds=2",
-        "rounds.samples=8",
-        *(f"rounds.dpo.{one}" for one in STEPS),
+        "rounds=2",
+        *SAMPLED,
+        *(f"rounds.dpo.{one}" for one in STEPS),  # as it was spelled once
     ],
 }
 RULES = {"sft_gold": "gold", "iterative_dpo": "truthrl_pairs", "dpo": "truthrl_pairs"}
@@ -50,14 +51,10 @@ def test_defaults_are_the_papers() -> None:
     rounds.
     """
     rft, dpo, rounds = (BASELINES[name].configure() for name in ("rft", "dpo", "iterative_dpo"))
-    assert (rft.sft.learning_rate, rft.sft.batch) == (5e-6, 16)
-    assert (rft.drawn.samples, rft.drawn.temperature, rft.drawn.top_p) == (64, 0.6, 0.9)
-    assert (
-        (dpo.dpo.learning_rate, dpo.dpo.batch)
-        == (rounds.rounds.dpo.learning_rate, rounds.rounds.dpo.batch)
-        == (3e-6, 32)
-    )
-    assert rounds.rounds.rounds == 4
+    assert (rft.sft.optim.learning_rate, rft.sft.passes.batch) == (5e-6, 16)
+    assert (rft.drawn.samples, rft.drawn.sampling) == (64, Sampling(0.6, 0.9, 2048))
+    assert dpo.dpo == rounds.dpo and (dpo.rounds, rounds.rounds) == (1, 4)
+    assert (dpo.dpo.optim.learning_rate, dpo.dpo.passes.batch) == (3e-6, 32)
 
 
 def test_gold_answers_are_said_as_the_prompt_asks_for_them() -> None:
@@ -80,33 +77,52 @@ def test_baselines_are_trained_and_pay_nothing_of_their_own() -> None:
 def test_a_queue_takes_them_and_their_steps() -> None:
     found = {name: run_of(name, settings=[f"{name}.eval_samples=0"], steps=3) for name in BASELINES}
     assert len({run.hash for run in found.values()}) == len(BASELINES)
-    assert found["dpo"].config.dpo.steps == found["iterative_dpo"].config.rounds.dpo.steps == 3
-    assert found["sft_gold"].config.sft.steps == 3
-    with pytest.raises(WorkbenchError, match="questions is 0: it must be at least 1"):
-        run_of("rft", settings=["rft.drawn.questions=0"])
-    with pytest.raises(WorkbenchError, match="questions is 0: it must be at least 1"):
-        run_of("iterative_dpo", settings=["iterative_dpo.questions=0"])
+    assert found["dpo"].config.dpo.passes.steps == 3
+    assert found["sft_gold"].config.sft.passes.steps == 3
+    for setting in ("rft.drawn.questions=0", "iterative_dpo.questions=0"):
+        with pytest.raises(WorkbenchError, match="questions is 0: it must be at least 1"):
+            run_of(setting.partition(".")[0], settings=[setting])
 
 
-def test_what_is_drawn_of_the_samples_depends_on_the_runs_seed(tmp_path: Path) -> None:
-    place, seeds = few(2), list[int]()
+def test_a_stored_config_of_earlier_rounds_is_read() -> None:
+    usual = BASELINES["iterative_dpo"].configure()
+    stored = {
+        "questions": 5,
+        "prompts": {"eval_samples": 1},
+        "rounds": {"rounds": 3, "samples": 9, "chunk": 64, "top_p": 0.5, "dpo": {"lora_r": 2}},
+    }
+    read = restore(usual, stored)
+    assert (read.rounds, read.prompts.eval_samples, read.dpo.lora.lora_r) == (3, 1, 2)
+    assert (read.drawn.questions, read.drawn.samples, read.drawn.sampling.top_p) == (5, 9, 0.5)
 
-    def noted(feedbacks: Sequence[Feedback], seed: int) -> Any:
-        assert len(feedbacks) == 4
+
+def test_every_round_of_every_run_draws_by_another_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds: list[int] = []
+
+    def noted(feedbacks: Sequence[Feedback], phrase: Any, seed: int) -> Any:
+        assert len(feedbacks) == 2 * 2
         seeds.append(seed)
-        raise WorkbenchError("no rows")  # before anything is trained
+        raise WorkbenchError("no pairs")  # before anything is trained
 
-    config = BASELINES["rft"].configure("tiny", ["rft.drawn.samples=2"])
-    for seed in (3, 4):
-        [stage] = from_samples("rft", noted, sft_stage, "sft")(config, place)
-        (tmp_path / str(seed)).mkdir()
-        with pytest.raises(WorkbenchError, match="no rows"):
-            stage.run(Job(place.path("sft"), tmp_path / str(seed), seed))
-    assert seeds == [3, 4]
+    monkeypatch.setattr("workbench.recipes.baselines.truthrl_pairs", noted)
+    place = few(2)
+    for name, rounds in (("dpo", 1), ("iterative_dpo", 2)):
+        config = scaled(BASELINES[name].configure("tiny"), drawn={"samples": 2}, rounds=rounds)
+        for seed in (3, 4):
+            for stage in on_pairs(name)(config, place):
+                (folder := tmp_path / name / str(seed) / stage.name).mkdir(parents=True)
+                with pytest.raises(WorkbenchError, match="no pairs"):
+                    stage.run(Job(place.path("sft"), folder, seed))
+    assert seeds[:2] == [3, 4] and len(set(seeds[2:])) == 4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(FEW))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=pytest.mark.nightly if one == "r_tuning" else ()) for one in FEW],
+)
 def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
@@ -119,6 +135,12 @@ def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
     card = json.loads((out / "card.json").read_text())
     assert card["rule"] == RULES.get(name, name) and sum(card["rows"].values()) >= 4
     adapter = load_file(out / "policy" / "adapter_model.safetensors")
+    if name == "iterative_dpo":  # a round starts from the policy of the one before
+        first = out / "stages" / "dpo-1"
+        base = json.loads((out / "policy" / "adapter_config.json").read_text())
+        assert base["base_model_name_or_path"] == str(first / "policy")
+        drawn = [list(iter_feedback(folder / "samples")) for folder in (first, out)]
+        assert [f.response.text for f in drawn[0]] != [f.response.text for f in drawn[1]]
     assert any(weight.abs().max() > 0 for key, weight in adapter.items() if "lora_B" in key)
     assert run_experiment(BASELINES[name], config, place, out, seed=1, threads=2) == summary
     if name != "sft_gold":

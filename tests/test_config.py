@@ -5,11 +5,22 @@ they had parts.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
-from workbench.config import check_values, help_of, override, restore, setting, settings
+from workbench.config import (
+    check_values,
+    find,
+    help_of,
+    leaves,
+    override,
+    restore,
+    scaled,
+    setting,
+    settings,
+    unset_values,
+)
 from workbench.types import WorkbenchError
 
 
@@ -93,7 +104,8 @@ def test_what_is_stored_is_read_in_parts_and_side_by_side() -> None:
         "steps": 3,
         "gone": "x",
     }
-    assert restore(Settings(), side_by_side) == replace(wanted, inner=Inner(3, 2.0))
+    # the config's own field goes first
+    assert restore(Settings(), side_by_side) == replace(wanted, inner=Inner(3, 0.5))
     assert restore(Settings(), {}) == Settings()
 
 
@@ -103,3 +115,40 @@ def test_values_that_cannot_be_are_found_in_parts_too() -> None:
         check_values(Settings(inner=Inner(rate=float("inf"))))
     with pytest.raises(WorkbenchError, match="reward is 'both': choose one of ternary, binary"):
         check_values(Settings(reward="both"))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Outer:
+    """What `Settings` became: it lies one part deeper, and two names have changed."""
+
+    share: float | None = setting(0.5, least=0, most=1, was="part")
+    count: int = setting(1, least=1, was="inner.number", unset=lambda config: 7)
+    width: float = setting(0.5, above=0, below=1)
+    settings: Settings = field(default=Settings(), metadata={"was": "old"})
+
+
+def test_names_of_parts_may_be_left_out_and_former_names_are_known() -> None:
+    assert find(Outer(), "steps") == find(Outer(), "inner.steps") == ["settings.inner.steps"]
+    assert find(Outer(), "old.inner.steps") == find(Outer(), "settings.steps")
+    assert find(Outer(), "part") == ["share"] and find(Outer(), "inner.number") == ["count"]
+    changed = scaled(Outer(), steps=3, settings={"fast": True})
+    assert changed == Outer(settings=Settings(fast=True, inner=Inner(3)))
+    stored = {"part": 0.1, "inner": {"steps": 3, "number": 4}, "old": {"fast": True}}
+    assert restore(Outer(), stored) == replace(changed, share=0.1, count=4)
+    assert leaves(Outer(), "settings.inner") == ["settings.inner.steps", "settings.inner.rate"]
+    assert unset_values(Outer()) == {"count": 7}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"share": 1.5}, "share is 1.5: it must lie between 0 and 1"),
+        ({"count": 0}, "count is 0: it must be at least 1"),
+        ({"width": 0.0}, "width is 0.0: it must be above 0"),
+        ({"width": 1.0}, "width is 1.0: it must be below 1"),
+    ],
+)
+def test_numbers_outside_their_bounds_are_refused(changes: dict[str, Any], message: str) -> None:
+    check_values(Outer(share=None))
+    with pytest.raises(WorkbenchError, match=message):
+        check_values(replace(Outer(), **changes))

@@ -4,10 +4,8 @@ DPO, killed and resumed.
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,24 +16,16 @@ import tests.helpers.offline_run as run
 from tests.helpers.grpo_run import QUESTIONS, grade
 from tests.helpers.tiny_model import make_policy
 from tests.test_formats import names
-from tests.test_sft import launch, result, rows
+from tests.test_sft import rows
+from workbench.config import scaled
 from workbench.generate import Sampling, hf
 from workbench.policy import load_policy
-from workbench.store import iter_feedback
 from workbench.train.collect import InChunk, collect, sampled
 from workbench.train.dpo import DPO, check, train_dpo
-from workbench.train.rounds import Rounds, dpo_rounds
-from workbench.train.rounds import check as check_rounds
 from workbench.train.rows import Pair, laid_out
-from workbench.train.stage import Job
 from workbench.types import Question, WorkbenchError
 
-ALL = replace(run.PREFERRED, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
-
-
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_policy(tmp_path_factory.mktemp("policy")))
+ALL = scaled(run.PREFERRED, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
 
 
 def log_ratios(policy: str, out: Path) -> tuple[list[tuple[float, int]], list[tuple[float, int]]]:
@@ -72,13 +62,9 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
     policy: str, tmp_path: Path, kind: Any, by_hand: Any
 ) -> None:
     """The second step's loss is what the first one's weights give, pair by pair."""
-    config = replace(ALL, loss_type=kind, beta=0.5)
-    assert (
-        train_dpo(replace(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1) == "done"
-    )
-    assert (
-        train_dpo(replace(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1) == "done"
-    )
+    config = scaled(ALL, loss_type=kind, beta=0.5)
+    assert train_dpo(scaled(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1) == "done"
+    assert train_dpo(scaled(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1) == "done"
     first, second = rows(tmp_path / "two" / "metrics.jsonl")
     assert first.keys() == names("metrics of dpo")
     assert (
@@ -104,10 +90,10 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ([], "no pairs to train on"),
+        ([], "no rows to train on"),
         (
             [replace(run.PAIRS[0], rejected=run.PAIRS[0].chosen)],
-            "chosen and rejected of question 'q0' are the same",
+            "question 'q0' has one text as chosen and rejected",
         ),
         ([replace(run.PAIRS[0], chosen=" ")], "question 'q0' has an empty text"),
     ],
@@ -133,76 +119,43 @@ def test_a_pair_is_as_long_as_its_longer_answer(policy: str, tmp_path: Path) -> 
     [
         ({"beta": 0.0}, "beta is 0.0: it must be above 0"),
         ({"loss_type": "hinge"}, "loss_type is 'hinge': choose one of sigmoid, ipo"),
-        ({"steps": 5, "epochs": 1.0}, "give one of them"),
         ({"micro_batch": 5}, "micro_batch is 5: it must divide batch, 32"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        check(replace(DPO(), **changes))
-    with pytest.raises(WorkbenchError, match=message):
-        check_rounds(Rounds(dpo=replace(DPO(), **changes)))
-
-
-def test_rounds_that_cannot_work_are_refused() -> None:
-    for changes, message in (
-        ({"rounds": 0}, "rounds is 0"),
-        ({"samples": 1}, "samples is 1"),
-        ({"top_p": 2.0}, "top_p is 2.0"),
-    ):
-        with pytest.raises(WorkbenchError, match=message):
-            check_rounds(replace(Rounds(), **changes))
-    with pytest.raises(WorkbenchError, match="no questions"):
-        dpo_rounds(run.ROUNDS, [], grade, "m")
+        check(scaled(DPO(), **changes))
 
 
 def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(
     policy: str, tmp_path: Path
 ) -> None:
-    how, whole, broken = Sampling(4, samples=3, seed=5), tmp_path / "whole", tmp_path / "broken"
-    asked: list[int] = []
+    whole, broken, asked = tmp_path / "whole", tmp_path / "broken", list[int]()
 
     def counted(responses: Any) -> Any:
         asked.append(len(responses))
         return grade(responses)
 
-    expected = collect(policy, QUESTIONS, counted, whole, how, method="m", chunk=4, max_failed=1.0)
-    assert [f.response.step for f in expected] == [1] * 12 + [2] * 12 + [3] * 6 and asked == [
-        12,
-        12,
-        6,
-    ]
+    def collected(out: Path, policy: str = policy, questions: Any = QUESTIONS) -> Any:
+        how = Sampling(4, samples=3, seed=5)
+        return collect(policy, questions, counted, out, how, method="m", chunk=4, max_failed=1.0)
+
+    expected = collected(whole)
+    assert [f.response.step for f in expected] == [1] * 12 + [2] * 12 + [3] * 6
     shutil.copytree(whole, broken)
     lines = (broken / "rollouts.jsonl").read_bytes().splitlines(keepends=True)
     (broken / "rollouts.jsonl").write_bytes(b"".join(lines[:17]) + lines[17][:40])
     with pytest.warns(UserWarning, match="unfinished last line"):
-        collect(policy, QUESTIONS, counted, broken, how, method="m", chunk=4, max_failed=1.0)
+        collected(broken)
     assert (broken / "rollouts.jsonl").read_bytes() == (whole / "rollouts.jsonl").read_bytes()
-    assert asked == [12, 12, 6, 12, 6]
     # as where a run with the policy in it has been moved
-    elsewhere = shutil.copytree(policy, tmp_path / "policy")
-    again = collect(
-        str(elsewhere), QUESTIONS, counted, broken, how, method="m", chunk=4, max_failed=1.0
-    )
-    assert [f.response.text for f in again] == [f.response.text for f in expected] and asked == [
-        12,
-        12,
-        6,
-        12,
-        6,
-    ]
+    again = collected(broken, str(shutil.copytree(policy, tmp_path / "policy")))
+    assert [f.response.text for f in again] == [f.response.text for f in expected]
+    assert asked == [12, 12, 6, 12, 6]
     with pytest.raises(WorkbenchError, match="other samples"):
-        collect(
-            str(make_policy(tmp_path / "new", seed=7)),
-            QUESTIONS,
-            counted,
-            broken,
-            how,
-            method="m",
-            chunk=4,
-        )
+        collected(broken, str(make_policy(tmp_path / "new", seed=7)))
     with pytest.raises(WorkbenchError, match="there twice"):
-        collect(policy, [QUESTIONS[0], QUESTIONS[0]], grade, tmp_path / "other", how, method="m")
+        collected(tmp_path / "other", questions=[QUESTIONS[0]] * 2)
 
 
 def test_a_question_alone_has_the_samples_that_it_has_in_its_chunk(policy: str) -> None:
@@ -219,66 +172,3 @@ def test_a_question_alone_has_the_samples_that_it_has_in_its_chunk(policy: str) 
     assert len(set(texts)) > 6  # neither are they all the same, nor those of another chunk
     other = sampled(loaded, grade, [one._replace(number=3) for one in chunk], how)
     assert texts != [feedback.response.text for samples in other for feedback in samples]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["dpo", "rounds"])
-def test_a_killed_training_ends_like_a_whole_one(policy: str, tmp_path: Path, kind: str) -> None:
-    assert launch(policy, tmp_path / "whole", kind).returncode == 0
-    for number, moment in enumerate(("in a checkpoint", "in the final save")):
-        out = tmp_path / str(number)
-        assert launch(policy, out, kind, moment).returncode == -signal.SIGKILL
-        again = launch(policy, out, kind)
-        assert again.returncode == 0, again.stderr
-        parts = ["."] if kind == "dpo" else ["dpo-1", "dpo-2"]
-        assert [result(out / part) for part in parts] == [
-            result(tmp_path / "whole" / part) for part in parts
-        ]
-
-
-def test_every_round_of_every_run_draws_by_another_seed(policy: str, tmp_path: Path) -> None:
-    seeds: list[int] = []
-
-    def noted(feedbacks: Any, seed: int) -> Any:
-        assert len(feedbacks) == 4 * run.ROUNDS.samples
-        seeds.append(seed)
-        raise WorkbenchError("no pairs")  # before anything is trained
-
-    for seed in (0, 1, 2):
-        for stage in dpo_rounds(run.ROUNDS, QUESTIONS[:4], grade, "m", noted):
-            folder = tmp_path / str(seed) / stage.name
-            folder.mkdir(parents=True)
-            with pytest.raises(WorkbenchError, match="no pairs"):
-                stage.run(Job(policy, folder, seed))
-    assert len(set(seeds)) == 6
-
-
-@pytest.mark.slow
-def test_every_round_samples_the_policy_of_the_last_one(policy: str, tmp_path: Path) -> None:
-    run.train("rounds", policy, tmp_path)
-    assert not (tmp_path / "dpo-1" / "policy" / "adapter_config.json").exists()
-    base = json.loads((tmp_path / "dpo-2" / "policy" / "adapter_config.json").read_text())[
-        "base_model_name_or_path"
-    ]
-    assert base == str(tmp_path / "dpo-1" / "policy")
-    drawn = [list(iter_feedback(tmp_path / name / "samples")) for name in ("dpo-1", "dpo-2")]
-    assert [len(one) for one in drawn] == [40, 40]
-    assert [f.response.text for f in drawn[0]] != [f.response.text for f in drawn[1]]
-    assert json.loads((tmp_path / "dpo-1" / "card.json").read_text())["samples"] == 40
-
-
-def test_an_argument_that_the_trainer_changed_in_silence_is_named(
-    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import trl
-
-    class Knowing(trl.DPOConfig):  # as Unsloth's config does
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            self.weight_decay = 0.001
-
-    monkeypatch.setattr("trl.DPOConfig", Knowing)
-    with pytest.raises(
-        WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
-    ):
-        train_dpo(replace(ALL, steps=1), run.PAIRS, policy, tmp_path, seed=1)

@@ -19,6 +19,7 @@ from tests.helpers.small_bench import NAMES, make_bench
 from tests.helpers.tiny_model import make_policy
 from workbench.actors import Actors, cluster
 from workbench.bench import bench
+from workbench.config import scaled
 from workbench.failures import TooManyFailures
 from workbench.generate import Sampling
 from workbench.judge import render
@@ -206,7 +207,7 @@ def test_samples_that_could_not_be_drawn_have_failed_and_claim_nothing(tmp_path:
     tiny = bench("tiny")
     questions, config = (
         tiny.questions("rl", ["biography"])[:2],
-        Prepare(samples=2, max_new_tokens=8),
+        scaled(Prepare(), samples=2, max_new_tokens=8),
     )
 
     def one_dies(chunks: Any) -> Any:
@@ -227,7 +228,7 @@ def test_samples_that_could_not_be_drawn_have_failed_and_claim_nothing(tmp_path:
         TooManyFailures, match=r"4 of 4 samples could not be graded \(2 processes died of it"
     ):
         go(config)
-    card = go(Prepare(samples=2, max_new_tokens=8, max_failed=1.0))
+    card = go(scaled(Prepare(), samples=2, max_new_tokens=8, max_failed=1.0))
     assert (
         card["samples"] == {"all": 4, "failed": 4, "refused": 0, "no_claims": 0, "cut_off": 0}
         and card["failed"] == 4

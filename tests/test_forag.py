@@ -14,6 +14,7 @@ import pytest
 
 from workbench.answers.sections import outlined, planned
 from workbench.bench import TINY_POLICY, Bench, bench, questions_hash
+from workbench.config import find, get
 from workbench.evaluate import told
 from workbench.experiment import configured, identity_of, run_experiment, stages_of
 from workbench.grade import rescore
@@ -114,8 +115,8 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     ppo = config_of().ppo
     assert not sampled_as["greedy"]
     assert (sampled_as["temperature"], sampled_as["max_new_tokens"]) == (
-        ppo.temperature,
-        ppo.max_new_tokens,
+        ppo.sampling.temperature,
+        ppo.sampling.max_new_tokens,
     )
     for row in rows:
         segments = [v for v in row.verdicts if v.aspect == "factuality"]
@@ -287,7 +288,10 @@ def test_the_runs_of_the_findings_can_be_trained_in_full_and_for_two_steps() -> 
         for entry, steps in ((run, None), (run, 2), (shortened(run), None)):
             config = configured(FORAG, few(12), steps, entry.settings)
             assert stages_of(FORAG, config, few(12), run.seed)
-            assert steps is None or getattr(config, FORAG.trainer(config)).steps == 2
+            assert (
+                steps is None
+                or get(config, find(config, f"{FORAG.training(config).trainer}.steps")[0]) == 2
+            )
 
 
 def test_a_planned_answer_is_nowhere_cut_off_where_a_plain_one_is_not() -> None:
@@ -295,7 +299,9 @@ def test_a_planned_answer_is_nowhere_cut_off_where_a_plain_one_is_not() -> None:
     these alone.
     """
     config = FORAG.configure("tiny")
-    assert {part.max_new_tokens for part in (config.drawn, config.ppo, config.grpo)} == {96}
+    assert {part.sampling.max_new_tokens for part in (config.drawn, config.ppo, config.grpo)} == {
+        96
+    }
 
 
 def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> None:
@@ -382,16 +388,16 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
         (["forag.evaluation=sentence", "forag.aggregate=max"], "evaluation=subclaim alone"),
         (["forag.loss=log"], "set aggregate=min"),
         (["forag.held_out=1.5"], "held_out is 1.5"),
-        (["forag.held_out=1"], "give a smaller share"),
+        (["forag.held_out=1"], "held_out is 1.0: it must be below 1"),
         (["forag.drawn.samples=0"], "samples is 0"),
         (["forag.reward_model.max_length=96"], "answers have up to 96 tokens"),
         (["forag.reward_model.max_length=120"], "and with the longest answer"),
         (["forag.trainer=grpo", "forag.grpo.max_new_tokens=5000"], "max_length is 4096"),
         (["forag.references=0"], "references is 0"),
-        (["forag.baseline=false", "forag.references=2"], "does not use drawn"),
+        (["forag.baseline=false", "forag.references=2"], "does not use references"),
         (["forag.cold_samples=-1"], "cold_samples is -1"),
-        (["forag.unlearn=0.5"], "does not use drawn"),
-        (["forag.trainer=mle_filter", "forag.unlearn=0.5"], "does not use drawn"),
+        (["forag.unlearn=0.5"], "does not use unlearn"),
+        (["forag.trainer=mle_filter", "forag.drawn.unlearn=0.5"], "does not use unlearn"),
         (["forag.trainer=unlikelihood", "forag.unlearn=0"], "unlearn is 0"),
         (["forag.level=word"], "choose one of sequence, token"),
         (["forag.kinds=biography"], "brings no passages"),

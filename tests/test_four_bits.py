@@ -19,6 +19,7 @@ import tests.helpers.grpo_run as run
 from tests.helpers.small_bench import make_bench
 from tests.helpers.tiny_model import make_policy
 from tests.test_grpo import SMALL
+from workbench.config import scaled
 from workbench.experiment import run_experiment
 from workbench.policy import load_checkpoint
 from workbench.recipes import TRAINED
@@ -27,6 +28,7 @@ from workbench.train.four_bits import check_four_bits
 from workbench.train.grpo import GRPO, make_adapter, make_trainer
 from workbench.train.models import Trainee, _load_plain, _load_unsloth, load_trainee, save_merged
 from workbench.train.record import Record
+from workbench.train.settings import LoRA
 from workbench.types import WorkbenchError
 
 TRUTHRL = TRAINED["truthrl"]
@@ -48,7 +50,9 @@ def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_as
 ) -> None:
     config = TRUTHRL.configure("tiny", ["truthrl.grpo.load_in_4bit=true"])
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(WorkbenchError, match=r"grpo\.load_in_4bit is true, which needs a GPU"):
+    with pytest.raises(
+        WorkbenchError, match=r"grpo\.lora\.load_in_4bit is true, which needs a GPU"
+    ):
         run_experiment(TRUTHRL, config, make_bench(tmp_path / "policy"), tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
     check_four_bits(config, {"grpo"})
@@ -62,8 +66,8 @@ def test_vllm_beside_it_is_refused() -> None:
     with pytest.raises(
         WorkbenchError, match="takes none in 4 bits: leave it false, or use vllm=none"
     ):
-        check_colocate(GRPO(vllm="colocate", load_in_4bit=True))
-    check_colocate(GRPO(load_in_4bit=True))
+        check_colocate(scaled(GRPO(), vllm="colocate", load_in_4bit=True))
+    check_colocate(scaled(GRPO(), load_in_4bit=True))
 
 
 @pytest.mark.parametrize("wanted", [False, True])
@@ -79,7 +83,7 @@ def test_transformers_is_told_what_qlora_holds_a_base_in(
         return load(name, **options)
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", noted)
-    trainee = _load_plain(policy, 4, 8, "cpu", load_in_4bit=wanted)
+    trainee = _load_plain(policy, LoRA(4, 8, load_in_4bit=wanted))
     assert trainee.four_bits is wanted and all(
         w.dtype == torch.float32 for w in trainee.model.parameters() if w.requires_grad
     )
@@ -121,7 +125,7 @@ def test_unsloth_is_told(wanted: bool, policy: str, monkeypatch: pytest.MonkeyPa
     stand_in = ModuleType("unsloth")
     stand_in.FastLanguageModel = FastLanguageModel  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "unsloth", stand_in)
-    trainee = _load_unsloth(policy, 4, 8, 0, 64, True, wanted)
+    trainee = _load_unsloth(policy, LoRA(4, 8, load_in_4bit=wanted), 0, 64)
     assert told == {"load_in_4bit": wanted, "exact": True} and trainee.four_bits is wanted
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import tests.helpers.grpo_run as run
 from tests.helpers.chi_square import chi_square, next_probabilities
-from tests.helpers.tiny_model import make_policy
+from workbench.config import scaled
 from workbench.generate import Sampling
 from workbench.train.grpo import make_trainer
 from workbench.train.models import load_trainee
@@ -22,23 +22,14 @@ from workbench.train.sampling import sampling
 from workbench.train.trl_adapter import TRLAdapter
 from workbench.types import WorkbenchError
 
-CONFIG = replace(
-    run.CONFIG,
-    temperature=0.9,
-    top_p=0.6,
-    max_new_tokens=3,
-    micro_batch=None,
-    generation_batch=None,
-)
+CONFIG = scaled(run.SHORT, steps=6, temperature=0.9, top_p=0.6, max_new_tokens=3)
 
 
 @pytest.fixture(scope="module")
-def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def trainer(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A trainer whose adapter is no identity."""
     out = tmp_path_factory.mktemp("run")
-    trainee = load_trainee(
-        str(make_policy(tmp_path_factory.mktemp("policy"))), lora_r=4, lora_alpha=8, seed=1
-    )
+    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
     for name, weight in trainee.model.named_parameters():
         if "lora_B" in name:
             weight.data.normal_(std=0.3)

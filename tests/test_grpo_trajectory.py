@@ -4,7 +4,6 @@ entropy.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -16,13 +15,11 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
-from tests.helpers.credit import all_scored, largest_difference
+from tests.helpers.credit import all_scored
 from tests.helpers.small_bench import SMALL, make_bench
-from tests.helpers.tiny_model import make_policy
-from workbench.bench import bench
+from workbench.config import scaled
 from workbench.experiment import run_experiment
 from workbench.recipes import METHODS
-from workbench.store import iter_feedback
 from workbench.train.credit import whole_responses
 from workbench.train.grpo import (
     GRPO,
@@ -36,23 +33,10 @@ from workbench.train.grpo import (
 )
 from workbench.train.models import import_unsloth_first, load_trainee
 from workbench.train.record import Record
-from workbench.train.stage import Job, Stage
-from workbench.types import Feedback, Response, Reward, WorkbenchError
+from workbench.train.stage import Stage
+from workbench.types import WorkbenchError
 
-CONFIG = replace(
-    run.CONFIG,
-    steps=2,
-    micro_batch=None,
-    generation_batch=None,
-    save_every=1,
-    beta=0.0,
-    importance_sampling="trajectory",
-)
-
-
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_policy(tmp_path_factory.mktemp("policy")))
+CONFIG = scaled(run.SHORT, beta=0.0, importance_sampling="trajectory")
 
 
 def trainer_and_batch(
@@ -147,7 +131,7 @@ def test_the_loss_is_the_papers(
     model's logits; with our bound: ϱ is at most 3."""
     import torch
 
-    config = replace(CONFIG, beta=0.3, entropy=0.07, iterations=2)
+    config = scaled(CONFIG, beta=0.3, entropy=0.07, iterations=2)
     trainer, batch = trainer_and_batch(config, policy, tmp_path, old_shift=shift)
     stored_BT = batch["old_per_token_logps"].clone()
     found = trainer._compute_loss(trainer.model, batch)
@@ -188,110 +172,15 @@ def test_with_one_update_a_batch_every_token_has_its_responses_whole_advantage(
     assert_close(found, gradients(trainer, surrogate))
 
 
-def test_an_entropy_bonus_of_weight_0_is_none(policy: str, tmp_path: Path) -> None:
-    """And one of weight c takes c times the mean entropy of the tokens that are learnt from off
-    the loss.
-    """
-    losses = {}
-    for weight in (0.0, 0.5):
-        config = replace(CONFIG, importance_sampling="token", entropy=weight)
-        trainer, batch = trainer_and_batch(config, policy, tmp_path / str(weight))
-        losses[weight] = trainer._compute_loss(trainer.model, batch)
-    _, entropies_BT = forward(trainer, batch)
-    mean = (entropies_BT * batch["completion_mask"]).sum() / batch["completion_mask"].sum()
-    assert losses[0.0].item() == pytest.approx(-batch["advantages"].mean().item(), abs=1e-6)
-    assert (losses[0.0] - losses[0.5]).item() == pytest.approx(
-        0.5 * mean.item(), rel=1e-4
-    ) and mean > 1
-    with_bonus = gradients(trainer, losses[0.5])
-    logprobs_BT, entropies_BT = forward(trainer, batch)
-    mask_BT = batch["completion_mask"]
-    by_token = (
-        -(batch["advantages"][:, None] * logprobs_BT * mask_BT).sum(1) / mask_BT.sum(1)
-    ).mean()
-    assert_close(
-        with_bonus,
-        gradients(trainer, by_token - 0.5 * (entropies_BT * mask_BT).sum() / mask_BT.sum()),
-    )
-
-
-@pytest.mark.slow
-def test_an_entropy_bonus_makes_a_policy_less_sure(policy: str, tmp_path: Path) -> None:
-    def nothing_to_gain(responses: Sequence[Response]) -> list[Feedback]:
-        return [Feedback(response, rewards={"m": Reward(1.0)}) for response in responses]
-
-    def entropies(out: str, weight: float) -> list[float]:
-        config = replace(CONFIG, steps=4, entropy=weight)
-        train_grpo(
-            config, run.QUESTIONS, nothing_to_gain, policy, tmp_path / out, method="m", seed=1
-        )
-        return [
-            json.loads(line)["entropy"]
-            for line in (tmp_path / out / "metrics.jsonl").read_text().splitlines()
-        ]
-
-    none, much = entropies("none", 0.0), entropies("much", 1.0)
-    assert largest_difference(tmp_path / "none", tmp_path / "much") > 0
-    assert none[0] == much[0] and much[-1] > none[-1]
-
-
-@pytest.mark.slow
-def test_the_shipped_tiny_policy_takes_a_step_of_it(tmp_path: Path) -> None:
-    """Two updates with the same responses, so that there is a ratio to speak of; and another
-    policy than by tokens' ratios.
-    """
-    place = bench("tiny")
-    start = str(place.path(place.policy))
-    questions = place.questions("validation", ["single"])[:8]
-    whole = replace(
-        CONFIG,
-        steps=1,
-        learning_rate=1e-4,
-        max_new_tokens=24,
-        temperature=2.0,
-        iterations=2,
-        entropy=0.01,
-    )
-
-    def by_ids(responses: Sequence[Response]) -> list[Feedback]:
-        return [Feedback(r, rewards={"m": Reward(float(sum(r.token_ids) % 7))}) for r in responses]
-
-    for name, config in (("whole", whole), ("token", replace(whole, importance_sampling="token"))):
-        assert (
-            train_grpo(config, questions, by_ids, start, tmp_path / name, method="m", seed=1)
-            == "done"
-        )
-    (row,) = [
-        json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()
-    ]
-    assert (
-        row["no_signal"] < 1
-        and row["grad_norm"] > 0
-        and math.isfinite(row["loss"])
-        and row["entropy"] > 0
-    )
-    learnt = [feedback.response for feedback in iter_feedback(tmp_path / "whole")]
-    assert len(learnt) == 16
-    # of tokens, as they are recorded
-    assert any(abs(ratio - 1) > 1e-6 for response in learnt for ratio in response.ratios)
-    assert largest_difference(tmp_path / "whole", tmp_path / "token") > 0
-
-
-@pytest.mark.parametrize("estimator", ["process", "rtg", "whiten"])
-def test_credit_of_tokens_is_refused_where_a_response_has_one_ratio(estimator: Any) -> None:
-    with pytest.raises(WorkbenchError, match="would cancel with importance_sampling=trajectory"):
-        check(replace(CONFIG, advantages=estimator))
-
-
 def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has changed TRL's trainer for the whole process, also for a model that is none of its
     own.
     """
-    token = replace(CONFIG, importance_sampling="token")
+    token = scaled(CONFIG, importance_sampling="token")
     grade_nothing: Any = list
     stages = [
         grpo_stage(config, run.QUESTIONS, grade_nothing, "m")
-        for config in (CONFIG, token, replace(token, entropy=0.1))
+        for config in (CONFIG, token, scaled(token, entropy=0.1))
     ]
     assert [stage.plain for stage in stages] == [True, False, True]
     monkeypatch.setitem(sys.modules, "unsloth", ModuleType("unsloth"))
@@ -367,27 +256,6 @@ def test_without_a_gpu_unsloth_runs_where_its_switch_is_set_and_it_makes_a_train
     assert ("unsloth" in sys.modules) is asked
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("plain", [False, True])
-def test_unsloth_is_not_looked_for_where_a_language_model_pays(
-    plain: bool,
-    policy: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """TRL is there already, as after a cold start, so that whoever looks for Unsloth says that
-    it comes too late.
-    """
-    import trl  # noqa: F401
-
-    monkeypatch.setenv("UNSLOTH_ALLOW_CPU", "1")
-    config = replace(CONFIG, importance_sampling="token")
-    stage = grpo_stage(config, run.QUESTIONS, all_scored, "m", plain=plain)
-    assert stage.plain is plain and stage.run(Job(policy, tmp_path, 1)) == "done"
-    assert ("unsloth: not used, TRL was imported before it" in capsys.readouterr().err) is not plain
-
-
 def test_another_loss_than_ours_is_an_error_at_the_first_step(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -404,7 +272,7 @@ def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    token = replace(
+    token = scaled(
         CONFIG, importance_sampling="token", prompts_per_step=4, group_size=3, micro_batch=None
     )
     assert may_be_unsloths(token, None) is False
@@ -416,20 +284,17 @@ def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(
 
 
 def test_what_else_cannot_be_is_refused() -> None:
-    with pytest.raises(
-        WorkbenchError, match=r"clip_high is 2\.5: .* below 2, as a ratio goes no farther than 3"
-    ):
-        check(replace(CONFIG, clip_high=2.5))
-    check(replace(CONFIG, importance_sampling="token", clip_high=2.5))
-    for weight, why in (
-        (-0.1, "entropy is -0.1: it must be at least 0"),
-        (math.nan, "entropy is nan"),
+    for changes, why in (
+        ({"clip_high": 2.5}, r"clip_high is 2\.5: .* below 2, as a ratio goes no farther than 3"),
+        ({"entropy": -0.1}, "entropy is -0.1: it must be at least 0"),
+        ({"advantages": "rtg"}, "would cancel with importance_sampling=trajectory"),
     ):
         with pytest.raises(WorkbenchError, match=why):
-            check(replace(CONFIG, entropy=weight))
-    token = replace(CONFIG, importance_sampling="token")
+            check(scaled(CONFIG, **changes))
+    check(scaled(CONFIG, importance_sampling="token", clip_high=2.5))
+    token = scaled(CONFIG, importance_sampling="token")
     assert [may_be_unsloths(token, asked) for asked in (None, True, False)] == [None, True, False]
-    for config in (CONFIG, replace(token, entropy=0.1)):
+    for config in (CONFIG, scaled(token, entropy=0.1)):
         assert may_be_unsloths(config, None) is may_be_unsloths(config, False) is False
         with pytest.raises(WorkbenchError, match="leave unsloth out"):
             may_be_unsloths(config, True)

@@ -326,7 +326,7 @@ def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path
         (["klcf.w_check=0", "klcf.w_truth=0"], "one must be above"),
         (["klcf.l_cache=0"], "l_cache is 0"),
         (["klcf.level=token"], "leave level and loss out"),
-        (["klcf.held_out=1"], "give a smaller share"),
+        (["klcf.held_out=1"], "held_out is 1.0: it must be below 1"),
         (["klcf.held_out=0.3", "klcf.rewarded=judge"], "leave it out"),
         (["klcf.prepare.samples=0"], "samples is 0"),
         (["klcf.drawn.samples=4"], "does not use drawn"),

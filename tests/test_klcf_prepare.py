@@ -16,6 +16,7 @@ import pytest
 from tests.helpers.reward_rows import row, with_verdicts
 from workbench.bench import bench
 from workbench.checks import Checks, rule_checks
+from workbench.config import check_values, scaled
 from workbench.failures import unparsed
 from workbench.jsonl import iter_rows
 from workbench.prepare import prepare_klcf
@@ -27,7 +28,6 @@ from workbench.train.prepare import (
     TRUTH,
     Prepare,
     Source,
-    check,
     check_checks,
     known,
     made,
@@ -365,16 +365,16 @@ def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (Prepare(samples=0), "samples is 0"),
-        (Prepare(items=0), "items is 0"),
-        (Prepare(temperature=0.0), "temperature is 0.0"),
-        (Prepare(max_failed=2.0), "max_failed is 2.0"),
-        (Prepare(questions=0), "questions is 0"),
+        (scaled(Prepare(), samples=0), "samples is 0"),
+        (scaled(Prepare(), items=0), "items is 0"),
+        (scaled(Prepare(), temperature=0.0), "temperature is 0.0"),
+        (scaled(Prepare(), max_failed=2.0), "max_failed is 2.0"),
+        (scaled(Prepare(), questions=0), "questions is 0"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(config: Prepare, message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        check(config)
+        check_values(config)
 
 
 def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -> None:
@@ -384,11 +384,11 @@ def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -
     assert again == json.loads((folder / CARD).read_text()) and again["failed"] == 0
     assert (
         prepare(
-            replace(config, max_failed=0.9), SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1
+            scaled(config, max_failed=0.9), SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=1
         )
         == again
     )
-    for other, seed in ((config, 2), (replace(config, items=5), 1)):
+    for other, seed in ((config, 2), (scaled(config, items=5), 1)):
         with pytest.raises(WorkbenchError, match="holds another preparation"):
             prepare(other, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,9 @@ import pytest
 import workbench.bench as benches
 from tests.helpers.small_bench import NAMES, make_bench
 from workbench.bench import Bench
-from workbench.checks import Checks, judge_checks, rule_checks
+from workbench.checks import Checks, rule_checks
 from workbench.config import setting
+from workbench.config import settings as settings_of
 from workbench.evaluate import evaluate_policy
 from workbench.experiment import configured, run_experiment
 from workbench.recipes import METHODS, TRAINED, configure_method, method, method_configs
@@ -24,16 +25,13 @@ from workbench.recipes.method import Method, Prompts, reward_settings, scaled, t
 from workbench.recipes.truthrl import TruthRL
 from workbench.reward.verdicts import Table, find, label, scored
 from workbench.train.grpo import GRPO, check, grpo_stage
-from workbench.train.ppo import PPO
-from workbench.train.ppo import check as check_ppo
+from workbench.train.settings import Sampling
 from workbench.train.stage import Job, Stage, Status
 from workbench.types import (
     Checked,
     Event,
     Feedback,
-    Prompt,
     Question,
-    Reply,
     Response,
     Reward,
     RewardFn,
@@ -51,7 +49,9 @@ class Brief:
     weight: float = setting(0.1, "how much a character costs")
     prompts: Prompts = field(default=Prompts(eval_samples=0))
     grpo: GRPO = field(
-        default=GRPO(steps=1, prompts_per_step=4, group_size=4, max_new_tokens=4, lora_r=4)
+        default=scaled(
+            GRPO(), steps=1, prompts_per_step=4, group_size=4, max_new_tokens=4, lora_r=4
+        )
     )
 
 
@@ -161,10 +161,10 @@ def test_a_sixth_method_is_scored_listed_and_inspected(
 
 def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
     grpo = TruthRL().grpo
-    assert (grpo.schedule, grpo.prompts_per_step, grpo.beta) == ("constant", 64, 0.001)
-    assert (grpo.clip, grpo.temperature, grpo.top_p, grpo.max_new_tokens) == (0.2, 1.0, 1.0, 2048)
+    assert (grpo.optim.schedule, grpo.prompts_per_step, grpo.kl.beta) == ("constant", 64, 0.001)
+    assert (grpo.clip, grpo.sampling) == (0.2, Sampling(1.0, 1.0, 2048))
     tiny = METHODS["truthrl"].configure("tiny", ["truthrl.reward=binary", "truthrl.steps=7"])
-    assert (tiny.reward, tiny.grpo.steps, tiny.grpo.learning_rate, tiny.grpo.clip) == (
+    assert (tiny.reward, tiny.grpo.steps, tiny.grpo.optim.learning_rate, tiny.grpo.clip) == (
         "binary",
         7,
         4e-4,
@@ -175,49 +175,17 @@ def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
         method("truthlr")
 
 
-def test_an_adapter_is_trained_at_a_rate_that_moves_it() -> None:
-    """Adam moves a weight by at most the rate a step: the paper's 1e-6 leaves lora_B, which
-    starts at 0, below 1e-4.
-    """
-    for name in benches.NAMES:
-        grpo = METHODS["truthrl"].configure(name).grpo
-        assert grpo.learning_rate * grpo.steps >= 1e-3
-
-
 def test_settings_of_every_method_at_every_bench_can_work() -> None:
     for name in benches.NAMES:
         for one in METHODS.values():
             config = one.configure(name)
             assert type(config) is one.config
             one.reward(config)
-            if one.stages:
-                check(config.grpo)
-                check_ppo(getattr(config, "ppo", PPO()))
-
-
-def test_every_field_of_every_config_has_its_help() -> None:
-    from workbench.config import settings
-
-    bare = [
-        f"{name}.{field}"
-        for name in METHODS
-        for field, _, help in settings(METHODS[name].config())
-        if not help
-    ]
-    assert bare == []
-
-
-def test_what_a_reward_depends_on_is_told_from_how_it_is_trained() -> None:
-    names = set(reward_settings(TruthRL()))
-    assert names == {
-        "reward",
-        "correct",
-        "abstain",
-        "wrong",
-        "knowledge",
-        "reasoning",
-        "reasoning_weight",
-    }
+            check(config.grpo)
+            # Adam moves a weight by at most the rate a step, and lora_B starts at 0
+            if one.name == "truthrl":
+                assert config.grpo.optim.learning_rate * config.grpo.steps >= 1e-3
+            assert all(help for _, _, help in settings_of(config))
 
 
 def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
@@ -265,33 +233,6 @@ def test_each_method_asks_for_the_form_that_it_pays(tmp_path: Path) -> None:
     assert r"\boxed" in told["truthrl"]
 
 
-def test_a_box_is_asked_for_where_the_prompt_names_one() -> None:
-    grade = METHODS["truthrl"].grader(TruthRL(), rule_checks(require_box=None))
-    plain, boxed = (
-        Question("q", "?", ("Rome",), system=system)
-        for system in ("Answer.", r"Answer in \boxed{}.")
-    )
-    labels = [
-        f.verdicts[0].label
-        for f in grade([Response("a", plain, "Rome"), Response("b", boxed, "Rome")])
-    ]
-    assert labels == ["correct", "incorrect"]
-
-
-def test_reward_pays_abstentions_as_chosen() -> None:
-    asked = Question("q", "Capital of France?", ("Paris",))
-    responses = [Response(text, asked, text) for text in ("Paris", "I don't know", "Lyon")]
-    one = METHODS["truthrl"]
-    paid = {
-        name: [
-            f.rewards["truthrl"].value
-            for f in one.grader(TruthRL(reward=name), rule_checks())(responses)
-        ]
-        for name in ("ternary", "binary")
-    }
-    assert paid == {"ternary": [1.0, 0.0, -1.0], "binary": [1.0, -1.0, -1.0]}
-
-
 def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -> None:
     bench = make_bench(tmp_path)
     assert len(training_questions(Prompts(), bench)) == len(NAMES)
@@ -303,50 +244,6 @@ def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -
             match=f"no training questions with answers of kinds {missing}: choose among single",
         ):
             training_questions(Prompts(kinds), bench)
-
-
-class Judge:
-    """Finds every answer right, and counts what it was asked."""
-
-    name, asked = "counting", 0
-
-    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        self.asked += len(prompts)
-        return [Reply(json.dumps({"label": "correct"})) for _ in prompts]
-
-
-def test_whoever_names_a_judge_is_judged_by_it(tmp_path: Path) -> None:
-    """In training and in both evaluations: the random policy is never right by rule, and always
-    by this judge.
-    """
-    judge = Judge()
-    checks = Checks(rule_checks().extract, {"outcome": judge_checks(judge).verify["outcome"]})
-    bench = replace(make_bench(tmp_path / "policy"), judge=lambda: checks)
-    config = scaled(TruthRL(), grpo=vars(Brief().grpo), prompts={"eval_samples": 4})
-    summary = run_experiment(METHODS["truthrl"], config, bench, tmp_path / "run", seed=1, threads=1)
-    rows = [
-        json.loads(line) for line in (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()
-    ]
-    labels = [verdict["label"] for row in rows for verdict in row["verdicts"]]
-    assert judge.asked and "correct" in labels and "incorrect" not in labels
-    for when in ("before", "after"):
-        assert summary[when]["sampled"]["accuracy"]["value"] > 0.5
-
-
-def test_a_judge_can_be_told_to_take_only_what_is_boxed() -> None:
-    judge = Judge()
-    response = Response("r", Question("q", "?", ("Rome",)), "Rome")
-    for boxed, expected in ((False, "correct"), (True, "incorrect")):
-        checks = judge_checks(judge, require_box=boxed)
-        [feedback] = METHODS["truthrl"].grader(TruthRL(), checks)([response])
-        assert [verdict.label for verdict in feedback.verdicts] == [expected]
-
-
-def test_a_bench_of_another_judge_asks_it(tmp_path: Path) -> None:
-    file, mine = tmp_path / "questions.jsonl", rule_checks()
-    file.write_text('{"id": "1", "question": "?", "answers": ["!"]}\n')
-    assert benches.bench("paper", file, checks=mine).checks is mine
-    assert benches.bench("tiny", checks=mine).checks is mine
 
 
 def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) -> None:

@@ -115,13 +115,6 @@ def test_r_tuning_says_i_dont_know_where_no_sample_is_correct() -> None:
     balanced(card, rows, 0)
 
 
-def test_what_is_unknown_can_be_told_from_elsewhere() -> None:
-    rows, _ = pairs.r_tuning(
-        KNOWN, unknown=lambda samples: samples[0].response.question.id == "ada"
-    )
-    assert [row.text for row in rows] == ["I don't know."]
-
-
 def test_failed_samples_leave_open_what_is_out_of_knowledge() -> None:
     """One wrong, one failed: the failed one may have been right. With a right one beside them it
     is settled.
@@ -148,13 +141,12 @@ def test_rft_keeps_right_traces_and_out_of_knowledge_abstentions() -> None:
     balanced(card, rows, 0)
 
 
-def test_rft_draws_different_traces_by_seed_and_question_alone() -> None:
+def test_rft_draws_a_trace_by_seed_and_question_alone() -> None:
     right = [sample(ADA, n, f" Oslo {n // 2}.", "correct") for n in range(8)]
-    rows, card = pairs.rft(right, most=3, seed=1)
-    assert len({row.text for row in rows}) == 3 and card.dropped_samples == {"another was drawn": 5}
-    assert pairs.rft([*UNKNOWN, *right], most=3, seed=1)[0][1:] == rows
+    rows, card = pairs.rft(right, seed=1)
+    assert len(rows) == 1 and card.dropped_samples == {"another was drawn": 7}
+    assert pairs.rft([*UNKNOWN, *right], seed=1)[0][1:] == rows
     assert len({pairs.rft(right, seed=seed)[0][0].text for seed in range(20)}) == 4
-    assert len(pairs.rft(right, most=99)[0]) == 4
 
 
 def test_truthrl_prefers_right_over_wrong_and_out_of_knowledge_an_abstention() -> None:
@@ -197,38 +189,6 @@ def test_best_over_worst_by_reward_without_ties() -> None:
     balanced(card, rows, 2)
 
 
-def test_facttune_orders_every_two_by_factscore_without_refusals() -> None:
-    """FactScores 1, 2/3, 2/3 and 0: five pairs, the tie left out."""
-    good = sample(ADA, 0, "a", facts=["correct", "hedged_correct"])
-    fair, same = (
-        sample(ADA, n, text, facts=["correct", "vague", "correct"])
-        for n, text in ((1, "b"), (2, "c"))
-    )
-    poor = sample(ADA, 3, "d", facts=["wrong"])
-    refusal = sample(ADA, 4, "I don't know.", "uncertain", facts=["correct"])
-    others = [
-        sample(ADA, 5, "e", facts=["correct", None]),
-        sample(ADA, 6, "f", facts=[]),
-        sample(ADA, 7, "g"),
-    ]
-    rows, card = pairs.facttune([poor, fair, good, same, refusal, *others])
-    texts = [(row.chosen, row.rejected) for row in rows]
-    assert texts[0] == ("a", "d") and set(texts) == {
-        ("a", "b"),
-        ("a", "c"),
-        ("a", "d"),
-        ("b", "d"),
-        ("c", "d"),
-    }
-    assert card.dropped_samples == {"failed": 1, "no claims": 1, "not judged": 1, "refusal": 1}
-    balanced(card, rows, 4)
-    rows, card = pairs.facttune([poor, fair, good, same], most=1)
-    assert [(row.chosen, row.rejected) for row in rows] == [
-        ("a", "d")
-    ] and card.dropped_samples == {"in no pair": 2}
-    assert pairs.facttune([fair, same])[1].dropped_questions == {"tie": 1}
-
-
 def test_filtered_mle_and_unlikelihood_by_factual_sentences() -> None:
     fact, mixed, vague = (
         sample(ADA, n, text, facts=facts)
@@ -256,7 +216,7 @@ def test_filtered_mle_and_unlikelihood_by_factual_sentences() -> None:
         -0.25,
     ]
     for weight in (0.0, -1.0, 2.0):
-        with pytest.raises(WorkbenchError, match="weighs more than 0"):
+        with pytest.raises(WorkbenchError, match="above 0 and at most 1"):
             pairs.unlikely([fact], weight=weight)
 
 
@@ -287,29 +247,16 @@ def test_cold_start_of_knowrl_takes_the_form_right_answers_and_true_thoughts() -
     }
     assert card.dropped_samples == reasons
     balanced(card, rows, 2)
-    assert [row.source for row in pairs.cold_start_knowrl(left, right=False, true=False)[0]] == [
-        f"ada/{n}" for n in (2, 3, 4, 5, 8)
-    ]
 
 
-def test_cold_start_of_forag_takes_the_outline() -> None:
+def test_cold_starts_of_forag_take_the_form() -> None:
     text = "[Structure] parallel [Outline] 1. Ada [Answer] Ada was born in Oslo."
-    made = [
-        sample(ADA, 0, text, facts=["correct"]),
-        sample(ADA, 1, text, facts=["wrong"]),
-        sample(ADA, 2, "Oslo", facts=["correct"]),
-    ]
+    made = [sample(ADA, n, t, facts=["wrong"]) for n, t in enumerate((text, "Oslo", " "))]
     rows, card = pairs.cold_start_forag(made)
-    assert [row.source for row in rows] == ["ada/0"] and card.dropped_samples == {
-        "another form": 1,
-        "wrong claim": 1,
-    }
+    assert [row.source for row in rows] == ["ada/0"]
+    assert card.dropped_samples == {"another form": 1, "empty": 1}
     balanced(card, rows, 1)
-    assert len(pairs.cold_start_forag(made, true=False)[0]) == 2
-    assert pairs.cold_start_forag(made, right=True)[1].dropped_samples == {
-        "another form": 1,
-        "failed": 2,
-    }
+    assert [row.source for row in pairs.cold_start_plain(made)[0]] == ["ada/1"]
 
 
 @pytest.mark.parametrize(
@@ -331,17 +278,7 @@ def test_the_form_of_an_outlined_answer(text: str, expected: bool) -> None:
     assert outlined(text) is expected
 
 
-def test_no_rows_of_no_feedback_and_bounds_that_make_none_are_refused() -> None:
-    for rule in (
-        pairs.r_tuning,
-        pairs.rft,
-        pairs.truthrl_pairs,
-        pairs.facttune,
-        pairs.unlikely,
-        pairs.cold_start_knowrl,
-    ):
+def test_no_feedback_makes_no_rows() -> None:
+    for rule in (pairs.r_tuning, pairs.rft, pairs.truthrl_pairs, pairs.unlikely):
         rows, card = rule([])
         assert rows == [] and (card.questions, card.samples) == (0, 0)
-    for bounded in (pairs.rft, pairs.truthrl_pairs, pairs.facttune):
-        with pytest.raises(WorkbenchError, match="most is 0: it must be at least 1"):
-            bounded(KNOWN, most=0)

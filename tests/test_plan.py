@@ -18,6 +18,7 @@ import pytest
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
 from workbench.checks import judge_checks
+from workbench.config import scaled
 from workbench.judge import elements
 from workbench.judge.scripted import by_checksum
 from workbench.plan import (
@@ -156,13 +157,13 @@ def test_memory_is_what_a_step_takes_on_a_cpu(tmp_path: Path) -> None:
         told = {"vocab_size": len({*WORDS}) + 5 + 256, "max_position_embeddings": 1024}
         shape = shape_of(folder(tmp_path / name, **SIZES[name], **told))
         part: Any = {
-            "grpo": GRPO(prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens),
-            "ppo": PPO(prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens),
-            "sft": SFT(batch=rows, max_length=found["row"]),
-            "dpo": DPO(batch=rows, max_length=found["row"]),
-            "reward_model": RewardModel(batch=rows, max_length=found["row"]),
+            "grpo": scaled(GRPO(), prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens),
+            "ppo": scaled(PPO(), prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens),
+            "sft": scaled(SFT(), batch=rows, max_length=found["row"]),
+            "dpo": scaled(DPO(), batch=rows, max_length=found["row"]),
+            "reward_model": scaled(RewardModel(), batch=rows, max_length=found["row"]),
         }[trainer]
-        part = replace(part, lora_r=rank, gradient_checkpointing=again)
+        part = scaled(part, lora_r=rank, gradient_checkpointing=again)
         one = read_training(trainer, part, found["prompt"], shape)
         peaks = [learning(shape, one, 0, 4), *([sampling(shape, one, 0, 4)] * (one.at_once > 0))]
         predicted = max(sum(items.values()) for items in peaks)
@@ -176,7 +177,8 @@ def test_every_method_fits_one_gpu_of_80_gb_as_it_is_and_otherwise_by_what_is_na
     method: str,
 ) -> None:
     assert plan(method, gpu="a100-80")["fits"] is True
-    chosen = [f"{method}.{TRAINED[method].trainer(TRAINED[method].configure())}.micro_batch=none"]
+    last = TRAINED[method].training(TRAINED[method].configure()).trainer
+    chosen = [f"{method}.{last}.micro_batch=none"]
     for _ in range(3):
         found = plan(method, gpu="a100-80", overrides=chosen)
         if not found["remedies"]:

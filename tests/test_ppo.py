@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -15,46 +14,28 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
-from tests.helpers.credit import by_token, interrupting, largest_difference
+from tests.helpers.credit import by_token
 from tests.helpers.tiny_model import make_policy
+from workbench.config import scaled
 from workbench.credit import advantages as credit
 from workbench.generate import Sampling
 from workbench.store import iter_feedback
 from workbench.train.actor import Actor, State, schedule
 from workbench.train.credit import kl_of, less, masked, ratio_of, whitened
 from workbench.train.models import load_trainee
-from workbench.train.ppo import PPO, check, losses, ppo_stage, prepare, sizes, train_ppo
+from workbench.train.ppo import check, losses, prepare, sizes, train_ppo
 from workbench.train.sampling import rollouts
-from workbench.train.stage import Job
 from workbench.types import Feedback, Response, Reward, WorkbenchError
 
-CONFIG = PPO(
-    steps=4, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_learning_rate=1e-2, epochs=2, minibatch=8,
-    micro_batch=4, max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
-)  # fmt: skip
-LEARNER = replace(
+CONFIG = scaled(run.AS_PPO, steps=4)
+LEARNER = scaled(
     CONFIG, prompts_per_step=8, minibatch=None, micro_batch=None, beta=0.0, save_every=100
 )
 
 
 @pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_policy(tmp_path_factory.mktemp("policy")))
-
-
-@pytest.fixture(scope="module")
-def sharp(policy: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The same with larger embeddings: as it is, no last hidden state could tell one token from
-    the others for sure.
-    """
-    from workbench.policy import load_checkpoint
-
-    folder = str(tmp_path_factory.mktemp("sharp"))
-    model, tokenizer = load_checkpoint(policy, device="cpu")
-    model.get_output_embeddings().weight.data *= 7.5
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+def sharp(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_policy(tmp_path_factory.mktemp("sharp"), sharp=7.5))
 
 
 def actor_of(policy: str) -> Actor:
@@ -91,8 +72,8 @@ def test_losses_and_gradients_are_those_of_a_plain_recomputation(policy: str) ->
     import torch
 
     actor = actor_of(policy)
-    config = replace(CONFIG, clip=0.05, value_clip=0.05)
-    state = State(actor, config, seed=1)
+    config = scaled(CONFIG, clip=0.05, value_clip=0.05)
+    state = State(actor, config, config.steps, seed=1)
     responses = rollouts(actor.model, actor.tokenizer, run.QUESTIONS[:2], 4, Sampling(6, seed=3), 1)
     batch = prepare(actor, by_token(responses), "m", config)
     state.set_rates(1)
@@ -156,27 +137,10 @@ def mean_rewards(out: Path) -> list[float]:
 
 
 @pytest.mark.slow
-def test_a_bandit_is_learnt(sharp: str, tmp_path: Path) -> None:
-    """One token; half of all pay 1, those that the start hardly ever says. The optimum is 1."""
-    config = replace(LEARNER, steps=25, max_new_tokens=1)
-    train_ppo(
-        config,
-        run.QUESTIONS,
-        paying(lambda place, token: float(token % 2 == 0)),
-        sharp,
-        tmp_path,
-        method="m",
-        seed=1,
-    )
-    rewards = mean_rewards(tmp_path)
-    assert rewards[0] < 0.1 and fmean(rewards[-5:]) > 0.9
-
-
-@pytest.mark.slow
 def test_each_of_two_tokens_learns_from_its_own_reward(sharp: str, tmp_path: Path) -> None:
     """The first token is paid for being odd, the second for being even, and none sees another's
     reward (γ = 0): paid all at the end, the first could not learn."""
-    config = replace(LEARNER, steps=30, max_new_tokens=2, gamma=0.0)
+    config = scaled(LEARNER, steps=30, max_new_tokens=2, gamma=0.0)
     grade = paying(lambda place, token: float(token % 2 != place))
     train_ppo(config, run.QUESTIONS, grade, sharp, tmp_path, method="m", seed=1)
     rewards = mean_rewards(tmp_path)
@@ -198,7 +162,7 @@ def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
         if "lora_B" in name:
             weight.data.normal_(std=0.1, generator=torch.Generator().manual_seed(0))
     responses = rollouts(actor.model, actor.tokenizer, run.QUESTIONS[:3], 2, Sampling(6, seed=3), 1)
-    config = replace(
+    config = scaled(
         CONFIG,
         whiten=False,
         beta=0.3,
@@ -234,7 +198,7 @@ def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
                 [sum(paid[t:]) for t in range(count)], abs=1e-3
             )
     assert moved > 0.1
-    warm = prepare(actor, by_token(responses), "m", replace(config, temperature=0.5))
+    warm = prepare(actor, by_token(responses), "m", scaled(config, temperature=0.5))
     assert not torch.allclose(warm.logprobs_BT, batch.logprobs_BT, atol=0.01)
 
 
@@ -251,11 +215,8 @@ def test_what_is_far_from_the_reference_or_masked_stays_finite() -> None:
     assert masked(far * far, mask).tolist() == [[40_000.0, 0.0]]
 
 
-def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
-    train_ppo(
-        replace(CONFIG, steps=2), run.QUESTIONS, by_token, policy, tmp_path, method="m", seed=1
-    )
-    rows = list(iter_feedback(tmp_path))
+def test_rows_hold_what_a_step_came_to(ppo_run: Path) -> None:
+    rows = list(iter_feedback(ppo_run))
     assert len(rows) == 32 and len({row.response.id for row in rows}) == 32
     for row in rows:
         kept = (
@@ -273,7 +234,7 @@ def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
     assert all(r.logprobs == pytest.approx(r.ref_logprobs, abs=1e-5) for r in first)
     # the second pass
     assert any(abs(ratio - 1) > 1e-3 for response in first for ratio in response.ratios)
-    metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    metrics = [json.loads(line) for line in (ppo_run / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in metrics] == [1, 2]
     assert all(
         row[name] is not None
@@ -283,36 +244,21 @@ def test_rows_hold_what_a_step_came_to(policy: str, tmp_path: Path) -> None:
     assert metrics[0]["kl"] == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.slow
-def test_a_run_goes_on_like_a_whole_one(policy: str, tmp_path: Path) -> None:
-    train_ppo(CONFIG, run.QUESTIONS, by_token, policy, tmp_path / "whole", method="m", seed=1)
-    broken = interrupting(by_token, call=3)
-    cut = tmp_path / "cut"
-    assert (
-        train_ppo(CONFIG, run.QUESTIONS, broken, policy, cut, method="m", seed=1) == "interrupted"
-    )
-    assert not (cut / "policy").exists()
-    assert ppo_stage(CONFIG, run.QUESTIONS, by_token, "m").run(Job(policy, cut, 1)) == "done"
-    assert largest_difference(cut, tmp_path / "whole") == 0
-    assert (cut / "rollouts.jsonl").read_bytes() == (
-        tmp_path / "whole" / "rollouts.jsonl"
-    ).read_bytes()
-
-
 def test_the_learning_rate_rises_and_falls_to_its_floor() -> None:
-    shares = [schedule(step, 100, 0.1, 0.1) for step in range(100)]
+    shares = [schedule(step, 100, 0.1, "cosine") for step in range(100)]
     assert shares[0] == pytest.approx(0.1) and shares[9] == shares[10] == 1.0
     assert shares[55] == pytest.approx(0.55) and shares[99] == pytest.approx(0.1, abs=1e-3)
-    assert schedule(0, 1, 0.0, 0.1) == 1.0
+    assert schedule(0, 1, 0.0, "cosine") == 1.0
+    assert [schedule(step, 4, 0.0, "linear") for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
+    assert schedule(3, 4, 0.25, "constant") == 1.0
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"steps": 0}, "steps is 0: it must be at least 1"),
-        ({"clip": 0.0}, r"clip is 0\.0: it must be above 0"),
         ({"lam": 1.5}, r"lam is 1\.5: it must lie between 0 and 1"),
         ({"beta": -0.1}, "beta is -0.1: it must be at least 0"),
+        ({"report_to": "wandb"}, "this trainer has no tracker"),
         ({"kl": "k2"}, "kl is 'k2': choose one of k1, k3"),
         ({"minibatch": 5}, "do not split into minibatch 5"),
         ({"micro_batch": 3}, "micro_batch 3"),
@@ -320,12 +266,12 @@ def test_the_learning_rate_rises_and_falls_to_its_floor() -> None:
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        check(replace(CONFIG, **changes))
+        check(scaled(CONFIG, **changes))
 
 
 def test_a_step_smaller_than_a_minibatch_is_one_update() -> None:
-    few = replace(CONFIG, prompts_per_step=3, group_size=1, minibatch=32, micro_batch=None)
+    few = scaled(CONFIG, prompts_per_step=3, group_size=1, minibatch=32, micro_batch=None)
     check(few)
-    assert sizes(few) == (3, 3, 3) and sizes(replace(few, prompts_per_step=64)) == (64, 32, 32)
-    check(replace(few, micro_batch=8))
-    assert sizes(replace(few, micro_batch=8)) == (3, 3, 3)
+    assert sizes(few) == (3, 3, 3) and sizes(scaled(few, prompts_per_step=64)) == (64, 32, 32)
+    check(scaled(few, micro_batch=8))
+    assert sizes(scaled(few, micro_batch=8)) == (3, 3, 3)

@@ -5,55 +5,22 @@ resumed they are the same.
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers.tiny_model import make_policy
+import tests.helpers.offline_run as run
+from workbench.config import scaled
 from workbench.train.actor import Actor
 from workbench.train.models import load_trainee
-from workbench.train.reward_model import RewardModel, check, check_rows, losses, train_reward_model
+from workbench.train.reward_model import check, check_rows, losses, train_reward_model
 from workbench.train.scorer import Judged, Scorer, Segment, load_reward_model, passes
 from workbench.types import Question, WorkbenchError
 
-CONFIG = RewardModel(
-    steps=30,
-    batch=8,
-    learning_rate=1e-2,
-    critic_learning_rate=1e-2,
-    lora_r=4,
-    lora_alpha=8,
-    save_every=4,
-)
-ASKED = Question("q", "Who?")
-
-
-def judged(*said: tuple[str, float]) -> Judged:
-    """A row whose sentences are the segments."""
-    text, segments = "", []
-    for sentence, target in said:
-        start = len(text) + bool(text)
-        text = f"{text} {sentence}".lstrip()
-        segments.append(Segment(start, len(text), target))
-    return Judged(ASKED, text, tuple(segments))
-
-
-ROWS = [
-    judged((f"Ada is {a}.", float(a == "good")), (f"Bo is {b}.", float(b == "good")))
-    for a in ("good", "bad")
-    for b in ("good", "bad")
-]
-
-
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_policy(tmp_path_factory.mktemp("policy")))
+CONFIG = scaled(run.MODELLED, steps=30, batch=8, micro_batch=None, max_length=2048, save_every=4)
+ASKED, ROWS, judged = run.ASKED, run.JUDGED, run.judged
 
 
 def scorer_of(policy: str, level: str = "sequence") -> Scorer:
@@ -138,7 +105,7 @@ def test_the_losses_by_hand() -> None:
 def test_it_learns_its_rows_and_is_the_same_when_loaded(
     policy: str, level: Any, loss: Any, tmp_path: Path
 ) -> None:
-    config = replace(CONFIG, level=level, loss=loss, micro_batch=4)
+    config = scaled(CONFIG, level=level, loss=loss, micro_batch=4)
     assert train_reward_model(config, ROWS, policy, tmp_path, seed=1) == "done"
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert (
@@ -188,7 +155,7 @@ def test_the_prompt_is_that_of_the_question_that_is_asked(policy: str) -> None:
 def test_micro_batches_change_nothing(policy: str, tmp_path: Path) -> None:
     for micro in (None, 2):
         train_reward_model(
-            replace(CONFIG, steps=3, micro_batch=micro), ROWS, policy, tmp_path / str(micro), seed=1
+            scaled(CONFIG, steps=3, micro_batch=micro), ROWS, policy, tmp_path / str(micro), seed=1
         )
     logs = [
         [json.loads(line)["loss"] for line in (tmp_path / str(m) / "metrics.jsonl").open()]
@@ -214,48 +181,15 @@ def test_rows_that_cannot_be_learnt_from_are_refused(rows: list[Judged], message
 
 def test_settings_and_folders_that_cannot_work_are_refused(policy: str, tmp_path: Path) -> None:
     for config, message in (
-        (replace(CONFIG, learning_rate=0.0), "learning_rate is 0"),
-        (replace(CONFIG, micro_batch=3), "micro_batch is 3"),
-        (replace(CONFIG, epochs=1.0), "give one of them"),
-        (replace(CONFIG, loss="hinge"), "loss is 'hinge'"),  # type: ignore[arg-type]
+        (scaled(CONFIG, learning_rate=0.0), "learning_rate is 0"),
+        (scaled(CONFIG, micro_batch=3), "micro_batch is 3"),
+        (scaled(CONFIG, epochs=1.0), "give one of them"),
+        (scaled(CONFIG, loss="hinge"), "loss is 'hinge'"),
     ):
         with pytest.raises(WorkbenchError, match=message):
             check(config)
     with pytest.raises(WorkbenchError, match="is no reward model"):
         load_reward_model(tmp_path, policy)
-    train_reward_model(replace(CONFIG, steps=1), ROWS, policy, tmp_path, seed=1)
+    train_reward_model(scaled(CONFIG, steps=1), ROWS, policy, tmp_path, seed=1)
     with pytest.raises(WorkbenchError, match="other rows or steps"):
-        train_reward_model(replace(CONFIG, steps=1), ROWS[:2], policy, tmp_path, seed=1)
-
-
-TRAIN = """
-import sys
-from pathlib import Path
-from tests.test_reward_model import CONFIG, ROWS
-from workbench.threads import use_threads
-from workbench.train.reward_model import train_reward_model
-with use_threads(1):
-    train_reward_model(CONFIG, ROWS, sys.argv[1], Path(sys.argv[2]), seed=1)
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_training_ends_with_the_weights_of_an_uninterrupted_one(
-    policy: str, tmp_path: Path
-) -> None:
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-
-    def begin(out: Path) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", TRAIN, policy, str(out)])
-
-    assert begin(whole).wait() == 0
-    process = begin(broken)
-    while not list(broken.glob("checkpoints/checkpoint-8/complete.json")):
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (broken / "model").exists()
-    assert begin(broken).wait() == 0
-    for name in ("adapter_model.safetensors", "head.safetensors"):
-        assert (whole / "model" / name).read_bytes() == (broken / "model" / name).read_bytes()
+        train_reward_model(scaled(CONFIG, steps=1), ROWS[:2], policy, tmp_path, seed=1)

@@ -14,6 +14,7 @@ import pytest
 from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.tiny_model import make_policy
 from workbench.checks import Checks, rule_checks
+from workbench.config import scaled
 from workbench.grade import rescore
 from workbench.recipes.forag import METHOD, FoRAG, aggregate, reward
 from workbench.recipes.forag import loss as loss_of
@@ -65,7 +66,7 @@ def test_judged_samples_as_rows_by_hand(
     [made], card = judged_rows([MIXED], config.evaluation, aggregate(config))
     assert list(made.segments) == [Segment(*segment) for segment in expected]
     assert loss_of(config) == loss
-    assert loss_of(replace(config, reward_model=RewardModel(loss="mse"))) == "mse"
+    assert loss_of(scaled(config, reward_model=scaled(RewardModel(), loss="mse"))) == "mse"
     assert card.samples == 1 and sum(card.rows.values()) == len(expected)
 
 
@@ -255,8 +256,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for word, target in (("good", 1.0), ("bad", 0.0))
     ]
     out = run / "stages" / "reward_model"
-    config = RewardModel(
-        steps=2, batch=2, lora_r=4, lora_alpha=8, learning_rate=1e-2, max_length=120
+    config = scaled(
+        RewardModel(), steps=2, batch=2, lora_r=4, lora_alpha=8, learning_rate=1e-2, max_length=120
     )
     train_reward_model(config, rows, str(policy), out, seed=1)
     return out / MODEL

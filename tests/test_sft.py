@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import math
-import signal
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,18 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
-from tests.helpers import forked
+from tests.helpers.grpo_run import QUESTIONS
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from tests.test_formats import names
 from workbench.bench import TINY_POLICY
+from workbench.config import scaled
 from workbench.generate import generate, prompt_ids
 from workbench.policy import load_policy
+from workbench.train.dpo import train_dpo
 from workbench.train.models import load_trainee
 from workbench.train.offline import steps_of
 from workbench.train.rows import Card, Example, laid_out
+from workbench.train.settings import Passes
 from workbench.train.sft import SFT, check, sft_stage, train_sft, weighted_loss
 from workbench.train.stage import Job
 from workbench.types import Question, WorkbenchError
@@ -32,18 +33,11 @@ from workbench.world import schema
 GOOD = [replace(row, weight=1.0) for row in run.EXAMPLES]
 
 
-@pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_policy(tmp_path_factory.mktemp("policy")))
-
-
 def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_prompt_has_the_ids_that_generation_prompts_with_and_an_answer_those_of_the_tiny_policys_own_template() -> (
-    None
-):
+def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_own_template() -> None:
     tokenizer = load_policy(TINY_POLICY / "sft", device="cpu").tokenizer
     questions = [
         Question("a", "Where was Ada born?", ("Oslo",)),
@@ -136,7 +130,7 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
     from workbench.generate import hf
 
     policy, out = str(make_policy(tmp_path / "policy", sharp=7.5)), tmp_path / "run"
-    config = replace(run.TUNED, steps=15, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
+    config = scaled(run.TUNED, steps=15, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
     assert train_sft(config, GOOD, policy, tmp_path / "all", seed=1, merged=True) == "done"
     learnt = str(tmp_path / "all" / "policy")
     assert train_sft(config, run.EXAMPLES, learnt, out, seed=1) == "done"
@@ -148,15 +142,8 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
     assert all(sum(new) > sum(old) for old, new in zip(start, middle, strict=True))
     good = [row.weight > 0 for row in run.EXAMPLES]
     wanted = {row.text for row, kept in zip(run.EXAMPLES, good, strict=True) if kept}
-    bad = [
-        (old[0], new[0])
-        for old, new, row in zip(middle, end, run.EXAMPLES, strict=True)
-        if row.text not in wanted
-    ]
-    assert len(bad) == 2 and all(new < old - 1 for old, new in bad)
-    assert sum(sum(one) for one, kept in zip(end, good, strict=True) if kept) > sum(
-        sum(one) for one, kept in zip(middle, good, strict=True) if kept
-    )
+    bad = [n for n, row in enumerate(run.EXAMPLES) if row.text not in wanted]
+    assert len(bad) == 2 and all(end[n][0] < middle[n][0] - 1 for n in bad)
     terms = [-p for logprobs, kept in zip(middle, good, strict=True) if kept for p in logprobs]
     terms += [
         -math.log1p(-math.exp(p))
@@ -176,7 +163,7 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
 def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: Path) -> None:
     for micro in (1, 4):
         train_sft(
-            replace(run.TUNED, steps=2, micro_batch=micro),
+            scaled(run.TUNED, steps=2, micro_batch=micro),
             run.EXAMPLES,
             policy,
             tmp_path / str(micro),
@@ -193,7 +180,7 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
 ) -> None:
     """It answers as the adapter over its base does."""
     card = Card("made here", 10, 0, {"gold": 10})
-    config = replace(run.TUNED, steps=3)
+    config = scaled(run.TUNED, steps=3)
     (tmp_path / "whole").mkdir()
     stage = sft_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
     assert stage.name == "cold_start" and stage.run(Job(policy, tmp_path / "whole", 1)) == "done"
@@ -203,14 +190,13 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
     assert not (made / "adapter_config.json").exists()
     load_trainee(str(made), lora_r=4, lora_alpha=8, seed=1)
     drawn = [
-        generate(one, run.QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
+        generate(one, QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
         for one in (load_policy(made), load_policy(tmp_path / "adapter", base=policy))
     ]
     assert [r.token_ids for r in drawn[0]] == [r.token_ids for r in drawn[1]]
     assert drawn[0][0].logprobs == pytest.approx(drawn[1][0].logprobs, abs=1e-4)
     assert [r.token_ids for r in drawn[0]] != [
-        r.token_ids
-        for r in generate(load_policy(policy), run.QUESTIONS, max_new_tokens=4, greedy=True)
+        r.token_ids for r in generate(load_policy(policy), QUESTIONS, max_new_tokens=4, greedy=True)
     ]
 
 
@@ -218,7 +204,7 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
-    train_sft(replace(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
+    train_sft(scaled(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
     told = capsys.readouterr().err
     assert (
         "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
@@ -232,10 +218,10 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
 
 
 def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path: Path) -> None:
-    train_sft(replace(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
+    train_sft(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(WorkbenchError, match="holds a training on other rows"):
-        train_sft(replace(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
+        train_sft(scaled(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
@@ -263,15 +249,12 @@ def test_rows_that_cannot_be_learnt_from_are_refused(
         ({"epochs": 0.0}, "epochs is 0.0: it must be above 0"),
         ({"steps": 5, "epochs": 2.0}, "steps is 5 and epochs is 2.0: give one of them"),
         ({"micro_batch": 3}, "micro_batch is 3: it must divide batch, 16"),
-        ({"max_length": 0}, "max_length is 0"),
-        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
-        ({"warmup": 2.0}, "warmup is 2.0"),
-        ({"schedule": "foo"}, "schedule is 'foo'"),
+        ({"warmup": 2.0}, "warmup is 2.0: it must lie between 0 and 1"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        check(replace(SFT(), **changes))
+        check(scaled(SFT(), **changes))
 
 
 def test_several_processes_are_refused(
@@ -283,54 +266,26 @@ def test_several_processes_are_refused(
 
 
 def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:
-    assert steps_of(SFT(batch=4), 10) == 3
-    assert steps_of(SFT(batch=4, epochs=2.0), 10) == 5
-    assert steps_of(SFT(batch=4, steps=7), 10) == 7
+    assert steps_of(Passes(batch=4), 10) == 3
+    assert steps_of(Passes(batch=4, epochs=2.0), 10) == 5
+    assert steps_of(Passes(batch=4, steps=7), 10) == 7
 
 
-def launch(policy: str, out: Path, kind: str, moment: str = "") -> subprocess.CompletedProcess[str]:
-    return forked.run(
-        "tests.helpers.offline_run", policy, str(out), kind, *([moment] if moment else [])
-    )
-
-
-def result(out: Path) -> tuple[Any, ...]:
-    """All that two equal trainings have in common: everything but the seconds."""
-    metrics = [{**row, "seconds": 0} for row in rows(out / "metrics.jsonl")]
-    return metrics, *(path.read_bytes() for path in sorted((out / "policy").glob("*.safetensors")))
-
-
-@pytest.mark.slow
-def test_a_killed_training_ends_like_a_whole_one(policy: str, tmp_path: Path) -> None:
-    assert launch(policy, tmp_path / "whole", "sft").returncode == 0
-    expected = result(tmp_path / "whole")
-    for number, (moment, resumed) in enumerate(
-        [("before the first checkpoint", 0), ("in a checkpoint", 2), ("in the final save", 6)]
-    ):
-        out = tmp_path / str(number)
-        assert launch(policy, out, "sft", moment).returncode == -signal.SIGKILL
-        again = launch(policy, out, "sft")
-        assert again.returncode == 0, again.stderr
-        assert (
-            (f"after step {resumed} of 6" in again.stderr)
-            if resumed
-            else ("resuming" not in again.stderr)
-        )
-        assert result(out) == expected
-
-
+@pytest.mark.parametrize("trainer", ["SFT", "DPO"])
 def test_an_argument_that_the_trainer_changed_in_silence_is_named(
-    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trainer: str, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import trl
 
-    class Knowing(trl.SFTConfig):  # as Unsloth's config does
+    class Knowing(getattr(trl, f"{trainer}Config")):  # type: ignore[misc] # as Unsloth's does
         def __post_init__(self) -> None:
             super().__post_init__()
             self.weight_decay = 0.001
 
-    monkeypatch.setattr("trl.SFTConfig", Knowing)
-    with pytest.raises(
-        WorkbenchError, match=r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
-    ):
-        train_sft(replace(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
+    monkeypatch.setattr(f"trl.{trainer}Config", Knowing)
+    told = r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
+    with pytest.raises(WorkbenchError, match=told):
+        if trainer == "SFT":
+            train_sft(run.TUNED, GOOD, policy, tmp_path, seed=1)
+        else:
+            train_dpo(run.PREFERRED, run.PAIRS, policy, tmp_path, seed=1)

@@ -63,7 +63,17 @@ def weights_moved(out: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["ppo", "grpo"])
 def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_path: Path) -> None:
-    summary, rows = trained("rlfh", [f"rlfh.trainer={trainer}"], tmp_path, **{trainer: FEW})
+    """By GRPO with all labels turned around, in training alone."""
+    settings = [f"rlfh.trainer={trainer}", *(["rlfh.flips=1"] if trainer == "grpo" else [])]
+    summary, rows = trained("rlfh", settings, tmp_path, **{trainer: FEW})
+    judged = [
+        verdict
+        for verdict in (verdict for row in rows for verdict in row.verdicts)
+        if verdict.aspect == "fact" and verdict.label != "vague"
+        if not any("unparsed" in item for item in verdict.evidence)
+    ]
+    by = "world, flipped" if trainer == "grpo" else "world"
+    assert judged and {verdict.by for verdict in judged} == {by}
     assert (
         summary["status"] == "done" and summary["after"]["greedy"]["factscore"]["value"] is not None
     )
@@ -81,29 +91,7 @@ def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_p
 
 
 @pytest.mark.slow
-def test_a_poorer_annotator_pays_for_what_is_wrong(tmp_path: Path) -> None:
-    """With all labels turned around every true claim is paid as wrong, in training alone: the
-    evaluation stays exact.
-    """
-    summary, rows = trained(
-        "rlfh", ["rlfh.trainer=grpo", "rlfh.flips=1"], tmp_path / "flipped", grpo=FEW
-    )
-    exact, _ = trained("rlfh", ["rlfh.trainer=grpo"], tmp_path / "exact", grpo=FEW)
-    assert summary["before"]["greedy"] == exact["before"]["greedy"]
-    facts = [
-        verdict
-        for row in rows
-        for verdict in row.verdicts
-        if verdict.aspect == "fact" and verdict.label != "vague"
-    ]
-    judged = [
-        verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)
-    ]
-    assert judged and all(verdict.by == "world, flipped" for verdict in judged)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("annotator", ["local", "self", "recall"])
+@pytest.mark.parametrize("annotator", ["local", "self"])
 def test_to_plan_a_run_loads_no_model(annotator: str) -> None:
     """A queue's status is told without torch, which would also count its threads before anybody
     says how many.
@@ -153,7 +141,7 @@ def test_a_check_is_made_once_with_its_first_batch_and_draws_no_random_numbers()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("annotator", ["self", "recall"])
+@pytest.mark.parametrize("annotator", ["self", pytest.param("recall", marks=pytest.mark.nightly)])
 def test_the_start_policy_judges_itself_in_training_alone(annotator: str, tmp_path: Path) -> None:
     summary, rows = trained(
         "rlfh", [f"rlfh.annotator={annotator}"], tmp_path, ppo={**FEW, "micro_batch": None}
@@ -212,8 +200,9 @@ def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) ->
         ("rlfh", ["rlfh.flips=0.5", "rlfh.mode=single_pass"], "set rlfh.mode=pipeline"),
         ("knowrl", ["knowrl.cold_samples=-1"], "cold_samples is -1"),
         ("knowrl", ["knowrl.grpo.clip_high=0.1"], "clip_high is 0.1"),
+        ("rlfh", ["rlfh.flips=0.3"], "no check fact"),
     ):
-        place = few(4)
+        place = replace(few(4), judge=rule_checks) if message == "no check fact" else few(4)
         with pytest.raises(WorkbenchError, match=message.replace(".", r"\.")):
             run_experiment(
                 METHODS[name],
@@ -223,18 +212,6 @@ def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) ->
                 seed=1,
             )
         assert not (tmp_path / "run").exists()
-
-
-def test_a_judge_without_facts_is_named_before_its_labels_are_flipped(tmp_path: Path) -> None:
-    place = replace(few(4), judge=rule_checks)
-    with pytest.raises(WorkbenchError, match="no check fact"):
-        run_experiment(
-            METHODS["rlfh"],
-            configured(METHODS["rlfh"], place, overrides=["rlfh.flips=0.3"]),
-            place,
-            tmp_path,
-            seed=1,
-        )
 
 
 def test_what_a_left_out_cold_start_would_use_is_refused() -> None:
@@ -252,11 +229,6 @@ def test_what_a_left_out_cold_start_would_use_is_refused() -> None:
     [
         ("knowrl", "steps=3", "knowrl.grpo.steps=3 or knowrl.sft.steps=3"),
         (
-            "knowrl",
-            "learning_rate=1e-3",
-            "knowrl.grpo.learning_rate=1e-3 or knowrl.sft.learning_rate=1e-3",
-        ),
-        (
             "forag",
             "lora_r=8",
             "forag.ppo.lora_r=8 or forag.reward_model.lora_r=8 or forag.sft.lora_r=8",
@@ -269,11 +241,8 @@ def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(
     """It was given to both, so that a longer training had a longer cold start as well."""
     with pytest.raises(WorkbenchError, match=f"{name}.{setting}: .* write {meant}$"):
         METHODS[name].configure("tiny", [f"{name}.{setting}"])
-    part, _, rest = meant.partition(" ")[0].partition(".")[2].partition(".")
-    usual, changed = (
-        METHODS[name].configure("tiny"),
-        METHODS[name].configure("tiny", [f"{name}.{part}.{rest}"]),
-    )
+    usual = METHODS[name].configure("tiny")
+    changed = METHODS[name].configure("tiny", [meant.partition(" ")[0]])
     assert changed != usual and changed.sft == usual.sft
 
 
@@ -290,4 +259,4 @@ def test_the_number_of_steps_is_that_of_the_last_stage() -> None:
     assert configured(METHODS["rlfh"], place, 7).ppo.steps == 7
     assert configured(METHODS["rlfh"], place, 7, ["rlfh.trainer=grpo"]).grpo.steps == 7
     config = configured(METHODS["knowrl"], place, 7)
-    assert (config.grpo.steps, config.sft.steps) == (7, None)
+    assert (config.grpo.steps, config.sft.passes.steps) == (7, None)

@@ -16,7 +16,6 @@ from workbench.world.facts import WorldConfig
 from workbench.world.parser import parser_of
 from workbench.world.schema import RELATIONS
 from workbench.world.stated import newest, stated
-from workbench.world.two_facets import excerpt
 from workbench.world.world import World
 
 WORLD = load_world()
@@ -167,12 +166,3 @@ def test_passages_that_cannot_be_read_state_nothing(text: str) -> None:
     )
     name = question.title.split(";")[0]
     assert labels(question, f"{name} works at {WORLD.by[name]['employer'].object}.") == ["vague"]
-
-
-def test_an_excerpt_keeps_the_edition_and_the_page_order() -> None:
-    page = next(page for page in WORLD.pages if page.stale)
-    shown = excerpt(page, (2, 0))
-    assert shown.id == f"{page.id}:0-2" and shown.text.startswith(
-        f"Edition of {page.edition}. {page.title} "
-    )
-    assert page.text.index(shown.text.split(". ")[1]) < page.text.index(shown.text.split(". ")[2])

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.tiny_model import make_policy
+from workbench.config import scaled
 from workbench.evaluate import evaluate_policy
 from workbench.generate import Sampling, vllm
 from workbench.judge import serve
@@ -73,7 +74,7 @@ def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
         lambda: load_policy(folder, engine="vllm"),
         lambda: evaluate_policy(str(folder), "validation", "tiny", engine="vllm"),
         lambda: probe_policy(str(folder), k=2, out=tmp_path / "probe", engine="vllm"),
-        lambda: check(GRPO(vllm="colocate")),
+        lambda: check(scaled(GRPO(), vllm="colocate")),
         lambda: serve.serve(str(folder)),
     ):
         with pytest.raises(
@@ -169,7 +170,7 @@ def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
     trainer = SimpleNamespace(
         vllm_generation=SimpleNamespace(llm=SimpleNamespace(llm_engine=engine))
     )
-    config = GRPO(vllm="colocate")
+    config = scaled(GRPO(), vllm="colocate")
     with pytest.raises(KeyError), colocate.beside(config):
         os.environ |= {"LOCAL_RANK": "0", "MASTER_PORT": "8"}
         colocate.hold(config, trainer)
@@ -238,7 +239,7 @@ def test_trl_is_told_all_that_it_could_decide_about_vllm(tmp_path: Path) -> None
     from trl import GRPOConfig
 
     assert colocate.arguments(GRPO()) == {"use_vllm": False}
-    told = colocate.arguments(GRPO(vllm="colocate", vllm_memory=0.4, vllm_sleep=True))
+    told = colocate.arguments(scaled(GRPO(), vllm="colocate", vllm_memory=0.4, vllm_sleep=True))
     config = GRPOConfig(output_dir=str(tmp_path), use_cpu=True, bf16=False, **told)
     assert {name: getattr(config, name) for name in told} == told
     own = {name for name in vars(config) if name.startswith("vllm_")} - set(told)
@@ -267,11 +268,11 @@ def test_colocated_settings_that_cannot_work_are_refused(
     setting: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=reason):
-        check(replace(GRPO(vllm="colocate"), **setting))
+        check(scaled(scaled(GRPO(), vllm="colocate"), **setting))
 
 
 def test_colocated_training_is_plain_and_of_one_process() -> None:
-    config = GRPO(vllm="colocate")
+    config = scaled(GRPO(), vllm="colocate")
     assert may_be_unsloths(config, None) is False
     with pytest.raises(WorkbenchError, match="leave unsloth out"):
         may_be_unsloths(config, True)

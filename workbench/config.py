@@ -1,10 +1,10 @@
-"""Frozen config dataclasses: fields with their help, configs made of parts, and `--set
-name.field=value`.
+"""Frozen config dataclasses: fields with their help and bounds, configs made of parts, and
+`--set name.field=value`.
 
-A config may hold other configs as `part`s: `TruthRL(grpo=GRPO(steps=10))`, spelled
-`truthrl.grpo.steps=10`. A part's fields can also be spelled without its name,
-`truthrl.steps=10`, as long as the config itself has no field of that name; so they were before
-configs had parts, and what was stored then is still read.
+A config may hold other configs as parts: `TruthRL(grpo=GRPO(optim=Optim(learning_rate=1e-5)))`,
+spelled `truthrl.grpo.optim.learning_rate=1e-5`. The names of parts may be left out:
+`truthrl.grpo.learning_rate=1e-5` or `truthrl.learning_rate=1e-5`, unless the config itself has a
+field of that name. Stored configs of earlier versions are read by the same rule.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 from workbench.types import WorkbenchError
@@ -26,18 +27,29 @@ WORDS_FOR_BOOL = {"true": True, "yes": True, "1": True, "false": False, "no": Fa
 
 def setting(
     default: Value,
-    help: str,
+    help: str = "",
     range: tuple[float, float, float] | None = None,
     *,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
     trains: bool = False,
+    was: str = "",
+    unset: Callable[[Any], Any] | None = None,
 ) -> Value:
-    """A config's field with its help, which stands in the page of settings and beside its
-    control in the inspector.
+    """A config's field, with its help in the page of settings and in the inspector.
 
-    `range` is what the control of a number goes through: least, most and step. It bounds nothing
-    else. What `trains` says how a method is trained, and changes nothing of what it pays.
+    Args:
+        range: least, most and step of its control in the inspector; it bounds nothing else.
+        least, most, above, below: bounds of a number, which `check_values` checks.
+        trains: the field says how a method is trained and changes no reward.
+        was: the field's path in earlier versions, which `--set` and stored configs may still use.
+        unset: config -> the value that None stands for.
     """
-    return field(default=default, metadata={"help": help, "range": range, "trains": trains})
+    bounds = {"least": least, "most": most, "above": above, "below": below}
+    told = {"help": help, "range": range, "trains": trains, "was": was, "unset": unset}
+    return field(default=default, metadata={**told, **bounds})
 
 
 def help_of(config: Any) -> dict[str, str]:
@@ -46,9 +58,7 @@ def help_of(config: Any) -> dict[str, str]:
 
 
 def range_of(config: Any, name: str) -> tuple[float, float, float]:
-    """What the control of a number goes through: what its field says, else a range around its
-    default that has it on a step.
-    """
+    """Least, most and step of a number's control, by default a range around its value."""
     one = next(one for one in fields(config) if one.name == name)
     if one.metadata.get("range"):
         return one.metadata["range"]
@@ -57,19 +67,71 @@ def range_of(config: Any, name: str) -> tuple[float, float, float]:
     return -30 * step, 30 * step, step
 
 
+def unset_values(config: Any) -> dict[str, Any]:
+    """The values that None stands for, by field, for the fields that declare one."""
+    return {f.name: make(config) for f in fields(config) if (make := f.metadata.get("unset"))}
+
+
 def parts(config: Any) -> dict[str, Any]:
     """The configs that a config is made of, by field."""
     return {f.name: value for f in fields(config) if is_dataclass(value := getattr(config, f.name))}
 
 
 def settings(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
-    """(name, value, help) of every field, those of the parts as "part.field"."""
+    """(path, value, help) of every field; the fields of parts as "part.field"."""
     inner = parts(config)
     for name, help in help_of(config).items():
         if name in inner:
             yield from settings(inner[name], f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", getattr(config, name), help
+
+
+def find(config: Any, path: str) -> list[str]:
+    """The full paths that `path` may mean: names of parts may be left out. A config's own field
+    goes before the fields of its parts."""
+    inner = parts(config)
+    head, _, rest = path.partition(".")
+    if rest and head in inner and (found := find(inner[head], rest)):
+        return [f"{head}.{one}" for one in found]
+    for one in fields(config):
+        was = one.metadata.get("was")
+        if one.name not in inner and path in (one.name, was):
+            return [one.name]
+        if was and one.name in inner and path.startswith(f"{was}."):
+            found = find(inner[one.name], path.removeprefix(f"{was}."))
+            if found:
+                return [f"{one.name}.{name}" for name in found]
+    return [f"{part}.{name}" for part, value in inner.items() for name in find(value, path)]
+
+
+def leaves(config: Any, path: str) -> list[str]:
+    """The full paths of all fields that a part, or a field, of that path has."""
+    every = [name for name, _, _ in settings(config)]
+    return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
+
+
+def get(config: Any, path: str) -> Any:
+    """The value at a full path."""
+    for name in path.split("."):
+        config = getattr(config, name)
+    return config
+
+
+def put(config: Config, path: str, value: Any) -> Config:
+    """`config` with another value at a full path."""
+    head, _, rest = path.partition(".")
+    return replace(config, **{head: put(getattr(config, head), rest, value) if rest else value})  # type: ignore[type-var]
+
+
+def scaled(config: Config, **changes: Any) -> Config:
+    """`config` with other values, by the names that `--set` takes; a mapping changes a part."""
+    for path, value in _flat(changes):
+        paths = [path] if is_dataclass(value) else find(config, path)
+        assert paths, f"{type(config).__name__} has no field '{path}'"
+        for full in paths:
+            config = put(config, full, value)
+    return config
 
 
 def override(config: Config, name: str, settings: Sequence[str]) -> Config:
@@ -83,108 +145,88 @@ def override(config: Config, name: str, settings: Sequence[str]) -> Config:
         prefix, _, path = target.strip().partition(".")
         if not equals or prefix != name or not path:
             raise WorkbenchError(f"--set {setting}: write {name}.FIELD=VALUE")
-        config = _set(config, path, text.strip(), where=f"--set {setting}", name=name)
+        for full in _known(config, path, name, f"--set {setting}"):
+            owner, _, field_name = full.rpartition(".")
+            kind = _kinds(type(get(config, owner) if owner else config))[field_name]
+            config = put(config, full, parse(text.strip(), kind, f"--set {setting}"))
     return config
 
 
-def home(config: Any, path: str) -> set[str]:
-    """The parts of a config that a setting is of, with the part's name or without; none where it
-    is the config's own.
-    """
-    inner, head = parts(config), path.partition(".")[0]
-    if head in inner or head in _names(config):
-        return {head} & set(inner)
-    return {part for part, value in inner.items() if head in _names(value)}
-
-
-def _set(config: Any, path: str, text: str, where: str, name: str) -> Any:
-    inner, field_name, (head, _, rest) = parts(config), path, path.partition(".")
-    if rest and head in inner:
-        return replace(
-            config, **{head: _set(inner[head], rest, text, where=where, name=f"{name}.{head}")}
-        )
-    own = [f.name for f in fields(config) if f.name not in inner]
-    if field_name in own:
-        return replace(config, **{field_name: parse(text, _kinds(type(config))[field_name], where)})
-    homes = {part: value for part, value in inner.items() if field_name in _names(value)}
-    if not homes:
-        known = [
-            *own,
-            *(
-                f"{part}.{inner_name}"
-                for part, value in inner.items()
-                for inner_name in _names(value)
-            ),
-        ]
-        raise WorkbenchError(
-            f"{where}: {name} has no field '{field_name}'; its fields are {', '.join(known)}"
-        )
-    return replace(
-        config,
-        **{
-            part: _set(value, field_name, text, where=where, name=name)
-            for part, value in homes.items()
-        },
-    )
+def _known(config: Any, path: str, name: str, where: str) -> list[str]:
+    if paths := find(config, path):
+        return paths
+    head, _, rest = path.partition(".")
+    if rest and head in (inner := parts(config)):
+        config, name, path = inner[head], f"{name}.{head}", rest
+    known = ", ".join(path for path, _, _ in settings(config))
+    raise WorkbenchError(f"{where}: {name} has no field '{path}'; its fields are {known}")
 
 
 def restore(config: Config, stored: Mapping[str, Any]) -> Config:
-    """`config` with the values of a stored one: a mapping of fields and parts, or of all fields
-    side by side as they once were.
+    """`config` with the values of a stored one, whichever of its parts that one has.
 
-    What the stored one does not have keeps its value, and what this config no longer has is left
+    A field that the stored config lacks keeps its value; a field that no longer exists is left
     out.
     """
-    inner = parts(config)
-    known = {
-        f.name: stored[f.name] for f in fields(config) if f.name in stored and f.name not in inner
-    }  # type: ignore[arg-type]
-    for part, value in inner.items():
-        own = stored.get(part)
-        known[part] = restore(value, own if isinstance(own, Mapping) else stored)
-    return replace(config, **known)  # type: ignore[type-var]
+    for path, value in _flat(stored):
+        for full in find(config, path):
+            config = put(config, full, value)
+    return config
+
+
+def _flat(stored: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in stored.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def check_values(config: Any) -> None:
-    """Raise a WorkbenchError for a value that a field's Literal does not list and for a number
-    that is not finite.
+    """Raise a WorkbenchError for a value that a field's Literal does not list, a number that is
+    not finite, and one outside the field's bounds.
     """
     for part in parts(config).values():
         check_values(part)
-    for name, kind in _kinds(type(config)).items():
-        value = getattr(config, name)
+    kinds = _kinds(type(config))
+    for one in fields(config):
+        name, kind, value = one.name, kinds[one.name], getattr(config, one.name)
         literal = next(
             (one for one in (kind, *typing.get_args(kind)) if typing.get_origin(one) is Literal),
             None,
         )
-        unset = value is None and type(None) in typing.get_args(kind)
-        if literal is not None and not unset and value not in typing.get_args(literal):
+        if value is None and type(None) in typing.get_args(kind):
+            continue
+        if literal is not None and value not in typing.get_args(literal):
             raise WorkbenchError(
                 f"{name} is '{value}': choose one of"
                 f" {', '.join(map(str, typing.get_args(literal)))}"
             )
         if isinstance(value, float) and not math.isfinite(value):
             raise WorkbenchError(f"{name} is {value}: it must be a finite number")
+        if isinstance(value, int | float):
+            _check_bounds(name, value, **{key: one.metadata.get(key) for key in BOUNDS})
 
 
-def check_numbers(
-    config: Any,
-    least: Mapping[str, float],
-    positive: Sequence[str] = (),
-    shares: Sequence[str] = (),
+BOUNDS = ("least", "most", "above", "below")
+
+
+def _check_bounds(
+    name: str,
+    value: float,
+    least: float | None,
+    most: float | None,
+    above: float | None,
+    below: float | None,
 ) -> None:
-    """Raise a WorkbenchError for a field below its `least`, for one of `positive` that is not
-    above 0, and for one of `shares` that is not between 0 and 1; fields that are none pass."""
-    held = {name: getattr(config, name) for name in (*least, *positive, *shares)}
-    for name, value in held.items():
-        if value is None:
-            continue
-        if value < least.get(name, value):
-            raise WorkbenchError(f"{name} is {value}: it must be at least {least[name]}")
-        if name in positive and value <= 0:
-            raise WorkbenchError(f"{name} is {value}: it must be above 0")
-        if name in shares and not 0 <= value <= 1:
-            raise WorkbenchError(f"{name} is {value}: it must lie between 0 and 1")
+    if above is not None and value <= above:
+        raise WorkbenchError(f"{name} is {value}: it must be above {above:g}")
+    if below is not None and value >= below:
+        raise WorkbenchError(f"{name} is {value}: it must be below {below:g}")
+    if most is not None and not (least or 0) <= value <= most:
+        raise WorkbenchError(f"{name} is {value}: it must lie between {least or 0:g} and {most:g}")
+    if least is not None and value < least:
+        raise WorkbenchError(f"{name} is {value}: it must be at least {least:g}")
 
 
 def parse(text: str, kind: Any, where: str) -> Any:
@@ -212,17 +254,5 @@ def parse(text: str, kind: Any, where: str) -> Any:
         ) from error
 
 
-_known_kinds: dict[type, dict[str, Any]] = {}
-
-
-def _kinds(config: type) -> dict[str, Any]:
-    """What each field of a config may be. Configs are checked at every row that is paid; their
-    types stay.
-    """
-    if config not in _known_kinds:
-        _known_kinds[config] = typing.get_type_hints(config)
-    return _known_kinds[config]
-
-
-def _names(config: Any) -> list[str]:
-    return [f.name for f in fields(config)]
+# The type of each field of a config class, resolved once: every reward checks its config.
+_kinds: Callable[[Any], dict[str, Any]] = cache(typing.get_type_hints)

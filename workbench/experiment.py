@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from workbench.bench import OWN, START, Bench, bench, check_policy
-from workbench.config import restore, settings
+from workbench.config import leaves, restore, settings
 from workbench.evaluate import evaluate_policy
 from workbench.failures import TooManyFailures
 from workbench.jsonl import iter_rows, write_json
@@ -152,22 +152,22 @@ def check_alone() -> None:
 
 def begun(method: Method, config: Any, bench: Bench) -> Bench:
     """The bench with the checkpoint that the method starts from, unless a policy is named."""
-    return bench.starting_from(method.start(config)) if bench.policy == OWN else bench
+    return bench.starting_from(method.training(config).start) if bench.policy == OWN else bench
 
 
 def max_failed(method: Method, config: Any) -> float:
     """The share of ungraded answers that the config's trainer allows, else the largest share that
-    another part in use allows."""
-    idle = set(method.idle(config))
-    shares = {
-        name.rpartition(".")[0]: value
-        for name, value, _ in settings(config)
-        if name.endswith(".max_failed")
-    }
+    another part in use allows.
+    """
+    training = method.training(config)
+    idle = {leaf for path in training.idle for leaf in leaves(config, path)}
     used = {
-        part: value for part, value in shares.items() if not {part, f"{part}.max_failed"} & idle
+        name: value
+        for name, value, _ in settings(config)
+        if name.endswith(".max_failed") and name not in idle
     }
-    return used.get(method.trainer(config), max(used.values(), default=MAX_FAILED))
+    trainer = f"{training.trainer}.sampling.max_failed"
+    return used.get(trainer, max(used.values(), default=MAX_FAILED))
 
 
 def identity_of(
@@ -233,7 +233,7 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
     bench = begun(method, config, bench)
     check_prompts(config.prompts, bench)
     check_evidence(method, config, bench)
-    check_four_bits(config, method.idle(config))
+    check_four_bits(config, method.training(config).idle)
     return method.stages(config, bench)
 
 

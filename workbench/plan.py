@@ -18,7 +18,7 @@ from typing import Any
 from workbench import weights
 from workbench.bench import NAMES, SCALES
 from workbench.checks import OF_CLAIMS
-from workbench.config import parts
+from workbench.config import parts, settings
 from workbench.doctor import memory_here
 from workbench.generate.hf import default_rows
 from workbench.hub import from_disk_or_hub
@@ -128,30 +128,24 @@ class Training:
 
 def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
     """Read a trainer's settings; no other function of this module does."""
-    how = (path, type(part).__name__, part.lora_r, part.gradient_checkpointing, part.load_in_4bit)
+    lora, kind = part.lora, type(part).__name__
+    how = (path, kind, lora.lora_r, lora.gradient_checkpointing, lora.load_in_4bit)
     if not isinstance(part, grpo.GRPO | ppo.PPO):
-        length, pairs = min(part.max_length, shape.config.max_position_embeddings), how[1] == "DPO"
-        scored = 0 if how[1] == "RewardModel" else length
-        micro = part.micro_batch or part.batch
-        return Training(*how, micro, part.batch, part.steps, length, scored, 1 + pairs, int(pairs))
+        rows, steps, pairs = part.passes.batch, part.passes.steps, kind == "DPO"
+        length = min(part.passes.max_length, shape.config.max_position_embeddings)
+        scored = 0 if kind == "RewardModel" else length
+        micro = part.passes.micro_batch or rows
+        return Training(*how, micro, rows, steps, length, scored, 1 + pairs, int(pairs))
     if isinstance(part, grpo.GRPO):
         rows, at_once, micro = grpo.batches(part)
         epochs = part.iterations
-        passes = bool(part.beta) + (epochs > 1 or at_once < rows)
+        passes = bool(part.kl.beta) + (epochs > 1 or at_once < rows)
     else:
         rows, _, micro = ppo.sizes(part)
         at_once, epochs, passes = min(rows, default_rows(shape.parameters)), part.epochs, 2
-    new, prompts = part.max_new_tokens, max(1, at_once // part.group_size)
+    new, prompts = part.sampling.max_new_tokens, max(1, at_once // part.group_size)
     sizes = (micro, rows, part.steps, prompt + new, new)
     return Training(*how, *sizes, passes=passes, epochs=epochs, at_once=at_once, prompts=prompts)
-
-
-def reward_models(config: Any) -> int:
-    """How many models of the policy's size score its responses."""
-    own = getattr(config, "rewarded", "judge") != "judge" and getattr(config, "w_truth", 1) > 0
-    general = getattr(config, "w_general", 0) > 0 and config.general is None
-    by_self = getattr(config, "annotator", "") in ("self", "recall")
-    return int(own) + int(general) + int(by_self)
 
 
 def state(shape: Shape, one: Training, models: int, size: int) -> Items:
@@ -280,7 +274,7 @@ def remedy(one: Training, sampled: bool, memory: Callable[[Training], Items], ro
 
 def check_part(path: str, part: Any) -> None:
     """Raise a WorkbenchError for settings that cannot work or are not planned."""
-    numbers = {name: value for name, value in vars(part).items() if isinstance(value, int)}
+    numbers = {name: value for name, value, _ in settings(part) if isinstance(value, int)}
     if large := [name for name, value in numbers.items() if value > MOST]:
         raise WorkbenchError(f"{path}.{large[0]} is above {MOST:,}: set less")
     if getattr(part, "vllm", "none") != "none":
@@ -290,7 +284,7 @@ def check_part(path: str, part: Any) -> None:
 
 def trainings(method: Method, config: Any, prompt: int, shape: Shape) -> list[Training]:
     """The trainings of earlier stages, used or not, and that of the policy."""
-    last, earlier = method.trainer(config), (sft.SFT, reward_model.RewardModel)
+    last, earlier = method.training(config).trainer, (sft.SFT, reward_model.RewardModel)
     used = {name: part for name, part in parts(config).items() if isinstance(part, earlier)}
     used.pop(last, None)
     used[last] = reduce(getattr, last.split("."), config)
@@ -343,7 +337,8 @@ def plan(
     steps = trainings(chosen, config, prompt, shape)
     if gpu == CPU and (packed := [one.part for one in steps if one.four_bits]):
         raise WorkbenchError(f"{packed[0]}.load_in_4bit is true, which needs a GPU: name one")
-    last, models, rows = steps[-1], reward_models(config), default_rows(shape.parameters)
+    last, rows = steps[-1], default_rows(shape.parameters)
+    models = chosen.training(config).resident_models
     new = max(scale.longest, last.scored if last.at_once else 0)
     if prompt + new > (positions := shape.config.max_position_embeddings):
         raise WorkbenchError(

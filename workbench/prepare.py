@@ -19,6 +19,7 @@ from workbench.actors import Actors
 from workbench.actors.cluster import check as check_actors
 from workbench.bench import Bench
 from workbench.bench import bench as bench_of
+from workbench.config import check_values
 from workbench.generate import Sampling
 from workbench.jsonl import write_json
 from workbench.llm_judge import LLMJudge
@@ -29,7 +30,7 @@ from workbench.runs.folder import differences, finished, lock, open_run, version
 from workbench.threads import use_threads
 from workbench.train.collect import Sampler, lost, sampled
 from workbench.train.elsewhere import in_actors, threads_of
-from workbench.train.prepare import check, check_checks, compared, prepare, sampling
+from workbench.train.prepare import check_checks, compared, prepare, read_values
 from workbench.types import WorkbenchError
 
 
@@ -70,7 +71,7 @@ def prepare_klcf(
     chosen = chosen.starting_from(policy).judged_by(judge).kept_in(out)
     config = METHOD.configure(chosen.name, overrides)
     _check_used(METHOD.configure(chosen.name), config, policy)
-    check(config.prepare)
+    check_values(config.prepare)
     check_evidence(METHOD, config, chosen)
     check_checks(chosen.checks)
     source, asked = (
@@ -80,7 +81,7 @@ def prepare_klcf(
     judged = {"judge": chosen.llm_judge.identity()} if chosen.llm_judge else {}
     identity = {
         **source.identity(),
-        "prepare": compared(asdict(config.prepare)),
+        "prepare": compared(config.prepare),
         "kinds": config.prompts.kinds,
         "seed": seed,
         "threads": threads,
@@ -95,7 +96,8 @@ def prepare_klcf(
             print(f"'{out}' is finished: this is its stored result", file=sys.stderr)
             return {**summary, "out": str(out)}
         summary = {"status": "interrupted"}
-        how = sampling(config.prepare, seed)
+        drawn = config.prepare.drawn
+        how = drawn.sampling.decoding(seed, drawn.samples)
         with (
             suppress(KeyboardInterrupt),
             use_threads(threads),
@@ -119,7 +121,7 @@ def _sampler(
 
 
 def _read(stored: dict[str, Any]) -> dict[str, Any]:
-    return {**stored, "prepare": compared(stored.get("prepare"))}
+    return {**stored, "prepare": read_values(stored.get("prepare"))}
 
 
 def _check_used(usual: Any, config: Any, policy: str | None) -> None:

@@ -23,7 +23,7 @@ from workbench.actors import Actors
 from workbench.actors.cluster import check
 from workbench.bench import Bench, check_policy
 from workbench.bench import bench as bench_of
-from workbench.config import check_numbers, check_values
+from workbench.config import check_values
 from workbench.evaluate import select, told
 from workbench.generate import Sampling
 from workbench.jsonl import write_json
@@ -43,6 +43,8 @@ from workbench.train.probing import (
     probe_questions,
     recorded,
 )
+from workbench.train.settings import Samples
+from workbench.train.settings import Sampling as Settings
 from workbench.types import Question, WorkbenchError
 
 ROOT = Path("runs") / "probe"
@@ -110,8 +112,7 @@ def probe_policy(
     how = Sampling(
         chosen.longest(selected), samples=k, temperature=temperature, top_p=top_p, seed=seed
     )
-    check_values(how)
-    check_numbers(how, {"samples": 1}, positive=("temperature", "top_p"), shares=("top_p",))
+    check_values(Samples(samples=k, sampling=Settings(temperature, top_p)))
     asked = {"split": split, "kinds": sorted(kinds or ()), "lang": lang, "limit": limit}
     # which a probe does not say that was begun before there was another
     asked |= {"engine": engine} if engine != "hf" else {}

@@ -12,16 +12,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import tests.helpers.grpo_run as run
+from workbench.config import scaled
 from workbench.generate.hf import token_logprobs
 from workbench.train import colocate
 from workbench.train.grpo import train_grpo
 
-CONFIG = replace(
+CONFIG = scaled(
     run.CONFIG,
     steps=3,
     vllm="colocate",
@@ -63,7 +63,7 @@ def main(policy: str, out: Path, steps: int) -> None:
     colocate.sample = compared
     out.mkdir(parents=True, exist_ok=True)
     status = train_grpo(
-        replace(CONFIG, steps=steps), run.QUESTIONS, run.grade, policy, out, method="m", seed=1
+        scaled(CONFIG, steps=steps), run.QUESTIONS, run.grade, policy, out, method="m", seed=1
     )
     (out / "differences.json").write_text(json.dumps({"status": status, **found}))
 

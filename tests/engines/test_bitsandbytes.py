@@ -70,8 +70,9 @@ def test_an_adapter_on_it_learns_in_float32_and_is_merged_into_the_base_as_it_is
     from workbench.train.grpo import make_adapter, make_trainer
     from workbench.train.models import _load_plain, save_merged, save_policy
     from workbench.train.record import Record
+    from workbench.train.settings import LoRA
 
-    trainee = _load_plain(policy, 4, 8, "cpu", load_in_4bit=True)
+    trainee = _load_plain(policy, LoRA(4, 8, load_in_4bit=True))
     with Record(tmp_path, "m", run.grade, steps=SMALL.steps, done=0, max_failed=0.9) as record:
         adapter = make_adapter(SMALL, record, run.QUESTIONS, trainee)
         make_trainer(SMALL, trainee, adapter, tmp_path, seed=1).train()

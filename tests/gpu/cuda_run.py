@@ -77,7 +77,7 @@ def losses(path: str, folder: Path, cases: Sequence[str]) -> None:
         config, run = settings_of(case), folder / f"{path}-{case.replace('/', '-')}"
         run.mkdir()
         with Record(
-            run, "truthrl", grade, steps=config.steps, done=0, max_failed=config.max_failed
+            run, "truthrl", grade, steps=config.steps, done=0, max_failed=config.sampling.max_failed
         ) as record:
             adapter = Unrecorded(record, asked, trainee.tokenizer, config.group_size)
             trainer = make_trainer(config, trainee, adapter, run, seed=1)
@@ -103,7 +103,7 @@ def settings_of(case: str) -> GRPO:
     """Of "dapo/0.05": the type of the loss and the weight of the KL, with all else that a loss
     can be made of; "dapo/0.05/old" learns from responses that were sampled some updates ago."""
     loss_type, beta, *old = case.split("/")
-    found = replace(CONFIG.grpo, beta=float(beta), iterations=2 if old else 1)
+    found = scaled(CONFIG.grpo, beta=float(beta), iterations=2 if old else 1)
     return replace(found, **{"loss_type": loss_type})  # which mypy knows as one of four words
 
 

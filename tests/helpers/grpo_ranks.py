@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import tests.helpers.grpo_run as run
 import workbench.train.grpo as grpo
 import workbench.train.grpo_trainer as grpo_trainer
 from tests.helpers.credit import by_token
+from workbench.config import scaled
 
 
 def fixed(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -34,7 +34,7 @@ def main(policy: str, out: str) -> None:
     torch.set_num_threads(1)
     Path(out).mkdir(exist_ok=True)
     grpo_trainer.sample = fixed
-    config = replace(
+    config = scaled(
         run.CONFIG,
         steps=2,
         prompts_per_step=3,

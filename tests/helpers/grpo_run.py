@@ -8,10 +8,10 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from workbench.config import scaled
 from workbench.train.grpo import GRPO, train_grpo
 from workbench.train.ppo import PPO, train_ppo
 from workbench.types import Failure, Feedback, Question, Response, Reward, Verdict
@@ -21,14 +21,13 @@ QUESTIONS = [
     for number, name in enumerate("Ada Bo Cy Di Ed Flo Gus Hal Ina Jo".split())
 ]
 # KL and several batches a step, so that everything a step can be made of has to be resumed.
-CONFIG = GRPO(
-    steps=6, prompts_per_step=4, group_size=4, learning_rate=1e-2, beta=0.01, max_new_tokens=6, micro_batch=8,
-    generation_batch=8, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
-)  # fmt: skip
-AS_PPO = PPO(
-    steps=6, prompts_per_step=4, group_size=4, learning_rate=1e-2, critic_learning_rate=1e-2, epochs=2, minibatch=8,
-    micro_batch=4, max_new_tokens=6, lora_r=4, lora_alpha=8, save_every=2, max_failed=0.9,
-)  # fmt: skip
+SMALL = {"steps": 6, "learning_rate": 1e-2, "lora_r": 4, "lora_alpha": 8, "save_every": 2}
+SAMPLED = {"prompts_per_step": 4, "group_size": 4, "max_new_tokens": 6, "max_failed": 0.9}
+CONFIG = scaled(GRPO(), **SMALL, **SAMPLED, beta=0.01, micro_batch=8, generation_batch=8)
+SHORT = scaled(CONFIG, steps=2, micro_batch=None, generation_batch=None, save_every=1)
+AS_PPO = scaled(
+    PPO(), **SMALL, **SAMPLED, critic_learning_rate=1e-2, epochs=2, minibatch=8, micro_batch=4
+)
 
 
 def grade(responses: Sequence[Response]) -> list[Feedback]:
@@ -86,13 +85,22 @@ def kill_when(moment: str) -> None:
 
 
 def train(kind: str, policy: str, out: Path) -> str:
-    """`kind`: "grpo", "again" (responses are used for two updates) or "ppo"."""
+    """`kind`: "grpo", "again" (responses are used for two updates), "ppo", "sft" or
+    "reward_model".
+    """
     from tests.helpers.credit import by_token
+    from tests.helpers.offline_run import EXAMPLES, JUDGED, MODELLED, TUNED
+    from workbench.train.reward_model import train_reward_model
+    from workbench.train.sft import train_sft
 
+    if kind == "sft":
+        return train_sft(TUNED, EXAMPLES, policy, out, seed=1)
+    if kind == "reward_model":
+        return train_reward_model(MODELLED, JUDGED, policy, out, seed=1)
     if kind == "grpo":
         return train_grpo(CONFIG, QUESTIONS, grade, policy, out, method="m", seed=1)
     if kind == "again":
-        config = replace(CONFIG, iterations=2, generation_batch=None, advantages="rtg")
+        config = scaled(CONFIG, iterations=2, generation_batch=None, advantages="rtg")
         return train_grpo(config, QUESTIONS, by_token, policy, out, method="m", seed=1)
     return train_ppo(AS_PPO, QUESTIONS, by_token, policy, out, method="m", seed=1)
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.helpers.tiny_model import byte_tokenizer
+from workbench.config import scaled
 from workbench.policy import load_tokenizer
 from workbench.train.dpo import DPO, train_dpo
 from workbench.train.grpo import GRPO, train_grpo
@@ -114,14 +115,18 @@ def trained(
     }
     said = text_of(policy, tokens)
     if trainer == "grpo":
-        grpo = GRPO(**common, prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens)
+        grpo = scaled(
+            GRPO(), **common, prompts_per_step=rows // 2, group_size=2, max_new_tokens=tokens
+        )
         train_grpo(grpo, questions, grade, policy, out, method="m", seed=0)
     elif trainer == "ppo":
-        ppo = PPO(**common, prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens)
+        ppo = scaled(
+            PPO(), **common, prompts_per_step=rows, micro_batch=None, max_new_tokens=tokens
+        )
         train_ppo(ppo, questions, grade, policy, out, method="m", seed=0)
     elif trainer == "sft":
         train_sft(
-            SFT(**common, batch=rows),
+            scaled(SFT(), **common, batch=rows),
             [Example(one, said) for one in questions],
             policy,
             out,
@@ -132,10 +137,10 @@ def trained(
             Judged(one, said, (Segment(0, len(said), number % 2),))
             for number, one in enumerate(questions)
         ]
-        train_reward_model(RewardModel(**common, batch=rows), judged, policy, out, seed=0)
+        train_reward_model(scaled(RewardModel(), **common, batch=rows), judged, policy, out, seed=0)
     else:
         pairs = [Pair(one, said, said + WORDS[-1]) for one in questions]
-        train_dpo(DPO(**common, batch=rows), pairs, policy, out, seed=0)
+        train_dpo(scaled(DPO(), **common, batch=rows), pairs, policy, out, seed=0)
 
 
 def asked(rows: int) -> list[Question]:

@@ -1,87 +1,40 @@
-"""A small SFT, DPO or iterative DPO that may kill itself: python -m tests.helpers.offline_run
-POLICY OUT KIND [WHEN].
-"""
+"""Rows and settings of small SFT, DPO and reward model trainings."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+from tests.helpers.grpo_run import QUESTIONS, SMALL
+from workbench.config import scaled
+from workbench.train.dpo import DPO
+from workbench.train.reward_model import RewardModel
+from workbench.train.rows import Example, Pair
+from workbench.train.scorer import Judged, Segment
+from workbench.train.sft import SFT
+from workbench.types import Question
 
-from tests.helpers.grpo_run import QUESTIONS, grade, kill_when
-from workbench.train.dpo import DPO, train_dpo
-from workbench.train.rounds import Rounds, dpo_rounds
-from workbench.train.rows import Card, Example, Pair
-from workbench.train.sft import SFT, train_sft
-from workbench.train.stage import Job
-from workbench.types import Feedback
-
-TUNED = SFT(
-    steps=6,
-    batch=4,
-    micro_batch=2,
-    learning_rate=1e-2,
-    lora_r=4,
-    lora_alpha=8,
-    save_every=2,
-    max_length=64,
-)
-PREFERRED = DPO(
-    steps=6,
-    batch=4,
-    micro_batch=2,
-    learning_rate=1e-2,
-    lora_r=4,
-    lora_alpha=8,
-    save_every=2,
-    max_length=64,
-)
+FEW = {**SMALL, "batch": 4, "micro_batch": 2, "max_length": 64}
+TUNED, PREFERRED = scaled(SFT(), **FEW), scaled(DPO(), **FEW)
+MODELLED = scaled(RewardModel(), **FEW, critic_learning_rate=1e-2)
 CITIES = " Oslo| Rome| Lima| Cairo| Paris| Tokyo| Quito| Accra".split("|")
 EXAMPLES = [
     Example(question, CITIES[n % 8], -1.0 if n % 3 == 2 else 1.0)
     for n, question in enumerate(QUESTIONS)
 ]
 PAIRS = [Pair(question, CITIES[n % 8], " I don't know") for n, question in enumerate(QUESTIONS)]
-ROUNDS = Rounds(rounds=2, samples=4, max_new_tokens=4, chunk=4, max_failed=0.9, dpo=PREFERRED)
+ASKED = Question("q", "Who?")
 
 
-def any_two(feedbacks: Sequence[Feedback], seed: int) -> tuple[list[Pair], Card]:
-    """The longest answer over the shortest: what a policy of random weights gives enough of."""
-    texts: dict[str, list[str]] = {}
-    for feedback in feedbacks:
-        texts.setdefault(feedback.response.question.id, []).append(feedback.response.text)
-    best = {id: (max(all, key=len), min(all, key=len)) for id, all in texts.items()}
-    rows = [
-        Pair(q, *best[q.id])
-        for q in QUESTIONS
-        if len(best[q.id][0]) > len(best[q.id][1].strip()) > 0
-    ]
-    return rows, Card("any_two", len(texts), len(feedbacks), {"pair": len(rows)})
+def judged(*sentences: tuple[str, float]) -> Judged:
+    """A row whose sentences, with their targets, are the segments."""
+    text, segments = "", []
+    for sentence, target in sentences:
+        start = len(text) + bool(text)
+        text = f"{text} {sentence}".lstrip()
+        segments.append(Segment(start, len(text), target))
+    return Judged(ASKED, text, tuple(segments))
 
 
-def train(kind: str, policy: str, out: Path) -> str:
-    if kind == "sft":
-        return train_sft(TUNED, EXAMPLES, policy, out, seed=1)
-    if kind == "dpo":
-        return train_dpo(PREFERRED, PAIRS, policy, out, seed=1)
-    start = policy
-    for stage in dpo_rounds(ROUNDS, QUESTIONS, grade, "m", any_two):
-        folder = out / stage.name
-        folder.mkdir(exist_ok=True)
-        stage.run(Job(start, folder, 1))
-        start = str(folder / "policy")
-    return "done"
-
-
-def main(policy: str, out: str, kind: str, moment: str = "") -> None:
-    import torch
-
-    torch.set_num_threads(1)
-    if moment:
-        kill_when(moment)
-    Path(out).mkdir(exist_ok=True)
-    print(train(kind, policy, Path(out)))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+JUDGED = [
+    judged((f"Ada is {a}.", float(a == "good")), (f"Bo is {b}.", float(b == "good")))
+    for a in ("good", "bad")
+    for b in ("good", "bad")
+]

@@ -7,8 +7,7 @@ from __future__ import annotations
 import typing
 from typing import Any, Literal
 
-from workbench.config import help_of, range_of
-from workbench.recipes import METHODS, configure_method
+from workbench.config import help_of, range_of, unset_values
 from workbench.recipes.method import reward_settings
 
 # Heads over the fields that begin with these.
@@ -53,7 +52,7 @@ def control(name: str, kind: Any, value: Any, config: Any) -> dict[str, Any] | N
         return entry | {"kind": "choice", "options": list(words.values()), "value": words[value]}
     if kind in (int, float) or plain in ([int], [float]):
         low, high, step = range_of(config, name)
-        unset = METHODS[configure_method(config)[0]].unset(config)
+        unset = unset_values(config)
         if value is None and name in unset:
             return entry | {
                 "kind": "number",

@@ -2,59 +2,48 @@ r"""What TruthRL (arXiv 2509.25760, table 1 and appendix) is compared with: supe
 preference training.
 
 The paper, CRAG with retrieval, truthfulness / hallucination: prompting 5.3 / 43.5, SFT on gold
-answers 1.4 / 49.3, RFT −3.7 /
-48.8, R-Tuning 15.2 / 33.1, DPO 6.8 / 43.7, iterative DPO in four rounds 12.9, 16.3, 28.0, 19.0,
-the ternary reward 37.2 / 19.4.
+answers 1.4 / 49.3, RFT −3.7 / 48.8, R-Tuning 15.2 / 33.1, DPO 6.8 / 43.7, iterative DPO in four
+rounds 12.9, 16.3, 28.0, 19.0, the ternary reward 37.2 / 19.4.
 
-Our deviations: an adapter instead of all parameters; what is out of knowledge is told by the
-samples that a baseline learns from, instead of by 256 of their own; gold answers are said as a
-sentence, or in `\boxed{}` where the prompt asks for that. How many samples DPO's pairs are made
-of the paper does not say. Samples are paid as TruthRL pays, which no rule here looks at.
+Our deviations: an adapter instead of all parameters; the samples that a baseline learns from
+decide what is out of knowledge, instead of 256 others; gold answers are learnt as a sentence, or
+in `\boxed{}` where the prompt asks for that. The paper does not say how many samples DPO's pairs
+are made of. Samples have TruthRL's reward, which no rule here reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from workbench.bench import Bench
-from workbench.config import check_numbers, check_values, setting
+from workbench.config import check_values, setting
 from workbench.data import sample
-from workbench.generate import Sampling
-from workbench.recipes.method import AT_ONCE, Asking, Method, Prompts, scaled, training_questions
+from workbench.recipes.method import (
+    AT_ONCE,
+    Method,
+    Prompts,
+    scaled,
+    training_questions,
+)
 from workbench.reward import ternary
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.dpo import DPO, dpo_stage
 from workbench.train.pairs import boxed, gold, plain, r_tuning, rft, truthrl_pairs
-from workbench.train.rounds import Rounds, dpo_rounds
+from workbench.train.settings import Passes, Samples, Sampling
 from workbench.train.sft import SFT, sft_stage
 from workbench.train.stage import Job, Stage
-from workbench.types import Feedback, Grade, Question
+from workbench.types import Feedback, Grade, Question, WorkbenchError
 
-ASKED, BY_SFT, BY_DPO, BY_ROUNDS = Prompts(), SFT(micro_batch=2), DPO(micro_batch=1), Rounds()
 # these fit one 80 GB GPU, by `workbench plan`
-BY_ROUNDS = replace(BY_ROUNDS, dpo=replace(BY_ROUNDS.dpo, micro_batch=1))
-
-
-@dataclass(frozen=True)
-class Samples:
-    """The policy's own answers that rows are made of (appendix: 64, at temperature .6 and top-p
-    .9, for RFT).
-    """
-
-    questions: int | None = setting(None, "training questions that are sampled; none: all")
-    samples: int = setting(64, "sampled responses a question")
-    temperature: float = setting(0.6, "at which they are sampled")
-    top_p: float = setting(0.9, "nucleus that they are sampled from")
-    max_new_tokens: int = setting(2048, "tokens at which one is cut off")
-    max_failed: float = setting(
-        0.2, "share of ungraded samples in a chunk above which the run stops"
-    )
-
-
-DRAWN = Samples()
+BY_SFT = SFT(Passes(batch=16, micro_batch=2))
+BY_DPO = DPO(passes=Passes(micro_batch=1))
+ASKED = Prompts()
+# appendix: 64, at temperature .6 and top-p .9, for RFT
+DRAWN = Samples(samples=64, sampling=Sampling(0.6, 0.9, 2048))
+A_ROUND = Samples(sampling=Sampling(max_new_tokens=256))
 
 
 @dataclass(frozen=True)
@@ -76,22 +65,15 @@ class OnSamples:
 
 @dataclass(frozen=True)
 class OnPairs:
-    """DPO on pairs of the policy's own answers."""
+    """DPO on pairs of the policy's own answers; in several rounds (table 1: 4), each round's
+    pairs are sampled from the policy of the round before, which is its reference *(ours)*."""
 
-    prompts: Prompts = ASKED
-    drawn: Samples = DRAWN
-    dpo: DPO = BY_DPO
-
-
-@dataclass(frozen=True)
-class InRounds:
-    """Iterative DPO."""
-
-    questions: int | None = setting(
-        None, "training questions that every round samples; none: all", trains=True
+    rounds: int = setting(
+        1, "rounds of sampling, pairing and DPO", least=1, trains=True, was="rounds.rounds"
     )
     prompts: Prompts = ASKED
-    rounds: Rounds = BY_ROUNDS
+    drawn: Samples = setting(DRAWN, was="rounds")
+    dpo: DPO = setting(BY_DPO, was="rounds.dpo")  # noqa: RUF009
 
 
 def phrase(question: Question, answer: str) -> str:
@@ -99,103 +81,78 @@ def phrase(question: Question, answer: str) -> str:
     return (boxed if r"\boxed" in question.system else plain)(question, answer)
 
 
-def asked(prompts: Prompts, bench: Bench, count: int | None) -> list[Question]:
-    """The training questions, or `count` of them, the same in every run."""
-    questions = training_questions(prompts, bench)
-    return questions if count is None else sample(questions, count)
-
-
-def sampled(
-    config: Samples, questions: Sequence[Question], grade: Grade, method: str, job: Job
-) -> list[Feedback]:
-    how = Sampling(
-        config.max_new_tokens,
-        samples=config.samples,
-        temperature=config.temperature,
-        top_p=config.top_p,
-        seed=job.seed,
-    )
-    return collect(
-        job.start,
-        questions,
-        grade,
-        job.out / SAMPLES,
-        how,
-        method=method,
-        max_failed=config.max_failed,
-    )
-
-
-def from_samples(
-    name: str, rule: Callable[..., Any], stage: Callable[..., Stage], trainer: str
-) -> Callable[..., Sequence[Stage]]:
-    """Stages that sample, make rows by `rule`, told the run's seed, and train on these with the
-    config's part `trainer`.
-    """
-
-    def stages(config: Any, bench: Bench) -> Sequence[Stage]:
-        check_values(config)
-        check_numbers(
-            config.drawn,
-            {"questions": 1, "samples": 1, "max_new_tokens": 1},
-            positive=("temperature", "top_p"),
-            shares=("top_p", "max_failed"),
-        )
-        questions = asked(config.prompts, bench, config.drawn.questions)
-        grade = BASELINES[name].grader(config, bench.checks)
-
-        def rows(job: Job) -> Any:
-            return rule(sampled(config.drawn, questions, grade, name, job), seed=job.seed)
-
-        return [stage(getattr(config, trainer), rows)]
-
-    return stages
-
-
-def settled(feedbacks: Sequence[Feedback], seed: int) -> Any:
-    """R-Tuning's rows, none of which is drawn."""
-    return r_tuning(feedbacks, phrase)
-
-
 def on_gold(config: OnGold, bench: Bench) -> Sequence[Stage]:
     questions = training_questions(config.prompts, bench)
     return [sft_stage(config.sft, lambda job: gold(questions, phrase))]
 
 
-def in_rounds(config: InRounds, bench: Bench) -> Sequence[Stage]:
-    """Every round's pairs come from the policy of the one before, by TruthRL's rule."""
+def on_samples(name: str, rule: Callable[..., Any]) -> Callable[..., Sequence[Stage]]:
+    """SFT on the rows that `rule` makes of samples and the run's seed."""
 
-    def rule(feedbacks: Sequence[Feedback], seed: int) -> Any:
-        return truthrl_pairs(feedbacks, phrase, seed=seed)
+    def stages(config: OnSamples, bench: Bench) -> Sequence[Stage]:
+        draw = drawing(name, config, bench)
+        return [sft_stage(config.sft, lambda job: rule(draw(job, job.seed), seed=job.seed))]
 
-    check_numbers(config, {"questions": 1})
-    grade = BASELINES["iterative_dpo"].grader(config, bench.checks)
-    return dpo_rounds(
-        config.rounds, asked(config.prompts, bench, config.questions), grade, "iterative_dpo", rule
-    )
+    return stages
 
 
-def asking(config: Any) -> Sequence[Asking]:
-    """The outcomes of the samples that rows are made of; gold answers are learnt from without
-    any.
-    """
-    if isinstance(config, InRounds):
-        each, drawn, questions = config.rounds.rounds, config.rounds, config.questions
-    elif isinstance(config, OnGold):
-        return []
-    else:
-        each, drawn, questions = 1, config.drawn, config.drawn.questions
-    return [Asking("samples", ("outcome",), drawn.max_new_tokens, each * drawn.samples, questions)]
+def on_pairs(name: str) -> Callable[..., Sequence[Stage]]:
+    """DPO on TruthRL's pairs; several rounds are stages "dpo-1", "dpo-2", …, of which all but the
+    last leave a full checkpoint, which the next one starts from."""
+
+    def stages(config: OnPairs, bench: Bench) -> Sequence[Stage]:
+        if config.drawn.samples < 2 and config.rounds > 1:
+            raise WorkbenchError(f"samples is {config.drawn.samples}: a pair takes at least 2")
+        draw = drawing(name, config, bench)
+
+        def pairs(job: Job, seed: int) -> Any:
+            return truthrl_pairs(draw(job, seed), phrase, seed=seed)
+
+        if config.rounds == 1:
+            return [dpo_stage(config.dpo, lambda job: pairs(job, job.seed))]
+
+        def stage(number: int) -> Stage:
+            return dpo_stage(
+                config.dpo,
+                # no two rounds of any run have the same seed
+                lambda job: pairs(job, job.seed * (config.rounds + 1) + number),
+                merged=number < config.rounds,
+                name=f"dpo-{number}",
+            )
+
+        return [stage(number) for number in range(1, config.rounds + 1)]
+
+    return stages
+
+
+def drawing(name: str, config: Any, bench: Bench) -> Callable[[Job, int], list[Feedback]]:
+    """Job and seed -> graded samples of the policy that the job starts from, in its folder."""
+    check_values(config)
+    drawn: Samples = config.drawn
+    questions = training_questions(config.prompts, bench)
+    if drawn.questions is not None:
+        questions = sample(questions, drawn.questions)  # the same in every run
+    grade: Grade = BASELINES[name].grader(config, bench.checks)
+
+    def draw(job: Job, seed: int) -> list[Feedback]:
+        how, failed = drawn.sampling.decoding(seed, drawn.samples), drawn.sampling.max_failed
+        folder = job.out / SAMPLES
+        return collect(job.start, questions, grade, folder, how, method=name, max_failed=failed)
+
+    return draw
+
+
+def r_tuned(feedbacks: Sequence[Feedback], seed: int) -> Any:
+    """R-Tuning's rows, none of which is drawn."""
+    return r_tuning(feedbacks, phrase)
 
 
 PARTS = {"outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer")}
 # *(ours)*, for 1M parameters on two CPU cores, and not tuned.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, **AT_ONCE, "save_every": 10}
 FEW = {"questions": 512, "samples": 16, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 12}
-TUNED, PREFERRED = (
-    {**ADAPTER, "batch": 64, "learning_rate": 2e-4},
-    {**ADAPTER, "batch": 32, "learning_rate": 1e-4},
-)
+TUNED = {**ADAPTER, "batch": 64, "learning_rate": 2e-4}
+PREFERRED = {**ADAPTER, "batch": 32, "learning_rate": 1e-4}
 
 
 def _baseline(
@@ -216,25 +173,31 @@ def _baseline(
         stages,
         PARTS,
         {"tiny": scaled(config(), **tiny)},
-        trainer=lambda config: trainer,
-        asking=asking,
+        lambda config: Training(trainer),
     )
 
 
 _EACH = (
     _baseline("sft_gold", "SFT on gold answers", OnGold, on_gold, "sft", sft=TUNED),
     _baseline(
-        "r_tuning", "R-Tuning", OnSamples, from_samples("r_tuning", settled, sft_stage, "sft"), "sft",
-        drawn=FEW, sft=TUNED,
+        "r_tuning",
+        "R-Tuning",
+        OnSamples,
+        on_samples("r_tuning", r_tuned),
+        "sft",
+        drawn=FEW,
+        sft=TUNED,
     ),
-    _baseline("rft", "RFT", OnSamples, from_samples("rft", rft, sft_stage, "sft"), "sft", drawn=FEW, sft=TUNED),
+    _baseline("rft", "RFT", OnSamples, on_samples("rft", rft), "sft", drawn=FEW, sft=TUNED),
+    _baseline("dpo", "DPO", OnPairs, on_pairs("dpo"), "dpo", drawn=FEW, dpo=PREFERRED),
     _baseline(
-        "dpo", "DPO", OnPairs, from_samples("dpo", partial(truthrl_pairs, phrase=phrase), dpo_stage, "dpo"), "dpo",
-        drawn=FEW, dpo=PREFERRED,
+        "iterative_dpo",
+        "Iterative DPO",
+        partial(OnPairs, rounds=4, drawn=A_ROUND),
+        on_pairs("iterative_dpo"),
+        "dpo",
+        drawn=FEW,
+        dpo=PREFERRED,
     ),
-    _baseline(
-        "iterative_dpo", "Iterative DPO", InRounds, in_rounds, "rounds.dpo", questions=512,
-        rounds={"samples": 16, "max_new_tokens": 12, "dpo": replace(BY_DPO, **PREFERRED)},
-    ),
-)  # fmt: skip
+)
 BASELINES: dict[str, Method] = {method.name: method for method in _EACH}

@@ -24,30 +24,46 @@ from typing import Any, Literal
 
 from workbench.bench import Bench
 from workbench.config import check_values, setting
-from workbench.recipes.forag_stages import Drawn, Outlined, most_tokens, stages_for
-from workbench.recipes.method import AT_ONCE, Asking, Method, Prompts, rolled_out, scaled
+from workbench.recipes.forag_stages import Outlined, most_tokens, stages_for
+from workbench.recipes.method import (
+    AT_ONCE,
+    Method,
+    Prompts,
+    Training,
+    scaled,
+)
 from workbench.reward import forag
 from workbench.reward.forag import Aggregate, mean
 from workbench.train.grpo import GRPO
 from workbench.train.ppo import PPO
 from workbench.train.reward_model import RewardModel
+from workbench.train.settings import KL, Optim, Passes, Samples, Sampling
 from workbench.train.sft import SFT
 from workbench.train.stage import Stage
 from workbench.types import TWO_FACETS, RewardFn, WorkbenchError
 from workbench.world.schema import OUTLINE
 
 ASKED = Prompts(system="")  # the question and its passages alone: the form is learnt
-COLD = SFT(
-    epochs=5, learning_rate=1e-4, micro_batch=2
-)  # section 6.1: 5 epochs, cosine; the rate for an adapter is ours, theirs is 1e-5
+# section 6.1: 5 epochs, cosine; the rate for an adapter is ours, theirs is 1e-5
+COLD = SFT(Passes(epochs=5, batch=16, micro_batch=2), Optim(learning_rate=1e-4))
 # The paper states none of these; those that are not the defaults of RLFH's code are *(ours)*.
 BY_PPO = PPO(
-    learning_rate=1e-5, critic_learning_rate=1e-3, micro_batch=2, kl="k1"
-)  # k1: section 5.2 has the log-ratio in the reward
-BY_GRPO = GRPO(advantages="process", learning_rate=2e-5, schedule="cosine", warmup=0.03, beta=0.01, max_new_tokens=1024,
-               prompts_per_step=16, micro_batch=2)  # fmt: skip
-TUNED = SFT(learning_rate=1e-4, micro_batch=2)
-FORM, SAMPLES, MODELLED = Outlined(), Drawn(), RewardModel(max_length=4096, micro_batch=1)
+    critic_learning_rate=1e-3,
+    micro_batch=2,
+    optim=Optim(learning_rate=1e-5),
+    kl=KL(beta=0.01, kl="k1"),  # section 5.2 has the log-ratio in the reward
+)
+BY_GRPO = GRPO(
+    advantages="process",
+    prompts_per_step=16,
+    micro_batch=2,
+    optim=Optim(learning_rate=2e-5),
+    sampling=Sampling(max_new_tokens=1024),
+    kl=KL(beta=0.01),
+)
+TUNED = SFT(Passes(batch=16, micro_batch=2), Optim(learning_rate=1e-4))
+FORM, SAMPLES = Outlined(), Samples(samples=4)
+MODELLED = RewardModel(passes=Passes(max_length=4096, micro_batch=1))
 AGGREGATES: dict[str, Aggregate] = {"mean": mean, "min": min, "max": max}
 
 
@@ -88,10 +104,34 @@ class FoRAG:
         " 6.3)",
         trains=True,
     )
+    held_out: float = setting(
+        0.2,
+        "share of the questions that measure the reward model, of other people where that can be",
+        least=0,
+        below=1,
+        trains=True,
+        was="drawn.held_out",
+    )
+    # (ours)
+    references: int = setting(
+        4,
+        "sampled answers a question whose mean is subtracted from PPO's rewards",
+        least=1,
+        trains=True,
+        was="drawn.references",
+    )
+    unlearn: float = setting(
+        1.0,
+        "weight of an answer that is not factual, by trainer=unlikelihood, beside 1 for the others",
+        above=0,
+        most=1,
+        trains=True,
+        was="drawn.unlearn",
+    )
     prompts: Prompts = ASKED
     cold: Outlined = FORM
     sft: SFT = COLD
-    drawn: Drawn = SAMPLES
+    drawn: Samples = SAMPLES  # of the policy after its cold start
     reward_model: RewardModel = MODELLED
     ppo: PPO = BY_PPO
     grpo: GRPO = BY_GRPO
@@ -176,14 +216,11 @@ def _check(config: FoRAG) -> None:
             f"{said}: trainer={config.trainer} learns from whole answers and is paid nothing; leave"
             " it out"
         )
-    if (
-        config.by_rl
-        and config.rewarded == "model"
-        and config.reward_model.max_length <= (most := most_tokens(config, METHOD))
-    ):
+    longest, most = config.reward_model.passes.max_length, most_tokens(config)
+    if config.by_rl and config.rewarded == "model" and longest <= most:
         raise WorkbenchError(
-            f"forag.reward_model.max_length is {config.reward_model.max_length}, and answers have"
-            f" up to {most} tokens after their prompts: set it higher, or max_new_tokens lower"
+            f"forag.reward_model.max_length is {longest}, and answers have up to {most} tokens"
+            " after their prompts: set it higher, or max_new_tokens lower"
         )
     if _shares(config) and config.reward_model.loss == "log":
         raise WorkbenchError(
@@ -195,48 +232,35 @@ def _check(config: FoRAG) -> None:
 def idle(config: FoRAG) -> set[str]:
     """What the other settings leave unused."""
     left = {"ppo", "grpo", "tuned"} - {trainer(config)}
+    judged = config.by_rl and config.rewarded == "judge"
     if config.trainer != "unlikelihood":
-        left |= {"drawn.unlearn"}
+        left |= {"unlearn"}
     if not config.cold.cold_samples:
         left |= {"sft", "cold.outline", "cold.writer", "cold.told", "cold.cold_questions"}
     elif not config.cold.outline:
         left |= {"cold.writer", "cold.told"}
     elif not config.cold.sampled:
         left |= {"cold.told", "cold.cold_samples"}
-    if not config.by_rl or config.rewarded == "judge":
-        left |= {"reward_model", "drawn.held_out"}
-    if config.by_rl and config.rewarded == "judge":
-        left |= {"drawn.questions", "drawn.samples"}
+    if not config.by_rl or judged:
+        left |= {"reward_model", "held_out"}
     if not config.compares:
-        left |= {"drawn.references"}
-    if config.by_rl and config.rewarded == "judge" and not config.cold.sampled:
-        alone = not config.cold.cold_samples and not config.compares
-        left |= {
-            "drawn.temperature",
-            "drawn.max_new_tokens",
-            *(["drawn.max_failed"] if alone else []),
-        }
+        left |= {"references"}
+    if judged:
+        left |= {"drawn.questions", "drawn.samples"}
+        if not config.cold.sampled:
+            left |= {"drawn.temperature", "drawn.top_p", "drawn.max_new_tokens"}
+        if not config.cold.cold_samples and not config.compares:
+            left |= {"drawn.max_failed"}
     return left
-
-
-def asking(config: FoRAG) -> Sequence[Asking]:
-    """The samples that a reward model, or SFT in its place, learns from; or, where the judge
-    itself pays, the rollouts and the answers that they are compared with."""
-    drawn, ppo, fact = config.drawn, config.ppo, ("fact",)
-    if not config.by_rl or config.rewarded == "model":
-        stage = "reward_model" if config.by_rl else config.trainer
-        return [Asking(stage, fact, drawn.max_new_tokens, drawn.samples, drawn.questions)]
-    questions = ppo.steps * ppo.prompts_per_step
-    compared = (
-        [Asking("reference", fact, ppo.max_new_tokens, drawn.references, questions)]
-        if config.compares
-        else []
-    )
-    return [*compared, rolled_out(config.trainer, getattr(config, config.trainer), fact)]
 
 
 def trainer(config: FoRAG) -> str:
     return config.trainer if config.by_rl else "tuned"
+
+
+def training(config: FoRAG) -> Training:
+    modelled = config.by_rl and config.rewarded == "model"
+    return Training(trainer(config), idle(config), resident_models=int(modelled))
 
 
 PARTS = {
@@ -271,18 +295,44 @@ TINY = scaled(
     prompts={"kinds": TWO_FACETS, "eval_kinds": TWO_FACETS, "eval_samples": 1},
     cold={"told": OUTLINE, "cold_samples": 4, "cold_questions": 200},
     sft={**ADAPTER, "learning_rate": 1e-3, "batch": 64, **AT_ONCE, "epochs": 3.0},
-    drawn={"max_new_tokens": LONGEST, "unlearn": 0.01},
+    drawn={"max_new_tokens": LONGEST},
+    unlearn=0.01,
     reward_model={
-        **ADAPTER, "learning_rate": 3e-3, "critic_learning_rate": 1e-2, "batch": 16, **AT_ONCE, "epochs": 3.0,
+        **ADAPTER,
+        "learning_rate": 3e-3,
+        "critic_learning_rate": 1e-2,
+        "batch": 16,
+        **AT_ONCE,
+        "epochs": 3.0,
     },
     ppo={
-        **SHORT, "prompts_per_step": 64, "learning_rate": 1e-3, "critic_learning_rate": 3e-2, "minibatch": 32,
-        "value_clip": 50.0, "lam": 1.0, "beta": 0.05,
+        **SHORT,
+        "prompts_per_step": 64,
+        "learning_rate": 1e-3,
+        "critic_learning_rate": 3e-2,
+        "minibatch": 32,
+        "value_clip": 50.0,
+        "lam": 1.0,
+        "beta": 0.05,
     },
-    grpo={**SHORT, "prompts_per_step": 8, "learning_rate": 4e-4, "schedule": "linear", "warmup": 0.0, "beta": 0.0},
+    grpo={
+        **SHORT,
+        "prompts_per_step": 8,
+        "learning_rate": 4e-4,
+        "schedule": "linear",
+        "warmup": 0.0,
+        "beta": 0.0,
+    },
     tuned={**ADAPTER, "learning_rate": 3e-3, "batch": 16, **AT_ONCE, "epochs": 2.0},
-)  # fmt: skip
+)
 METHOD = Method(
-    "forag", "FoRAG", FoRAG, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle, trainer=trainer,
-    held=lambda config: int(config.by_rl and config.rewarded == "model"), asking=asking,
-)  # fmt: skip
+    "forag",
+    "FoRAG",
+    FoRAG,
+    reward,
+    checks,
+    stages=stages,
+    parts=PARTS,
+    scales={"tiny": TINY},
+    training=training,
+)

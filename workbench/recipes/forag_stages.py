@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from workbench.bench import Bench
 from workbench.checks import Checks
-from workbench.config import check_numbers, setting
+from workbench.config import setting
 from workbench.extract import rules
-from workbench.generate import Sampling, prompt_ids
+from workbench.generate import prompt_ids
 from workbench.grade import assemble
 from workbench.jsonl import write_json
 from workbench.policy import load_tokenizer
@@ -45,6 +45,7 @@ from workbench.train.segments import (
     judged_rows,
     reference_values,
 )
+from workbench.train.settings import Sampling
 from workbench.train.sft import sft_stage
 from workbench.train.stage import Job, Stage, Status, order
 from workbench.train.written import WRITTEN, written
@@ -77,8 +78,8 @@ class Outlined:
     told: str = setting(
         PLAN, "what the policy is told when it samples outlines, and not when it learns them"
     )
-    cold_samples: int = setting(4, "sampled responses a question; a judge writes one")
-    cold_questions: int = setting(1000, "questions that they answer")
+    cold_samples: int = setting(4, "sampled responses a question; a judge writes one", least=0)
+    cold_questions: int = setting(1000, "questions that they answer", least=1)
 
     @property
     def sampled(self) -> bool:
@@ -92,31 +93,6 @@ def plans_untold(config: Mapping[str, Any]) -> bool:
     cold = config.get("cold")
     return (
         isinstance(cold, Mapping) and cold.get("outline") is True and bool(cold.get("cold_samples"))
-    )
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """The answers of the policy after its cold start that are judged, for a reward model or to
-    learn from.
-    """
-
-    questions: int | None = setting(None, "training questions that are answered; none: all")
-    samples: int = setting(4, "sampled responses a question")
-    held_out: float = setting(
-        0.2,
-        "share of the questions that measure the reward model, of other people where that can be",
-    )
-    temperature: float = setting(1.0, "at which they, and those of the cold start, are sampled")
-    max_new_tokens: int = setting(1024, "tokens at which one is cut off")
-    max_failed: float = setting(
-        0.2, "share of ungraded samples in a chunk above which the run stops"
-    )
-    # (ours)
-    references: int = setting(4, "sampled answers a question whose mean PPO's pay is compared with")
-    unlearn: float = setting(
-        1.0,
-        "weight of an answer that is not factual, by trainer=unlikelihood, beside 1 for the others",
     )
 
 
@@ -155,30 +131,24 @@ class Course:
             list(self.questions), len(self.questions)
         )
 
-    def sampling(self, samples: int, seed: int) -> Sampling:
-        drawn = self.config.drawn
-        return Sampling(
-            drawn.max_new_tokens, samples=samples, temperature=drawn.temperature, seed=seed
-        )
-
     def collected(
         self,
         job: Job,
         questions: Sequence[Question],
         grade: Grade,
         folder: Path,
-        how: Sampling,
+        samples: int,
+        sampling: Sampling | None = None,
         paid: bool = True,
     ) -> list[Feedback]:
-        method, failed = self.method.name if paid else None, self.config.drawn.max_failed
+        drawn = self.config.drawn.sampling
+        method, failed = self.method.name if paid else None, drawn.max_failed
+        how = (sampling or drawn).decoding(job.seed, samples)
         return collect(job.start, questions, grade, folder, how, method=method, max_failed=failed)
 
     def judged(self, job: Job) -> list[Feedback]:
-        drawn = self.config.drawn
-        asked = self.judged_questions(job.seed)
-        return self.collected(
-            job, asked, self.judging(), job.out / SAMPLES, self.sampling(drawn.samples, job.seed)
-        )
+        asked, samples = self.judged_questions(job.seed), self.config.drawn.samples
+        return self.collected(job, asked, self.judging(), job.out / SAMPLES, samples)
 
     def paying(self, job: Job, compared: bool = False) -> Grade:
         """What the policy is paid by: the reward model, or the judge; `compared`, less the
@@ -210,17 +180,6 @@ def stages_for(
         WorkbenchError: settings that cannot work, no questions, or one without passages to
         answer from.
     """
-    check_numbers(config.cold, {"cold_samples": 0, "cold_questions": 1})
-    check_numbers(
-        config.drawn,
-        {"questions": 1, "samples": 1, "max_new_tokens": 1, "references": 1},
-        positive=("temperature", "unlearn"),
-        shares=("held_out", "max_failed", "unlearn"),
-    )
-    if config.drawn.held_out == 1:
-        raise WorkbenchError(
-            "held_out is 1: no question is left to learn from; give a smaller share"
-        )
     reward_model.check(config.reward_model)
     questions = training_questions(config.prompts, bench, answered=False)
     if bare := next((question for question in questions if not question.passages), None):
@@ -265,33 +224,31 @@ def _cold_start(course: Course) -> Stage:
         asked = course.cold_questions(job.seed)
         if not config.cold.sampled:
             assert course.checks.write is not None
-            folder, most = job.out / WRITTEN, config.drawn.max_failed
+            folder, most = job.out / WRITTEN, config.drawn.sampling.max_failed
             return cold_start_written(written(course.checks.write, asked, job.start, folder, most))
         told = (
             [replace(question, system=config.cold.told) for question in asked]
             if config.cold.outline
             else asked
         )
-        how = course.sampling(config.cold.cold_samples, job.seed)
         # What is learnt is the form, so no judge is asked and nothing paid.
         found = course.collected(
-            job, told, assemble(course.checks, [], {}), job.out / SAMPLES, how, paid=False
+            job,
+            told,
+            assemble(course.checks, [], {}),
+            job.out / SAMPLES,
+            config.cold.cold_samples,
+            paid=False,
         )
-        examples, card = (
-            cold_start_forag(found, true=False) if config.cold.outline else cold_start_plain(found)
-        )
+        examples, card = cold_start_forag(found) if config.cold.outline else cold_start_plain(found)
         untold = {question.id: question for question in asked}
         return [
             replace(example, question=untold[example.question.id]) for example in examples
         ], card
 
-    used = {
-        name: getattr(config.drawn, name)
-        for name in ("temperature", "max_new_tokens", "max_failed")
-    }
     rests_on = {
         "method": course.method.name,
-        "drawn": used,
+        "drawn": asdict(config.drawn.sampling),
         **{name: asdict(getattr(config, name)) for name in COLD},
     }
     return sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on)
@@ -303,13 +260,16 @@ def _tuned_rows(course: Course, job: Job) -> tuple[list[Example], Card]:
     return (
         mle_filter(judged)
         if course.config.trainer == "mle_filter"
-        else unlikely(judged, weight=course.config.drawn.unlearn)
+        else unlikely(judged, weight=course.config.unlearn)
     )
 
 
-def most_tokens(config: Any, method: Method) -> int:
+def most_tokens(config: Any) -> int:
     """The most tokens of an answer that is scored."""
-    return max(config.drawn.max_new_tokens, getattr(config, method.trainer(config)).max_new_tokens)
+    drawn = config.drawn.sampling.max_new_tokens
+    if not config.by_rl:
+        return drawn
+    return max(drawn, getattr(config, config.trainer).sampling.max_new_tokens)
 
 
 def _fits(course: Course, policy: str) -> None:
@@ -319,8 +279,8 @@ def _fits(course: Course, policy: str) -> None:
         zip(lengths, (question.id for question in course.questions), strict=True)
     )
     most, needed = (
-        course.config.reward_model.max_length,
-        longest + most_tokens(course.config, course.method),
+        course.config.reward_model.passes.max_length,
+        longest + most_tokens(course.config),
     )
     if most < needed:
         raise WorkbenchError(
@@ -342,7 +302,7 @@ def _reward_model(course: Course, job: Job) -> Status:
         job.out / "card.json",
         card.to_row() | ({"cut": cuts(judged, reads, evaluation)} if reads else {}),
     )
-    learnt, held = apart(rows, course.config.drawn.held_out, job.seed)
+    learnt, held = apart(rows, course.config.held_out, job.seed)
     status = train_reward_model(
         replace(config, loss=course.loss), learnt, job.start, job.out, seed=job.seed
     )
@@ -360,9 +320,9 @@ def _reference(course: Course, job: Job) -> Status:
         order(len(course.questions), ppo.steps * ppo.prompts_per_step, job.seed)
     )
     asked = [course.questions[number] for number in numbers]
-    samples = course.config.drawn.references
-    how = Sampling(ppo.max_new_tokens, samples=samples, temperature=ppo.temperature, seed=job.seed)
-    course.collected(job, asked, course.paying(job), job.out / SAMPLES, how)
+    course.collected(
+        job, asked, course.paying(job), job.out / SAMPLES, course.config.references, ppo.sampling
+    )
     return "done"
 
 

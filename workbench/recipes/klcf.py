@@ -25,18 +25,25 @@ instead of the probability of a word. That the base's own confidence may be paid
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from workbench.bench import Bench
-from workbench.config import check_numbers, check_values, setting
-from workbench.recipes.klcf_stages import Drawn, outside, stages_for, trains_general
-from workbench.recipes.method import AT_ONCE, Asking, Method, Prompts, rolled_out, scaled
+from workbench.config import check_values, setting
+from workbench.recipes.klcf_stages import outside, stages_for, trains_general
+from workbench.recipes.method import (
+    AT_ONCE,
+    Method,
+    Prompts,
+    Training,
+    scaled,
+)
 from workbench.reward import klcf
 from workbench.train.dpo import DPO
 from workbench.train.grpo import GRPO
 from workbench.train.prepare import Prepare
 from workbench.train.reward_model import RewardModel
+from workbench.train.settings import Optim, Passes, Samples, Sampling
 from workbench.train.stage import Stage
 from workbench.types import RewardFn, WorkbenchError
 
@@ -49,11 +56,15 @@ ASKED = Prompts(
 # The paper states the learning rate alone; the rest is *(ours)*. Micro-batches fit one 80 GB GPU,
 # by `workbench plan`.
 BY_GRPO = GRPO(
-    learning_rate=1e-6, schedule="constant", max_new_tokens=2048, prompts_per_step=16, micro_batch=2
+    prompts_per_step=16,
+    micro_batch=2,
+    optim=Optim(learning_rate=1e-6, schedule="constant", warmup=0.0),
+    sampling=Sampling(max_new_tokens=2048),
 )
-BY_DPO = DPO(learning_rate=1e-6, micro_batch=1)
-MODELLED = RewardModel(learning_rate=1e-4, max_length=4096, micro_batch=1)
-PREPARED, SAMPLES = Prepare(), Drawn(max_new_tokens=2048)
+BY_DPO = DPO(passes=Passes(micro_batch=1), optim=Optim(learning_rate=1e-6))
+MODELLED = RewardModel(passes=Passes(max_length=4096, micro_batch=1))
+PREPARED = Prepare()
+SAMPLES = Samples(sampling=Sampling(max_new_tokens=2048))  # appendix A.1: 8 samples
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,9 @@ class KLCF:
         range=(0, 2, 0.05),
     )  # (ours); above 0 there
     # (ours)
-    b: float = setting(1.0, "recall counts b times as much as precision", range=(0.1, 4, 0.1))
+    b: float = setting(
+        1.0, "recall counts b times as much as precision", range=(0.1, 4, 0.1), above=0
+    )
     truth: Literal["all", "missing"] = setting(
         "all", "all claims, or only those that the checklist is silent about"
     )  # FActScore 61.2 and 60.7
@@ -84,6 +97,8 @@ class KLCF:
         0.0,
         "what truthfulness pays an abstention; above 0, to abstain can pay more than to guess",
         range=(0, 1, 0.05),
+        least=0,
+        most=1,
     )  # (ours)
     judged_by: Literal["fact", "truth"] = setting(
         "fact",
@@ -119,7 +134,11 @@ class KLCF:
         trains=True,
     )
     held_out: float = setting(
-        0.2, "share of the questions that measure the models that are trained to judge", trains=True
+        0.2,
+        "share of the questions that measure the models that are trained to judge",
+        least=0,
+        below=1,
+        trains=True,
     )
     general: str | None = setting(
         None,
@@ -130,7 +149,7 @@ class KLCF:
     )
     # (ours)
     general_scale: float = setting(
-        1.0, "what its output is divided by before the sigmoid", trains=True
+        1.0, "what its output is divided by before the sigmoid", above=0, trains=True
     )
     trainer: Literal["grpo", "dpo"] = setting(
         "grpo",
@@ -142,7 +161,7 @@ class KLCF:
     prepare: Prepare = PREPARED
     truth_model: RewardModel = MODELLED
     general_model: RewardModel = MODELLED
-    drawn: Drawn = SAMPLES
+    drawn: Samples = SAMPLES  # of DPO: the best of a question over the worst
     grpo: GRPO = BY_GRPO
     dpo: DPO = BY_DPO
 
@@ -156,12 +175,6 @@ def reward(config: KLCF) -> RewardFn:
     if min(weights) < 0 or not sum(weights):
         raise WorkbenchError(
             f"klcf's weights are {weights}: none may be below 0, and one must be above"
-        )
-    if config.b <= 0:
-        raise WorkbenchError(f"klcf.b is {config.b}: it must be above 0")
-    if not 0 <= config.abstain <= 1:
-        raise WorkbenchError(
-            f"klcf.abstain is {config.abstain}: it must lie between 0 and 1, as P(true) does"
         )
     if config.abstain and not config.w_truth:
         raise WorkbenchError(
@@ -221,7 +234,6 @@ def _check(config: KLCF) -> None:
         raise WorkbenchError(
             "klcf.general_scale is of a model that is named: set klcf.general, or leave it out"
         )
-    check_numbers(config, {}, positive=("general_scale",))
     own = bool(config.w_general) and config.general is None
     if (
         config.held_out != KLCF.held_out
@@ -247,39 +259,21 @@ def idle(config: KLCF) -> set[str]:
     if not config.w_general or config.general is not None:
         left |= {"general_model"}
     if config.prepare.folder is not None:
-        unused = (
-            "told",
-            "questions",
-            "samples",
-            "temperature",
-            "top_p",
-            "max_new_tokens",
-            "items",
-            "important",
-            "copies",
-        )
-        left |= {f"prepare.{name}" for name in (*unused, "max_failed")}
+        kept = [f"prepare.{name}" for name in ("told", "items", "important", "copies", "drawn")]
+        left |= set(kept)
     return left
 
 
-def asking(config: KLCF) -> Sequence[Asking]:
-    """The base's samples, of which checklists and labelled claims are made, and the answers that
-    are paid. A truthfulness model takes the judge's place for the claims, which the judge still
-    finds."""
-    made, drawn = config.prepare, config.drawn
-    samples = Asking("prepare", ("fact",), made.max_new_tokens, made.samples, made.questions)
-    paid = checks(replace(config, judged_by="fact" if config.rewarded == "judge" else "truth"))
-    last = rolled_out("grpo", config.grpo, paid)
-    if config.trainer == "dpo":
-        last = Asking("dpo", paid, drawn.max_new_tokens, drawn.samples, drawn.questions)
-    return [*([] if made.folder else [samples]), last]
-
-
-def held(config: KLCF) -> int:
-    """Models of the policy's size that pay: of truthfulness, or the base for its confidence, and
-    the run's own of good form.
-    """
-    return int(bool(config.w_truth) and config.rewarded != "judge") + trains_general(config)
+def training(config: KLCF) -> Training:
+    """In memory are a truthfulness model, or the base for its confidence, and a model of good
+    form, the run's own or a named one."""
+    pays_truth = bool(config.w_truth) and config.rewarded != "judge"
+    return Training(
+        config.trainer,
+        idle(config),
+        start="base" if config.start == "zero" else None,
+        resident_models=int(pays_truth) + trains_general(config),
+    )
 
 
 PARTS = {
@@ -311,23 +305,39 @@ PARTS = {
 # tags; its base writes lives where it is asked for them and told nothing. Its long answers have 40
 # to 70 tokens.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, **AT_ONCE}
+MODEL = {**ADAPTER, "learning_rate": 1e-3, "critic_learning_rate": 1e-2}
 LONGEST = 96
 TINY = scaled(
     KLCF(),
-    form=False, l_max=LONGEST, l_cache=24,
+    form=False,
+    l_max=LONGEST,
+    l_cache=24,
     prompts={"kinds": "biography", "eval_kinds": "biography", "eval_samples": 1, "system": None},
     prepare={"told": "", "questions": None, "max_new_tokens": LONGEST},
-    truth_model={**ADAPTER, "learning_rate": 1e-3, "critic_learning_rate": 1e-2, "batch": 16, "epochs": 3.0},
-    general_model={**ADAPTER, "learning_rate": 1e-3, "critic_learning_rate": 1e-2, "batch": 32, "epochs": 1.0},
+    truth_model={**MODEL, "batch": 16, "epochs": 3.0},
+    general_model={**MODEL, "batch": 32, "epochs": 1.0},
     drawn={"max_new_tokens": LONGEST},
     grpo={
-        **ADAPTER, "steps": 30, "learning_rate": 1e-3, "schedule": "linear", "prompts_per_step": 16, "group_size": 8,
-        "max_new_tokens": LONGEST, "save_every": 5,
+        **ADAPTER,
+        "steps": 30,
+        "learning_rate": 1e-3,
+        "schedule": "linear",
+        "prompts_per_step": 16,
+        "group_size": 8,
+        "max_new_tokens": LONGEST,
+        "save_every": 5,
     },
     dpo={**ADAPTER, "learning_rate": 1e-4, "batch": 32},
-)  # fmt: skip
+)
 METHOD = Method(
-    "klcf", "KLCF", KLCF, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY}, idle=idle,
-    outside=outside, trainer=lambda config: config.trainer, start=lambda config: "base" if config.start == "zero" else None,
-    held=held, named=lambda config: (config.general,) if config.w_general and config.general else (), asking=asking,
-)  # fmt: skip
+    "klcf",
+    "KLCF",
+    KLCF,
+    reward,
+    checks,
+    stages=stages,
+    parts=PARTS,
+    scales={"tiny": TINY},
+    training=training,
+    outside=outside,
+)

@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from workbench.bench import Bench, check_policy
-from workbench.config import check_numbers, setting
-from workbench.generate import Sampling, prompt_ids
+from workbench.generate import prompt_ids
 from workbench.jsonl import write_json
 from workbench.policy import load_policy, load_tokenizer
 from workbench.recipes.method import Method, training_questions
 from workbench.runs.folder import policy_hash
 from workbench.store import iter_feedback
-from workbench.train import prepare as preparing
 from workbench.train import reward_model
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.dpo import dpo_stage
@@ -30,6 +28,7 @@ from workbench.train.prepare import (
     FILES,
     Prepared,
     Source,
+    check_checks,
     digest,
     prepare,
     read_prepared,
@@ -54,21 +53,6 @@ from workbench.train.truth import (
 from workbench.types import Grade, Question, Verify, WorkbenchError
 
 PREPARE, TRUTH_MODEL, GENERAL = "prepare", "truth", "general"  # the stages' names
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """The answers that DPO's pairs are made of: of each question the best over the worst."""
-
-    samples: int = setting(8, "sampled responses a question")  # appendix A.1
-    questions: int | None = setting(
-        None, "training questions that are answered; none: all that have a checklist"
-    )
-    temperature: float = setting(1.0, "at which they are sampled")
-    max_new_tokens: int = setting(1024, "tokens at which one is cut off")
-    max_failed: float = setting(
-        0.2, "share of ungraded samples in a chunk above which the run stops"
-    )
 
 
 @dataclass(frozen=True)
@@ -196,22 +180,14 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
     Raises:
         WorkbenchError: settings that cannot work, no questions, a judge that cannot tell facts.
     """
-    preparing.check(config.prepare)
     reward_model.check(config.truth_model)
     reward_model.check(config.general_model)
-    check_numbers(
-        config.drawn,
-        {"questions": 1, "samples": 2, "max_new_tokens": 1},
-        positive=("temperature",),
-        shares=("max_failed",),
-    )
-    check_numbers(config, {}, shares=("held_out",))
-    if config.held_out == 1:
-        raise WorkbenchError("held_out is 1: no claim is left to learn from; give a smaller share")
+    if config.trainer == "dpo" and config.drawn.samples < 2:
+        raise WorkbenchError(f"samples is {config.drawn.samples}: a pair takes at least 2")
     course = Course(
         config, bench, training_questions(config.prompts, bench, answered=False), method
     )
-    preparing.check_checks(bench.checks)  # a judge that cannot tell what is needed is named now
+    check_checks(bench.checks)  # a judge that cannot tell what is needed is named now
     given = {"general": _never} if config.w_general else {}
     method.grader(
         replace(config, judged_by="fact"),
@@ -273,7 +249,8 @@ def _can_read(course: Course) -> None:
     not read the longest answer.
     """
     config = course.config
-    most = (config.drawn if config.trainer == "dpo" else config.grpo).max_new_tokens
+    last = config.drawn if config.trainer == "dpo" else config.grpo
+    most = last.sampling.max_new_tokens
     if (
         config.w_general
         and config.general
@@ -290,7 +267,7 @@ def _can_read(course: Course) -> None:
         "general_model": trains_general(config),
     }
     for name in (name for name, trained in trains.items() if trained):
-        if (longest := getattr(config, name).max_length) < needed:
+        if (longest := getattr(config, name).passes.max_length) < needed:
             raise WorkbenchError(
                 f"klcf.{name}.max_length is {longest}, and the longest question with the longest"
                 f" answer has up to {needed} tokens: set it to that, or max_new_tokens lower"
@@ -390,17 +367,13 @@ def _last(course: Course) -> Stage:
 
 def _pairs(course: Course, job: Job) -> tuple[list[Pair], Card]:
     drawn = course.config.drawn
-    how = Sampling(
-        drawn.max_new_tokens, samples=drawn.samples, temperature=drawn.temperature, seed=job.seed
-    )
-    asked = course.listed(job)[: drawn.questions]
     found = collect(
         job.start,
-        asked,
+        course.listed(job)[: drawn.questions],
         course.paying(job),
         job.out / SAMPLES,
-        how,
+        drawn.sampling.decoding(job.seed, drawn.samples),
         method=course.method.name,
-        max_failed=drawn.max_failed,
+        max_failed=drawn.sampling.max_failed,
     )
     return best_worst(found, course.method.name)

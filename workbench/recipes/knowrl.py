@@ -27,15 +27,13 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from workbench.bench import Bench
-from workbench.config import check_numbers, check_values, setting
-from workbench.generate import Sampling
+from workbench.config import check_values, setting
 from workbench.grade import THOUGHT
 from workbench.recipes.method import (
     AT_ONCE,
-    Asking,
     Method,
     Prompts,
-    rolled_out,
+    Training,
     scaled,
     training_questions,
 )
@@ -44,6 +42,7 @@ from workbench.train.collect import SAMPLES, collect
 from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.pairs import cold_start_knowrl
 from workbench.train.rows import Card, Example
+from workbench.train.settings import KL, LoRA, Optim, Passes, Sampling
 from workbench.train.sft import SFT, sft_stage
 from workbench.train.stage import Job, Stage, order
 from workbench.types import RewardFn
@@ -55,21 +54,18 @@ ASKED = Prompts(
         " <answer> and </answer>. If you do not know it, answer: I don't know."
     )
 )
-# (ours) but for the adapter
-COLD = SFT(learning_rate=1e-4, lora_r=128, lora_alpha=256, micro_batch=2)
+ADAPTER = LoRA(lora_r=128, lora_alpha=256)
+COLD = SFT(Passes(batch=16, micro_batch=2), Optim(learning_rate=1e-4), ADAPTER)  # (ours)
 PAPER = GRPO(
-    learning_rate=1e-5,
-    schedule="cosine",
-    warmup=0.03,
+    steps=200,  # the best; 300 and more over-optimise
     prompts_per_step=8,  # 20 x 4 responses
     group_size=10,  # (code)
-    beta=1e-3,
-    max_new_tokens=1024,  # (code)
     loss_type="grpo",
-    steps=200,  # the best; 300 and more over-optimise
-    lora_r=128,
-    lora_alpha=256,
     micro_batch=4,
+    optim=Optim(learning_rate=1e-5),
+    sampling=Sampling(max_new_tokens=1024),  # (code)
+    kl=KL(beta=1e-3),
+    lora=ADAPTER,
 )
 
 
@@ -77,8 +73,8 @@ PAPER = GRPO(
 class ColdStart:
     """The policy's own samples that a cold start picks from; 0 samples: none."""
 
-    cold_samples: int = setting(8, "sampled responses a question")
-    cold_questions: int = setting(1000, "questions that they answer")
+    cold_samples: int = setting(8, "sampled responses a question", least=0)
+    cold_questions: int = setting(1000, "questions that they answer", least=1)
 
 
 @dataclass(frozen=True)
@@ -134,7 +130,7 @@ def checks(config: KnowRL) -> tuple[str, ...]:
 
 def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
     """A cold start on the policy's own samples in the form, then GRPO."""
-    check_numbers(config.cold, {"cold_samples": 0, "cold_questions": 1})
+    check_values(config)
     questions, grade = (
         training_questions(config.prompts, bench),
         METHOD.grader(config, bench.checks),
@@ -146,40 +142,25 @@ def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
     def rows(job: Job) -> tuple[Sequence[Example], Card]:
         count = min(config.cold.cold_questions, len(questions))
         asked = [questions[number] for number in order(len(questions), count, job.seed)]
-        how = Sampling(
-            config.grpo.max_new_tokens,
-            samples=config.cold.cold_samples,
-            temperature=config.grpo.temperature,
-            top_p=config.grpo.top_p,
-            seed=job.seed,
-        )
+        sampling = config.grpo.sampling
         found = collect(
             job.start,
             asked,
             grade,
             job.out / SAMPLES,
-            how,
+            sampling.decoding(job.seed, config.cold.cold_samples),
             method=METHOD.name,
-            max_failed=config.grpo.max_failed,
+            max_failed=sampling.max_failed,
         )
         return cold_start_knowrl(found)
 
-    used = {
-        name: getattr(config.grpo, name)
-        for name in ("temperature", "top_p", "max_new_tokens", "max_failed")
-    }
     # the samples of the cold start are stored with their rewards
-    rests_on = {**asdict(config), "grpo": used}
+    rests_on = {**asdict(config), "grpo": asdict(config.grpo.sampling)}
     return [sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on), grpo]
 
 
-def asking(config: KnowRL) -> Sequence[Asking]:
-    """The cold start's samples, and the rollouts."""
-    cold, judged = config.cold, checks(config)
-    drawn = Asking(
-        "cold_start", judged, config.grpo.max_new_tokens, cold.cold_samples, cold.cold_questions
-    )
-    return [*([drawn] if cold.cold_samples else []), rolled_out("grpo", config.grpo, judged)]
+def training(config: KnowRL) -> Training:
+    return Training(idle=() if config.cold.cold_samples else {"sft", "cold.cold_questions"})
 
 
 PARTS = {
@@ -195,10 +176,20 @@ TINY = scaled(
     cold={"cold_samples": 4, "cold_questions": 200},
     sft={"learning_rate": 2e-4, "batch": 64, **AT_ONCE, "lora_r": 16, "lora_alpha": 32},
     grpo={
-        "steps": 40, "learning_rate": 4e-4, "schedule": "linear", "warmup": 0.0, "prompts_per_step": 32, "group_size": 8,
-        "beta": 0.0, "max_new_tokens": 40, "lora_r": 16, "lora_alpha": 32, **AT_ONCE, "save_every": 5,
+        "steps": 40,
+        "learning_rate": 4e-4,
+        "schedule": "linear",
+        "warmup": 0.0,
+        "prompts_per_step": 32,
+        "group_size": 8,
+        "beta": 0.0,
+        "max_new_tokens": 40,
+        "lora_r": 16,
+        "lora_alpha": 32,
+        **AT_ONCE,
+        "save_every": 5,
     },
-)  # fmt: skip
+)
 METHOD = Method(
     "knowrl",
     "KnowRL",
@@ -209,6 +200,5 @@ METHOD = Method(
     stages,
     PARTS,
     {"tiny": TINY},
-    idle=lambda config: () if config.cold.cold_samples else {"sft", "cold.cold_questions"},
-    asking=asking,
+    training,
 )

@@ -8,48 +8,40 @@ the values. Nothing else names a method.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from functools import reduce
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from workbench.bench import Bench
 from workbench.checks import Checks
-from workbench.config import check_values, home, override, parts, setting
+from workbench.config import check_values, find, get, leaves, override, parts, scaled, setting
+from workbench.config import settings as settings_of
 from workbench.data import check_trainable
 from workbench.grade import SAID, assemble
 from workbench.train.stage import Stage
 from workbench.types import TWO_FACETS, Grade, Question, RewardFn, WorkbenchError
 from workbench.world.questions import KINDS
 
+__all__ = ["AT_ONCE", "Method", "Prompts", "Training", "scaled"]
+
 
 @dataclass(frozen=True)
-class Asking:
-    """Responses of a stage that a judge looks at: `samples` to each of `questions` (None: all
-    that there are), of at most `new` tokens, by the checks of these names; with `steps` that
-    many times, to other questions each time."""
+class Training:
+    """How a config is trained.
 
-    stage: str
-    checks: tuple[str, ...]
-    new: int
-    samples: int
-    questions: int | None
-    steps: int | None = None
+    Attributes:
+        trainer: the part of the last stage; its `steps` are the run's, and its `max_failed`, if
+        it has one, holds for the run's evaluations.
+        idle: parts and fields, by path, that the config is not trained by; setting them is
+        refused.
+        start: the checkpoint of the bench that a run starts from, unless a policy is named; None
+        for the bench's own policy.
+        resident_models: how many models of the policy's size the reward holds in memory.
+    """
 
-    def responses(self, there: int | None) -> int | None:
-        """How many they are, where `there` are so many questions; None where that is not known
-        and decides it.
-        """
-        if self.steps is not None:
-            return self.samples * (self.questions or 0) * self.steps
-        known = [count for count in (self.questions, there) if count is not None]
-        return self.samples * min(known) if known else None
-
-
-def rolled_out(stage: str, part: Any, checks: tuple[str, ...]) -> Asking:
-    """What a training by reinforcement, GRPO's or PPO's settings, has judged."""
-    return Asking(
-        stage, checks, part.max_new_tokens, part.group_size, part.prompts_per_step, part.steps
-    )
+    trainer: str = "grpo"
+    idle: Collection[str] = ()
+    start: str | None = None
+    resident_models: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,38 +52,19 @@ class Method:
         name: as the command line and stored rows have it; `title` as people write it.
         config: the frozen dataclass of its settings, the paper's by default; its fields are made
         by `workbench.config.setting`.
-        reward: config -> what it pays for a row of feedback. Raises WorkbenchError for values
-        that cannot work.
+        reward: config -> the reward function of a row of feedback. Raises WorkbenchError for
+        values that cannot work.
         checks: config -> the names of the checks whose verdicts the reward reads.
         sections: config -> the sections of a response whose claims are checked; none where no
-        claim is looked at. Where
-            methods are scored together all of theirs are checked, so a reward looks at each
-            claim's `section` itself.
-        stages: config and bench -> its training, ready to run; None for a method that pays
-        rewards only. A config that is
-            trained has the parts `prompts` and those of its trainers.
-        parts: the parts of the reward -> what each is called and what it means, for whoever
-        looks at one.
-        scales: how the method is set at a bench, by the bench's name, where that is not as in
-        the paper.
-        unset: config -> what those of its fields stand for that are none until somebody sets them.
-        idle: config -> those of its parts, or "part.field", that it is not trained by; to set
-        them is refused.
-        trainer: config -> the part that its last stage is trained by, whose `steps` are the
-        run's, and whose `max_failed`, if
-            it has one, holds for the run's evaluations.
-        start: config -> which of the bench's checkpoints a run starts from; None for the bench's
-        own policy. Whoever names a
-            policy starts from that.
-        held: config -> how many models of the policy's size its reward has in memory where
-        responses are paid.
-        named: config -> the other models, of any size, that its reward has in memory besides, by
-        name or folder.
-        outside: config and bench -> by name, digests of what a run takes that its config merely
-        names; None for what is gone.
-        asking: config -> the responses that its training has a judge look at, stage by stage;
-        None: those that its parts by
-            reinforcement sample, by `checks`.
+        claim is looked at. Where methods are scored together all of theirs are checked, so a
+        reward looks at each claim's `section` itself.
+        stages: config and bench -> its training, ready to run; None for a method that only
+        scores. A config that is trained has the part `prompts` and those of its trainers.
+        parts: the parts of the reward -> what each is called and what it means.
+        scales: the method's config at a bench, by the bench's name, where it is not the paper's.
+        training: config -> how it is trained.
+        outside: config and bench -> by name, digests of inputs that the config only names; None
+        for an input that is gone.
     """
 
     name: str
@@ -103,26 +76,17 @@ class Method:
     stages: Callable[[Any, Bench], Sequence[Stage]] | None = None
     parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     scales: Mapping[str, Any] = field(default_factory=dict)
-    unset: Callable[[Any], Mapping[str, Any]] = lambda config: {}
-    idle: Callable[[Any], Collection[str]] = lambda config: ()
-    trainer: Callable[[Any], str] = lambda config: "grpo"
-    start: Callable[[Any], str | None] = lambda config: None
-    held: Callable[[Any], int] = lambda config: 0
-    named: Callable[[Any], Sequence[str]] = lambda config: ()
+    training: Callable[[Any], Training] = lambda config: Training()
     outside: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
-    asking: Callable[[Any], Sequence[Asking]] | None = None
 
     def lasting(self, config: Any, steps: int) -> list[str]:
         """The settings by which the last stage of such a config takes so many steps, in the
         place of passes over its rows.
         """
-        path = self.trainer(config)  # of a part, or of a part's part
-        part = reduce(getattr, path.split("."), config)
-        unset = (
-            [f"{self.name}.{path}.epochs=none"]
-            if isinstance(getattr(part, "epochs", None), float)
-            else []
-        )
+        path = self.training(config).trainer
+        values = {name: value for name, value, _ in settings_of(get(config, path))}
+        passes = isinstance(values.get("passes.epochs"), float)
+        unset = [f"{self.name}.{path}.epochs=none"] if passes else []
         return [f"{self.name}.{path}.steps={steps}", *unset]
 
     def configure(self, scale: str | None = None, settings: Sequence[str] = ()) -> Any:
@@ -131,19 +95,20 @@ class Method:
 
         Raises:
             WorkbenchError: no such field, a value of the wrong type, one of a part that this
-            config is not trained by, or one
-                that could be meant of several parts.
+            config is not trained by, or one that could be meant of several parts.
         """
         config = override(self.scales.get(scale or "", self.config()), self.name, settings)
+        idle = {leaf for path in self.training(config).idle for leaf in leaves(config, path)}
         for one in settings:
             path, _, value = one.strip().partition(".")[2].partition("=")
-            homes, idle = home(config, path.strip()), set(self.idle(config))
             field = path.strip().rpartition(".")[2]
-            used = sorted(part for part in homes if not {part, f"{part}.{field}"} & idle)
-            if homes and not used:
+            found = find(config, path.strip())
+            used = sorted({name.partition(".")[0] for name in found if name not in idle})
+            if not used:
+                unused = ", ".join(sorted({name.partition(".")[0] for name in found}))
                 raise WorkbenchError(
-                    f"--set {one}: with the other settings {self.name} does not use"
-                    f" {', '.join(sorted(homes))}; leave it out"
+                    f"--set {one}: with the other settings {self.name} does not use {unused}; leave"
+                    " it out"
                 )
             if len(used) > 1:
                 meant = " or ".join(f"{self.name}.{part}.{field}={value}" for part in used)
@@ -177,7 +142,7 @@ class Prompts:
         "", "question kinds to evaluate on; empty for all that have gold answers"
     )
     eval_samples: int = setting(
-        4, "sampled responses a question in an evaluation, beside the greedy one"
+        4, "sampled responses a question in an evaluation, beside the greedy one", least=0
     )
     system: str | None = setting(
         None,
@@ -236,8 +201,6 @@ def known_kinds(bench: Bench, split: str, lang: str = "en", *, answered: bool = 
 def check_prompts(prompts: Prompts, bench: Bench) -> None:
     """Raise a WorkbenchError naming the field for what would only fail once a run is under way."""
     check_values(prompts)
-    if prompts.eval_samples < 0:
-        raise WorkbenchError(f"eval_samples is {prompts.eval_samples}: it must be at least 0")
     kinds = prompts.evaluated()
     asked = [q for q in bench.questions(prompts.eval_split, kinds or None) if q.answers or kinds]
     if missing := set(kinds) - {question.kind for question in asked}:
@@ -266,18 +229,6 @@ def check_evidence(method: Method, config: Any, bench: Bench) -> None:
 
 # A tiny model's pass: the whole batch, and all that its backward pass needs is kept.
 AT_ONCE: dict[str, Any] = {"micro_batch": None, "gradient_checkpointing": False}
-
-
-def scaled(config: Any, **changes: Any) -> Any:
-    """`config` with other values: of its fields, and of its parts where the value is a mapping."""
-    inner = parts(config)
-    return replace(
-        config,
-        **{
-            name: replace(inner[name], **new) if name in inner else new
-            for name, new in changes.items()
-        },
-    )
 
 
 def _listed(text: str) -> list[str]:

@@ -27,11 +27,12 @@ from workbench.bench import Bench, check_policy
 from workbench.checks import Checks
 from workbench.config import check_values, setting
 from workbench.entailment import find_verifier, load_verifier
-from workbench.recipes.method import AT_ONCE, Method, Prompts, scaled, training_questions
+from workbench.recipes.method import AT_ONCE, Method, Prompts, Training, scaled, training_questions
 from workbench.reward import rlfh
 from workbench.reward.rlfh import LAUNCH_SCRIPT_F, PAPER_F, warn_of_paid_mistakes
 from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.ppo import PPO, ppo_stage
+from workbench.train.settings import KL, Optim, Sampling
 from workbench.train.stage import Stage
 from workbench.types import RewardFn, Verify, WorkbenchError
 from workbench.verify.annotators import annotated, by_recall, by_verifier, by_yes_or_no, flipped
@@ -39,22 +40,31 @@ from workbench.world import load_world
 
 # The other values of both are their defaults: PPO's are those of the released code.
 BY_PPO = PPO(
-    learning_rate=1e-5,  # (ours) for the adapter; the code, training all parameters: 5e-7
     critic_learning_rate=1e-3,  # (ours) for a linear head; the code, training a second model: 9e-6
     micro_batch=2,  # (ours) fits one 80 GB GPU, by `workbench plan`
+    optim=Optim(learning_rate=1e-5),  # (ours) for the adapter; the code: 5e-7 for all parameters
 )
 BY_GRPO = GRPO(
     # (ours) what follows a token, against 0: a refusal's tokens stay where they are
     advantages="rtg",
-    learning_rate=2e-5,  # (ours) for the adapter
-    schedule="cosine",
-    warmup=0.03,
     prompts_per_step=16,
-    beta=0.01,
-    max_new_tokens=1024,
     micro_batch=2,
+    optim=Optim(learning_rate=2e-5),  # (ours) for the adapter
+    sampling=Sampling(max_new_tokens=1024),
+    kl=KL(beta=0.01),
 )
 ASKED = Prompts(system="")  # the question alone: an answer in prose, in no box
+
+
+def _value(label: str, claim: str) -> float | None:
+    """The setting for f of a label; None stands for the value of the reward map."""
+    paper, script = PAPER_F[label], LAUNCH_SCRIPT_F[label]
+    return setting(
+        None,
+        f"what {claim} is worth: {paper:g}; launch script {script:g}",
+        range=(-3, 2, 0.05),
+        unset=lambda config: label_values(config)[label],
+    )
 
 
 @dataclass(frozen=True)
@@ -79,21 +89,11 @@ class RLFH:
         "paper",
         "f: the paper's table 9, or the released launch script's; the single values go before it",
     )
-    f_correct: float | None = setting(
-        None, "what a correct claim is worth: 1; launch script .3", range=(-3, 2, 0.05)
-    )
-    f_hedged_correct: float | None = setting(
-        None, "what a hedged correct claim is worth: .5; launch script .1", range=(-3, 2, 0.05)
-    )
-    f_vague: float | None = setting(
-        None, "what a vague claim is worth: -1; launch script -.8", range=(-3, 2, 0.05)
-    )
-    f_hedged_wrong: float | None = setting(
-        None, "what a hedged wrong claim is worth: -1.5; launch script -.9", range=(-3, 2, 0.05)
-    )
-    f_wrong: float | None = setting(
-        None, "what a wrong claim is worth: -2; launch script -1.2", range=(-3, 2, 0.05)
-    )
+    f_correct: float | None = _value("correct", "a correct claim")
+    f_hedged_correct: float | None = _value("hedged_correct", "a hedged correct claim")
+    f_vague: float | None = _value("vague", "a vague claim")
+    f_hedged_wrong: float | None = _value("hedged_wrong", "a hedged wrong claim")
+    f_wrong: float | None = _value("wrong", "a wrong claim")
     g_5: float = setting(1.3, "factor of a claim that answers the question", range=(-1, 2, 0.05))
     g_4: float = setting(1.2, "factor of a crucial claim", range=(-1, 2, 0.05))
     g_3: float = setting(1.1, "factor of a relevant claim", range=(-1, 2, 0.05))
@@ -108,7 +108,7 @@ class RLFH:
     )  # log(1 - .9) = -2.30
     # (code, off) 10
     clip: float | None = setting(
-        None, "most that one token is paid, either way", range=(0.1, 20, 0.1)
+        None, "most that one token is paid, either way", range=(0.1, 20, 0.1), above=0
     )
     no_eos: float = setting(
         0.0, "paid by an answer that was cut off before its end token", range=(-3, 0, 0.1)
@@ -132,6 +132,8 @@ class RLFH:
     flips: float = setting(
         0.0,
         "share of the annotator's verdicts that are turned around in training, as by a poorer one",
+        least=0,
+        most=1,
         trains=True,
     )  # (ours) for table 3
     trainer: Literal["ppo", "grpo"] = setting(
@@ -158,8 +160,6 @@ def reward(config: RLFH) -> RewardFn:
         raise WorkbenchError(
             f"rlfh.epsilon is {config.epsilon}: it must be above -1, or the logarithm has no value"
         )
-    if config.clip is not None and config.clip <= 0:
-        raise WorkbenchError(f"rlfh.clip is {config.clip}: it must be above 0, or none")
     f, g = (
         label_values(config),
         {rating: getattr(config, f"g_{rating}") for rating in (1, 2, 3, 4, 5)},
@@ -285,8 +285,17 @@ TINY = scaled(
     grpo={**LONG, "learning_rate": 3e-3, "schedule": "linear", "warmup": 0.0, "beta": 0.0},
 )
 METHOD = Method(
-    "rlfh", "RLFH", RLFH, reward, checks, stages=stages, parts=PARTS, scales={"tiny": TINY},
-    unset=lambda config: {f"f_{name}": value for name, value in label_values(config).items()},
-    idle=lambda config: {"ppo", "grpo"} - {config.trainer}, trainer=lambda config: config.trainer,
-    held=lambda config: int(config.annotator in ("self", "recall")),
-)  # fmt: skip
+    "rlfh",
+    "RLFH",
+    RLFH,
+    reward,
+    checks,
+    stages=stages,
+    parts=PARTS,
+    scales={"tiny": TINY},
+    training=lambda config: Training(
+        config.trainer,
+        idle={"ppo", "grpo"} - {config.trainer},
+        resident_models=int(config.annotator in ("self", "recall")),
+    ),
+)

@@ -26,10 +26,9 @@ from workbench.config import check_values, setting
 from workbench.grade import THOUGHT
 from workbench.recipes.method import (
     AT_ONCE,
-    Asking,
     Method,
     Prompts,
-    rolled_out,
+    Training,
     scaled,
     training_questions,
 )
@@ -44,25 +43,24 @@ from workbench.reward import (
 )
 from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.probing import Probing, probed_first
+from workbench.train.settings import KL, LoRA, Optim, Sampling
 from workbench.train.stage import Stage
 from workbench.types import RewardFn
 
 # The paper's (appendix, "Training details"), but for what is marked as ours.
 PAPER = GRPO(
-    learning_rate=2e-5,  # (ours) for the adapter; the paper, training all parameters: 1e-6
-    schedule="constant",
+    steps=100,  # (ours)
     prompts_per_step=64,
     group_size=8,  # (ours)
-    beta=0.001,
     clip=0.2,
-    # in training; an evaluation leaves room to think, as long as the bench says
-    max_new_tokens=2048,
     loss_type="grpo",  # §3.2: mean over a response's tokens, then over responses
-    steps=100,  # (ours)
-    lora_r=64,  # (ours)
-    lora_alpha=128,  # (ours)
     micro_batch=2,  # (ours) fits one 80 GB GPU, by `workbench plan`
     generation_batch=128,  # (ours)
+    # (ours) for the adapter; the paper, training all parameters: 1e-6
+    optim=Optim(learning_rate=2e-5, schedule="constant", warmup=0.0),
+    sampling=Sampling(max_new_tokens=2048),
+    kl=KL(beta=0.001),
+    lora=LoRA(lora_r=64, lora_alpha=128),  # (ours)
 )
 ASKED, PROBE = Prompts(), Probing()
 
@@ -138,12 +136,8 @@ def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
     return [grpo(bench.checks)]
 
 
-def asking(config: TruthRL) -> Sequence[Asking]:
-    """The rollouts, and before them the samples that tell what the policy cannot know."""
-    grpo, probe = config.grpo, config.probe.probe_samples if config.knowledge else 0
-    questions = grpo.steps * grpo.prompts_per_step
-    probed = [Asking("probe", ("outcome",), grpo.max_new_tokens, probe, questions)] if probe else []
-    return [*probed, rolled_out("grpo", grpo, checks(config))]
+def training(config: TruthRL) -> Training:
+    return Training(idle=() if config.knowledge else {"probe"})
 
 
 PARTS = {
@@ -152,14 +146,29 @@ PARTS = {
 }
 # *(ours)*, for 1M parameters on two CPU cores; tuned on the validation split.
 TINY = {
-    "steps": 48, "learning_rate": 4e-4, "schedule": "linear", "beta": 0.0, "max_new_tokens": 12, "lora_r": 16,
-    "lora_alpha": 32, **AT_ONCE, "generation_batch": None, "save_every": 5,
-}  # fmt: skip
+    "steps": 48,
+    "learning_rate": 4e-4,
+    "schedule": "linear",
+    "beta": 0.0,
+    "max_new_tokens": 12,
+    "lora_r": 16,
+    "lora_alpha": 32,
+    **AT_ONCE,
+    "generation_batch": None,
+    "save_every": 5,
+}
 METHOD = Method(
-    "truthrl", "TruthRL", TruthRL, reward, checks, sections, stages, PARTS,
+    "truthrl",
+    "TruthRL",
+    TruthRL,
+    reward,
+    checks,
+    sections,
+    stages,
+    PARTS,
     {
         "tiny": scaled(TruthRL(), grpo=TINY, probe={"probe_samples": 16}),
         "small": scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512}),
     },
-    idle=lambda config: () if config.knowledge else {"probe"}, asking=asking,
-)  # fmt: skip
+    training,
+)

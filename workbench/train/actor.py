@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 LARGEST_NORM = 1.0  # of an update's gradient
+FLOOR = 0.1  # share of the learning rates that their cosine ends at *(code)*
 
 
 class Actor:
@@ -108,13 +109,13 @@ class Actor:
 class State:
     """Adapter, value head, optimizer, and the generator of all that is random once a run has begun.
 
-    `config` has `steps`, `learning_rate`, `critic_learning_rate`, `warmup` and `floor`.
+    `config` has `optim` and `critic_learning_rate`.
     """
 
-    def __init__(self, actor: Actor, config: Any, seed: int) -> None:
+    def __init__(self, actor: Actor, config: Any, steps: int, seed: int) -> None:
         import torch
 
-        self.actor, self.config = actor, config
+        self.actor, self.config, self.steps = actor, config, steps
         self.weights = [weight for weight in actor.model.parameters() if weight.requires_grad]
         heads = list(actor.head.parameters())
         self.optimizer = torch.optim.AdamW(
@@ -130,15 +131,12 @@ class State:
 
     def set_rates(self, step: int) -> float:
         """Set the learning rates of a step, counted from 1; returns the adapter's."""
-        config = self.config
-        share = schedule(step - 1, config.steps, config.warmup, config.floor)
-        for group, rate in zip(
-            self.optimizer.param_groups,
-            (config.learning_rate, config.critic_learning_rate),
-            strict=True,
-        ):
-            group["lr"] = rate * share
-        return config.learning_rate * share
+        optim = self.config.optim
+        share = schedule(step - 1, self.steps, optim.warmup, optim.schedule)
+        adapter, head = self.optimizer.param_groups
+        adapter["lr"] = optim.learning_rate * share
+        head["lr"] = self.config.critic_learning_rate * share
+        return optim.learning_rate * share
 
     def update(self) -> float:
         """One step of the optimizer, adapter and head clipped apart; returns the norm that the
@@ -186,13 +184,15 @@ class State:
         self.generator.set_state(held["generator"])
 
 
-def schedule(step: int, steps: int, warmup: float, floor: float) -> float:
-    """A linear rise over the share `warmup` of the steps, then a cosine down to `floor`; steps
-    count from 0.
-    """
+def schedule(step: int, steps: int, warmup: float, kind: str) -> float:
+    """The share of the learning rate at a step, counted from 0: a linear rise over the share
+    `warmup` of the steps, then constant, linear to 0, or a cosine down to `FLOOR`."""
     rise = round(warmup * steps)
     if step < rise:
         return (step + 1) / rise
-    return floor + (1 - floor) * 0.5 * (
-        1 + math.cos(math.pi * (step - rise) / max(1, steps - rise))
-    )
+    if kind == "constant":
+        return 1.0
+    left = max(1, steps - rise)
+    if kind == "linear":
+        return 1 - (step - rise) / left
+    return FLOOR + (1 - FLOOR) * 0.5 * (1 + math.cos(math.pi * (step - rise) / left))

@@ -117,11 +117,6 @@ def _chunks(questions: Sequence[Question], size: int) -> list[list[InChunk]]:
     ]
 
 
-def _seed(how: Sampling, number: int) -> int:
-    """That of a chunk, which is no chunk's of another seed."""
-    return random.Random(f"collect-{how.seed}-{number}").randrange(2**32)
-
-
 def _whole(out: Path, sizes: Sequence[int]) -> int:
     """How many chunks, from the first, have all their rows; what is recorded after them is cut
     off.
@@ -164,9 +159,9 @@ def sampled(
     would have, but for rounding, where `generate.decode` runs the policy."""
     number, questions, _ = asked[0]
     places = [one.place for one in asked]
-    drawn = replace(
-        how, seed=_seed(how, number), rows=_rows(policy, questions, places, how.samples)
-    )
+    # no two chunks of any two seeds have the same
+    seed = random.Random(f"collect-{how.seed}-{number}").randrange(2**32)
+    drawn = replace(how, seed=seed, rows=_rows(policy, questions, places, how.samples))
     graded = grade(
         generate(policy, [questions[place] for place in places], step=number, **vars(drawn))
     )

@@ -33,15 +33,15 @@ def check_colocate(config: Any) -> None:
             f"vllm_memory is {config.vllm_memory}: it is a share of the GPU's memory, between 0"
             " and 1"
         )
-    if config.load_in_4bit:
+    if config.lora.load_in_4bit:
         raise WorkbenchError(
             "load_in_4bit is true: vLLM beside the training is handed the weights as they are in"
             " memory, and takes none in 4 bits: leave it false, or use vllm=none"
         )
-    if config.top_p < 1:
+    if config.sampling.top_p < 1:
         raise WorkbenchError(
-            f"top_p is {config.top_p}: with vllm=colocate what it cuts off would be taken for a"
-            " difference of the engines: use top_p=1, or vllm=none"
+            f"top_p is {config.sampling.top_p}: with vllm=colocate what it cuts off would be taken"
+            " for a difference of the engines: use top_p=1, or vllm=none"
         )
     import torch
 

@@ -24,17 +24,13 @@ def noted(response: Response, row: int, **tensors_BT: torch.Tensor | None) -> Re
     field.
     """
     count = len(response.token_ids)
+    # nine digits tell float32 numbers apart
     found: dict[str, Any] = {
-        name: _floats(values_BT[row, :count])
+        name: tuple(float(f"{value:.9g}") for value in values_BT[row, :count].tolist())
         for name, values_BT in tensors_BT.items()
         if values_BT is not None
     }
     return replace(response, **found)
-
-
-def _floats(values_T: torch.Tensor) -> tuple[float, ...]:
-    """Float32 numbers with the digits that tell them apart, and no more."""
-    return tuple(float(f"{value:.9g}") for value in values_T.tolist())
 
 
 def token_advantages(

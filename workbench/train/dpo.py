@@ -13,18 +13,24 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.config import setting
-from workbench.train.four_bits import FOUR_BITS
-from workbench.train.journal import finite
-from workbench.train.models import AGAIN, Trainee
-from workbench.train.offline import Laid, check_offline, fit, on_rows
-from workbench.train.rows import Card, Pair, check_pairs, pair_ids
+from workbench.train.models import Trainee
+from workbench.train.offline import TokenizedRows, fit, on_rows
+from workbench.train.rows import Card, Pair, check_rows, pair_ids
+from workbench.train.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
 from workbench.train.stage import Job, Stage, Status
-from workbench.train.trl_trainer import check_kept, check_report_to, quiet, ready, trainer_arguments
+from workbench.train.trl_trainer import check_kept, quiet, ready
 
 LOGGED = (
-    "loss", "rewards/chosen", "rewards/rejected", "rewards/margins", "rewards/accuracies", "logps/chosen", "logps/rejected",
-    "learning_rate", "grad_norm",
-)  # fmt: skip
+    "loss",
+    "rewards/chosen",
+    "rewards/rejected",
+    "rewards/margins",
+    "rewards/accuracies",
+    "logps/chosen",
+    "logps/rejected",
+    "learning_rate",
+    "grad_norm",
+)
 
 
 @dataclass(frozen=True)
@@ -33,36 +39,22 @@ class DPO:
     not state β.
     """
 
-    steps: int | None = setting(None, "batches to learn from; none: as many as `epochs` take")
-    epochs: float | None = setting(None, "passes over the pairs; none: 1, unless `steps` are given")
-    batch: int = setting(32, "pairs a step")
-    micro_batch: int | None = setting(
-        None, "pairs per backward pass; none: the whole batch at once"
+    beta: float = setting(
+        0.1, "β: how much a log-ratio to the reference counts; of IPO its τ", above=0
     )
-    gradient_checkpointing: bool = setting(True, AGAIN)
-    load_in_4bit: bool = setting(False, FOUR_BITS)
-    beta: float = setting(0.1, "β: how much a log-ratio to the reference counts; of IPO its τ")
     loss_type: Literal["sigmoid", "ipo"] = setting(
         "sigmoid", "sigmoid: DPO's own; ipo: (Δ of the means by token − 1/2β)²"
     )
-    learning_rate: float = setting(3e-6, "of AdamW")
-    schedule: Literal["constant", "linear", "cosine"] = setting(
-        "cosine", "how the learning rate goes on after the warm-up"
-    )
-    warmup: float = setting(0.03, "share of the steps in which the learning rate rises")
-    max_length: int = setting(2048, "tokens of prompt and answer above which a pair is left out")
-    lora_r: int = setting(16, "rank of the adapter")
-    lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
-    save_every: int = setting(50, "steps between checkpoints")
-    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting(
-        "none", "where TRL logs to as well"
-    )
+    passes: Passes = Passes()
+    optim: Optim = Optim(learning_rate=3e-6)
+    lora: LoRA = LoRA()
+    saving: Saving = Saving(save_every=50)
 
 
 def check(config: DPO) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
-    check_offline(config, positive=("beta",))
-    check_report_to(config.report_to)
+    check_passes(config)
+    check_report_to(config.saving)
 
 
 def dpo_stage(
@@ -72,17 +64,12 @@ def dpo_stage(
     merged: bool = False,
     name: str = "dpo",
 ) -> Stage:
-    """`train_dpo` as a stage on the pairs that `make` gives, whose card goes to `card.json` of
-    the stage's folder.
-
-    Args:
-        merged: see `train_dpo`; needed of a stage that another one starts from.
+    """`train_dpo` as a stage on the pairs that `make` returns: see `on_rows`.
 
     Raises:
         WorkbenchError: settings that cannot work.
     """
     check(config)
-
     return on_rows(name, train_dpo, config, make, merged)
 
 
@@ -106,19 +93,18 @@ def train_dpo(
         other pairs.
     """
     check(config)
-    check_pairs(rows)
-
-    def encode(tokenizer: Any) -> list[dict[str, Any]]:
-        return [pair_ids(tokenizer, row) for row in rows]
+    check_rows(rows)
 
     def length(row: Mapping[str, Any]) -> int:
         return len(row["prompt_ids"]) + max(len(row["chosen_ids"]), len(row["rejected_ids"]))
 
-    return fit(config, rows, encode, length, make_trainer, policy, out, seed=seed, merged=merged)
+    return fit(config, rows, pair_ids, length, make_trainer, policy, out, seed=seed, merged=merged)
 
 
-def make_trainer(config: DPO, trainee: Trainee, laid: Laid, out: Path, seed: int) -> Any:
-    """TRL's trainer, told nothing that `config` does not say and kept off the network."""
+def make_trainer(
+    config: DPO, trainee: Trainee, tokenized: TokenizedRows, out: Path, seed: int
+) -> Any:
+    """TRL's trainer with no setting but those of `config`, kept off the network."""
     from trl import DPOConfig, DPOTrainer
 
     class Trainer(quiet(DPOTrainer)):  # type: ignore[misc]
@@ -126,34 +112,20 @@ def make_trainer(config: DPO, trainee: Trainee, laid: Laid, out: Path, seed: int
             """The rows are token ids already."""
             return dataset
 
-    def update(state: Any, logs: Mapping[str, Any]) -> None:
-        rows = laid.rows_of(state.global_step)
-        laid.journal.write(
-            {
-                "step": state.global_step,
-                **{name: finite(logs.get(name)) for name in LOGGED},
-                "tokens": sum(len(row["chosen_ids"]) + len(row["rejected_ids"]) for row in rows),
-                "seconds": round(laid.journal.took(), 3),
-            }
-        )
+    def learnt(row: Mapping[str, Any]) -> int:
+        return len(row["chosen_ids"]) + len(row["rejected_ids"])
 
-    micro = config.micro_batch or config.batch
     asked_for = dict(
-        **trainer_arguments(config, out, steps=laid.steps, seed=seed),
-        per_device_train_batch_size=micro,
-        gradient_accumulation_steps=config.batch // micro,
-        # the pairs are laid out in order, so that resuming is skipping pairs
-        train_sampling_strategy="sequential",
+        **tokenized.arguments(config, out, seed),
         beta=config.beta,
         loss_type=[config.loss_type],
-        max_length=None,
     )
     trainer = Trainer(
         model=trainee.model,
         args=DPOConfig(**asked_for),
-        train_dataset=laid.dataset(),
+        train_dataset=tokenized.dataset(),
         processing_class=trainee.tokenizer,
-        callbacks=[laid.callback(update)],
+        callbacks=[tokenized.callback(LOGGED, learnt)],
     )
     check_kept(trainer, asked_for)
     return ready(trainer)

@@ -12,26 +12,21 @@ import importlib.util
 from collections.abc import Collection
 from typing import Any
 
-from workbench.config import settings
+from workbench.config import leaves, settings
 from workbench.types import WorkbenchError
-
-FIELD = "load_in_4bit"
-FOUR_BITS = (
-    "hold the frozen base in 4 bits (NF4) while the adapter is trained: on a GPU, with bitsandbytes"
-)
 
 
 def check_four_bits(config: Any, idle: Collection[str] = ()) -> None:
     """Raise a WorkbenchError where a part of a config that is not idle wants a base in 4 bits,
     and this machine cannot.
     """
-    for name, wanted, _ in settings(config):
-        part, _, field = name.rpartition(".")
-        if field == FIELD and wanted and not {part, part.partition(".")[0], name} & set(idle):
-            check_machine(name)
+    unused = {leaf for name in idle for leaf in leaves(config, name)}
+    for path, wanted, _ in settings(config):
+        if path.endswith(".load_in_4bit") and wanted and path not in unused:
+            check_machine(path)
 
 
-def check_machine(name: str = FIELD) -> None:
+def check_machine(name: str = "load_in_4bit") -> None:
     """Raise a WorkbenchError where no base can be held in 4 bits."""
     import torch
 

@@ -17,17 +17,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.config import check_numbers, check_values, setting
+from workbench.config import check_values, setting
 from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train import colocate
-from workbench.train.four_bits import FOUR_BITS
 from workbench.train.grpo_trainer import trainer_class
-from workbench.train.models import AGAIN, Trainee, load_trainee, save_policy
+from workbench.train.models import Trainee, load_trainee, save_policy
 from workbench.train.record import Record
+from workbench.train.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
 from workbench.train.stage import Stage, Status, order, training
 from workbench.train.trl_adapter import TRLAdapter
-from workbench.train.trl_trainer import check_kept, check_report_to, ready, trainer_arguments
+from workbench.train.trl_trainer import check_kept, ready, trainer_arguments
 from workbench.types import Grade, Question, WorkbenchError
 
 if TYPE_CHECKING:
@@ -46,23 +46,16 @@ class GRPO:
     learns from them at once.
     """
 
-    steps: int = setting(100, "batches of responses to learn from")
-    prompts_per_step: int = setting(32, "questions a step")
-    group_size: int = setting(8, "responses sampled to each question")
-    learning_rate: float = setting(1e-6, "of AdamW")
-    schedule: Literal["constant", "linear", "cosine"] = setting(
-        "linear", "how the learning rate goes on after the warm-up"
-    )
-    warmup: float = setting(0.0, "share of the steps in which the learning rate rises")
+    steps: int = setting(100, "batches of responses to learn from", least=1)
+    prompts_per_step: int = setting(32, "questions a step", least=1)
+    group_size: int = setting(8, "responses sampled to each question", least=2)
     advantages: Literal["group", "batch", "process", "rtg", "whiten"] = setting(
         "group", "how rewards become advantages of tokens"
     )
-    clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
+    clip: float = setting(
+        0.2, "ε: how far the ratio of a token's probabilities may go from 1", above=0
+    )
     clip_high: float | None = setting(None, "how far it may go above 1; none: as far as below")
-    beta: float = setting(0.0, "weight of the KL penalty to the starting policy")
-    temperature: float = setting(1.0, "at which responses are sampled")
-    top_p: float = setting(1.0, "nucleus that responses are sampled from")
-    max_new_tokens: int = setting(256, "tokens at which a response is cut off")
     loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = setting(
         "grpo", "how the loss is averaged, as TRL names it"
     )
@@ -71,19 +64,15 @@ class GRPO:
         "whose probability the ratio is of: a token's, a response's by its length, a response's",
     )
     entropy: float = setting(
-        0.0, "weight of the bonus for the mean entropy of the tokens' distributions"
+        0.0, "weight of the bonus for the mean entropy of the tokens' distributions", least=0
     )
-    iterations: int = setting(1, "optimizer steps that each step's responses are used for")
+    iterations: int = setting(1, "optimizer steps that each step's responses are used for", least=1)
     mask_truncated: bool = setting(
         False, "leave responses that were cut off out of the loss and its baselines"
     )
-    lora_r: int = setting(16, "rank of the adapter")
-    lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
     micro_batch: int | None = setting(
         None, "responses per backward pass; none: all that were sampled at once"
     )
-    gradient_checkpointing: bool = setting(True, AGAIN)
-    load_in_4bit: bool = setting(False, FOUR_BITS)
     generation_batch: int | None = setting(
         None, "responses sampled at once; none: the whole step at once"
     )
@@ -96,33 +85,18 @@ class GRPO:
         0.3, "share of the GPU's memory that vLLM beside the training takes"
     )
     vllm_sleep: bool = setting(False, "whether vLLM gives that memory back while the policy learns")
-    save_every: int = setting(10, "steps between checkpoints")
-    max_failed: float = setting(
-        0.2, "share of ungraded responses in a step above which the run stops"
-    )
-    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting(
-        "none", "where TRL logs to as well"
-    )
+    optim: Optim = Optim(schedule="linear", warmup=0.0)
+    sampling: Sampling = Sampling(max_new_tokens=256)
+    kl: KL = KL()
+    lora: LoRA = LoRA()
+    saving: Saving = Saving()
 
 
 def check(config: GRPO) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
     check_values(config)
-    counts = (
-        "steps",
-        "prompts_per_step",
-        "max_new_tokens",
-        "lora_r",
-        "lora_alpha",
-        "iterations",
-        "save_every",
-    )
-    check_numbers(
-        config,
-        {**dict.fromkeys(counts, 1), "group_size": 2, "beta": 0, "entropy": 0},
-        positive=("learning_rate", "temperature", "top_p", "clip"),
-        shares=("warmup", "max_failed", "top_p"),
-    )
+    if config.kl.kl != "k3":
+        raise WorkbenchError(f"kl is {config.kl.kl}: TRL's GRPO estimates the KL by k3 only")
     if config.clip_high is not None and config.clip_high < config.clip:
         raise WorkbenchError(
             f"clip_high is {config.clip_high}: it must be at least clip, {config.clip}, or none"
@@ -142,7 +116,7 @@ def check(config: GRPO) -> None:
             f" importance_sampling=trajectory it must be below {FARTHEST - 1:g}, as a ratio goes no"
             f" farther than {FARTHEST:g}"
         )
-    check_report_to(config.report_to)
+    check_report_to(config.saving)
     colocate.check_colocate(config)
     responses, generated, micro = batches(config)
     if (
@@ -268,16 +242,9 @@ def train_grpo(
     check_processes(checkpoint, state.num_processes)
     if done and state.is_main_process:
         print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
-    longest = 4096 if config.max_new_tokens <= 2048 else 2 * config.max_new_tokens
+    longest = max(4096, 2 * config.sampling.max_new_tokens)  # prompt and response
     trainee = load_trainee(
-        policy,
-        lora_r=config.lora_r,
-        lora_alpha=config.lora_alpha,
-        seed=seed,
-        max_length=longest,
-        gradient_checkpointing=config.gradient_checkpointing,
-        load_in_4bit=config.load_in_4bit,
-        unsloth=unsloth,
+        policy, **vars(config.lora), seed=seed, max_length=longest, unsloth=unsloth
     )
     with (
         colocate.beside(config),
@@ -287,7 +254,7 @@ def train_grpo(
             grade,
             steps=config.steps,
             done=done,
-            max_failed=config.max_failed,
+            max_failed=config.sampling.max_failed,
             gather=gather_object if state.num_processes > 1 else list,
             rank=state.process_index,
         ) as record,
@@ -406,11 +373,11 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         epsilon=config.clip,
         epsilon_high=config.clip if config.clip_high is None else config.clip_high,
         delta=FARTHEST if whole else None,
-        beta=config.beta,
-        temperature=config.temperature,
-        top_p=config.top_p,
+        beta=config.kl.beta,
+        temperature=config.sampling.temperature,
+        top_p=config.sampling.top_p,
         top_k=0,
-        max_completion_length=config.max_new_tokens,
+        max_completion_length=config.sampling.max_new_tokens,
         loss_type=config.loss_type,
         scale_rewards="group",
         importance_sampling_level="token" if whole else config.importance_sampling,

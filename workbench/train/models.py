@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,9 @@ from workbench.policy import check_policy_name, load_checkpoint, load_policy
 from workbench.runs.checkpoints import mark_complete
 from workbench.train import unsloth_on_cpu
 from workbench.train.four_bits import check_machine, quantisation
+from workbench.train.settings import LoRA
 from workbench.types import WorkbenchError
 
-AGAIN = (
-    "compute activations again in the backward pass: a fraction of the memory, one pass of the"
-    " model more"
-)
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
@@ -91,31 +88,33 @@ def compile_folder() -> str:
 def load_trainee(
     policy: str,
     *,
-    lora_r: int,
-    lora_alpha: int,
     seed: int,
     max_length: int = 4096,
-    gradient_checkpointing: bool = False,
-    load_in_4bit: bool = False,
     unsloth: bool | None = None,
+    gradient_checkpointing: bool = False,
+    **lora: Any,
 ) -> Trainee:
     """Load `policy` (a folder or hub name) with a fresh LoRA adapter on all linear layers; the
     base is frozen.
 
     fp32 on CPU, bf16 on GPU, whatever is on disk. The adapter starts as the identity and depends
-    on `seed` alone. `unsloth=None` takes Unsloth where it runs; True insists on it, False leaves
-    it out. `max_length` counts prompt and response tokens together; only Unsloth needs it.
-    `gradient_checkpointing` takes hold where the model is in training mode. `load_in_4bit` holds
-    the base as `workbench.train.four_bits` says.
+    on `seed` alone.
+
+    Args:
+        max_length: tokens of prompt and response together; only Unsloth needs it.
+        unsloth: None takes Unsloth where it runs; True insists on it, False leaves it out.
+        gradient_checkpointing: takes hold where the model is in training mode.
+        lora: further fields of `workbench.train.settings.LoRA`.
 
     Raises:
         WorkbenchError: the policy cannot be loaded, or cannot be checkpointed; a base in 4 bits
-        on a machine that has none.
+        on a machine that cannot hold one.
         RuntimeError: Unsloth was insisted on and cannot run.
     """
     import torch
 
-    if load_in_4bit:
+    adapter = LoRA(**lora, gradient_checkpointing=gradient_checkpointing)
+    if adapter.load_in_4bit:
         check_machine()
     usable = unsloth is not False and import_unsloth_first()
     from transformers import set_seed  # after Unsloth, which patches it
@@ -126,92 +125,74 @@ def load_trainee(
             " is used"
         )
     if usable and has_gpu():
-        trainee = _load_unsloth(
-            policy, lora_r, lora_alpha, seed, max_length, gradient_checkpointing, load_in_4bit
-        )
+        trainee = _load_unsloth(policy, adapter, seed, max_length)
     else:
         set_seed(seed)
-        trainee = _load_plain(
-            policy,
-            lora_r,
-            lora_alpha,
-            device="cuda" if has_gpu() else "cpu",
-            load_in_4bit=load_in_4bit,
-        )
-        if gradient_checkpointing:
-            _checkpoint_layers(trainee.model, policy)
-    if usable and not has_gpu():
-        trainee = Trainee(unsloth_on_cpu.fitted(trainee.model), trainee.tokenizer, "unsloth")
+        trainee = _load_plain(policy, adapter)
+        if usable:
+            trainee = replace(trainee, model=unsloth_on_cpu.fitted(trainee.model), path="unsloth")
     where = torch.cuda.get_device_name() if has_gpu() else "CPU"
     print(
-        f"training with {trainee.path} LoRA"
-        f" r={lora_r}{' on a base in 4 bits' if load_in_4bit else ''} on {where}",
+        f"training with {trainee.path} LoRA r={adapter.lora_r}"
+        f"{' on a base in 4 bits' if adapter.load_in_4bit else ''} on {where}",
         file=sys.stderr,
     )
     return trainee
 
 
-def _load_plain(
-    policy: str, lora_r: int, lora_alpha: int, device: str, load_in_4bit: bool
-) -> Trainee:
+def _load_plain(policy: str, adapter: LoRA) -> Trainee:
     from peft import LoraConfig, get_peft_model
 
     model, tokenizer = load_checkpoint(
-        policy, device=device, quantisation=quantisation() if load_in_4bit else None
+        policy,
+        device="cuda" if has_gpu() else "cpu",
+        quantisation=quantisation() if adapter.load_in_4bit else None,
     )
     config = LoraConfig(
-        r=lora_r,
-        lora_alpha=lora_alpha,
+        r=adapter.lora_r,
+        lora_alpha=adapter.lora_alpha,
         lora_dropout=0.0,
         target_modules="all-linear",
         task_type="CAUSAL_LM",
     )
-    return Trainee(get_peft_model(model, config), tokenizer, "plain", load_in_4bit)
+    model = get_peft_model(model, config)
+    if adapter.gradient_checkpointing:
+        if not model.get_base_model().supports_gradient_checkpointing:
+            raise WorkbenchError(
+                f"the layers of '{policy}' cannot be computed again: set"
+                " gradient_checkpointing=false"
+            )
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    return Trainee(model, tokenizer, "plain", adapter.load_in_4bit)
 
 
-def _checkpoint_layers(model: Any, policy: str) -> None:
-    if not model.get_base_model().supports_gradient_checkpointing:
-        raise WorkbenchError(
-            f"the layers of '{policy}' cannot be computed again: set gradient_checkpointing=false"
-        )
-    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-
-
-def _load_unsloth(
-    policy: str,
-    lora_r: int,
-    lora_alpha: int,
-    seed: int,
-    max_length: int,
-    gradient_checkpointing: bool,
-    load_in_4bit: bool,
-) -> Trainee:
+def _load_unsloth(policy: str, adapter: LoRA, seed: int, max_length: int) -> Trainee:
     import torch
     from unsloth import FastLanguageModel
 
     check_policy_name(policy)
     # its own kind, which keeps layers' inputs in the host's memory
-    again = "unsloth" if gradient_checkpointing else False
+    again = "unsloth" if adapter.gradient_checkpointing else False
     model, tokenizer = FastLanguageModel.from_pretrained(
         policy,
         max_seq_length=positions(policy, max_length),
         dtype=torch.bfloat16,
-        load_in_4bit=load_in_4bit,
+        load_in_4bit=adapter.load_in_4bit,
         use_exact_model_name=True,
         trust_remote_code=False,
         use_gradient_checkpointing=again,
     )
     model = FastLanguageModel.get_peft_model(
         model,
-        r=lora_r,
-        lora_alpha=lora_alpha,
+        r=adapter.lora_r,
+        lora_alpha=adapter.lora_alpha,
         lora_dropout=0.0,
         target_modules=LINEAR,
         use_gradient_checkpointing=again,
         random_state=seed,
     )
     tokenizer.padding_side = "left"
-    return Trainee(model, tokenizer, "unsloth", load_in_4bit)
+    return Trainee(model, tokenizer, "unsloth", adapter.load_in_4bit)
 
 
 def positions(policy: str, wanted: int) -> int:
@@ -232,42 +213,33 @@ def save_policy(
     name: str = "policy",
     more: Callable[[Path], None] = lambda folder: None,
 ) -> None:
-    """Put the adapter and its tokenizer, with what `more` writes beside them and the digests of
-    all files, into `out/policy` or `out/name`, whole or not at all."""
-    _save(trainee.model, trainee.tokenizer, out, name, more)
+    """Put the adapter and its tokenizer, with the files that `more` writes and the digests of all
+    files, into `out/name`, whole or not at all."""
+    partial, final = out / f"{name}.partial", out / name
+    shutil.rmtree(partial, ignore_errors=True)
+    trainee.model.save_pretrained(str(partial))
+    trainee.tokenizer.save_pretrained(str(partial))
+    (partial / "README.md").unlink(missing_ok=True)  # an empty model card
+    more(partial)
+    mark_complete(partial)
+    shutil.rmtree(final, ignore_errors=True)
+    partial.rename(final)
 
 
 def save_merged(trainee: Trainee, out: Path) -> None:
     """Put the policy with its adapter merged into it, a full checkpoint, into `out/policy`,
     whole or not at all.
 
-    A base in 4 bits is not what the next stage starts from: the adapter goes into the base as it
+    The next stage does not start from a base in 4 bits: the adapter is merged into the base as it
     is stored.
     """
     import torch
 
     if not trainee.four_bits:
-        return _save(trainee.model.merge_and_unload(), trainee.tokenizer, out)
+        return save_policy(replace(trainee, model=trainee.model.merge_and_unload()), out)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".adapter.") as folder:
         save_policy(trainee, Path(folder))
         merged = load_policy(Path(folder) / "policy", device="cpu").model
-        _save(merged.to(torch.bfloat16), trainee.tokenizer, out)  # what a GPU computes in
-
-
-def _save(
-    model: Any,
-    tokenizer: Any,
-    out: Path,
-    name: str = "policy",
-    more: Callable[[Path], None] = lambda folder: None,
-) -> None:
-    partial, final = out / f"{name}.partial", out / name
-    shutil.rmtree(partial, ignore_errors=True)
-    model.save_pretrained(str(partial))
-    tokenizer.save_pretrained(str(partial))
-    (partial / "README.md").unlink(missing_ok=True)  # an empty model card
-    more(partial)
-    mark_complete(partial)
-    shutil.rmtree(final, ignore_errors=True)
-    partial.rename(final)
+        # what a GPU computes in
+        save_policy(replace(trainee, model=merged.to(torch.bfloat16)), out)

@@ -14,11 +14,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from workbench.config import check_numbers, check_values, setting
+from workbench.config import check_values, setting
 from workbench.credit.advantages import gae, rewarded
-from workbench.generate import Sampling
 from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train.actor import Actor, State
@@ -33,10 +32,10 @@ from workbench.train.credit import (
     token_advantages,
     whitened,
 )
-from workbench.train.four_bits import FOUR_BITS
-from workbench.train.models import AGAIN, load_trainee, save_policy
+from workbench.train.models import load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.sampling import rollouts
+from workbench.train.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
 from workbench.train.stage import Stage, Status, order, training
 from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
 
@@ -49,66 +48,37 @@ class PPO:
     """Settings of a PPO run. Defaults are those of RLFH's released code *(code)* where it states
     them; those of the adapter are ours."""
 
-    steps: int = setting(100, "batches of responses to learn from")
-    prompts_per_step: int = setting(128, "questions a step")
-    group_size: int = setting(1, "responses sampled to each question")
-    learning_rate: float = setting(5e-7, "of AdamW, for the adapter")
-    critic_learning_rate: float = setting(9e-6, "of AdamW, for the value head")
-    warmup: float = setting(0.03, "share of the steps in which the learning rates rise")
-    floor: float = setting(0.1, "share of the learning rates that their cosine ends at")
-    epochs: int = setting(1, "passes over each step's responses")
+    steps: int = setting(100, "batches of responses to learn from", least=1)
+    prompts_per_step: int = setting(128, "questions a step", least=1)
+    group_size: int = setting(1, "responses sampled to each question", least=1)
+    critic_learning_rate: float = setting(9e-6, "of AdamW, for the value head", above=0)
+    epochs: int = setting(1, "passes over each step's responses", least=1)
     minibatch: int | None = setting(
         None, "responses of an update; none, or more than a step has: the whole step at once"
     )
     micro_batch: int | None = setting(
         8, "responses per backward pass; none, or more than an update has: the whole update"
     )
-    gradient_checkpointing: bool = setting(True, AGAIN)
-    load_in_4bit: bool = setting(False, FOUR_BITS)
-    clip: float = setting(0.2, "ε: how far the ratio of a token's probabilities may go from 1")
+    clip: float = setting(
+        0.2, "ε: how far the ratio of a token's probabilities may go from 1", above=0
+    )
     value_clip: float = setting(
-        0.2, "how far a value may go from what it was when the response was sampled"
+        0.2, "how far a value may go from what it was when the response was sampled", above=0
     )
-    gamma: float = setting(1.0, "γ: discount of later rewards")
-    lam: float = setting(0.95, "λ of generalised advantage estimation")
-    beta: float = setting(
-        0.01, "weight of the KL penalty to the starting policy, inside the reward"
-    )
-    kl: Literal["k1", "k3"] = setting(
-        "k3",
-        "how a token's KL is estimated *(code)*: k3 is never negative, the log-ratio k1 has the"
-        " gradient of the KL",
-    )
+    gamma: float = setting(1.0, "γ: discount of later rewards", least=0, most=1)
+    lam: float = setting(0.95, "λ of generalised advantage estimation", least=0, most=1)
     whiten: bool = setting(True, "normalise advantages over the tokens of a step")
-    temperature: float = setting(1.0, "at which responses are sampled")
-    max_new_tokens: int = setting(1024, "tokens at which a response is cut off")
-    lora_r: int = setting(16, "rank of the adapter")
-    lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
-    save_every: int = setting(10, "steps between checkpoints")
-    max_failed: float = setting(
-        0.2, "share of ungraded responses in a step above which the run stops"
-    )
+    optim: Optim = Optim(learning_rate=5e-7)
+    sampling: Sampling = Sampling()
+    kl: KL = KL(beta=0.01)  # inside the reward
+    lora: LoRA = LoRA()
+    saving: Saving = Saving()
 
 
 def check(config: PPO) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
     check_values(config)
-    counts = (
-        "steps",
-        "prompts_per_step",
-        "group_size",
-        "epochs",
-        "max_new_tokens",
-        "lora_r",
-        "lora_alpha",
-        "save_every",
-    )
-    check_numbers(
-        config,
-        {**dict.fromkeys(counts, 1), "beta": 0},
-        positive=("learning_rate", "critic_learning_rate", "clip", "value_clip", "temperature"),
-        shares=("warmup", "floor", "gamma", "lam", "max_failed"),
-    )
+    check_report_to(config.saving, trl=False)
     responses, update, micro = sizes(config)
     if micro < 1 or update < 1 or responses % update or update % micro:
         raise WorkbenchError(
@@ -176,22 +146,14 @@ def train_ppo(
             "PPO trains in one process: leave out the launcher, or train with GRPO"
         )
     checkpoint, done = rewind(out, sizes(config)[0])
-    trainee = load_trainee(
-        policy,
-        lora_r=config.lora_r,
-        lora_alpha=config.lora_alpha,
-        seed=seed,
-        gradient_checkpointing=config.gradient_checkpointing,
-        load_in_4bit=config.load_in_4bit,
-        unsloth=False,
-    )
-    state = State(Actor(trainee), config, seed)
+    trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
+    state = State(Actor(trainee), config, config.steps, seed)
     if checkpoint:
         print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
         state.load(checkpoint)
     asked = order(len(questions), config.steps * config.prompts_per_step, seed)
     with Record(
-        out, method, grade, steps=config.steps, done=done, max_failed=config.max_failed
+        out, method, grade, steps=config.steps, done=done, max_failed=config.sampling.max_failed
     ) as record:
         record.begin()
         for step in range(done + 1, config.steps + 1):
@@ -202,7 +164,7 @@ def train_ppo(
                 [questions[number] for number in asked[first : first + config.prompts_per_step]],
                 step,
             )
-            if step % config.save_every == 0 or step == config.steps or record.interrupted:
+            if step % config.saving.save_every == 0 or step == config.steps or record.interrupted:
                 record.saved(state.save(out / "checkpoints" / f"checkpoint-{step}"))
             if record.interrupted and step < config.steps:
                 return "interrupted"
@@ -216,9 +178,7 @@ def ppo_step(state: State, record: Record, questions: Sequence[Question], step: 
     import torch
 
     config: PPO = state.config
-    how = Sampling(
-        max_new_tokens=config.max_new_tokens, temperature=config.temperature, seed=state.draw()
-    )
+    how = config.sampling.decoding(state.draw())
     with record.timed("generation"):
         responses = rollouts(
             state.actor.model, state.actor.tokenizer, questions, config.group_size, how, step
@@ -312,7 +272,7 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
     def read() -> tuple[torch.Tensor, ...]:
         parts = zip(*(part.split(sizes(config)[2]) for part in (ids_BL, attention_BL)), strict=True)
         found = [
-            actor.logprobs_and_values(ids, attention, mask_BT.shape[1], config.temperature)
+            actor.logprobs_and_values(ids, attention, mask_BT.shape[1], config.sampling.temperature)
             for ids, attention in parts
         ]
         return tuple(torch.cat(pieces) for pieces in zip(*found, strict=True))
@@ -321,11 +281,11 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
         logprobs_BT, values_BT = read()
         with actor.model.disable_adapter():
             ref_logprobs_BT, _ = read()
-    kl_BT = kl_of(logprobs_BT, ref_logprobs_BT, config.kl)
+    kl_BT = kl_of(logprobs_BT, ref_logprobs_BT, config.kl.kl)
     paid = [
         less(row, *parts)
         for row, *parts in zip(
-            rows, (config.beta * kl_BT).tolist(), values_BT.tolist(), strict=True
+            rows, (config.kl.beta * kl_BT).tolist(), values_BT.tolist(), strict=True
         )
     ]
     advantages_BT = as_tensor(token_advantages(paid, 1, gae(config.gamma, config.lam)), mask_BT)
@@ -356,7 +316,10 @@ def losses(
     mask_bT, old_bT = batch.mask_BT[rows_b], batch.values_BT[rows_b]
     advantages_bT, returns_bT = batch.advantages_BT[rows_b], batch.returns_BT[rows_b]
     logprobs_bT, values_bT = actor.logprobs_and_values(
-        batch.ids_BL[rows_b], batch.attention_BL[rows_b], mask_bT.shape[1], config.temperature
+        batch.ids_BL[rows_b],
+        batch.attention_BL[rows_b],
+        mask_bT.shape[1],
+        config.sampling.temperature,
     )
     ratios_bT = ratio_of(logprobs_bT, batch.logprobs_BT[rows_b])
     clipped_bT = ratios_bT.clamp(1 - config.clip, 1 + config.clip)

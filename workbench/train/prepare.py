@@ -12,15 +12,14 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from workbench.answers import is_abstention
 from workbench.checks import Checks
-from workbench.config import check_numbers, check_values, setting
+from workbench.config import check_values, restore, setting, settings
 from workbench.failures import TooManyFailures, too_many
-from workbench.generate import Sampling
 from workbench.grade import SAID, assemble
 from workbench.jsonl import encode, iter_rows, replace_rows, write_json
 from workbench.runs.folder import differences, file_digest, policy_hash, read_json
@@ -35,6 +34,7 @@ from workbench.train.checklists import (
     truth_rows,
 )
 from workbench.train.collect import SAMPLES, Sampler, collect
+from workbench.train.settings import Samples
 from workbench.train.stage import order
 from workbench.types import Cost, Feedback, Grade, Question, WorkbenchError
 
@@ -87,17 +87,14 @@ class Prepare:
         "what the base is told before each question: answers to others, as it follows no"
         " instructions",
     )
-    questions: int | None = setting(None, "training questions that it answers; none: all")
-    samples: int = setting(8, "sampled responses a question")  # (ours); the paper does not say
-    temperature: float = setting(1.0, "at which they are sampled")
-    top_p: float = setting(1.0, "nucleus that they are sampled from")
-    max_new_tokens: int = setting(1024, "tokens at which one is cut off")
-    items: int = setting(10, "most facts of a checklist")  # table 6: 10.09 to 11.10 on average
-    important: int = setting(3, "least informativeness, 1 to 5, of a fact on a checklist")  # (ours)
-    copies: int = setting(3, "most times that a refuted claim is learnt from")  # appendix B.1
-    max_failed: float = setting(
-        0.2, "share of ungraded samples in a chunk above which the run stops"
-    )
+    items: int = setting(10, "most facts of a checklist", least=1)  # table 6: 10.09 to 11.10
+    important: int = setting(
+        3, "least informativeness, 1 to 5, of a fact on a checklist", least=1
+    )  # (ours)
+    copies: int = setting(
+        3, "most times that a refuted claim is learnt from", least=1
+    )  # appendix B.1
+    drawn: Samples = Samples()  # (ours); the paper does not say how many
 
 
 @dataclass(frozen=True)
@@ -122,15 +119,6 @@ class Prepared:
 
     questions: list[Question]
     truth: list[Labelled]
-
-
-def check(config: Prepare) -> None:
-    """Raise a WorkbenchError naming the field for settings that cannot work."""
-    check_values(config)
-    least = dict.fromkeys(
-        ("questions", "samples", "max_new_tokens", "items", "important", "copies"), 1
-    )
-    check_numbers(config, least, positive=("temperature", "top_p"), shares=("top_p", "max_failed"))
 
 
 def check_checks(checks: Checks) -> Grade:
@@ -160,41 +148,31 @@ def prepare(
         holds something else.
         TooManyFailures: the judge failed too often; the same call goes on.
     """
-    check(config)
+    check_values(config)
     grade = check_checks(checks)
     if (done := read_json(out / CARD)) is not None:
         wanted = _of(config, source, seed)
-        if other := differences({name: compared(done.get(name)) for name in wanted}, wanted):
+        if other := differences({name: read_values(done.get(name)) for name in wanted}, wanted):
             raise WorkbenchError(
                 f"'{out}' holds another preparation ({'; '.join(other)}): choose another folder"
             )
         return done
-    count = min(config.questions or len(questions), len(questions))
+    count = min(config.drawn.questions or len(questions), len(questions))
     asked = [questions[number] for number in sorted(order(len(questions), count, seed))]
     told = [replace(question, system=config.told) for question in asked]
+    drawn = config.drawn
     samples = collect(
         source.base,
         told,
         grade,
         out / SAMPLES,
-        sampling(config, seed),
+        drawn.sampling.decoding(seed, drawn.samples),
         method=None,
         chunk=CHUNK,
-        max_failed=config.max_failed,
+        max_failed=drawn.sampling.max_failed,
         sampler=sampler,
     )
     return made(config, source, asked, samples, checks, out, seed=seed)
-
-
-def sampling(config: Prepare, seed: int) -> Sampling:
-    """How the base's answers are drawn."""
-    return Sampling(
-        config.max_new_tokens,
-        samples=config.samples,
-        temperature=config.temperature,
-        top_p=config.top_p,
-        seed=seed,
-    )
 
 
 def made(
@@ -250,7 +228,7 @@ def _lists(
         found, checks.verify.get("claim_checklist"), config.items, config.important
     )
     asked = counts["unjudged"] + counts["compared"] + counts["same_fact"] + counts["contradicting"]
-    if too_many(counts["unjudged"], asked, config.max_failed):
+    if too_many(counts["unjudged"], asked, config.drawn.sampling.max_failed):
         raise TooManyFailures(
             f"{counts['unjudged']} facts could not be compared with those of their checklists: mend"
             " the judge and run the same command again, or raise max_failed"
@@ -260,16 +238,19 @@ def _lists(
 
 def _of(config: Prepare, source: Source, seed: int) -> dict[str, Any]:
     """What a preparation is of: equal ones end alike."""
-    return {**source.identity(), "seed": seed, "config": compared(asdict(config))}
+    return {**source.identity(), "seed": seed, "config": compared(config)}
 
 
-def compared(settings: Any) -> Any:
-    """What makes a preparation the one that it is: not how many failures it goes on with."""
-    return (
-        {name: value for name, value in settings.items() if name != "max_failed"}
-        if isinstance(settings, dict)
-        else settings
-    )
+def compared(config: Prepare) -> dict[str, Any]:
+    """The settings that decide what a preparation holds, side by side, as its card stores them:
+    all but `max_failed`."""
+    values = {path.rpartition(".")[2]: value for path, value, _ in settings(config)}
+    return {name: value for name, value in values.items() if name != "max_failed"}
+
+
+def read_values(stored: Any) -> Any:
+    """`compared` of a config that any version has stored; anything else as it is."""
+    return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
 
 def _mined(asked: Sequence[Question], samples: Sequence[Feedback]) -> tuple[Found, Counter[str]]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from workbench.answers import final_answer, normalise
 from workbench.bench import Bench
 from workbench.checks import Checks
-from workbench.config import check_numbers, setting
+from workbench.config import check_values, setting
 from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Policy, Sampling, generate
 from workbench.grade import assemble
@@ -49,6 +49,7 @@ class Probing:
         256,
         "samples of each question, none correct: it is out of knowledge; 0: the judge's own check"
         " says, in the world exactly",
+        least=0,
     )  # (appendix)
 
 
@@ -173,9 +174,9 @@ def probed_first(
     Raises:
         WorkbenchError: settings or checks that cannot work.
     """
-    check_numbers(probing, {"probe_samples": 1})
+    check_values(probing)
     grade = outcomes(bench.checks)
-    how = Sampling(config.max_new_tokens, samples=probing.probe_samples)
+    how = Sampling(config.sampling.max_new_tokens, samples=probing.probe_samples)
 
     def probe(job: Job) -> Status:
         mine = [
@@ -184,7 +185,9 @@ def probed_first(
         # Unsloth has changed the models of this process.
         policy = load_apart(job.start) if "unsloth" in sys.modules else load_policy(job.start)
         sampler = here(policy, grade, replace(how, seed=job.seed))
-        probe_questions(sampler, mine, job.out, how.samples, bench.shown, config.max_failed)
+        probe_questions(
+            sampler, mine, job.out, how.samples, bench.shown, config.sampling.max_failed
+        )
         write_json(
             job.out / REPORT, boundary_report(recorded(job.out, mine, how.samples), how.samples)
         )

@@ -16,20 +16,17 @@ from typing import TYPE_CHECKING, Literal
 from workbench.config import setting
 from workbench.runs.checkpoints import rewind
 from workbench.train.actor import Actor, State
-from workbench.train.four_bits import FOUR_BITS
 from workbench.train.journal import Journal, finite
-from workbench.train.models import AGAIN, load_trainee
-from workbench.train.offline import check_offline, steps_of
+from workbench.train.models import load_trainee
+from workbench.train.offline import steps_of
 from workbench.train.rows import keep_data, within
 from workbench.train.scorer import Judged, Read, Scorer, save_reward_model
+from workbench.train.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
 from workbench.train.stage import Status, order
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
     import torch
-
-# what a model's card says of its training
-CARRIED = ("level", "loss", "lora_r", "lora_alpha", "max_length")
 
 
 @dataclass(frozen=True)
@@ -48,27 +45,17 @@ class RewardModel:
         "log loss, for labels of 0 and 1; squared error, for shares between them; none: a method's"
         " own, or else log",
     )
-    steps: int | None = setting(None, "batches to learn from; none: as many as `epochs` take")
-    epochs: float | None = setting(None, "passes over the rows; none: 1, unless `steps` are given")
-    batch: int = setting(32, "responses a step")
-    micro_batch: int | None = setting(
-        None, "responses per backward pass; none: the whole batch at once"
-    )
-    gradient_checkpointing: bool = setting(True, AGAIN)
-    load_in_4bit: bool = setting(False, FOUR_BITS)
-    learning_rate: float = setting(1e-4, "of AdamW, for the adapter")
-    critic_learning_rate: float = setting(1e-3, "of AdamW, for the head")
-    warmup: float = setting(0.03, "share of the steps in which the learning rates rise")
-    floor: float = setting(0.1, "share of the learning rates that their cosine ends at")
-    max_length: int = setting(2048, "tokens of prompt and response above which a row is left out")
-    lora_r: int = setting(16, "rank of the adapter")
-    lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
-    save_every: int = setting(50, "steps between checkpoints")
+    critic_learning_rate: float = setting(1e-3, "of AdamW, for the head", above=0)
+    passes: Passes = Passes()
+    optim: Optim = Optim(learning_rate=1e-4)
+    lora: LoRA = LoRA()
+    saving: Saving = Saving(save_every=50)
 
 
 def check(config: RewardModel) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
-    check_offline(config, positive=("critic_learning_rate",), shares=("floor",))
+    check_passes(config)
+    check_report_to(config.saving, trl=False)
 
 
 def check_rows(config: RewardModel, rows: Sequence[Judged]) -> None:
@@ -106,46 +93,39 @@ def train_reward_model(
     check(config)
     config = replace(config, loss=config.loss or "log")
     check_rows(config, rows)
-    trainee = load_trainee(
-        policy,
-        lora_r=config.lora_r,
-        lora_alpha=config.lora_alpha,
-        seed=seed,
-        gradient_checkpointing=config.gradient_checkpointing,
-        load_in_4bit=config.load_in_4bit,
-        unsloth=False,
-    )
+    trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
     scorer = Scorer(actor := Actor(trainee), config.level)
     every = [scorer.read(row) for row in rows]
-    reads = [
-        every[number]
-        for number in within(rows, [len(read.ids) for read in every], config.max_length)
-    ]
-    steps = steps_of(config, len(reads))
+    most = config.passes.max_length
+    reads = [every[number] for number in within(rows, [len(read.ids) for read in every], most)]
+    steps, batch = steps_of(config.passes, len(reads)), config.passes.batch
     keep_data(out, len(rows), [read._asdict() for read in reads], steps)
-    state = State(actor, replace(config, steps=steps), seed)
+    state = State(actor, config, steps, seed)
     checkpoint, done = rewind(out)
     if checkpoint:
         print(f"resuming '{out}' after step {done} of {steps}", file=sys.stderr)
         state.load(checkpoint)
-    asked = order(len(reads), steps * config.batch, seed)
+    asked = order(len(reads), steps * batch, seed)
     with Journal(out, steps=steps, done=done, shown=("loss",)) as journal:
         for step in range(done + 1, steps + 1):
             rate = state.set_rates(step)
-            batch = [
-                reads[number] for number in asked[(step - 1) * config.batch : step * config.batch]
-            ]
-            logs = update(state, scorer, batch, config)
+            used = [reads[number] for number in asked[(step - 1) * batch : step * batch]]
+            logs = update(state, scorer, used, config)
             journal.write(
                 {"step": step, **logs, "learning_rate": rate, "seconds": round(journal.took(), 3)}
             )
-            if step % config.save_every == 0 or step == steps or journal.interrupted:
+            if step % config.saving.save_every == 0 or step == steps or journal.interrupted:
                 journal.saved(state.save(out / "checkpoints" / f"checkpoint-{step}"))
             if journal.interrupted and step < steps:
                 return "interrupted"
-    save_reward_model(
-        scorer, trainee, {name: getattr(config, name) for name in CARRIED}, policy, out
-    )
+    card = {
+        "level": config.level,
+        "loss": config.loss,
+        "lora_r": config.lora.lora_r,
+        "lora_alpha": config.lora.lora_alpha,
+        "max_length": most,
+    }
+    save_reward_model(scorer, trainee, card, policy, out)
     return "done"
 
 
@@ -155,7 +135,7 @@ def update(
     """One step of the optimizer: the mean loss over the segments, and the share of them on the
     right side of .5.
     """
-    segments, size = sum(len(row.targets) for row in rows), config.micro_batch or len(rows)
+    segments, size = sum(len(row.targets) for row in rows), config.passes.micro_batch or len(rows)
     total, right = 0.0, 0
     with state.actor.learning():
         for start in range(0, len(rows), size):

@@ -131,40 +131,23 @@ def pair_ids(tokenizer: Any, row: Pair) -> dict[str, Any]:
     return {"prompt_ids": prompt, "chosen_ids": chosen, "rejected_ids": rejected}
 
 
-def check_examples(rows: Sequence[Example]) -> None:
+def check_rows(rows: Sequence[Example | Pair]) -> None:
     """Raise a WorkbenchError for no rows, and for one that cannot be learnt from."""
     if not rows:
         raise WorkbenchError(
             "no rows to train on: give some, or see in the data card why all were dropped"
         )
     for row in rows:
-        if not row.text.strip():
-            raise WorkbenchError(
-                f"the row of question '{row.question.id}' has an empty text: leave it out"
-            )
-        if not math.isfinite(row.weight) or row.weight == 0:
-            raise WorkbenchError(
-                f"the row of question '{row.question.id}' has weight {row.weight}: leave it out, or"
-                " weigh it"
-            )
-
-
-def check_pairs(rows: Sequence[Pair]) -> None:
-    """Raise a WorkbenchError for no pairs, and for one that prefers nothing."""
-    if not rows:
-        raise WorkbenchError(
-            "no pairs to train on: give some, or see in the data card why all were dropped"
-        )
-    for row in rows:
-        if not row.chosen.strip() or not row.rejected.strip():
-            raise WorkbenchError(
-                f"the pair of question '{row.question.id}' has an empty text: leave it out"
-            )
-        if row.chosen == row.rejected:
-            raise WorkbenchError(
-                f"chosen and rejected of question '{row.question.id}' are the same text: leave the"
-                " pair out"
-            )
+        fault = ""
+        texts = [row.text] if isinstance(row, Example) else [row.chosen, row.rejected]
+        if not all(text.strip() for text in texts):
+            fault = "has an empty text"
+        elif isinstance(row, Pair) and row.chosen == row.rejected:
+            fault = "has one text as chosen and rejected"
+        elif isinstance(row, Example) and (not math.isfinite(row.weight) or row.weight == 0):
+            fault = f"has weight {row.weight}"
+        if fault:
+            raise WorkbenchError(f"the row of question '{row.question.id}' {fault}: leave it out")
 
 
 def within(rows: Sequence[Asked], lengths: Sequence[int], max_length: int) -> list[int]:

@@ -193,11 +193,7 @@ def held_out(scorer: Scorer, learnt: Sequence[Judged], rows: Sequence[Judged]) -
     """How a model does on rows that it has not learnt from; those that it is too short for are
     counted alone. `strangers` are those whose title names people, none of whom one names that it
     has learnt."""
-    known = {name for row in learnt for name in facet_names(row.question)}
     scored = [(row, values) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
-    strangers = sum(
-        bool(names := facet_names(row.question)) and known.isdisjoint(names) for row, _ in scored
-    )
     found = [
         (value, segment.target)
         for row, values in scored
@@ -205,11 +201,18 @@ def held_out(scorer: Scorer, learnt: Sequence[Judged], rows: Sequence[Judged]) -
     ]
     counts = {
         "rows": len(scored),
-        "strangers": strangers,
+        "strangers": strangers(learnt, [row for row, _ in scored]),
         "too_long": len(rows) - len(scored),
         "segments": len(found),
     }
     return {**counts, **calibration(found)}
+
+
+def strangers(learnt: Sequence[Judged], rows: Sequence[Judged]) -> int:
+    """How many rows name people in their titles, and nobody whom a row of `learnt` names."""
+    known = {name for row in learnt for name in facet_names(row.question)}
+    named = [facet_names(row.question) for row in rows]
+    return sum(bool(names) and known.isdisjoint(names) for names in named)
 
 
 def calibration(found: Sequence[tuple[float, float]]) -> dict[str, float | None]:
@@ -220,21 +223,15 @@ def calibration(found: Sequence[tuple[float, float]]) -> dict[str, float | None]
         return dict.fromkeys(("supported", "auc", "accuracy", "ece", "squared_error"))
     values, targets = zip(*found, strict=True)
     count = len(found)
+    # nan where all are supported, or none is
+    _, auroc = areas(in_order(("", value, target > 0.5) for value, target in found))
     return {
         "supported": sum(target > 0.5 for target in targets) / count,
-        "auc": _auc(found),
+        "auc": float(auroc[0]) if auroc[0] == auroc[0] else None,
         "accuracy": sum((value > 0.5) == (target > 0.5) for value, target in found) / count,
         "ece": reliability(values, targets)["ece"],
         "squared_error": sum((value - target) ** 2 for value, target in found) / count,
     }
-
-
-def _auc(found: Sequence[tuple[float, float]]) -> float | None:
-    """The probability that a supported segment has the higher value; None where all are
-    supported, or none is.
-    """
-    _, auroc = areas(in_order(("", value, target > 0.5) for value, target in found))
-    return float(auroc[0]) if auroc[0] == auroc[0] else None
 
 
 def factuality(scorer: Scorer, evaluation: Evaluation, by: str = "reward model") -> Verify:
@@ -257,11 +254,8 @@ def factuality(scorer: Scorer, evaluation: Evaluation, by: str = "reward model")
 def unjudged(response: Response, found: Mapping[str, tuple[Span, list[Claim]]]) -> Judged:
     """A response with its `segments`, to be read by a reward model."""
     placed = tuple(Segment(*span) for span, _ in found.values())
-    return Judged(response.question, response.text, placed, _sampled(response))
-
-
-def _sampled(response: Response) -> tuple[int, ...]:
-    return response.token_ids if response.source == "sampled" else ()
+    ids = response.token_ids if response.source == "sampled" else ()
+    return Judged(response.question, response.text, placed, ids)
 
 
 def _verdicts(

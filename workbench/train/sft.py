@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from workbench.config import setting
-from workbench.train.four_bits import FOUR_BITS
-from workbench.train.journal import finite
-from workbench.train.models import AGAIN, Trainee
-from workbench.train.offline import Laid, check_offline, fit, on_rows
-from workbench.train.rows import Card, Example, check_examples, example_ids
+from workbench.train.models import Trainee
+from workbench.train.offline import TokenizedRows, fit, on_rows
+from workbench.train.rows import Card, Example, check_rows, example_ids
+from workbench.train.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
 from workbench.train.stage import Job, Stage, Status
-from workbench.train.trl_trainer import check_kept, check_report_to, quiet, ready, trainer_arguments
+from workbench.train.trl_trainer import check_kept, quiet, ready
 
 if TYPE_CHECKING:
     import torch
@@ -35,30 +33,16 @@ class SFT:
     appendix), where it states them.
     """
 
-    steps: int | None = setting(None, "batches to learn from; none: as many as `epochs` take")
-    epochs: float | None = setting(None, "passes over the rows; none: 1, unless `steps` are given")
-    batch: int = setting(16, "rows a step")
-    micro_batch: int | None = setting(None, "rows per backward pass; none: the whole batch at once")
-    gradient_checkpointing: bool = setting(True, AGAIN)
-    load_in_4bit: bool = setting(False, FOUR_BITS)
-    learning_rate: float = setting(5e-6, "of AdamW")
-    schedule: Literal["constant", "linear", "cosine"] = setting(
-        "cosine", "how the learning rate goes on after the warm-up"
-    )
-    warmup: float = setting(0.03, "share of the steps in which the learning rate rises")
-    max_length: int = setting(2048, "tokens of prompt and answer above which a row is left out")
-    lora_r: int = setting(16, "rank of the adapter")
-    lora_alpha: int = setting(32, "the adapter's scale, as a multiple of 1 / rank")
-    save_every: int = setting(50, "steps between checkpoints")
-    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = setting(
-        "none", "where TRL logs to as well"
-    )
+    passes: Passes = Passes(batch=16)
+    optim: Optim = Optim(learning_rate=5e-6)
+    lora: LoRA = LoRA()
+    saving: Saving = Saving(save_every=50)
 
 
 def check(config: SFT) -> None:
     """Raise a WorkbenchError naming the field for settings that cannot work."""
-    check_offline(config)
-    check_report_to(config.report_to)
+    check_passes(config)
+    check_report_to(config.saving)
 
 
 def sft_stage(
@@ -69,18 +53,13 @@ def sft_stage(
     name: str = "sft",
     rests_on: Any = None,
 ) -> Stage:
-    """`train_sft` as a stage on the rows that `make` gives, whose card goes to `card.json` of
-    the stage's folder.
-
-    Args:
-        merged: see `train_sft`; needed of a stage that another one starts from.
-        rests_on: see `Stage`; `config` and whatever `make` uses.
+    """`train_sft` as a stage on the rows that `make` returns: see `on_rows`, and `Stage` for
+    `rests_on`.
 
     Raises:
         WorkbenchError: settings that cannot work.
     """
     check(config)
-
     return on_rows(name, train_sft, config, make, merged, rests_on)
 
 
@@ -104,15 +83,14 @@ def train_sft(
         other rows.
     """
     check(config)
-    check_examples(rows)
-
-    def encode(tokenizer: Any) -> list[dict[str, Any]]:
-        return [example_ids(tokenizer, row) for row in rows]
+    check_rows(rows)
 
     def length(row: Mapping[str, Any]) -> int:
         return len(row["input_ids"])
 
-    return fit(config, rows, encode, length, make_trainer, policy, out, seed=seed, merged=merged)
+    return fit(
+        config, rows, example_ids, length, make_trainer, policy, out, seed=seed, merged=merged
+    )
 
 
 def learnt(row: Mapping[str, Any]) -> int:
@@ -120,8 +98,10 @@ def learnt(row: Mapping[str, Any]) -> int:
     return sum(label != -100 for label in row["labels"])
 
 
-def make_trainer(config: SFT, trainee: Trainee, laid: Laid, out: Path, seed: int) -> Any:
-    """TRL's trainer, told nothing that `config` does not say and kept off the network."""
+def make_trainer(
+    config: SFT, trainee: Trainee, tokenized: TokenizedRows, out: Path, seed: int
+) -> Any:
+    """TRL's trainer with no setting but those of `config`, kept off the network."""
     from trl import SFTConfig, SFTTrainer
     from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 
@@ -145,35 +125,19 @@ def make_trainer(config: SFT, trainee: Trainee, laid: Laid, out: Path, seed: int
     def loss(outputs: Any, labels_BT: torch.Tensor, num_items_in_batch: Any = None) -> torch.Tensor:
         return weighted_loss(outputs.logits, labels_BT, trainer.weights_B, num_items_in_batch)
 
-    def update(state: Any, logs: Mapping[str, Any]) -> None:
-        laid.journal.write(
-            {
-                "step": state.global_step,
-                **{name: finite(logs.get(name)) for name in ("loss", "learning_rate", "grad_norm")},
-                "tokens": sum(map(learnt, laid.rows_of(state.global_step))),
-                "seconds": round(laid.journal.took(), 3),
-            }
-        )
-
-    micro = config.micro_batch or config.batch
     asked_for = dict(
-        **trainer_arguments(config, out, steps=laid.steps, seed=seed),
-        per_device_train_batch_size=micro,
-        gradient_accumulation_steps=config.batch // micro,
-        # the rows are laid out in order, so that resuming is skipping rows
-        train_sampling_strategy="sequential",
+        **tokenized.arguments(config, out, seed),
         dataset_kwargs={"skip_prepare_dataset": True},
         loss_type="nll",  # leaves the model's logits to `loss`
-        max_length=None,
     )
     trainer = Trainer(
         model=trainee.model,
         args=SFTConfig(**asked_for),
-        train_dataset=laid.dataset(),
+        train_dataset=tokenized.dataset(),
         processing_class=trainee.tokenizer,
         data_collator=with_weights,
         compute_loss_func=loss,
-        callbacks=[laid.callback(update)],
+        callbacks=[tokenized.callback(("loss", "learning_rate", "grad_norm"), learnt)],
     )
     check_kept(trainer, asked_for)
     return ready(trainer)

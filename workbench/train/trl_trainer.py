@@ -4,7 +4,6 @@ that report to a `Journal`.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,6 @@ from typing import Any
 from workbench.train.four_bits import keep_exact
 from workbench.train.journal import Journal
 from workbench.types import WorkbenchError
-
-
-def check_report_to(tracker: str) -> None:
-    """Raise a WorkbenchError for a tracker that is not installed."""
-    if tracker != "none" and importlib.util.find_spec(tracker) is None:
-        raise WorkbenchError(
-            f"report_to is {tracker}, which is not installed: `pip install {tracker}`"
-        )
 
 
 def quiet(trainer: Any) -> Any:
@@ -41,30 +32,29 @@ def trainer_arguments(
     """Arguments of transformers' trainer for `steps` of so many `updates`, by the settings that
     all configs have.
 
-    `config` has `learning_rate`, `schedule`, `warmup`, `gradient_checkpointing`, `save_every`
-    and `report_to`.
+    `config` has the parts `optim`, `lora` and `saving`.
     """
     import torch
 
-    on_gpu = torch.cuda.is_available()
-    warm = config.schedule == "constant" and config.warmup > 0
+    on_gpu, optim = torch.cuda.is_available(), config.optim
+    warm = optim.schedule == "constant" and optim.warmup > 0
     return {
         "output_dir": str(out / "checkpoints"),
         "max_steps": steps * updates,
-        "learning_rate": config.learning_rate,
-        "lr_scheduler_type": "constant_with_warmup" if warm else config.schedule,
-        "warmup_steps": round(config.warmup * steps * updates),
+        "learning_rate": optim.learning_rate,
+        "lr_scheduler_type": "constant_with_warmup" if warm else optim.schedule,
+        "warmup_steps": round(optim.warmup * steps * updates),
         "optim": "adamw_torch",
         "weight_decay": 0.0,  # as transformers has it; Unsloth has another default
         "seed": seed,
         "use_cpu": not on_gpu,
         "bf16": on_gpu,
-        "gradient_checkpointing": config.gradient_checkpointing,
+        "gradient_checkpointing": config.lora.gradient_checkpointing,
         "dataloader_pin_memory": on_gpu,
         "logging_steps": 1,
         "save_strategy": "steps",
-        "save_steps": config.save_every * updates,
-        "report_to": config.report_to,
+        "save_steps": config.saving.save_every * updates,
+        "report_to": config.saving.report_to,
         "disable_tqdm": True,
     }
 

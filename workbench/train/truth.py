@@ -23,7 +23,7 @@ from workbench.runs.folder import policy_hash, read_json
 from workbench.train.checklists import LABELS, Labelled, key
 from workbench.train.rows import laid_out
 from workbench.train.scorer import Judged, Scorer, as_whole
-from workbench.train.segments import calibration
+from workbench.train.segments import calibration, strangers
 from workbench.types import (
     Checked,
     Claim,
@@ -102,20 +102,18 @@ def measured(score: Valued, learnt: Sequence[Judged], held: Sequence[Judged]) ->
     12), true and false in equal numbers; `strangers` are those whose title names somebody, and
     nobody whom one that it has learnt names."""
     rows = balanced(held)
-    known = {name for row in learnt for name in _named(row)}
     scored = [
         (row, value)
         for row, value in zip(rows, score(rows), strict=True)
         if value is not None and math.isfinite(value)
     ]
     found = [(value, row.segments[0].target) for row, value in scored]
-    strangers = sum(bool(names := _named(row)) and known.isdisjoint(names) for row, _ in scored)
-    counts = {"claims": len(found), "strangers": strangers, "too_long": len(rows) - len(scored)}
+    counts = {
+        "claims": len(found),
+        "strangers": strangers(learnt, [row for row, _ in scored]),
+        "too_long": len(rows) - len(scored),
+    }
     return {**counts, **calibration(found), **told_apart(found)}
-
-
-def _named(row: Judged) -> list[str]:
-    return [name for name in row.question.title.split(";") if name]
 
 
 def untuned(policy: Policy, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
@@ -229,11 +227,6 @@ def calibrated(policy: Policy, learnt: Sequence[Judged]) -> Confidence:
     return Confidence(policy, slope, offset)
 
 
-def _longest(policy: Policy) -> int:
-    """How many tokens of question and claim a base is asked about."""
-    return min(int(getattr(policy.model.config, "max_position_embeddings", LONGEST)), LONGEST)
-
-
 def _which(policy: Policy) -> str:
     """A digest of a base's weights; of a public model its name."""
     return policy_hash(policy.name) or policy.name
@@ -241,7 +234,7 @@ def _which(policy: Policy) -> str:
 
 def _short(policy: Policy, rows: Sequence[Judged]) -> list[int]:
     """The numbers of the rows that are not too long, with their questions; the longest first."""
-    longest = _longest(policy)
+    longest = min(int(getattr(policy.model.config, "max_position_embeddings", LONGEST)), LONGEST)
     lengths = [sum(map(len, laid_out(policy.tokenizer, row.question, row.text))) for row in rows]
     return sorted(
         (number for number, length in enumerate(lengths) if length <= longest),

@@ -38,7 +38,12 @@ def written(
         opened = prefill(load_tokenizer(policy))
         found = [_closing(feedback, opened) for feedback in write(questions)]
         _check(found, max_failed)
-        _record(found, out)
+        partial = out.with_name(f".{out.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        with Store(partial) as store:
+            store.append(found)
+            store.sync()
+        os.replace(partial, out)  # the whole record, or none of it
     return list(iter_feedback(out))
 
 
@@ -64,13 +69,3 @@ def _check(found: Sequence[Feedback], max_failed: float) -> None:
             f"{len(why)} of {len(found)} answers could not be written ({why[0]}): mend that and run"
             " the same command again, or raise max_failed"
         )
-
-
-def _record(found: Sequence[Feedback], out: Path) -> None:
-    """The whole record, or none of it."""
-    partial = out.with_name(f".{out.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    with Store(partial) as store:
-        store.append(found)
-        store.sync()
-    os.replace(partial, out)

@@ -1,0 +1,94 @@
+"""A killed or interrupted training ends like an uninterrupted one, once for each mechanism."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tests.helpers.grpo_run as run
+from tests.helpers import forked
+from tests.helpers.credit import by_token, interrupting
+from workbench.runs.checkpoints import is_complete
+from workbench.threads import use_threads
+from workbench.train.grpo import train_grpo
+from workbench.train.ppo import ppo_stage
+from workbench.train.stage import Job
+
+pytestmark = pytest.mark.slow
+Whole = Callable[[str], tuple[Any, ...]]
+
+
+def launch(policy: str, out: Path, kind: str, moment: str = "") -> subprocess.CompletedProcess[str]:
+    when = [moment] if moment else []
+    return forked.run("tests.helpers.grpo_run", policy, str(out), kind, *when)
+
+
+def result(out: Path) -> tuple[Any, ...]:
+    """All that two equal trainings have in common: everything but the seconds."""
+    lines = map(json.loads, (out / "metrics.jsonl").read_text().splitlines())
+    metrics = [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in lines]
+    files = [*out.glob("rollouts.jsonl"), *sorted(out.glob("*/*.safetensors"))]
+    assert files
+    return metrics, *(path.read_bytes() for path in files)
+
+
+@pytest.fixture(scope="module")
+def whole(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    @cache
+    def train(kind: str) -> tuple[Any, ...]:
+        out = tmp_path_factory.mktemp(kind) / "whole"
+        assert launch(policy, out, kind).returncode == 0
+        return result(out)
+
+    return train
+
+
+@pytest.mark.parametrize(
+    ("kind", "moment", "resumed"),
+    [
+        ("grpo", "before the first checkpoint", 0),
+        ("grpo", "in a checkpoint", 2),
+        ("grpo", "removing old checkpoints", 6),
+        ("grpo", "in the final save", 6),
+        ("again", "in a checkpoint", 2),  # whose checkpoints are numbered by updates
+        ("ppo", "in a checkpoint", 2),
+        ("sft", "in a checkpoint", 2),
+        ("reward_model", "in a checkpoint", 2),
+    ],
+)
+def test_a_killed_training_ends_like_a_whole_one(
+    policy: str, whole: Whole, tmp_path: Path, kind: str, moment: str, resumed: int
+) -> None:
+    out = tmp_path / "run"
+    assert launch(policy, out, kind, moment).returncode == -signal.SIGKILL
+    again = launch(policy, out, kind)
+    assert again.returncode == 0, again.stderr
+    assert (f"after step {resumed} of 6" in again.stderr) is bool(resumed)
+    assert ("resuming" in again.stderr) is bool(resumed)
+    assert result(out) == whole(kind)
+
+
+@pytest.mark.parametrize("kind", ["grpo", "ppo"])
+def test_an_interrupt_saves_a_checkpoint_and_the_training_can_go_on(
+    policy: str, whole: Whole, tmp_path: Path, kind: str
+) -> None:
+    with use_threads(1):
+        if kind == "grpo":
+            broken = interrupting(run.grade, call=5)  # in the third step: two batches a step
+            status = train_grpo(
+                run.CONFIG, run.QUESTIONS, broken, policy, tmp_path, method="m", seed=1
+            )
+        else:
+            broken = interrupting(by_token, call=3)
+            status = ppo_stage(run.AS_PPO, run.QUESTIONS, broken, "m").run(Job(policy, tmp_path, 1))
+    assert status == "interrupted" and not (tmp_path / "policy").exists()
+    assert is_complete(tmp_path / "checkpoints" / "checkpoint-3")
+    assert launch(policy, tmp_path, kind).returncode == 0
+    assert result(tmp_path) == whole(kind)
