@@ -126,7 +126,7 @@ KNOWN: dict[str, dict[str, How]] = {
             not_run="serves until it is stopped; tests/browsing.py starts it"
         ),
         "workbench import trl runs/completions --out runs/logged/rollouts.jsonl": AS_IT_IS,
-        "workbench data retrieve eli5.jsonl --store wiki --out questions.jsonl": How(
+        "workbench data show eli5.jsonl --store wiki --out questions.jsonl": How(
             not_run="needs a data set; tests/test_retrieve.py makes the same of a small one"
         ),
         "workbench data show hotpotqa": How(not_run="reads a data set from the hub"),
