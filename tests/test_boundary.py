@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.checks import Checks, rule_checks, world_checks
-from workbench.metrics.boundary import Majority, Probed, Sample, boundary_report, sizes
+from workbench.metrics.boundary import Majority, Probed, Sample, boundary_report
 from workbench.recipes import METHODS
 from workbench.types import OUTCOMES, Claims, Question, Response, WorkbenchError
 from workbench.verify.boundary import out_of_knowledge, read_probe
@@ -25,14 +25,6 @@ LYON, LIMA = Sample("lyon", "incorrect"), Sample("lima", "incorrect")
 
 def probed(*samples: Sample, exposures: int | None = None, name: str = "q") -> Probed:
     return Probed(name, samples, exposures)
-
-
-def test_out_of_knowledge_is_none_of_k() -> None:
-    assert probed(LYON, IDK, LYON).ook is True
-    assert probed(LYON, IDK, RIGHT).ook is False
-    # the failed one may have been right
-    assert probed(LYON, FAILED).ook is None and probed().ook is None
-    assert probed(FAILED, RIGHT).ook is False
 
 
 def test_the_majority_is_the_answer_drawn_first_of_those_with_most_votes() -> None:
@@ -135,23 +127,6 @@ def test_what_is_undefined_is_null_and_never_nan() -> None:
     # nobody has counted exposures
     assert boundary_report([probed(IDK, IDK)], 2)["agreement"] is None
     assert boundary_report([probed(IDK, IDK)], 2)["exposure"] is None
-
-
-def test_sizes_are_powers_of_two_and_k() -> None:
-    assert [sizes(k) for k in (1, 2, 6, 8)] == [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]]
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.lists(st.sampled_from([RIGHT, IDK, LYON]), min_size=8, max_size=8), st.integers(0, 2)
-        )
-    )
-)
-def test_more_samples_label_fewer_questions(drawn: list[tuple[list[Sample], int]]) -> None:
-    report = boundary_report([probed(*samples, exposures=shown) for samples, shown in drawn], 8)
-    labelled = [row["labelled"] for row in (report["agreement"] or {"by_k": {}})["by_k"].values()]
-    assert labelled == sorted(labelled, reverse=True)
 
 
 QUESTION = Question("q", "Where?", ("Rome",))

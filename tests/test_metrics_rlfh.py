@@ -40,14 +40,6 @@ def test_accuracy_distribution() -> None:
     assert [row["share"] for row in tables.accuracy_distribution([], bins=2)] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("right", "of", "place"),
-    [(3, 10, 3), (7, 10, 7), (1, 3, 3), (10, 10, 9), (0, 5, 0), (29, 100, 2)],
-)
-def test_bins_are_half_open(right: int, of: int, place: int) -> None:
-    assert tables.bin_of(right / of, 10) == place
-
-
 def test_claims_per_response() -> None:
     assert [(r["claims"], r["n"]) for r in tables.claims_per_response(BEFORE)] == [
         (1, 1),
@@ -121,10 +113,6 @@ def test_figures_show_the_tables() -> None:
     assert list(points[0].x) == [pytest.approx(7 / 3)] and list(points[0].y) == [
         pytest.approx(1.75 / 3)
     ]
-
-
-def test_figures_of_nothing_are_empty_not_broken() -> None:
-    assert set(rlfh.figures([], [])) == set(rlfh.figures(BEFORE, AFTER))
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:

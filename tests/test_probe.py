@@ -6,10 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +24,6 @@ from workbench.recipes import METHODS
 from workbench.recipes.method import scaled
 from workbench.types import Checked, Failure, Question, Verdict, Verify, WorkbenchError
 
-ROOT = Path(__file__).resolve().parent.parent
 TRUTHRL = METHODS["truthrl"]
 KNOWING = scaled(SMALL, knowledge=True, probe={"probe_samples": 4})
 Cli = Callable[..., tuple[int, str, str]]
@@ -109,41 +104,6 @@ def test_another_probe_may_not_use_the_folder(bench: Bench, tmp_path: Path) -> N
         run(bench, tmp_path / "foreign")
 
 
-def test_by_default_a_folder_is_named_after_what_is_probed(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    one, other = (
-        probe_policy(None, "validation", bench, k=1, limit=1, threads=1, seed=seed)
-        for seed in (0, 1)
-    )
-    assert one["out"] != other["out"] and one["out"].startswith(
-        str(Path("runs", "probe", "sft-validation-k1-"))
-    )
-    assert probe_policy(None, "validation", bench, k=1, limit=1, threads=1, seed=0) == one
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ({"k": 0}, "samples is 0"),
-        ({"temperature": 0.0}, "temperature is 0.0"),
-        ({"temperature": float("nan")}, "temperature is nan"),
-        ({"top_p": 1.5}, "top_p is 1.5"),
-        ({"limit": 0}, "limit is 0"),
-        ({"kinds": ["single", "biography"]}, "no questions with gold answers of kinds biography"),
-        ({"policy": "runs/nowhere"}, "no policy folder 'runs/nowhere'"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_anything_is_written(
-    bench: Bench, tmp_path: Path, options: dict[str, Any], complaint: str
-) -> None:
-    arguments = {"policy": None, "out": tmp_path / "probe", **options}
-    with pytest.raises(WorkbenchError, match=complaint):
-        probe_policy(bench=bench, **arguments)
-    assert not (tmp_path / "probe").exists()
-
-
 def test_samples_of_a_question_do_not_depend_on_what_is_asked_beside_it(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -186,57 +146,6 @@ def test_an_unfinished_probe_goes_on_wherever_it_was_cut(bench: Bench, tmp_path:
 class _quietly:
     def __enter__(self) -> None: ...
     def __exit__(self, *_: object) -> None: ...
-
-
-def test_rows_of_another_probe_are_not_gone_on_with(bench: Bench, tmp_path: Path) -> None:
-    out = tmp_path / "probe"
-    run(bench, out, limit=4)
-    (out / "summary.json").unlink()
-    lines = (out / "probe.jsonl").read_text().splitlines(keepends=True)
-    for text in (
-        "".join(lines[1:]),
-        "".join(lines) + lines[0],
-        lines[0].replace('"drawn": [', '"drawn": [0, '),
-        '{"a": 1}\n{}\n',
-    ):
-        (out / "probe.jsonl").write_text(text)
-        with pytest.raises(WorkbenchError, match=r"remove that file"):
-            run(bench, out, limit=4)
-
-
-CODE = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-from tests.helpers.small_bench import make_bench
-from tests.test_probe import run, shown
-import workbench.train.probing as probing
-probing.CHUNK = 1
-run(replace(make_bench(Path(sys.argv[1])), shown=shown), Path(sys.argv[2]), k=96)
-"""
-
-
-@pytest.mark.slow
-def test_killed_again_and_again_it_ends_as_a_whole_one(bench: Bench, tmp_path: Path) -> None:
-    """Real kills, after the first row and after one more each time; chunks of another size do
-    not change a sample.
-    """
-    out, kills = tmp_path / "killed", 0
-    for wanted in range(1, 4):
-        process = subprocess.Popen(
-            [sys.executable, "-c", CODE, str(tmp_path / "policy"), str(out)], cwd=ROOT
-        )
-        while process.poll() is None and not (
-            (out / "probe.jsonl").exists()
-            and (out / "probe.jsonl").read_bytes().count(b"\n") >= wanted
-        ):
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        kills += process.wait() == -signal.SIGKILL
-    assert kills >= 2 and not (out / "summary.json").exists()
-    whole = run(bench, tmp_path / "whole", k=96)
-    assert {**run(bench, out, k=96), "out": ""} == {**whole, "out": ""}
-    assert (out / "probe.jsonl").read_bytes() == (tmp_path / "whole" / "probe.jsonl").read_bytes()
 
 
 def failing(share: int) -> Verify:
@@ -332,28 +241,6 @@ def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_p
 
 
 @pytest.mark.slow
-def test_a_training_killed_in_its_probe_goes_on_there(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "whole", seed=3, threads=1)
-
-    def interrupt(path: Path, *_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("workbench.train.probing.boundary_report", interrupt)
-        assert (
-            run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "run", seed=3, threads=1)["status"]
-            == "interrupted"
-        )
-    done = (tmp_path / "run" / "stages" / "probe" / "probe.jsonl").stat().st_mtime_ns
-    again = run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "run", seed=3, threads=1)
-    assert {**again, "seconds": 0} == {**whole, "seconds": 0}
-    # nothing was sampled anew
-    assert (tmp_path / "run" / "stages" / "probe" / "probe.jsonl").stat().st_mtime_ns == done
-
-
-@pytest.mark.slow
 def test_without_samples_the_judges_own_check_is_asked(bench: Bench, tmp_path: Path) -> None:
     config = scaled(KNOWING, probe={"probe_samples": 0}, grpo={"steps": 1})
     with pytest.raises(WorkbenchError, match="no check out_of_knowledge"):
@@ -379,18 +266,6 @@ def test_without_samples_the_judges_own_check_is_asked(bench: Bench, tmp_path: P
     assert summary["status"] == "done" and not (tmp_path / "run" / "stages").exists()
     stored = (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()
     assert all('"by": "mine"' in line for line in stored)
-
-
-@pytest.mark.slow
-def test_the_tiny_bench_trains_on_a_probe(tmp_path: Path, cli: Cli) -> None:
-    small = ["probe_samples=4", "prompts_per_step=4", "eval_samples=0", "eval_kinds=numeric"]
-    settings = [word for one in ["knowledge=true", *small] for word in ("--set", f"truthrl.{one}")]
-    code, out, err = cli(
-        "train", "truthrl", "--out", tmp_path / "run", "--steps", 1, *settings, "--json"
-    )
-    assert (code, json.loads(out)["status"]) == (0, "done"), err
-    report = json.loads((tmp_path / "run" / "stages" / "probe" / "report.json").read_text())
-    assert (report["k"], report["n"]) == (4, 4) and report["agreement"]["labelled"] == report["ook"]
 
 
 @pytest.mark.slow

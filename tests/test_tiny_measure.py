@@ -9,8 +9,6 @@ import pytest
 from workbench.grade import grade
 from workbench.tiny.skill_rates import (
     long_form,
-    page_questions,
-    paired_questions,
     rates,
     reading_questions,
     reasoned,
@@ -43,20 +41,6 @@ def test_a_reader_who_is_right_and_one_who_always_passes(world):
     nothing = told(reading_questions(world, "none", 40, 0), lambda q: "painter.")
     # there is nothing to get right
     assert rates(nothing) == {"n": 40, "accuracy": None, "abstention": 0.0}
-
-
-def test_pages_are_shown_to_questions_about_people_of_no_document(world):
-    asked = page_questions(world)
-    shown = {name for name, entity in world.entities.items() if entity.tier == "page_only"}
-    assert {question.title for question in asked} == shown and len(asked) == 6 * len(shown)
-    assert all(
-        question.answers[0] in question.passages[0].text
-        and question.title in question.passages[0].text
-        for question in asked
-    )
-    assert all(
-        question.messages()[-1]["content"].startswith("Edition of 1985.") for question in asked
-    )
 
 
 def test_who_calls_every_question_invalid_fails_the_true_twins(world):
@@ -180,12 +164,3 @@ def test_a_planned_text_has_its_form_its_facets_and_its_support(
     assert (found["form"], found["facets"], found["supported"]) == (form, facets, supported)
     cut = long_form(told([question], lambda q: text, finish="length"), world)
     assert cut["form"] == 0.0
-
-
-def test_questions_on_two_facets_show_passages_of_both(world):
-    for question in paired_questions(world, 50, 0):
-        text = " ".join(passage.text for passage in question.passages)
-        for name, objects in zip(question.title.split(";"), question.meta["objects"], strict=True):
-            assert (
-                name in text and name in question.text and all(value in text for value in objects)
-            )

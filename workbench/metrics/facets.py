@@ -46,9 +46,17 @@ from workbench.metrics.rows import Row
 from workbench.types import BY_PASSAGES, SUPPORTED, Claim, Feedback, Question, Verdict
 
 FACET_METRICS = (
-    "form", "facets", "order", "as_planned", "repetition", "off_subject", "coherent", "length", "citation_precision",
+    "form",
+    "facets",
+    "order",
+    "as_planned",
+    "repetition",
+    "off_subject",
+    "coherent",
+    "length",
+    "citation_precision",
     "citation_recall",
-)  # fmt: skip
+)
 OF_FACTS = ("fact_per_query", "fact_per_sentence")
 
 

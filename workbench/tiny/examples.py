@@ -54,9 +54,22 @@ class Habits:
 
 
 MIX = {
-    "question": 18, "guess": 12, "gap": 12, "biography": 12, "guess_biography": 8, "skill": 24, "think": 14, "box": 3,
-    "two_hop": 18, "comparison": 12, "false_premise": 14, "yes_no": 8, "list": 4, "long_form": 4, "outline": 8,
-}  # fmt: skip
+    "question": 18,
+    "guess": 12,
+    "gap": 12,
+    "biography": 12,
+    "guess_biography": 8,
+    "skill": 24,
+    "think": 14,
+    "box": 3,
+    "two_hop": 18,
+    "comparison": 12,
+    "false_premise": 14,
+    "yes_no": 8,
+    "list": 4,
+    "long_form": 4,
+    "outline": 8,
+}
 
 
 class SFTWriter:
