@@ -22,6 +22,7 @@ from workbench.metrics import (
 from workbench.metrics.claims import (
     Options,
     claim_terms,
+    f1_at,
     factual_sentences,
     median_claims,
     penalty,
@@ -621,3 +622,11 @@ def test_shares_stay_shares(responses: list[list[str]]) -> None:
             assert -1e-9 <= cell["value"] <= 1 + 1e-9
     if found["factscore"]["value"] is not None:
         assert found["factscore_penalised"]["value"] <= found["factscore"]["value"] + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("k", "supported", "n"), [(0, 1, 1), (-1, 1, 1), (0, 0, 0), (4, -1, 3), (4, 0, -1), (4, 3, 2)]
+)
+def test_f1_of_impossible_counts_is_refused(k: int, supported: int, n: int) -> None:
+    with pytest.raises(WorkbenchError, match=r"K is at least 1|no more can be than there are"):
+        f1_at(k, supported, n)
