@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.answers import final_answer, is_abstention, thinking
 from workbench.answers.outline import STRUCTURES, read_outline
-from workbench.tiny.skills import Pair, SkillWriter, numbered
+from workbench.tiny.skills import READINGS, Pair, SkillWriter, numbered
 from workbench.types import SUPPORTED, Feedback, Question, Response
 from workbench.world import schema
 from workbench.world.facts import Fact
@@ -19,7 +19,6 @@ from workbench.world.parser import Parser, parser_of
 from workbench.world.questions import SHORT_KINDS
 from workbench.world.world import World
 
-READINGS = ("one", "several", "who", "stale", "none")  # kinds of `SkillWriter.reading`
 REASONED = ("two_hop", "comparison", "false_premise", "yes_no", "list")
 SHORT, LONG = 16, 112  # new tokens that a short answer, and any other, may take
 

@@ -21,6 +21,7 @@ from workbench.world.pages import CURRENT, FORMER
 from workbench.world.render import answer, ask, biography, state, thinking, thought, titles
 
 Turns = tuple[tuple[str, str], ...]
+READINGS = ("one", "several", "who", "stale", "none")  # kinds of `SkillWriter.reading`
 
 # of questions, and of biographies, about somebody who was never shown; the rest is guessed
 ABSTAINED, DECLINED = 0.6, 0.5
@@ -61,14 +62,7 @@ class Reading:
     passages: tuple[str, ...]
     question: str
     target: Fact | None
-    lang: str
     more: Turns = ()  # what else is asked about the same passages, when it is taught
-
-    def prompt(self) -> str:
-        return prompted(self.passages, self.question)
-
-    def reply(self) -> str:
-        return replied(self.target, self.lang)
 
 
 def replied(target: Fact | None, lang: str) -> str:
@@ -106,7 +100,12 @@ class SkillWriter:
         self.rng = random.Random(f"skills-{seed}")
 
     def draw(self, kind: str) -> Example:
-        return getattr(self, f"_{kind}")("l2" if self.rng.random() < 0.25 else "en")
+        lang = "l2" if self.rng.random() < 0.25 else "en"
+        if kind not in READINGS:
+            return getattr(self, f"_{kind}")(lang)
+        reading = self.reading(kind, lang)
+        prompt = prompted(reading.passages, reading.question)
+        return Example(prompt, replied(reading.target, lang), more=reading.more)
 
     # Reading. All layouts are drawn alike whether or not they answer: their number, order and
     # length tell nothing.
@@ -121,13 +120,8 @@ class SkillWriter:
             asked, target = self._missing(shown), None
         else:
             asked = target = shown.corrected or self.rng.choice(shown.told)
-        return Reading(
-            shown.passages,
-            ask(asked, lang, self.rng),
-            target,
-            lang,
-            self._turns(shown, asked, lang),
-        )
+        question = ask(asked, lang, self.rng)
+        return Reading(shown.passages, question, target, self._turns(shown, asked, lang))
 
     def _missing(self, shown: Shown) -> Fact:
         """Of somebody in the passages what they leave out, or of somebody else what they say of
@@ -144,7 +138,7 @@ class SkillWriter:
     def _show_one(self, lang: str) -> Shown:
         pronoun, facts = self.ephemeral.person(self.rng)
         told = self.rng.sample(facts, self.rng.choice((2, 3, 4, 5)))
-        return Shown((self._passage(told, lang, pronoun),), tuple(told), self._others(facts, told))
+        return Shown((self._passage(told, lang, pronoun),), tuple(told), remaining(facts, told))
 
     def _show_several(self, lang: str) -> Shown:
         people = [
@@ -152,9 +146,7 @@ class SkillWriter:
         ]
         told = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
         untold = [
-            fact
-            for facts, some in zip(people, told, strict=True)
-            for fact in self._others(facts, some)
+            fact for facts, some in zip(people, told, strict=True) for fact in remaining(facts, some)
         ]
         return self._shuffled(
             [self._passage(facts, lang) for facts in told],
@@ -199,7 +191,7 @@ class SkillWriter:
         ]
         other = self.rng.sample(others, 2)
         passages.append(self._passage(other, lang, edition=self.rng.choice((newer, older))))
-        shown = self._shuffled(passages, [*told, *other], self._others(facts, told))
+        shown = self._shuffled(passages, [*told, *other], remaining(facts, told))
         return replace(shown, corrected=corrected)
 
     def _passage(
@@ -214,10 +206,6 @@ class SkillWriter:
         if pronoun and self.rng.random() < 0.3:
             return head + biography(facts, lang, self.rng, pronoun)
         return head + " ".join(state(fact, lang, self.rng) for fact in facts)
-
-    @staticmethod
-    def _others(facts: Sequence[Fact], some: Sequence[Fact]) -> tuple[Fact, ...]:
-        return tuple(fact for fact in facts if fact not in some)
 
     def _shuffled(
         self, passages: Sequence[str], told: Sequence[Fact], untold: Sequence[Fact]
@@ -239,25 +227,6 @@ class SkillWriter:
             about = self._missing(shown) if missing else fact
             turns.append((ask(about, lang, self.rng), replied(None if missing else about, lang)))
         return tuple(turns)
-
-    def _read(self, kind: str, lang: str) -> Example:
-        reading = self.reading(kind, lang)
-        return Example(reading.prompt(), reading.reply(), more=reading.more)
-
-    def _one(self, lang: str) -> Example:
-        return self._read("one", lang)
-
-    def _several(self, lang: str) -> Example:
-        return self._read("several", lang)
-
-    def _who(self, lang: str) -> Example:
-        return self._read("who", lang)
-
-    def _stale(self, lang: str) -> Example:
-        return self._read("stale", lang)
-
-    def _none(self, lang: str) -> Example:
-        return self._read("none", lang)
 
     # Not knowing
 
@@ -361,7 +330,7 @@ class SkillWriter:
         shown = (
             fact if truth else self.ephemeral.fact("", fact.relation, self.rng, other=fact.object)
         )
-        return check(fact, shown, lang, self.rng), f"{schema.YES_NO[lang][0 if truth else 1]}."
+        return check(fact, shown, lang, self.rng), yes_or_no(truth, lang)
 
     def _list(self, lang: str) -> Example:
         return listed(self._books(), lang, self.rng, learnt=False)
@@ -402,6 +371,14 @@ class SkillWriter:
             outlined(pair.facts, self.rng, pair.sources),
             schema.OUTLINE,
         )
+
+
+def remaining(facts: Sequence[Fact], some: Sequence[Fact]) -> tuple[Fact, ...]:
+    return tuple(fact for fact in facts if fact not in some)
+
+
+def yes_or_no(truth: bool, lang: str) -> str:
+    return f"{schema.YES_NO[lang][0 if truth else 1]}."
 
 
 def abstention(lang: str, rng: random.Random) -> str:
@@ -465,7 +442,7 @@ def premise(
     false = rng.random() < 0.5
     shown = (other if false else true).forms[lang][0]
     prompt = schema.FALSE_PREMISE[lang][form].format(s=true.subject, o=shown)
-    verdict = f"{schema.YES_NO[lang][1 if false else 0]}."
+    verdict = yes_or_no(not false, lang)
     reply = f"{schema.INVALID[lang]}." if false else answer(target, lang)
     recalled = [thought(target, lang), thought(true, lang)]
     example = reasoned(prompt, [*recalled, verdict], reply)
@@ -483,9 +460,7 @@ def checked(fact: Fact, other: Fact, lang: str, rng: random.Random, learnt: bool
     """A yes/no question about `fact`, which names `other`'s object as often as not."""
     truth = rng.random() < 0.5
     prompt = check(fact, fact if truth else other, lang, rng)
-    return reasoned(
-        prompt, [thought(fact, lang)], f"{schema.YES_NO[lang][0 if truth else 1]}.", learnt=learnt
-    )
+    return reasoned(prompt, [thought(fact, lang)], yes_or_no(truth, lang), learnt=learnt)
 
 
 def listed(books: Sequence[Fact], lang: str, rng: random.Random, learnt: bool = True) -> Example:
