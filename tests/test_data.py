@@ -301,5 +301,5 @@ def test_show_counts_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_list_names_them_all(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = call(capsys, "data", "list", "--json")
+    _, out, _ = call(capsys, "data", "show", "--json")
     assert [row["name"] for row in json.loads(out)["data_sets"]] == list(NAMES)

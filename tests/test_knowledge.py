@@ -130,12 +130,6 @@ def test_titles_limit_the_search_and_rank_inside(index: Index) -> None:
     assert [passage.id for passage in found[3]] == ["us:0"]
     assert [passage.id for passage in found[4]] == ["semi:0", "cafe:0"]
     assert [passage.id for passage in found[5]] == ["bj:0", "bj:1"]
-    assert index.find_titles(["u.s", "US", "Nobody", "café;THE WHO"]) == [
-        ["U.S.", "US"],
-        ["US"],
-        [],
-        ["Café", "The Who"],
-    ]
 
 
 def test_what_cannot_be_asked_is_said(index: Index, tmp_path: Path) -> None:

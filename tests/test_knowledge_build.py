@@ -305,11 +305,11 @@ def test_the_command_line_builds_lists_shows_and_searches(
         return exit.value.code, json.loads(out) if out else None, err
 
     assert call("build", "pages", "--from", str(source))[0] == 0
-    code, listed, _ = call("list")
+    code, listed, _ = call("search")
     assert code == 0 and [(row["name"], row["passages"]) for row in listed["indexes"]] == [
         ("pages", 40)
     ]
-    assert call("show", "pages")[1]["words"] == 100
+    assert call("search", "pages")[1]["words"] == 100
     code, found, _ = call("search", "pages", "thing7: OR (", "--k", "2")
     assert code == 0 and found["passages"][0]["id"] == "7:0"
     code, found, _ = call("search", "pages", "anything", "--titles", "title, 9;Nobody")
@@ -321,7 +321,7 @@ def test_the_command_line_builds_lists_shows_and_searches(
         and err == "workbench: no page of 'Nobody' is in the index pages\n"
     )
     assert call("search", "pages", "x", "--mode", "dense")[0] == 2
-    assert call("show", "none") == (
+    assert call("search", "none") == (
         2,
         None,
         (

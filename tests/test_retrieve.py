@@ -89,7 +89,7 @@ def test_from_the_command_line_what_is_made_is_what_forag_trains_on(
     bare.write_text("".join(json.dumps(row) + "\n" for row in rows))
     given = [
         "data",
-        "retrieve",
+        "show",
         str(bare),
         "--store",
         index,
@@ -123,7 +123,7 @@ def test_what_is_for_evaluation_only_is_not_made_trainable(tmp_path: Path, cli: 
     )
     assert load(source)[0].meta["evaluation_only"]
     status, _, said = cli(
-        "data", "retrieve", str(source), "--store", an_index(tmp_path, cli), "--out", str(out)
+        "data", "show", str(source), "--store", an_index(tmp_path, cli), "--out", str(out)
     )
     assert status == 2 and "evaluation" in said and not out.exists()
 

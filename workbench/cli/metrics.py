@@ -197,7 +197,7 @@ def _paired(
     if asked is None:
         if dry_run:
             raise WorkbenchError(
-                "--dry-run counts the calls of a judge: name one with --judge URL, or leave it out"
+                "--dry-run is about a judge at a URL: name one with --judge URL, or leave it out"
             )
         return None
     if other is None:

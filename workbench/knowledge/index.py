@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -89,11 +89,6 @@ class Index:
         }
         hits |= self._search_inside([pair for pair in searches if pair[1]], k, mode)
         return [list(hits[bag(query), limit]) for query, limit in zip(queries, limits, strict=True)]
-
-    def find_titles(self, titles: Sequence[str]) -> list[list[str]]:
-        """The titles in the index that each of `titles` (several joined by `;`) stands for."""
-        pages = self._pages(titles, ["id", "row", "title", "key"])
-        return [list(dict.fromkeys(row["title"] for row in rows)) for rows in pages]
 
     def _check_mode(self, mode: str) -> None:
         if mode not in ("text", "dense", "hybrid"):
@@ -253,13 +248,12 @@ def fuse(lists: Sequence[Sequence[Passage]], k: int) -> list[Passage]:
         for rank, passage in enumerate(ranking, start=1):
             scores[passage.id] += 1 / (RRF + rank)
             passages[passage.id] = passage
-    best = sorted(scores, key=lambda name: (-scores[name], name))[:k]
-    return [replace(passages[name], score=scores[name]) for name in best]
+    return _ranked(list(passages.values()), [scores[name] for name in passages], k)
 
 
 def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> list[Passage]:
-    best = sorted(range(len(passages)), key=lambda i: (-scores[i], passages[i].id))[:k]
-    return [replace(passages[i], score=scores[i]) for i in best]
+    scored = map(lambda passage, score: replace(passage, score=score), passages, scores)
+    return sorted(scored, key=lambda passage: (-(passage.score or 0), passage.id))[:k]
 
 
 def _best(
@@ -271,8 +265,7 @@ def _best(
     rows = ask(k + SPARE)
     if len(rows) == k + SPARE and score(rows[k - 1]) == score(rows[-1]):
         rows = ask(DEEPER * (k + SPARE))
-    passages = [replace(_passage(row), score=score(row)) for row in rows]
-    return sorted(passages, key=lambda passage: (-(passage.score or 0), passage.id))[:k]
+    return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
 
 
 def _passage(row: Mapping[str, Any]) -> Passage:
@@ -282,8 +275,6 @@ def _passage(row: Mapping[str, Any]) -> Passage:
 def _parallel(
     search: Callable[[str], list[Passage]], queries: Sequence[str]
 ) -> list[list[Passage]]:
-    if len(queries) < 2:
-        return [search(query) for query in queries]
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(search, queries))
 
@@ -393,22 +384,19 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
 
 
 def list_indexes(root: Path | str = ROOT) -> list[dict[str, Any]]:
-    """The card of every index under `root`, with its `name`; of a damaged one, what is wrong
-    with it as its `status`.
+    """The card of every index under `root`, with its `name`; the `status` of a damaged one says
+    what is wrong.
     """
-    return [card for folder in _folders(Path(root)) if (card := _listed(folder))]
-
-
-def _listed(folder: Path) -> dict[str, Any] | None:
-    try:
-        card = read_card(folder)
-    except WorkbenchError as error:
-        return {"name": folder.name, "status": f"damaged: {error}", "source": {}}
-    return card and {"name": folder.name, **card}
-
-
-def _folders(root: Path) -> Iterator[Path]:
-    return (path.parent for path in sorted(root.glob(f"*/{CARD}")))
+    cards = []
+    for path in sorted(Path(root).glob(f"*/{CARD}")):
+        folder = path.parent
+        try:
+            card = read_card(folder)
+        except WorkbenchError as error:
+            card = {"status": f"damaged: {error}", "source": {}}
+        if card:
+            cards.append({"name": folder.name, **card})
+    return cards
 
 
 def connect(folder: Path) -> Any:

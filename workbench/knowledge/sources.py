@@ -134,7 +134,7 @@ def _file(path: Path, known: Mapping[str, Any]) -> Source:
         digest, lines = _digest(path)
         total = {"line": lines, "file": 1}.get(reader[1])
     if name.endswith(".parquet"):
-        total = _parquet_rows(path)
+        total = _parquet_file(path).metadata.num_rows
     return Source(str(path), digest, total, lambda skip: reader[0](path, skip), reader[1], stat)
 
 
@@ -142,17 +142,11 @@ def _digest(path: Path) -> tuple[str, int]:
     """sha256 of a file and number of its lines. An archive is read to its end, so that one cut
     short is refused beforehand.
     """
-    digest, lines = hashlib.sha256(), 0
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-            lines += block.count(b"\n")
-    return digest.hexdigest(), _unpacked_lines(path) if path.suffix == ".gz" else lines
-
-
-def _unpacked_lines(path: Path) -> int:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     with _open(path) as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+        lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+    return digest, lines
 
 
 @contextlib.contextmanager
@@ -221,23 +215,18 @@ def _parquet_file(path: Path) -> Any:
         ) from None
 
 
-def _parquet_rows(path: Path) -> int:
-    return _parquet_file(path).metadata.num_rows
-
-
 def _parquet(path: Path, skip: int) -> Iterator[Row]:
     file = _parquet_file(path)
     names = file.schema_arrow.names
     _check_columns(str(path), names)
+    columns = [name for name in ("id", "title", "text") if name in names]
     number = 0
-    for batch in file.iter_batches(
-        batch_size=1024, columns=[name for name in ("id", "title", "text") if name in names]
-    ):
-        if number + len(batch) > skip:
-            for place, row in enumerate(batch.to_pylist(), start=number + 1):
+    for batch in file.iter_batches(batch_size=1024, columns=columns):
+        start, number = number, number + len(batch)
+        if number > skip:
+            for place, row in enumerate(batch.to_pylist(), start=start + 1):
                 if place > skip:
                     yield place, page_of(row)
-        number += len(batch)
 
 
 def _texts(paths: Sequence[Path], skip: int) -> Iterator[Row]:
@@ -308,16 +297,11 @@ def _hub(spec: str, known: Mapping[str, Any]) -> Source:
     dataset, config = "/".join([owner, *rest[:1]]), rest[1] if len(rest) == 2 else None
     # a finished index asks for nothing
     stream = cache(lambda: _stream(full_spec, dataset, config, split or "train"))
-    total = (
-        known["total"]
-        if known.get("fingerprint") == full_spec
-        else _rows_in(stream(), split or "train")
-    )
+    total = known.get("total")
+    if known.get("fingerprint") != full_spec:
+        info = (stream().info.splits or {}).get(split or "train")
+        total = getattr(info, "num_examples", None) or None
     return Source(full_spec, full_spec, total, lambda skip: rows_of(stream(), full_spec, skip))
-
-
-def _rows_in(stream: Any, split: str) -> int | None:
-    return getattr((stream.info.splits or {}).get(split), "num_examples", None) or None
 
 
 def _stream(spec: str, name: str, config: str | None, split: str) -> Any:
