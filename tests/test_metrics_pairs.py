@@ -231,23 +231,11 @@ A = {"id": "1", "question_id": "q", "question": "Who?", "response": "Ada"}
 @pytest.mark.parametrize(
     ("first", "second", "remedy"),
     [
-        (
-            [A],
-            [A | {"question_id": "p"}],
-            "no question is in both files .*give two files of answers to the same questions",
-        ),
-        (
-            [A],
-            [A | {"sample": 1}],
-            "paired by question, step and sample number, and none is in both .*sample number 1",
-        ),
-        ([A], [A | {"step": 5}], "'q' of step 5 with sample number 0"),
-        ([A], [A | {"question": "What?"}], "share ids and not texts"),
-        (
-            [A, A | {"id": "2"}],
-            [A],
-            "two answers to 'q' with sample number 0, .*a.jsonl to pair: give each answer .*sample",
-        ),
+        ([A], [A | {"question_id": "p"}], "two files of answers to the same questions"),
+        ([A], [A | {"sample": 1}], "no answer of .* has a partner"),
+        ([A], [A | {"step": 5}], "'q', 5, 0 in the second"),
+        ([A], [A | {"question": "What?"}], "no answer of .* has a partner"),
+        ([A, A | {"id": "2"}], [A], "no answer of .* has a partner"),
         (
             [A],
             [A | {"question": None}],

@@ -68,11 +68,14 @@ def facet_table(
     chosen = [(f, row) for f, row in zip(feedbacks, rows, strict=True) if of_facets(f)]
     if not chosen:
         return {}
-    terms = [
-        (row.question_id, {**facet_terms(feedback), **_of_facts(row)}) for feedback, row in chosen
-    ]
-    cells = intervals(collect(terms, (*FACET_METRICS, *OF_FACTS)), ranked(()), resamples, seed)
-    return {name: cells[name] for name in (*FACET_METRICS, *OF_FACTS)}
+    names = (*FACET_METRICS, *OF_FACTS)
+    terms = []
+    for feedback, row in chosen:
+        facts = claim_terms(row, Options())
+        named = {name: facts[name] for name in OF_FACTS if name in facts}
+        terms.append((row.question_id, {**facet_terms(feedback), **named}))
+    cells = intervals(collect(terms, names), ranked(()), resamples, seed)
+    return {name: cells[name] for name in names}
 
 
 def of_facets(feedback: Feedback) -> bool:
@@ -80,30 +83,23 @@ def of_facets(feedback: Feedback) -> bool:
     return feedback.response.question.meta.get("evidence") == BY_PASSAGES
 
 
-def _of_facts(row: Row) -> dict[str, Term]:
-    terms = claim_terms(row, Options())
-    return {name: terms[name] for name in OF_FACTS if name in terms}
-
-
 def facet_terms(feedback: Feedback) -> dict[str, Term]:
     """What one response adds to each metric; nothing where it could not be read or judged."""
     said = _said(feedback)
     if said is None:
         return {}
-    whole, ordered = (
-        feedback.response.finish == "stop",
-        one_by_one(told := blocks(said.claims, said.names), said.names),
-    )
+    whole = feedback.response.finish == "stop"
+    told = blocks(said.claims, said.names)
+    ordered = one_by_one(told, said.names)
     plan = blocks(said.outline.points, said.names) if said.outline else []
     covered = {name for claim in said.claims for name in about(claim.text, said.names)}
-    repeated = repetitions(
-        [{"section": c.section, "text": c.text} for c in said.claims], [()] * len(said.claims)
-    )
-    astray = sum(
+    texts = [{"section": claim.section, "text": claim.text} for claim in said.claims]
+    repeated = repetitions(texts, [()] * len(texts))
+    off_subject = sum(
         not about(claim.text, said.names) and not unread(said.facts[f"claim:{claim.id}"])
         for claim in said.claims
     )
-    coherent = whole and ordered and not repeated and not astray and covered == set(said.names)
+    coherent = whole and ordered and not repeated and not off_subject and covered == set(said.names)
     words = answer_text(feedback.response.text, feedback.response.prefill).split()
     return {
         "form": (float(whole and said.outline is not None), 1.0),
@@ -111,7 +107,7 @@ def facet_terms(feedback: Feedback) -> dict[str, Term]:
         "order": (float(ordered), 1.0),
         **({"as_planned": (float(told == plan), 1.0)} if plan else {}),
         "repetition": (float(repeated), float(len(said.claims))),
-        "off_subject": (float(astray), float(len(said.claims))),
+        "off_subject": (float(off_subject), float(len(said.claims))),
         "coherent": (float(coherent), 1.0),
         "length": (float(len(words)), 1.0),
         **_citations(said, feedback),
@@ -174,37 +170,26 @@ def one_by_one(told: Sequence[str], names: Collection[str]) -> bool:
 
 def _citations(said: _Said, feedback: Feedback) -> dict[str, Term]:
     """The terms of citation recall and precision."""
-    ends = {this: after[0] for this, after in pairwise(sorted(feedback.sentences))}
+    passages = feedback.response.question.passages
+    following = {this: after[0] for this, after in pairwise(sorted(feedback.sentences))}
     complete = right = cited = sentences = 0
     for number, together in groupby(said.claims, key=lambda claim: claim.sentence):
         if number is None:
             continue
-        told, (start, end) = list(together), feedback.sentences[number]
-        given = _cited(
-            said, feedback, told, (start, ends.get((start, end), len(feedback.response.text)))
-        )
-        rests = [rests_on(said.facts[f"claim:{claim.id}"]) for claim in told]
+        claims, span = list(together), feedback.sentences[number]
+        # up to the next sentence, since a citation may stand behind the full stop
+        text = feedback.response.text[span[0] : following.get(span)]
+        facets = {name for claim in claims for name in about(claim.text, said.names)}
+        numbers = cited_numbers(text, said.outline, facets)
+        given = [passages[n - 1].id if 0 < n <= len(passages) else "" for n in numbers]
+        supporting = [rests_on(said.facts[f"claim:{claim.id}"]) for claim in claims]
         sentences, cited = sentences + 1, cited + len(given)
-        complete += all(own & set(given) for own in rests)
-        right += sum(any(passage in own for own in rests) for passage in given)
+        complete += all(own & set(given) for own in supporting)
+        right += sum(any(passage in own for own in supporting) for passage in given)
     return {
         "citation_recall": (float(complete), float(sentences)),
         "citation_precision": (float(right), float(cited)),
     }
-
-
-def _cited(
-    said: _Said, feedback: Feedback, told: Sequence[Claim], reach: tuple[int, int]
-) -> list[str]:
-    """The ids of the passages that a sentence with these claims is said to rest on, each once;
-    "" for one that is not there.
-
-    `reach` is the sentence with what stands behind it, up to the next one.
-    """
-    facets = {name for claim in told for name in about(claim.text, said.names)}
-    passages = feedback.response.question.passages
-    numbers = cited_numbers(feedback.response.text[slice(*reach)], said.outline, facets)
-    return [passages[number - 1].id if 0 < number <= len(passages) else "" for number in numbers]
 
 
 def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str]) -> list[int]:
