@@ -15,9 +15,8 @@ import pytest
 
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.score_helpers import write
-from tests.helpers.tiny_model import make_policy
-from workbench.answering import Answer, Sources, answer_from, closed_world, stored
-from workbench.answering.reader import Reader, reader_of, told_to_plan
+from workbench.answering import Answer, Sources, answer_from, closed_world
+from workbench.answering.reader import Reader, reader_of
 from workbench.answers.outline import STRUCTURES
 from workbench.bench import TINY_POLICY, bench
 from workbench.checks import Checks, world_checks
@@ -31,7 +30,6 @@ from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.knowledge import build_index
 from workbench.knowledge.index import CARD
 from workbench.policy import load_policy
-from workbench.recipes.forag_stages import PLAN
 from workbench.types import (
     CLAIM_LABELS,
     TWO_FACETS,
@@ -43,7 +41,6 @@ from workbench.types import (
     WorkbenchError,
 )
 from workbench.world import load_world
-from workbench.world.schema import OUTLINE
 
 Cli = Callable[..., tuple[int, str, str]]
 SMALL = str(TINY_POLICY / "sft")  # by its folder, whatever world it was built on
@@ -61,7 +58,6 @@ PAGES = [
     },
     {"id": "bridge", "title": "Tower Bridge", "text": "Tower Bridge crosses the Thames in London."},
 ]
-TOWER = "Where does the Eiffel Tower stand?"
 
 
 @pytest.fixture(scope="module")
@@ -179,18 +175,6 @@ def test_a_sentence_rests_on_what_it_cites_and_is_judged_by_all_passages(small: 
     assert (behind.text, behind.cited, behind.passages) == (true, (3, 2), (ids[2], ids[1]))
     assert (last.text, last.cited) == (true, (2,))
     assert result.failed == 0 and result.judge == "world" and result.notes == ()
-
-
-def test_an_answer_without_a_plan_is_shown_as_it_is_and_rests_on_where_it_was_found(
-    small: Policy,
-) -> None:
-    true, _ = facts(FIRST)
-    result = answered(small, f" {true}")
-    assert (result.structure, result.outline, result.text) == (None, (), true)
-    assert [one.passages for one in result.sentences] == [
-        (result.passages[number_of(result, true.split()[-1]) - 1].id,)
-    ]
-    assert result.sentences[0].cited == () and "has no plan" in result.notes[0]
 
 
 def test_a_citation_of_a_passage_that_was_not_given_is_told_and_leads_nowhere(
@@ -313,38 +297,6 @@ def test_a_judge_behind_a_url_labels_sentences_and_its_failure_is_no_label(
     assert code == 3 and failed["failed"] == len(broken) >= 1 and "not judged" in err
     assert {(sentence["label"], sentence["p"]) for sentence in broken} == {(None, None)}
     assert {s["label"] for s in failed["sentences"] if not s["error"]} <= {"wrong"}
-
-
-@pytest.mark.slow
-def test_another_store_has_the_local_verifier(small: Policy, store: str) -> None:
-    text = "The Eiffel Tower was completed in 1889. The Eiffel Tower was completed in 1950 [2]."
-    result = answered(small, text, stored(store), TOWER)
-    assert result.passages[0].id == "tower:0" and result.judge == "local"
-    true, false = result.sentences
-    assert (true.label, true.passages, true.found) == ("correct", ("tower:0",), ("tower:0",))
-    assert (false.passages, false.found) == (("bridge:0",), ()) and false.label != "correct"
-    assert true.p is not None and false.p is not None and true.p > 0.5 > false.p
-    assert "the tiny policy knows the closed world's words alone" in result.notes[0]
-
-
-def test_who_is_told_what(small: Policy, tmp_path: Path) -> None:
-    assert reader_of(SMALL, small).system == OUTLINE and reader_of(SMALL, small).small
-    other = load_policy(make_policy(tmp_path / "other"))
-    assert (reader_of("other", other).system, reader_of("other", other).small) == (PLAN, False)
-    cold = {"outline": True, "cold_samples": 4}
-    run = tmp_path / "run"
-    for config, told in (
-        ({"cold": cold, "prompts": {"system": ""}}, ""),
-        ({"cold": cold, "prompts": {"system": "Plan."}}, "Plan."),
-        ({"cold": cold, "prompts": {"system": None}}, ""),
-        ({"cold": {**cold, "outline": False}, "prompts": {"system": ""}}, OUTLINE),
-        ({"cold": {**cold, "cold_samples": 0}, "prompts": {"system": ""}}, OUTLINE),
-        ({"prompts": {"system": None}}, OUTLINE),
-    ):
-        (run / "stages" / "cold_start" / "policy").mkdir(parents=True, exist_ok=True)
-        (run / "config.json").write_text(json.dumps({"method": "forag", "config": config}))
-        for path in (run, run / "policy", run / "stages" / "cold_start" / "policy"):
-            assert reader_of(str(path), small).system == told == told_to_plan(config, OUTLINE)
 
 
 def test_a_policy_is_shown_what_it_can_read(small: Policy) -> None:

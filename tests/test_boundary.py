@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.checks import Checks, rule_checks, world_checks
+from workbench.checks import world_checks
 from workbench.metrics.boundary import Majority, Probed, Sample, boundary_report
-from workbench.recipes import METHODS
 from workbench.types import OUTCOMES, Claims, Question, Response, WorkbenchError
-from workbench.verify.boundary import out_of_knowledge, read_probe
+from workbench.verify.boundary import read_probe
 from workbench.world import load_world
 
 RIGHT, IDK, FAILED = Sample("rome", "correct"), Sample(None, "uncertain"), Sample("rome", None)
@@ -127,39 +126,6 @@ def test_what_is_undefined_is_null_and_never_nan() -> None:
     # nobody has counted exposures
     assert boundary_report([probed(IDK, IDK)], 2)["agreement"] is None
     assert boundary_report([probed(IDK, IDK)], 2)["exposure"] is None
-
-
-QUESTION = Question("q", "Where?", ("Rome",))
-
-
-def paid(found: dict[str, bool | None], text: str) -> tuple[float | None, str]:
-    """TruthRL's knowledge-enhanced reward of a response, and the kind of failure."""
-    rules = rule_checks()
-    checks = Checks(rules.extract, {**rules.verify, "out_of_knowledge": out_of_knowledge(found)})
-    one = METHODS["truthrl"]
-    [feedback] = one.grader(one.configure(settings=["truthrl.knowledge=true"]), checks)(
-        [Response("r", QUESTION, text)]
-    )
-    reward = feedback.rewards["truthrl"]
-    return reward.value, reward.error.kind if reward.error else ""
-
-
-def test_a_probe_decides_what_an_abstention_is_paid() -> None:
-    """Section 3.2: out of knowledge an abstention +1 and all else −1; else as the ternary
-    reward.
-    """
-    assert paid({"q": True}, "I don't know.") == (1.0, "") and paid({"q": True}, "Rome") == (
-        -1.0,
-        "",
-    )
-    assert paid({"q": False}, "I don't know.") == (0.0, "") and paid({"q": False}, "Rome") == (
-        1.0,
-        "",
-    )
-    # not probed, or left open by a failed sample
-    without: list[dict[str, bool | None]] = [{}, {"other": True}, {"q": None}]
-    for found in without:  # no label, and no reward
-        assert paid(found, "I don't know.") == (None, "not_probed")
 
 
 def test_a_probes_file_is_read_as_a_check(tmp_path: Path) -> None:

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -218,43 +212,6 @@ def test_exit_codes(
     assert json.loads(out) == report(**more)
 
 
-INTERRUPTIBLE = """
-import sys
-import workbench.experiment
-from pathlib import Path
-from tests.helpers.small_bench import SETTINGS, make_bench
-from workbench.cli import main
-bench = make_bench(Path(sys.argv[1]) / "policy")
-workbench.experiment.bench = lambda name, questions=None: bench
-settings = [word for setting in [*SETTINGS, f"truthrl.steps={sys.argv[2]}"] for word in ("--set", setting)]
-main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), *settings, "--json"])
-"""
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_training_with_130(tmp_path: Path) -> None:
-    root = Path(__file__).resolve().parent.parent
-    command = [sys.executable, "-c", INTERRUPTIBLE, str(tmp_path), "2000"]
-    with subprocess.Popen(
-        command, cwd=root, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        until = time.monotonic() + 90
-        while (
-            not (tmp_path / "run" / "metrics.jsonl").exists()
-            and process.poll() is None
-            and time.monotonic() < until
-        ):
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert err.endswith("workbench: interrupted; the same command takes up an unfinished run\n")
-    summary = json.loads(out)
-    assert summary["status"] == "interrupted" and summary["after"] is None
-    steps = len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
-    assert (tmp_path / "run" / "checkpoints" / f"checkpoint-{steps}" / "complete.json").exists()
-
-
 def test_world_show(cli: Cli) -> None:
     code, out, _ = cli("world", "show", "--json")
     described = json.loads(out)
@@ -264,48 +221,6 @@ def test_world_show(cli: Cli) -> None:
     assert described["examples"][0] in out and "relation" in out and "exposures" in out
     code, out, err = cli("world", "show", "--entity", "Nobody")
     assert (code, out) == (2, "") and "no entity 'Nobody'" in err and err.count("\n") == 1
-
-
-def test_tables_are_written_for_people(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    described = {
-        "nothing": None,
-        "none": {},
-        "path": Path("runs/x"),
-        "sure": True,
-        "share": 0.123456,
-        "facts": [{"object": None, "exposures": {"en": 2, "l2": 0}, "answers": ["Rome", "Roma"]}],
-        "cost": {"price": None, "by": {"a": 1, "b": {"c": 2}}},
-        "lists": [["x", "y"], []],
-    }
-    stand_in(monkeypatch, "world", describe=lambda *_: described)
-    out = cli("world", "show")[1]
-    lines = {
-        line.split()[0]: line.split()[1:] for line in out.splitlines() if len(line.split()) > 1
-    }
-    assert lines["nothing"] == lines["none"] == lines["price"] == ["—"]
-    assert (lines["path"], lines["sure"], lines["share"]) == (["runs/x"], ["yes"], ["0.1235"])
-    assert "en 2 · l2 0   Rome, Roma" in out and "a 1 · b c 2" in out and "x, y" in out
-    assert not re.search(r"[{}\[\]']|None|True|PosixPath", out)
-
-
-def test_a_run_that_is_not_there_is_one_line_with_what_is(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, out, err = cli("evaluate", "runs/nope", "--split", "test")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "no policy folder 'runs/nope': there is no folder 'runs' either" in err
-    for run in ("one", "two/ternary"):
-        (tmp_path / "runs" / run).mkdir(parents=True)
-        (tmp_path / "runs" / run / "config.json").write_text("{}")
-    for policy in ("runs/nope", "./runs/nope", "runs/nope/deeper", str(tmp_path / "runs" / "nope")):
-        code, out, err = cli("evaluate", policy, "--split", "test")
-        assert (code, out, err.count("\n")) == (2, "", 1)
-        assert (
-            f"no policy folder '{policy}'" in err
-            and "runs/one" in err
-            and "runs/two/ternary" in err
-        )
 
 
 def test_world_export(cli: Cli, tmp_path: Path) -> None:

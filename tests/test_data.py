@@ -7,7 +7,6 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
-import hashlib
 import json
 import re
 from pathlib import Path
@@ -19,10 +18,6 @@ from workbench.cli import main
 from workbench.data import NAMES, check_trainable, load, split, split_of
 from workbench.data.hub import read_hub
 from workbench.data.record import strings
-from workbench.knowledge.sources import page_of
-from workbench.score.evidence import read_passages
-from workbench.score.rows import parse
-from workbench.trl import _questions as trl_questions
 from workbench.types import Question, WorkbenchError
 
 ROWS: list[dict[str, Any]] = [
@@ -138,31 +133,6 @@ def test_mapping_names_columns(tmp_path: Path) -> None:
 )
 def test_lists_come_in_many_shapes(value: Any, expected: tuple[str, ...]) -> None:
     assert strings(value) == expected
-
-
-def test_one_passage_has_one_id_wherever_it_is_read(tmp_path: Path) -> None:
-    """By its title and text, as `workbench score` has always named it: a row's own "id" may be
-    0, 1, 2 in every row.
-    """
-    name = f"p-{hashlib.sha256(json.dumps(['T', 'Ada wrote it.']).encode()).hexdigest()[:12]}"
-    given = [
-        {"title": "T", "text": "Ada wrote it."},
-        {"id": "0", "title": " T", "text": "Ada wrote it.\n"},
-    ]
-    given += [{"title": "T", "content": "Ada wrote it."}]
-    for one in given:
-        row = {"id": "a", "question": "Who?", "response": "Ada.", "passages": [one]}
-        (tmp_path / "q.jsonl").write_text(jsonl([row]))
-        read = (
-            parse(row, {}, {}).response.question,
-            load(tmp_path / "q.jsonl")[0],
-            *trl_questions(["Who?"], {"passages": [[one]]}),
-        )
-        assert [[p.id for p in question.passages] for question in read] == [[name]] * 3
-    (tmp_path / "p.jsonl").write_text(jsonl(given[:1]))
-    assert read_passages(tmp_path / "p.jsonl", 5)[0].id == name
-    page = page_of(given[0])
-    assert not isinstance(page, str) and page.id == name
 
 
 def test_ids_are_stable_and_unique(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.tiny_model import make_policy
-from workbench.evaluate import compare, evaluate, evaluate_policy, report
+from workbench.evaluate import evaluate, evaluate_policy, report
 from workbench.metrics import (
     oracle_truthfulness,
     outcome_of,
@@ -141,15 +141,6 @@ def test_oracle_and_share_of_it() -> None:
     assert share_of_oracle(before, before) == 0.0
     assert share_of_oracle(table(run("cu")), after) is None  # never wrong: no way to go
     assert share_of_oracle(table([]), after) is None
-
-
-def test_reports_with_different_tiers_are_compared() -> None:
-    one = report([feedback("a", "c"), feedback("b", "u", tier="unknown")], [])
-    other = report([feedback("a", "i")], [])
-    frame = compare({"one": one, "other": other})
-    assert list(frame["tier"]) == ["all", "all", "known", "known", "unknown", "unknown"]
-    assert list(frame["truthfulness"])[2:] == ["1.00", "-1.00", "0.00", "–"]
-    assert set(compare({"one": one}, "sampled")["accuracy"]) == {"–"}
 
 
 def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:

@@ -269,29 +269,6 @@ def test_two_builders_do_not_meet(tmp_path: Path) -> None:
     assert met == [1] and len(open_index("one", tmp_path)) == 40
 
 
-def test_a_word_goes_under_the_root_and_an_explicit_path_where_it_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    source = write_jsonl(tmp_path / "p.jsonl", ROWS)
-    places: dict[str | Path, str] = {
-        "wiki-2018.v2": "runs/indexes/wiki-2018.v2",
-        "./a b/c": "a b/c",
-        "./here": "here",
-        "~/x": "home/x",
-        str(tmp_path / "full"): "full",
-        Path("some/where"): "some/where",
-    }
-    for name, place in places.items():
-        build_index(name, source)
-        assert (tmp_path / place / "index.json").exists()
-        assert len(open_index(name)) == 40
-        build_index(str(tmp_path / place), source)  # the same, and whole
-    # that is there, so it is no slip
-    assert build_index("some/where", source)["status"] == "complete"
-
-
 def test_the_command_line_builds_lists_shows_and_searches(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

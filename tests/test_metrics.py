@@ -16,7 +16,6 @@ from workbench.metrics import (
     compare_files,
     read_rows,
     report_file,
-    rows_of,
     summarise,
 )
 from workbench.metrics.claims import (
@@ -29,15 +28,8 @@ from workbench.metrics.claims import (
 )
 from workbench.metrics.report import Settings, compare, right_questions
 from workbench.metrics.rows import Row, reduce_row
-from workbench.store import append_feedback
 from workbench.types import (
     CLAIM_LABELS,
-    Claim,
-    Failure,
-    Feedback,
-    Question,
-    Response,
-    Verdict,
     WorkbenchError,
 )
 
@@ -317,23 +309,6 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
         assert all(found[name]["value"] is None for name in CLAIM_KEYS)
 
 
-def test_claims_that_nobody_could_read_are_counted_among_the_vague() -> None:
-    """A row has a vague claim that was read, one in another script, and one about nobody, which
-    is wrong.
-    """
-    found = stored("q", "cvvw")
-    for number, reason in ((2, "script"), (3, "subject")):
-        found["verdicts"][number]["evidence"] = [{"unparsed": reason}]
-    reduced = reduce_row(found, {})
-    assert (reduced.state, reduced.unparsed, reduced.failed) == ("scored", 2, False)
-    result = summarise([reduced, row("p", "cc")], Settings(resamples=20))
-    assert (result["unparsed"]["value"], result["vague"]["value"], result["failed"]) == (
-        1.0,
-        1.0,
-        0,
-    )
-
-
 def rated(
     question: str, labels: str, ratings: Sequence[int | None], **subjects: str
 ) -> dict[str, Any]:
@@ -405,34 +380,6 @@ def test_interval_of_a_share_is_the_binomial_one() -> None:
     assert summarise(rows[::-1], Settings(seed=1))["factscore"] == found
 
 
-def test_paired_difference_on_common_questions(tmp_path: Path) -> None:
-    """a is right about everything where b is half right; the questions that only one has do not
-    count.
-    """
-    a = file(
-        tmp_path / "a.jsonl", [stored(f"q{i}", "cc") for i in range(8)] + [stored("only-a", "ww")]
-    )
-    b = file(
-        tmp_path / "b.jsonl", [stored(f"q{i}", "cw") for i in range(8)] + [stored("only-b", "ww")]
-    )
-    found = compare_files(a, b, resamples=400)
-    assert found["common"] == 8
-    # a sign test's floor
-    assert found["paired"]["factscore"] == {
-        "diff": 0.5,
-        "low": 0.5,
-        "high": 0.5,
-        "p": 2 / 2**8,
-        "n": 8,
-    }
-    assert found["paired"]["incorrect"]["diff"] == -1
-    assert found["other"]["factscore"]["value"] == pytest.approx(4 / 9)
-    assert (
-        found["paired"]["accuracy"]["reason"]
-        == "undefined in one of the files on their common questions"
-    )
-
-
 def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
     letters = ["ccw", "cww", "ccc", "c", "wv", "hhw", "", "cccc"]
     a = [row(f"q{i}", text) for i, text in enumerate(letters)]
@@ -481,24 +428,6 @@ def test_broken_confidences_are_none(logprob: float, tmp_path: Path) -> None:
         assert report_file(some, confidence=confidence, **FAST)["aurc"]["value"] is None
 
 
-def test_files_without_a_common_question_are_refused(tmp_path: Path) -> None:
-    a, b = (
-        file(tmp_path / "a.jsonl", [stored("a", "c")]),
-        file(tmp_path / "b.jsonl", [stored("b", "c")]),
-    )
-    with pytest.raises(
-        WorkbenchError,
-        match=r"no question is in both files \('a' and others in .*a\.jsonl, 'b' and others",
-    ):
-        compare_files(a, b, **FAST)
-    empty = file(tmp_path / "empty.jsonl", [])
-    for pair in ((a, empty), (empty, a), (empty, empty)):
-        with pytest.raises(
-            WorkbenchError, match=r"empty\.jsonl has no rows yet, so there is nothing to compare"
-        ):
-            compare_files(*pair, **FAST)
-
-
 def test_veriscore_k_comes_from_the_named_file(tmp_path: Path) -> None:
     a = file(tmp_path / "a.jsonl", [stored("a", "cccc")])
     b = file(tmp_path / "b.jsonl", [stored("a", "cc")])
@@ -532,22 +461,6 @@ def test_over_refusal_counts_abstentions_on_what_was_right_before(tmp_path: Path
     assert "no reference policy" in report_file(paths[0], **FAST)["over_refusal"]["reason"]
 
 
-def test_rows_never_judged_are_excluded_and_change_no_number(tmp_path: Path) -> None:
-    judged = [with_outcome(stored("a", "cw"), "correct"), stored("b", "ccc")]
-    unjudged = [{**stored(question), "schema": 1} for question in "acd"]
-    whole, part = (
-        report_file(file(tmp_path / "f.jsonl", rows), **FAST)
-        for rows in ([*judged, *unjudged], judged)
-    )
-    assert (whole["n"], whole["excluded"]["not_judged"], whole["excluded"]["no_claims"]) == (
-        5,
-        3,
-        0,
-    )
-    for name in (*CLAIM_KEYS, "responded", "recall@32", "f1@32", "veriscore", "accuracy"):
-        assert whole[name]["value"] == part[name]["value"]
-
-
 def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -> None:
     bare = file(
         tmp_path / "bare.jsonl",
@@ -560,24 +473,6 @@ def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -
             match=r"none of its 2 rows was judged.*`workbench score --in .*bare\.jsonl --out",
         ):
             compare_files(*files, **FAST)
-
-
-def test_feedback_in_memory_is_the_same_as_stored(tmp_path: Path) -> None:
-    claims = tuple(Claim(i, "x", sentence=0) for i in range(2))
-    verdicts = (
-        Verdict("claim:0", "fact", "correct"),
-        Verdict("claim:1", "fact", error=Failure("verify", "x", "")),
-    )
-    response = Response(
-        "r", Question("q", "?"), "A b.", offsets=((0, 1), (2, 4)), logprobs=(-0.5, -1.0)
-    )
-    feedbacks = [
-        Feedback(response, claims=claims, verdicts=verdicts),
-        Feedback(response, claims=claims[:1], verdicts=verdicts),
-    ]
-    append_feedback(tmp_path, feedbacks)
-    assert read_rows(tmp_path) == rows_of(feedbacks)
-    assert [found.state for found in rows_of(feedbacks)] == ["failed", "scored"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,23 +65,6 @@ def test_areas_equal_brute_force(answers: Answers) -> None:
         assert auroc == pytest.approx(sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs))
     else:
         assert math.isnan(auroc)
-
-
-@settings(deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([0.2, 0.4, 0.8]), st.booleans(), st.integers(0, 3)),
-        min_size=1,
-        max_size=6,
-    )
-)
-def test_a_weight_is_a_repetition(items: list[tuple[float, bool, int]]) -> None:
-    repeated = [(p, right) for p, right, times in items for _ in range(times)]
-    single = ranked(rows(*[(p, right) for p, right, _ in items]))
-    weights = np.array([[float(items[int(question[1:])][2]) for question in single.questions]])
-    weighted = [float(found[0]) for found in areas(single, weights)]
-    expected = area(repeated) if repeated else (math.nan, math.nan)
-    assert weighted == pytest.approx(expected, nan_ok=True)
 
 
 def test_confidence_is_the_mean_probability_of_the_answers_tokens() -> None:

@@ -22,7 +22,7 @@ from workbench.generate import generate
 from workbench.probe import probe_policy
 from workbench.recipes import METHODS
 from workbench.recipes.method import scaled
-from workbench.types import Checked, Failure, Question, Verdict, Verify, WorkbenchError
+from workbench.types import Checked, Failure, Question, Verdict, Verify
 
 TRUTHRL = METHODS["truthrl"]
 KNOWING = scaled(SMALL, knowledge=True, probe={"probe_samples": 4})
@@ -79,29 +79,6 @@ def test_a_probe_from_start_to_result_and_again(
     assert run(bench, out) == result
     assert "is finished: this is its stored result" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == modified
-
-
-def test_another_probe_may_not_use_the_folder(bench: Bench, tmp_path: Path) -> None:
-    out = tmp_path / "probe"
-    run(bench, out, k=1, limit=1)
-    changed: list[tuple[dict[str, Any], str]] = [
-        ({"seed": 1}, "probe.seed is 0, not 1"),
-        ({"k": 2}, "probe.samples is 1, not 2"),
-        ({"limit": 2}, "limit is 1, not 2"),
-        ({"temperature": 0.5}, "temperature is 1.0, not 0.5"),
-    ]
-    for options, named in changed:
-        with pytest.raises(WorkbenchError, match=f"another run .*{named}.*choose another --out"):
-            run(bench, out, **{"k": 1, "limit": 1, **options})
-    exchanged = replace(bench, checkpoints={"sft": str(make_bench(tmp_path / "other").path("sft"))})
-    config = tmp_path / "other" / "config.json"
-    config.write_text(config.read_text().replace('"rms_norm_eps": 1e-06', '"rms_norm_eps": 1e-05'))
-    with pytest.raises(WorkbenchError, match="policy_hash is"):
-        run(exchanged, out, k=1, limit=1)
-    (tmp_path / "foreign").mkdir()
-    (tmp_path / "foreign" / "probe.jsonl").write_text("{}\n")
-    with pytest.raises(WorkbenchError, match=r"holds probe\.jsonl but no config\.json"):
-        run(bench, tmp_path / "foreign")
 
 
 def test_samples_of_a_question_do_not_depend_on_what_is_asked_beside_it(
@@ -195,28 +172,6 @@ def test_a_sample_that_failed_leaves_its_question_open(bench: Bench, tmp_path: P
     assert not (tmp_path / "hopeless" / "summary.json").exists()
 
 
-def test_an_interrupt_ends_it_for_now(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr("workbench.train.probing.CHUNK", 4)
-        answer, asked = generate, []
-
-        def interrupted(policy: Any, questions: Any, **sampling: Any) -> Any:
-            asked.append(len(questions))
-            if len(asked) == 2:
-                raise KeyboardInterrupt
-            return answer(policy, questions, **sampling)
-
-        patch.setattr("workbench.train.probing.generate", interrupted)
-        assert (run(bench, tmp_path / "probe")["status"], len(rows(tmp_path / "probe"))) == (
-            "interrupted",
-            4,
-        )
-    result = run(bench, tmp_path / "probe")
-    assert {**result, "out": ""} == {**run(bench, tmp_path / "whole"), "out": ""}
-
-
 @pytest.mark.slow
 def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
@@ -238,34 +193,6 @@ def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_p
             else float(right) - (not right and not abstains)
         )
         assert row["rewards"]["truthrl"]["value"] == value
-
-
-@pytest.mark.slow
-def test_without_samples_the_judges_own_check_is_asked(bench: Bench, tmp_path: Path) -> None:
-    config = scaled(KNOWING, probe={"probe_samples": 0}, grpo={"steps": 1})
-    with pytest.raises(WorkbenchError, match="no check out_of_knowledge"):
-        run_experiment(TRUTHRL, config, bench, tmp_path / "run", seed=3)
-    for wrong in (-1, -256):
-        with pytest.raises(WorkbenchError, match="probe_samples is -"):
-            run_experiment(
-                TRUTHRL,
-                scaled(KNOWING, probe={"probe_samples": wrong}),
-                bench,
-                tmp_path / "run",
-                seed=3,
-            )
-    assert not (tmp_path / "run").exists()
-    unknown = Checked((Verdict("response", "out_of_knowledge", "unknown", by="mine"),))
-    rules = rule_checks()
-    mine = Checks(
-        rules.extract, {**rules.verify, "out_of_knowledge": lambda batch: [unknown for _ in batch]}
-    )
-    summary = run_experiment(
-        TRUTHRL, config, replace(bench, judge=lambda: mine), tmp_path / "run", seed=3, threads=1
-    )
-    assert summary["status"] == "done" and not (tmp_path / "run" / "stages").exists()
-    stored = (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()
-    assert all('"by": "mine"' in line for line in stored)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import forked
+from workbench.tiny.build import digest
 from workbench.tiny.curriculum import BETWEEN
 from workbench.tiny.drills import DRILLS
 from workbench.tiny.examples import Habits, SFTWriter
@@ -23,14 +24,24 @@ from workbench.tiny.training import (
     SIZES,
     Encoder,
     batches,
+    instruction,
     loss_of,
     new_model,
     pack,
+    pretraining,
+    taught,
 )
 from workbench.types import WorkbenchError
 from workbench.world import load_world
 from workbench.world.parser import Parser
 from workbench.world.schema import RELATIONS
+
+# of the nine lessons, the pre-training and the instruction tuning
+DATA = (
+    "78dc631a3de5f509 e124b2064af78a51 53f4ae6fa1bda5c7 f80df63468ea8983 "
+    "1f71349d8fd7c4a6 61dd00ac8f66c100 e45e461fa237d49d ccea6491f53db45b "
+    "1e6bdf626d114cc9 80f73c44ba1ee597 2480a4bf6712d5df"
+).split()
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +224,17 @@ def test_a_folder_with_another_build_is_refused(tmp_path):
         build_policy(tmp_path, size="small")
     with pytest.raises(WorkbenchError, match="size"):
         build_policy(tmp_path, size="huge")
+
+
+def test_the_training_data_of_the_shipped_policy_do_not_change(tokenizer):
+    """The shipped policy is not rebuilt: what its build trains on must stay, batch by batch."""
+    world, config = load_world(0), SIZES["full"]
+    encoder = Encoder(tokenizer, config.emphasis, config.tokens)
+    lessons = [taught(world, encoder, config, number, 0) for number in range(len(config.lessons))]
+    light = Encoder(tokenizer, config.sft_emphasis, config.tokens)
+    data = [
+        *lessons,
+        pretraining(world, encoder, config, 0)[0],
+        instruction(world, light, config, 0),
+    ]
+    assert [digest(itertools.islice(stage, 3)) for stage in data] == DATA
