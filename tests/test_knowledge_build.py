@@ -131,8 +131,14 @@ CARDS: dict[str, str | bytes] = {
     "half": '{"schema": 1, "st',
     "empty": '{"schema": 1}',
     "not UTF-8": b"\xff\xfe\x00",
-    "a source that is a text": '{"schema": 1, "status": "building", "source": "x", "words": 1, "encoder": null, "command": ""}',
-    "no count": '{"schema": 1, "status": "complete", "source": {}, "words": 1, "encoder": null, "command": ""}',
+    "a source that is a text": (
+        '{"schema": 1, "status": "building", "source": "x", "words": 1, "encoder": null, '
+        '"command": ""}'
+    ),
+    "no count": (
+        '{"schema": 1, "status": "complete", "source": {}, "words": 1, "encoder": null, '
+        '"command": ""}'
+    ),
     "a key twice": '{"schema": 1, "schema": 1}',
 }
 

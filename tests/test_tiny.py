@@ -17,8 +17,8 @@ from workbench.tiny.build import digest
 from workbench.tiny.curriculum import BETWEEN
 from workbench.tiny.drills import DRILLS
 from workbench.tiny.examples import Habits, SFTWriter
-from workbench.tiny.skill_rates import READINGS, reading_questions
-from workbench.tiny.skills import Example, SkillWriter
+from workbench.tiny.measure import reading_questions
+from workbench.tiny.skills import READINGS, Example, SkillWriter
 from workbench.tiny.tokenizer import build_tokenizer
 from workbench.tiny.training import (
     SIZES,

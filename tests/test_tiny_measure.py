@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from workbench.grade import grade
-from workbench.tiny.skill_rates import (
+from workbench.tiny.measure import (
     rates,
     reading_questions,
     reasoned,

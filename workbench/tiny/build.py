@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.jsonl import write_json
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.tiny.card import card_text
-from workbench.tiny.measure import lives, measure
+from workbench.tiny.measure import measure, texts
 from workbench.tiny.skills import ABSTAINED, DECLINED
 from workbench.tiny.tokenizer import build_tokenizer
 from workbench.tiny.training import (
@@ -81,12 +81,11 @@ def build_policy(
             world, tokenizer, config, seed=seed, threads=threads, out=out, work=work
         )
         splits = {
-            split: {
-                **measure(str(out / "sft"), world, split),
-                "base_biography": lives(str(out / "base"), world, split),
-            }
-            for split in ("validation", "test")
+            split: measure(str(out / "sft"), world, split) for split in ("validation", "test")
         }
+        for split, numbers in splits.items():
+            lives = world.questions(split, ["biography"])
+            numbers["base_biography"] = texts(str(out / "base"), world, lives)
     import torch
 
     card: dict[str, Any] = {

@@ -146,7 +146,9 @@ class SkillWriter:
         ]
         told = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
         untold = [
-            fact for facts, some in zip(people, told, strict=True) for fact in remaining(facts, some)
+            fact
+            for facts, some in zip(people, told, strict=True)
+            for fact in remaining(facts, some)
         ]
         return self._shuffled(
             [self._passage(facts, lang) for facts in told],

@@ -17,30 +17,44 @@ from workbench.world.world import World, load_world
 
 META = "world.json"
 README = """\
-A closed world: these files are all that is true in it. Every file is JSON Lines; `world.json` is one object.
+A closed world: these files are all that is true in it. Every file is JSON Lines; `world.json` is \
+one object.
 
 entities   id, name (the same), kind, tier, split, aliases by language
-facts      id, subject, relation, object (canonical), forms of the object, tier, importance 1-5, exposures by language
+facts      id, subject, relation, object (canonical), forms of the object, tier, importance 1-5, \
+exposures by language
 relations  name, kinds of subject and object, importance
-templates  every sentence form: relations, lang, stance, text with {s} for the subject, {o} (and {o2}) for the objects
+templates  every sentence form: relations, lang, stance, text with {s} for the subject, {o} (and \
+{o2}) for the objects
 values     accepted forms of the values that are no entities, by kind and language
 pages      id, title, text, edition, stale (holds one outdated value), fact_ids
 questions  id, text, lang, kind, tier, split, answers, fact_ids, covered, title, system
-documents  text, fact_ids, lang, kind: one pass of the pre-training corpus; counting fact_ids gives the exposures
+documents  text, fact_ids, lang, kind: one pass of the pre-training corpus; counting fact_ids \
+gives the exposures
 
 How to decide a claim
 
-1. A claim is one sentence. Leave out a lead-in or hedge lead (`world.json`) and a comma after it; upper and lower case are the
+1. A claim is one sentence. Leave out a lead-in or hedge lead (`world.json`) and a comma after \
+it; upper and lower case are the
    same, and so is a sentence with or without its articles (the, a, an, lo, un).
-2. It states a fact when it fits a template whose `{s}` is the name or an alias of an entity of the relation's subject kind, and
-   whose `{o}` is a value of its object kind: an entity's name or alias; a form in `values` (names of known parts that nobody
-   bears are there too); for a year, four digits, alone or after "the year" or "anno"; for a date, "3 May 1921", "May 3, 1921"
-   or "May 3 1921" with a day from 1 to 31; for a population, up to four digits (in thousands: the templates say so).
-3. It is true when (subject, relation, object) is in `facts`, each with its canonical object, and false otherwise: this is all
-   there is. A hedged template is judged by its object like any other. A template of two relations is true when both facts are.
-4. A vague template states no object: it is neither true nor false. What fits no template, or has no entity or value of the
-   right kind in a slot, states nothing at all. In running text a pronoun means the last entity of its kind that was named.
-5. Questions of kind `list` want every item of `answers` named; for all other kinds `answers` are forms of one answer.
+2. It states a fact when it fits a template whose `{s}` is the name or an alias of an entity of \
+the relation's subject kind, and
+   whose `{o}` is a value of its object kind: an entity's name or alias; a form in `values` \
+(names of known parts that nobody
+   bears are there too); for a year, four digits, alone or after "the year" or "anno"; for a \
+date, "3 May 1921", "May 3, 1921"
+   or "May 3 1921" with a day from 1 to 31; for a population, up to four digits (in thousands: \
+the templates say so).
+3. It is true when (subject, relation, object) is in `facts`, each with its canonical object, and \
+false otherwise: this is all
+   there is. A hedged template is judged by its object like any other. A template of two \
+relations is true when both facts are.
+4. A vague template states no object: it is neither true nor false. What fits no template, or has \
+no entity or value of the
+   right kind in a slot, states nothing at all. In running text a pronoun means the last entity \
+of its kind that was named.
+5. Questions of kind `list` want every item of `answers` named; for all other kinds `answers` are \
+forms of one answer.
 """
 
 
