@@ -67,17 +67,19 @@ class Answer:
             "question": self.question,
             "structure": self.structure,
             "outline": list(self.outline),
-            "sentences": [_as_lists(asdict(one)) for one in self.sentences],
+            "sentences": [
+                {
+                    name: list(value) if isinstance(value, tuple) else value
+                    for name, value in asdict(sentence).items()
+                }
+                for sentence in self.sentences
+            ],
             "passages": [asdict(passage) for passage in self.passages],
             "text": self.text,
             "notes": list(self.notes),
             "judge": self.judge,
             "failed": self.failed,
         }
-
-
-def _as_lists(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
 
 
 def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:

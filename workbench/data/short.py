@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.answers import INVALID_QUESTION
-from workbench.data.record import answered, passage, passages, plain, strings
+from workbench.data.record import answered, passage, passages, strings
 from workbench.types import Passage, Question
 
 Record = Mapping[str, Any]
@@ -211,10 +211,3 @@ def truthfulqa(record: Record) -> Iterator[Question]:
     wrong = list(several(row.get("incorrect_answers"))) or None
     meta = {"incorrect_answers": wrong, **{key: row.get(key) for key in ("category", "type")}}
     yield answered(row["question"], answers, meta=meta)
-
-
-def knowrl(record: Record) -> list[Question]:
-    """KnowRL's training data (arXiv 2506.19807): one answer as text, and the titles of pages
-    joined by ";".
-    """
-    return plain(record)
