@@ -280,45 +280,21 @@ def _parallel(
 
 
 def place(name: str | Path, root: Path | str = ROOT) -> Path:
-    """The folder that a name stands for: under `root`, unless the name is a path."""
-    path = Path(name).expanduser()
-    if not str(name).strip() or path.name in ("", "..", "."):
-        raise WorkbenchError(f"'{name}' is no name for an index: use a word, or a path")
-    return path if len(path.parts) > 1 or _explicit(name) else Path(root) / path
-
-
-def place_new(name: str | Path, root: Path | str = ROOT) -> Path:
-    """`place` for an index that may not be there yet: nothing is written where a name was only
-    meant to be a name.
+    """The folder that a name stands for: under `root`, unless the name is a path.
 
     Raises:
-        WorkbenchError: `name` is neither a word, nor an explicit path (one that begins with /,
-        ./, ../ or ~, or is a `Path` of
-            several parts), nor that of an index that exists.
+        WorkbenchError: the name is neither a word, nor a path, nor that of an existing index.
     """
-    folder = place(name, root)
-    if (
-        isinstance(name, Path)
-        or _explicit(name)
-        or re.fullmatch(r"\w[\w.-]*", name)
-        or (folder / CARD).exists()
-    ):
-        return folder
-    word = re.sub(r"[^\w.]+", "-", name).strip("-.") or "wiki"
-    raise WorkbenchError(
-        f"'{name}' is no name for an index: use letters, digits, '-', '_' and '.', as in {word}, or"
-        f" begin a path with ./, as in {shlex.quote(f'./{name}')}"
-    )
-
-
-def _as_given(name: str | Path) -> str:
-    """The name as `place_new` takes it, for a command line."""
-    text = str(name)
-    return shlex.quote(text if _explicit(text) or re.fullmatch(r"\w[\w.-]*", text) else f"./{text}")
-
-
-def _explicit(name: str | Path) -> bool:
-    return isinstance(name, str) and name.startswith(("/", "./", "../", "~"))
+    path = Path(name).expanduser()
+    is_path = len(path.parts) > 1 or str(name).startswith(("./", "../"))
+    folder = path if is_path else Path(root) / path
+    usable = is_path or re.fullmatch(r"\w[\w.-]*", path.name) or (folder / CARD).exists()
+    if path.name in ("", "..", ".") or not usable:
+        raise WorkbenchError(
+            f"'{name}' is no name for an index: use letters, digits, '-', '_' and '.', or a path"
+            " that begins with ./"
+        )
+    return folder
 
 
 def read_card(folder: Path) -> dict[str, Any] | None:
@@ -353,12 +329,9 @@ def build_command(folder: Path, source: str, words: int, encoder: str | None) ->
         *(["--words", str(words)] if words != 100 else []),
         *(["--encoder", encoder] if encoder else []),
     ]
-    named = (
-        [folder.name]
-        if folder.parent == ROOT
-        else [str(folder) if len(folder.parts) > 1 else f"./{folder}"]
-    )
-    return shlex.join(["workbench", "index", "build", *named, "--from", source, *options])
+    path = str(folder) if len(folder.parts) > 1 else f"./{folder}"
+    named = folder.name if folder.parent == ROOT else path
+    return shlex.join(["workbench", "index", "build", named, "--from", source, *options])
 
 
 def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
@@ -375,8 +348,8 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
         card = read_card(folder)
     if card is None:
         raise WorkbenchError(
-            f"no index in {folder}: build one with `workbench index build {_as_given(name)} --from"
-            " FILE`"
+            f"no index in {folder}: build one with"
+            f" `workbench index build {shlex.quote(str(name))} --from FILE`"
         )
     if card["status"] != "complete":
         raise WorkbenchError(f"the index {folder} is not finished: go on with `{card['command']}`")
