@@ -77,9 +77,9 @@ class SFTWriter:
 
     def __init__(self, world: World, habits: Habits, seed: int) -> None:
         self.world, self.habits = world, habits
-        self.rng = random.Random(f"sft-{seed}")
         self.ephemeral = world.ephemeral()
-        self.skills = SkillWriter(self.ephemeral, f"sft-{seed}")
+        self.rng = self.ephemeral.rng = random.Random(f"sft-{seed}")
+        self.skills = SkillWriter(world.ephemeral(), f"sft-{seed}")
         shown = [
             entity
             for entity in world.entities.values()
@@ -119,7 +119,7 @@ class SFTWriter:
         return entity.pronoun, subject_facts(self.world.by, entity.name)
 
     def _stranger(self) -> tuple[str, list[Fact]]:
-        return self.ephemeral.person(self.rng, peaked=True)
+        return self.ephemeral.person(peaked=True)
 
     def _subject(self) -> tuple[list[Fact], bool]:
         """Facts of a person for a reasoned answer, and whether they are known (a stranger's are
@@ -131,9 +131,7 @@ class SFTWriter:
 
     def _other(self, fact: Fact) -> Fact:
         """A fact of the same relation with another object."""
-        return self.ephemeral.fact(
-            fact.subject, fact.relation, self.rng, peaked=True, other=fact.object
-        )
+        return self.ephemeral.fact(fact.subject, fact.relation, peaked=True, other=fact.object)
 
     # Not knowing
 

@@ -97,7 +97,7 @@ class SkillWriter:
 
     def __init__(self, ephemeral: Ephemeral, seed: int | str) -> None:
         self.ephemeral = ephemeral
-        self.rng = random.Random(f"skills-{seed}")
+        self.rng = ephemeral.rng = random.Random(f"skills-{seed}")
 
     def draw(self, kind: str) -> Example:
         lang = "l2" if self.rng.random() < 0.25 else "en"
@@ -130,20 +130,16 @@ class SkillWriter:
         if shown.untold and self.rng.random() < 0.5:
             return self.rng.choice(shown.untold)
         names = {fact.subject for fact in shown.told}
-        stranger = next(
-            name for name in self.ephemeral.names(self.rng, len(names) + 1) if name not in names
-        )
-        return self.ephemeral.fact(stranger, self.rng.choice(shown.told).relation, self.rng)
+        stranger = next(name for name in self.ephemeral.names(len(names) + 1) if name not in names)
+        return self.ephemeral.fact(stranger, self.rng.choice(shown.told).relation)
 
     def _show_one(self, lang: str) -> Shown:
-        pronoun, facts = self.ephemeral.person(self.rng)
+        pronoun, facts = self.ephemeral.person()
         told = self.rng.sample(facts, self.rng.choice((2, 3, 4, 5)))
         return Shown((self._passage(told, lang, pronoun),), tuple(told), remaining(facts, told))
 
     def _show_several(self, lang: str) -> Shown:
-        people = [
-            facts for _, facts in self.ephemeral.people(self.rng, self.rng.choice((2, 3, 3, 3)))
-        ]
+        people = [facts for _, facts in self.ephemeral.people(self.rng.choice((2, 3, 3, 3)))]
         told = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
         untold = [
             fact
@@ -161,10 +157,10 @@ class SkillWriter:
         which answers.
         """
         relation = self.rng.choice(schema.PERSON_RELATIONS)
-        names = self.ephemeral.names(self.rng, self.rng.choice((2, 3, 4, 5)))
-        facts = [self.ephemeral.fact(name, relation, self.rng) for name in names]
+        names = self.ephemeral.names(self.rng.choice((2, 3, 4, 5)))
+        facts = [self.ephemeral.fact(name, relation) for name in names]
         others = [
-            self.ephemeral.fact(names[0], other, self.rng)
+            self.ephemeral.fact(names[0], other)
             for other in schema.PERSON_RELATIONS
             if other != relation
         ]
@@ -177,12 +173,10 @@ class SkillWriter:
         """Two editions of one person's page, of which the newer is right, and a page of somebody
         else.
         """
-        (_, facts), (_, others) = self.ephemeral.people(self.rng, 2)
+        (_, facts), (_, others) = self.ephemeral.people(2)
         told = self.rng.sample(facts, self.rng.choice((2, 3)))
         corrected = self.rng.choice(told)
-        old = self.ephemeral.fact(
-            corrected.subject, corrected.relation, self.rng, other=corrected.object
-        )
+        old = self.ephemeral.fact(corrected.subject, corrected.relation, other=corrected.object)
         former = [old if fact is corrected else fact for fact in told]
         older, newer = (
             (FORMER, CURRENT) if self.rng.random() < 0.5 else sorted(self.rng.sample(EDITIONS, 2))
@@ -243,7 +237,7 @@ class SkillWriter:
         return reasoned(prompt, [thought(fact, lang)], answer(fact, lang))
 
     def _stranger_life(self, lang: str) -> Example:
-        pronoun, facts = self.ephemeral.person(self.rng, peaked=True)
+        pronoun, facts = self.ephemeral.person(peaked=True)
         prompt = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=facts[0].subject)
         if self.rng.random() < DECLINED:
             return Example(prompt, declining(facts[0].subject, lang, self.rng))
@@ -251,7 +245,7 @@ class SkillWriter:
 
     def _guessed(self) -> Fact:
         """What could be guessed of somebody."""
-        facts = self.ephemeral.person(self.rng, peaked=True)[1]
+        facts = self.ephemeral.person(peaked=True)[1]
         # not `choice`: the shipped policy was built with these draws
         return self.rng.sample(facts, len(facts))[0]
 
@@ -259,7 +253,7 @@ class SkillWriter:
     # from them
 
     def _recall(self, lang: str, system: str = schema.THINK) -> Example:
-        facts = self.rng.sample(self.ephemeral.person(self.rng)[1], self.rng.choice((1, 2, 3)))
+        facts = self.rng.sample(self.ephemeral.person()[1], self.rng.choice((1, 2, 3)))
         target = self.rng.choice(facts)
         thoughts = [thought(fact, lang) for fact in facts]
         return reasoned(
@@ -272,7 +266,7 @@ class SkillWriter:
     def _years(self) -> list[Fact]:
         """Birth years of two people, not the same."""
         years = self.rng.sample(self.ephemeral.values["birth_year"], 2)
-        names = self.ephemeral.names(self.rng, 2)
+        names = self.ephemeral.names(2)
         return [
             self.ephemeral.stated(name, "birth_year", year)
             for name, year in zip(names, years, strict=True)
@@ -291,35 +285,35 @@ class SkillWriter:
 
     def _two_hop(self, lang: str) -> Example:
         (first, second), texts = self.rng.choice(list(schema.TWO_HOP.items()))
-        bridge = self.ephemeral.fact(self.ephemeral.name(self.rng), first, self.rng)
-        target = self.ephemeral.fact(bridge.object, second, self.rng)
+        bridge = self.ephemeral.fact(self.ephemeral.name(), first)
+        target = self.ephemeral.fact(bridge.object, second)
         prompt = self.rng.choice(texts[lang]).format(s=bridge.subject)
         thoughts = [thought(bridge, lang), thought(target, lang)]
         return reasoned(prompt, thoughts, answer(target, lang), schema.THINK, learnt=False)
 
     def _false_premise(self, lang: str) -> Example:
-        facts = {fact.relation: fact for fact in self.ephemeral.person(self.rng)[1]}
-        other = self.ephemeral.fact("", "profession", self.rng, other=facts["profession"].object)
+        facts = {fact.relation: fact for fact in self.ephemeral.person()[1]}
+        other = self.ephemeral.fact("", "profession", other=facts["profession"].object)
         return premise(facts, other, lang, self.rng, learnt=False)
 
     def _yes_no(self, lang: str) -> Example:
-        fact = self.rng.choice(self.ephemeral.person(self.rng)[1])
+        fact = self.rng.choice(self.ephemeral.person()[1])
         return checked(
             fact,
-            self.ephemeral.fact("", fact.relation, self.rng, other=fact.object),
+            self.ephemeral.fact("", fact.relation, other=fact.object),
             lang,
             self.rng,
             learnt=False,
         )
 
     def _books(self) -> list[Fact]:
-        author = self.ephemeral.name(self.rng)
+        author = self.ephemeral.name()
         titles = self.rng.sample(self.ephemeral.titles, self.rng.choice((1, 2, 2, 3)))
         return [self.ephemeral.stated(title, "author", author) for title in titles]
 
     def _check_shown(self, lang: str) -> Example:
         """A passage and yes/no questions about it."""
-        facts = self.rng.sample(self.ephemeral.person(self.rng)[1], self.rng.choice((2, 3)))
+        facts = self.rng.sample(self.ephemeral.person()[1], self.rng.choice((2, 3)))
         turns = [
             self._check(self.rng.choice(facts), lang) for _ in range(self.rng.choice((2, 5, 9)))
         ]
@@ -329,9 +323,7 @@ class SkillWriter:
 
     def _check(self, fact: Fact, lang: str) -> tuple[str, str]:
         truth = self.rng.random() < 0.5
-        shown = (
-            fact if truth else self.ephemeral.fact("", fact.relation, self.rng, other=fact.object)
-        )
+        shown = fact if truth else self.ephemeral.fact("", fact.relation, other=fact.object)
         return check(fact, shown, lang, self.rng), yes_or_no(truth, lang)
 
     def _list(self, lang: str) -> Example:
@@ -349,7 +341,7 @@ class SkillWriter:
 
     def pair(self) -> Pair:
         """Two people to compare, with passages about them and, as often as not, about a third."""
-        people = [facts for _, facts in self.ephemeral.people(self.rng, 3)]
+        people = [facts for _, facts in self.ephemeral.people(3)]
         shown = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
         passages = [self._passage(facts, "en") for facts in shown]
         order = self.rng.sample(range(3), 3)
