@@ -79,16 +79,24 @@ class Index:
             )
         self._check_mode(mode)
         limits = [(limit or "").strip() for limit in titles or [""] * len(queries)]
-        searches = list(
-            dict.fromkeys((bag(query), limit) for query, limit in zip(queries, limits, strict=True))
-        )
-        open_ended = [query for query, limit in searches if not limit]
-        hits = {
-            (query, ""): passages
-            for query, passages in zip(open_ended, self._search(open_ended, k, mode), strict=True)
-        }
-        hits |= self._search_inside([pair for pair in searches if pair[1]], k, mode)
-        return [list(hits[bag(query), limit]) for query, limit in zip(queries, limits, strict=True)]
+        asked = list(zip(limits, map(bag, queries), strict=True))
+        groups: dict[str, list[str]] = defaultdict(list)
+        for limit, query in dict.fromkeys(asked):
+            groups[limit].append(query)
+        hits: dict[tuple[str, str], list[Passage]] = {}
+        everywhere = groups.pop("", [])
+        for query, passages in zip(everywhere, self._search(everywhere, k, mode), strict=True):
+            hits["", query] = passages
+        # Inside titles the pages are read once for all queries that name them, ranked in memory.
+        columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
+        names = list(groups)
+        for start in range(0, len(names), 200):  # so many pages in memory at a time
+            chunk = names[start : start + 200]
+            for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
+                ranked = self._rank(groups[limit], rows, k, mode)
+                for query, passages in zip(groups[limit], ranked, strict=True):
+                    hits[limit, query] = passages
+        return [list(hits[key]) for key in asked]
 
     def _check_mode(self, mode: str) -> None:
         if mode not in ("text", "dense", "hybrid"):
@@ -111,18 +119,21 @@ class Index:
         return connect(self.folder).open_table(TABLE)
 
     def _search(self, queries: Sequence[str], k: int, mode: Mode) -> list[list[Passage]]:
-        if mode == "text":
-            return _parallel(lambda query: self._text(query, k), queries)
-        vectors = dict(zip(queries, self._encode(queries), strict=True))
-        if mode == "dense":
-            return _parallel(lambda query: self._dense(query, vectors[query], k), queries)
-        deep = max(k, FUSED)
-        return _parallel(
-            lambda query: fuse(
-                [self._text(query, deep), self._dense(query, vectors[query], deep)], k
-            ),
-            queries,
-        )
+        vectors = {}
+        if mode != "text":
+            vectors = dict(zip(queries, self._encode(queries), strict=True))
+        deep = max(k, FUSED) if mode == "hybrid" else k
+
+        def search(query: str) -> list[Passage]:
+            lists = []
+            if mode != "dense":
+                lists.append(self._text(query, deep))
+            if mode != "text":
+                lists.append(self._dense(query, vectors[query], deep))
+            return fuse(lists, k) if mode == "hybrid" else lists[0]
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            return list(pool.map(search, queries))
 
     def _encode(self, queries: Sequence[str]) -> Any:
         return load_encoder(self.card["encoder"])(queries) if queries else []
@@ -151,28 +162,6 @@ class Index:
 
         return _best(ask, k, lambda row: 1 - row["_distance"])
 
-    def _search_inside(
-        self, searches: Sequence[tuple[str, str]], k: int, mode: Mode
-    ) -> dict[tuple[str, str], list[Passage]]:
-        """Searches limited to pages: the pages are read once for all queries that name them, and
-        ranked in memory.
-        """
-        groups: dict[str, list[str]] = defaultdict(list)
-        for query, limit in searches:
-            groups[limit].append(query)
-        columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
-        hits: dict[tuple[str, str], list[Passage]] = {}
-        names = list(groups)
-        for start in range(0, len(names), 200):  # so many pages in memory at a time
-            chunk = names[start : start + 200]
-            for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
-                ranked = self._rank(groups[limit], rows, k, mode)
-                hits |= {
-                    (query, limit): ranks
-                    for query, ranks in zip(groups[limit], ranked, strict=True)
-                }
-        return hits
-
     def _rank(
         self, queries: Sequence[str], rows: Sequence[dict[str, Any]], k: int, mode: Mode
     ) -> list[list[Passage]]:
@@ -187,10 +176,9 @@ class Index:
 
             cosines_QN = self._encode(queries) @ np.stack([row["vector"] for row in rows]).T
             lists.append([_ranked(passages, scores, deep) for scores in cosines_QN.tolist()])
-        return [
-            list(rankings[0]) if len(rankings) == 1 else fuse(rankings, k)
-            for rankings in zip(*lists, strict=True)
-        ] or [[] for _ in queries]
+        if len(lists) == 2:
+            return [fuse(rankings, k) for rankings in zip(*lists, strict=True)]
+        return lists[0] if lists else [[] for _ in queries]
 
     def _pages(self, titles: Sequence[str], columns: Sequence[str]) -> list[list[dict[str, Any]]]:
         """The passages of the pages meant by each of `titles`, page by page in order.
@@ -270,13 +258,6 @@ def _best(
 
 def _passage(row: Mapping[str, Any]) -> Passage:
     return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
-
-
-def _parallel(
-    search: Callable[[str], list[Passage]], queries: Sequence[str]
-) -> list[list[Passage]]:
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(search, queries))
 
 
 def place(name: str | Path, root: Path | str = ROOT) -> Path:
