@@ -1,9 +1,8 @@
-"""What an answer on several facets is measured by, beside its facts (FoRAG, arXiv 2406.13779,
-whose judge rates coherence and helpfulness as a whole; these parts of it are rules, and
-*(ours)*).
+"""Metrics of an answer on several facets, beside its facts. FoRAG's judge (arXiv 2406.13779)
+rates coherence and helpfulness as a whole; these rules measure parts of it *(ours)*.
 
-The facets are what the question's title names. A claim is of the facets that its text names; the
-answer alone counts.
+The question's title names the facets. A claim is about the facets that its text names. Only the
+answer counts, not the thinking.
 
     form         the answer is planned as `read_outline` reads it, and was not cut off
     facets       the share of the facets that a claim is about
@@ -11,7 +10,7 @@ answer alone counts.
     back to none
     as_planned   of the answers with a plan that names facets, those whose claims take them in
     its order
-    repetition   the share of claims that say again what an earlier one has said
+    repetition   the share of claims that say again what an earlier one has answer
     off_subject  the share of claims that are about none of the facets, true or not; of what
     could not be read nobody knows
     coherent     all facets, in order, nothing repeated or off the subject, not cut off: with a
@@ -85,37 +84,39 @@ def of_facets(feedback: Feedback) -> bool:
 
 def facet_terms(feedback: Feedback) -> dict[str, Term]:
     """What one response adds to each metric; nothing where it could not be read or judged."""
-    said = _said(feedback)
-    if said is None:
+    answer = _judged_answer(feedback)
+    if answer is None:
         return {}
     whole = feedback.response.finish == "stop"
-    told = blocks(said.claims, said.names)
-    ordered = one_by_one(told, said.names)
-    plan = blocks(said.outline.points, said.names) if said.outline else []
-    covered = {name for claim in said.claims for name in about(claim.text, said.names)}
-    texts = [{"section": claim.section, "text": claim.text} for claim in said.claims]
+    taken = blocks(answer.claims, answer.names)
+    ordered = one_by_one(taken, answer.names)
+    plan = blocks(answer.outline.points, answer.names) if answer.outline else []
+    covered = {name for claim in answer.claims for name in about(claim.text, answer.names)}
+    texts = [{"section": claim.section, "text": claim.text} for claim in answer.claims]
     repeated = repetitions(texts, [()] * len(texts))
     off_subject = sum(
-        not about(claim.text, said.names) and not unread(said.facts[f"claim:{claim.id}"])
-        for claim in said.claims
+        not about(claim.text, answer.names) and not unread(answer.facts[f"claim:{claim.id}"])
+        for claim in answer.claims
     )
-    coherent = whole and ordered and not repeated and not off_subject and covered == set(said.names)
+    coherent = (
+        whole and ordered and not repeated and not off_subject and covered == set(answer.names)
+    )
     words = answer_text(feedback.response.text, feedback.response.prefill).split()
     return {
-        "form": (float(whole and said.outline is not None), 1.0),
-        "facets": (len(covered) / len(said.names), 1.0),
+        "form": (float(whole and answer.outline is not None), 1.0),
+        "facets": (len(covered) / len(answer.names), 1.0),
         "order": (float(ordered), 1.0),
-        **({"as_planned": (float(told == plan), 1.0)} if plan else {}),
-        "repetition": (float(repeated), float(len(said.claims))),
-        "off_subject": (float(off_subject), float(len(said.claims))),
+        **({"as_planned": (float(taken == plan), 1.0)} if plan else {}),
+        "repetition": (float(repeated), float(len(answer.claims))),
+        "off_subject": (float(off_subject), float(len(answer.claims))),
         "coherent": (float(coherent), 1.0),
         "length": (float(len(words)), 1.0),
-        **_citations(said, feedback),
+        **_citations(answer, feedback),
     }
 
 
 @dataclass(frozen=True)
-class _Said:
+class _JudgedAnswer:
     """An answer: what it is to be about, its plan, its claims in their order, and the verdict on
     each by its id.
     """
@@ -126,7 +127,7 @@ class _Said:
     facts: Mapping[str, Verdict]
 
 
-def _said(feedback: Feedback) -> _Said | None:
+def _judged_answer(feedback: Feedback) -> _JudgedAnswer | None:
     """None of a response that could not be read or judged."""
     facts = {
         verdict.target: verdict
@@ -141,7 +142,7 @@ def _said(feedback: Feedback) -> _Said | None:
         filter(in_answer(feedback.response), feedback.claims),
         key=lambda claim: (claim.sentence or 0, claim.id),
     )
-    return _Said(names, read_outline(feedback.response.text), claims, facts)
+    return _JudgedAnswer(names, read_outline(feedback.response.text), claims, facts)
 
 
 def facet_names(question: Question) -> list[str]:
@@ -157,32 +158,30 @@ def about(text: str, names: Collection[str]) -> list[str]:
 def blocks(parts: Sequence[Claim | Point], names: Collection[str]) -> list[str]:
     """The facets as claims, or the points of a plan, take them up, one after the other; what
     names none, or several, is passed over."""
-    told = [found[0] for part in parts if len(found := about(part.text, names)) == 1]
-    return [name for name, _ in groupby(told)]
+    named = [found[0] for part in parts if len(found := about(part.text, names)) == 1]
+    return [name for name, _ in groupby(named)]
 
 
-def one_by_one(told: Sequence[str], names: Collection[str]) -> bool:
-    """Whether each facet is told of in one block: the same is asked of an answer with a plan and
-    of one without.
-    """
-    return sorted(told) == sorted(names)
+def one_by_one(taken: Sequence[str], names: Collection[str]) -> bool:
+    """Whether each facet is taken up in exactly one block."""
+    return sorted(taken) == sorted(names)
 
 
-def _citations(said: _Said, feedback: Feedback) -> dict[str, Term]:
+def _citations(answer: _JudgedAnswer, feedback: Feedback) -> dict[str, Term]:
     """The terms of citation recall and precision."""
     passages = feedback.response.question.passages
     following = {this: after[0] for this, after in pairwise(sorted(feedback.sentences))}
     complete = right = cited = sentences = 0
-    for number, together in groupby(said.claims, key=lambda claim: claim.sentence):
+    for number, together in groupby(answer.claims, key=lambda claim: claim.sentence):
         if number is None:
             continue
         claims, span = list(together), feedback.sentences[number]
         # up to the next sentence, since a citation may stand behind the full stop
         text = feedback.response.text[span[0] : following.get(span)]
-        facets = {name for claim in claims for name in about(claim.text, said.names)}
-        numbers = cited_numbers(text, said.outline, facets)
+        facets = {name for claim in claims for name in about(claim.text, answer.names)}
+        numbers = cited_numbers(text, answer.outline, facets)
         given = [passages[n - 1].id if 0 < n <= len(passages) else "" for n in numbers]
-        supporting = [rests_on(said.facts[f"claim:{claim.id}"]) for claim in claims]
+        supporting = [rests_on(answer.facts[f"claim:{claim.id}"]) for claim in claims]
         sentences, cited = sentences + 1, cited + len(given)
         complete += all(own & set(given) for own in supporting)
         right += sum(any(passage in own for own in supporting) for passage in given)

@@ -37,9 +37,7 @@ class Pair:
 
     @property
     def identical(self) -> bool:
-        """Then nobody is asked: both orders are one prompt with one reply, which is a tie or
-        speaks of a place alone.
-        """
+        """Identical answers are a tie without a judge, since both orders are one prompt."""
         return self.answers[0] == self.answers[1]
 
     @property
@@ -116,7 +114,7 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[dict[str, Any
     rows, cost, failures, reasons = [], Cost(), Counter[str](), dict[str, str]()
     for pair in pairs:
         question, step, sample = pair.key
-        told = {
+        shared = {
             "question_id": question,
             "step": step,
             "sample": sample,
@@ -129,9 +127,9 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[dict[str, Any
                 reply = next(replies)
                 verdict, cost = reply.error or read("prefer", reply.text or ""), cost + reply.cost
             if not isinstance(verdict, Failure):
-                rows.append({**told, "order": order, "label": verdict})
+                rows.append({**shared, "order": order, "label": verdict})
                 continue
-            rows.append({**told, "order": order, "error": asdict(verdict)})
+            rows.append({**shared, "order": order, "error": asdict(verdict)})
             kind = f"{verdict.stage}: {verdict.kind}"
             failures[kind] += 1
             reasons.setdefault(kind, verdict.message)
