@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -229,18 +229,19 @@ def _parquet(path: Path, skip: int) -> Iterator[Row]:
                     yield place, page_of(row)
 
 
-def _texts(paths: Sequence[Path], skip: int) -> Iterator[Row]:
-    """Plain text: a file is a page, and its name the title."""
-    for number, path in enumerate(paths, start=1):
-        if number > skip:
-            name = path.name.removesuffix(".gz")
-            title = clean(Path(name).stem)
-            with _open(path) as file:
-                data = file.read()
-            try:
-                yield number, Page(title, title, clean(data.decode("utf-8-sig")))
-            except UnicodeDecodeError:
-                yield number, f"{path.name} is not UTF-8"
+def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iterator[Row]:
+    """Plain text: a file is a page, and its name the title. In a folder the id is its path, which
+    tells files of one name apart.
+    """
+    for number, path in enumerate(paths[skip:], start=skip + 1):
+        title = clean(Path(path.name.removesuffix(".gz")).stem)
+        inside = path.relative_to(folder).with_suffix("").as_posix() if folder else title
+        with _open(path) as file:
+            data = file.read()
+        try:
+            yield number, Page(clean(inside), title, clean(data.decode("utf-8-sig")))
+        except UnicodeDecodeError:
+            yield number, f"{path.name} is not UTF-8"
 
 
 def _folder(path: Path) -> Source:
@@ -251,19 +252,10 @@ def _folder(path: Path) -> Source:
         raise WorkbenchError(
             f"{path}: a folder without any .txt or .md file: --from takes {FORMATS}"
         )
-    digest = hashlib.sha256(
-        json.dumps([[str(f.relative_to(path)), _digest(f)[0]] for f in files]).encode()
-    )
-    return Source(
-        str(path), digest.hexdigest(), len(files), lambda skip: _named(path, files, skip), "file"
-    )
-
-
-def _named(folder: Path, files: Sequence[Path], skip: int) -> Iterator[Row]:
-    """The files of a folder; their ids tell files of one name in different folders apart."""
-    for number, page in _texts(files, skip):
-        name = files[number - 1].relative_to(folder).with_suffix("").as_posix()
-        yield number, page if isinstance(page, str) else Page(clean(name), page.title, page.text)
+    digests = [[str(file.relative_to(path)), _digest(file)[0]] for file in files]
+    fingerprint = hashlib.sha256(json.dumps(digests).encode()).hexdigest()
+    pages = partial(_texts, files, folder=path)
+    return Source(str(path), fingerprint, len(files), pages, "file")
 
 
 def _world(spec: str) -> Source:
