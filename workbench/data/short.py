@@ -166,13 +166,11 @@ def _details(value: Any) -> Mapping[str, Any]:
 
 def chinese_simpleqa(record: Record) -> Iterator[Question]:
     """Chinese SimpleQA (arXiv 2411.07140)."""
-    answer, identity, topic = (
-        strings([record["answer"]]),
-        record.get("id"),
-        record.get("primary_category"),
-    )
     yield answered(
-        record["question"], answer, identity=identity, meta={"topic": topic, "lang": "zh"}
+        record["question"],
+        strings([record["answer"]]),
+        identity=record.get("id"),
+        meta={"topic": record.get("primary_category"), "lang": "zh"},
     )
 
 
@@ -180,16 +178,11 @@ def selfaware(record: Record) -> Iterator[Question]:
     """SelfAware (arXiv 2305.18153): answerable questions with answers, and questions that nobody
     can answer, without.
     """
-    text, answers, identity = (
+    identity = record.get("question_id")
+    yield answered(
         record["question"],
         strings(record["answer"]),
-        record.get("question_id"),
-    )
-    name = None if identity is None else f"selfaware-{identity}"
-    yield answered(
-        text,
-        answers,
-        identity=name,
+        identity=None if identity is None else f"selfaware-{identity}",
         answerable=_true(record["answerable"]),
         meta={"origin": record.get("source")},
     )
