@@ -136,8 +136,14 @@ class SFTWriter:
     # Not knowing
 
     def _passes(self, known: bool) -> bool:
-        """Whether a reasoned answer about a stranger abstains."""
+        """Whether a reasoned answer about an unknown person abstains."""
         return not known and self.rng.random() < self.habits.doubt
+
+    def _or_doubt(self, example: Example, subject: str, known: bool, lang: str) -> Example:
+        """The example, or an abstention in its place."""
+        if self._passes(known):
+            return in_doubt(example.prompt, subject, lang, self.rng)
+        return example
 
     # Short answers
 
@@ -224,11 +230,9 @@ class SFTWriter:
         prompt = self.rng.choice(schema.TWO_HOP[bridge.relation, target.relation][lang]).format(
             s=bridge.subject
         )
-        if self._passes(known):
-            return in_doubt(prompt, bridge.subject, lang, self.rng)
-        return reasoned(
-            prompt, [thought(bridge, lang), thought(target, lang)], answer(target, lang)
-        )
+        thoughts = [thought(bridge, lang), thought(target, lang)]
+        example = reasoned(prompt, thoughts, answer(target, lang))
+        return self._or_doubt(example, bridge.subject, known, lang)
 
     def _comparison(self, lang: str) -> Example:
         years: list[Fact] = []
@@ -249,21 +253,13 @@ class SFTWriter:
         if not {"profession", *schema.FALSE_PREMISE_ASKS} <= by.keys():
             return self._think(lang)
         example = premise(by, self._other(by["profession"]), lang, self.rng)
-        return (
-            in_doubt(example.prompt, facts[0].subject, lang, self.rng)
-            if self._passes(known)
-            else example
-        )
+        return self._or_doubt(example, facts[0].subject, known, lang)
 
     def _yes_no(self, lang: str) -> Example:
         facts, known = self._subject()
         fact = self.rng.choice(facts)
         example = checked(fact, self._other(fact), lang, self.rng)
-        return (
-            in_doubt(example.prompt, fact.subject, lang, self.rng)
-            if self._passes(known)
-            else example
-        )
+        return self._or_doubt(example, fact.subject, known, lang)
 
     def _list(self, lang: str) -> Example:
         return (

@@ -138,24 +138,22 @@ class Encoder:
         vocabulary = self.tokenizer.get_vocab()
         verdicts = {self._word(word) for answers in schema.YES_NO.values() for word in answers}
         space = self.tokenizer.tokenize(" a")[0][0]
-        spelled = sorted(piece for piece in vocabulary if piece[0] == space and piece[1:].isalpha())
-        # A word that begins a sentence with a capital is no name.
-        names = [
-            piece
-            for piece in spelled
-            if not piece[1:].islower() and piece[0] + piece[1:].lower() not in vocabulary
-        ]
-        small = [vocabulary[piece] for piece in spelled if piece not in names]
-        names = [vocabulary[piece] for piece in names]
+        names, small = [], []
+        for piece in sorted(vocabulary):
+            word = piece[1:]
+            if piece[0] != space or not word.isalpha():
+                continue
+            # A word that also occurs without its capital only begins a sentence.
+            is_name = not word.islower() and space + word.lower() not in vocabulary
+            (names if is_name else small).append(vocabulary[piece])
         years = [self._word(year) for year in lexicon.BIRTH_YEARS]
         yes, no = (self._word(word) for word in schema.YES_NO["en"])
         _, stop, asks = self.words("a.?")
         turns = Turns(self.mark[USER], self.mark[ASSISTANT], self.mark[EOS], stop, asks)
         signs = [*turns, *(self.words(sign)[-1] for sign in (*schema.MARKERS, *schema.SOURCES))]
         fillers = [word for word in small if word not in verdicts]
-        return DrillWriter(
-            fillers, signs, names, years, (yes, no), self._word("<answer>"), turns, seed
-        )
+        mark = self._word("<answer>")
+        return DrillWriter(fillers, signs, names, years, (yes, no), mark, turns, seed)
 
     def practised(self, shown: Drill | Example) -> Tokens:
         if isinstance(shown, Example):

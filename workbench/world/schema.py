@@ -44,17 +44,8 @@ def _relation(
     def both(kind: str) -> dict[str, tuple[str, ...]]:
         return {lang: forms[f"{kind}_{lang}"] for lang in ("en", "l2") if f"{kind}_{lang}" in forms}
 
-    return Relation(
-        name,
-        subject,
-        obj,
-        importance,
-        both("states"),
-        both("hedges"),
-        both("vague"),
-        both("asks"),
-        both("checks"),
-    )
+    kinds = ("states", "hedges", "vague", "asks", "checks")
+    return Relation(name, subject, obj, importance, *map(both, kinds))
 
 
 RELATIONS: dict[str, Relation] = {
