@@ -60,7 +60,7 @@ def test_other_sources_make_it_anew_in_the_same_file(
 
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"\xff\xfe\x00", b"{}", b"0" * 64 + b" " + b"a" * 16 + b"\n", b"a" * 100_000],
+    [b"", b"\xff\xfe\x00", b"{}", b"0" * 16 + b" " + b"a" * 16 + b"\n", b"a" * 100_000],
     ids=lambda damage: damage[:4],
 )
 def test_a_damaged_or_foreign_file_is_made_anew(folder: Path, damage: bytes) -> None:
@@ -70,7 +70,7 @@ def test_a_damaged_or_foreign_file_is_made_anew(folder: Path, damage: bytes) -> 
     for content in (
         damage,
         whole[:-1],
-        whole[:40],
+        whole[:20],
         whole + whole,
         whole.replace(b"a" * 16, b"A" * 16),
     ):
