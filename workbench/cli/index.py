@@ -175,8 +175,8 @@ def _progress() -> Iterator[Callable[[str, int, int | None, int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     started = printed_at = time.monotonic()
     before: int | None = None  # passages of an earlier, interrupted build
-    options = {"console": Console(stderr=True), "transient": True}
-    with Progress(*columns, **options, disable=not sys.stderr.isatty()) as bar:
+    console, quiet = Console(stderr=True), not sys.stderr.isatty()
+    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
         task = bar.add_task("reading", total=None)
 
         def update(doing: str, rows: int, total: int | None, passages: int) -> None:

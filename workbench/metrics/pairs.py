@@ -114,7 +114,7 @@ def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[dict[str, Any
     rows, cost, failures, reasons = [], Cost(), Counter[str](), dict[str, str]()
     for pair in pairs:
         question, step, sample = pair.key
-        shared = {
+        shared: dict[str, Any] = {
             "question_id": question,
             "step": step,
             "sample": sample,

@@ -154,12 +154,8 @@ def _section(split: str, numbers: Mapping[str, Any]) -> str:
         ("Biographies", numbers["biography"]),
         ("Biographies by `base/`", numbers["base_biography"]),
     ):
-        columns = ("factscore_on_subject", "claims", "responded")
-        lines += _texts(
-            f"{title}; share of claims that are true of the person, claims, share not declined",
-            texts,
-            columns,
-        )
+        title += "; share of claims that are true of the person, claims, share not declined"
+        lines += _texts(title, texts, ("factscore_on_subject", "claims", "responded"))
     columns = ("form", "facets", "off_subject", "fact_per_sentence", "citation_precision")
     title = (
         "Texts on two facets from passages; right form, share of facets, claims about neither,"
@@ -230,7 +226,7 @@ def _texts(title: str, numbers: Mapping[str, Any], metrics: Sequence[str]) -> li
     lines = [f"\n{title}:\n", "| tier | texts | greedy | sampled (T=1) |", "|---|---|---|---|"]
     for tier, greedy in numbers["greedy"]["by_tier"].items():
         cells = (
-            " / ".join(_number(cell[name]["value"]) for name in metrics)
+            " / ".join(_number(cell.get(name, {}).get("value")) for name in metrics)
             for cell in (greedy, numbers["sampled"]["by_tier"][tier])
         )
         lines.append(f"| {tier} | {greedy['n']} | {' | '.join(cells)} |")

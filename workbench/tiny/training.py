@@ -138,7 +138,8 @@ class Encoder:
         vocabulary = self.tokenizer.get_vocab()
         verdicts = {self._word(word) for answers in schema.YES_NO.values() for word in answers}
         space = self.tokenizer.tokenize(" a")[0][0]
-        names, small = [], []
+        names: list[int] = []
+        small: list[int] = []
         for piece in sorted(vocabulary):
             word = piece[1:]
             if piece[0] != space or not word.isalpha():
