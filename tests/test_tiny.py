@@ -193,23 +193,32 @@ def build(out: Path, until: Path | None = None) -> subprocess.CompletedProcess[s
     return forked.run("workbench.cli", *words, until=until, timeout=1200)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    out = tmp_path_factory.mktemp("build") / "whole"
+    assert build(out).returncode == 0
+    return out
+
+
 @pytest.mark.slow
-def test_a_small_build_learns_its_world_and_survives_a_kill(tmp_path):
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert build(whole).returncode == 0
+def test_a_small_build_learns_its_world(whole):
     card = json.loads((whole / "card.json").read_text())
     tiers = card["splits"]["test"]["short"]["greedy"]["by_tier"]
     assert tiers["known"]["accuracy"]["value"] > tiers["unknown"]["accuracy"]["value"] + 0.3
     assert "What it knows" in (whole / "README.md").read_text()
 
-    work = broken / "work"
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_a_killed_build_ends_like_an_undisturbed_one(whole, tmp_path):
+    work = tmp_path / "work"
     # then it measures, as before
-    for seen in (work / "lesson-2.pt", work / "base.pt", broken / "sft" / "tokenizer.json"):
-        killed = build(broken, until=seen)
-        assert killed.returncode == -signal.SIGKILL and not (broken / "card.json").exists()
+    for seen in (work / "lesson-2.pt", work / "base.pt", tmp_path / "sft" / "tokenizer.json"):
+        killed = build(tmp_path, until=seen)
+        assert killed.returncode == -signal.SIGKILL and not (tmp_path / "card.json").exists()
     for stage in ("base", "sft"):
         name = Path(stage) / "model.safetensors"
-        assert (whole / name).read_bytes() == (broken / name).read_bytes()
+        assert (whole / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
 @pytest.mark.slow
