@@ -12,12 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.metrics import (
-    compare_files,
-    read_rows,
-    report_file,
-    summarise,
-)
+from workbench.metrics import compare_files, read_rows, report_file, summarise
 from workbench.metrics.claims import (
     Options,
     claim_terms,
@@ -28,10 +23,7 @@ from workbench.metrics.claims import (
 )
 from workbench.metrics.report import Settings, compare, right_questions
 from workbench.metrics.rows import Row, reduce_row
-from workbench.types import (
-    CLAIM_LABELS,
-    WorkbenchError,
-)
+from workbench.types import CLAIM_LABELS, WorkbenchError
 
 FAST: dict[str, Any] = {"resamples": 200}
 CLAIM_KEYS = (
@@ -285,16 +277,6 @@ def test_outcomes_and_weights(tmp_path: Path) -> None:
         [with_outcome(stored("a", text="I don't know."), "uncertain")],
         [with_outcome(stored("a"), None)],
     ],
-    ids=[
-        "no rows",
-        "no claims",
-        "all abstained",
-        "all failed",
-        "one response",
-        "unverified",
-        "one abstention",
-        "no outcome",
-    ],
 )
 def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     path = file(tmp_path / "rows.jsonl", rows)
@@ -351,22 +333,6 @@ def test_a_verdict_on_the_subject_goes_before_the_rating() -> None:
     row = rated("q", "cccv", [5, 1, 1, 1], c1="asked", c2="other")
     row["verdicts"][3]["evidence"] = [{"unparsed": "form"}]
     assert reduce_row(row, {}).off_subject == (False, False, True, False)
-
-
-def test_without_ratings_it_is_not_known_what_claims_are_about() -> None:
-    rows = [row("a", "cc"), reduce_row(rated("b", "cc", [5, None]), {})]
-    found = summarise(rows, Settings(resamples=20))
-    assert found["factscore"]["value"] == 1
-    for name in (
-        "off_subject",
-        "correct_on_subject",
-        "factscore_on_subject",
-        "precision_on_subject",
-    ):
-        assert (found[name]["value"], found[name]["reason"]) == (
-            None,
-            "no response has a rating of each of its claims",
-        )
 
 
 def test_interval_of_a_share_is_the_binomial_one() -> None:
