@@ -58,7 +58,7 @@ from workbench.types import Passage, Prompt, Question, Reply, Response, Reward  
 from workbench.verify.local import local_facts  # noqa: E402
 from workbench.world import load_world  # noqa: E402
 from workbench.world.facts import Fact  # noqa: E402
-from workbench.world.render import stated_plainly  # noqa: E402
+from workbench.world.render import thought  # noqa: E402
 
 BASE = {"prompts": 4, "group": 2, "length": 128, "claims": 4}
 AXES = {
@@ -124,7 +124,7 @@ class Written:
         )
         facts = rng.sample(about(question.title), point["claims"])
         said = [
-            stated_plainly(mistaken(world, fact, rng) if rng.random() < 0.5 else fact)
+            thought(mistaken(world, fact, rng) if rng.random() < 0.5 else fact, "en")
             for fact in facts
         ]
         while self.count(" ".join(said)) < point["length"]:

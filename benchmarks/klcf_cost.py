@@ -72,7 +72,7 @@ from workbench.verify import facts  # noqa: E402
 from workbench.verify.world import world_checklist_items, world_facts  # noqa: E402
 from workbench.world import load_world  # noqa: E402
 from workbench.world.facts import Fact  # noqa: E402
-from workbench.world.render import stated_plainly  # noqa: E402
+from workbench.world.render import thought  # noqa: E402
 from workbench.world.world import World  # noqa: E402
 
 DELAY, PER_TOKEN, SEARCH = 0.03, 0.00005, 0.02  # seconds
@@ -292,7 +292,7 @@ def long_answer(world: World, response: Response, claims: int) -> Response:
     told = related(world, response.question.title)[:claims]
     rng = random.Random(response.question.id)
     said = [
-        stated_plainly(fact if n % 5 else mistaken(world, fact, rng)) for n, fact in enumerate(told)
+        thought(fact if n % 5 else mistaken(world, fact, rng), "en") for n, fact in enumerate(told)
     ]
     asked = replace(response.question, title=";".join(dict.fromkeys(fact.subject for fact in told)))
     items = world_checklist_items(world, asked)[: Prepare().items]

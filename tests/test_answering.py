@@ -15,25 +15,21 @@ import pytest
 
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.score_helpers import write
-from tests.helpers.tiny_model import make_policy
-from workbench.answering import Answer, Sources, answer, answer_from, closed_world, stored
-from workbench.answering.reader import Reader, reader_of, told_to_plan
-from workbench.answering.sources import question_text
+from workbench.answering import Answer, Sources, answer_from, closed_world
+from workbench.answering.reader import Reader, reader_of
 from workbench.answers.outline import STRUCTURES
 from workbench.bench import TINY_POLICY, bench
 from workbench.checks import Checks, world_checks
 from workbench.cli.answer import _print
 from workbench.generate import Policy
 from workbench.inspector.live import PAGES as PAGES_OF_THE_WORLD
-from workbench.inspector.live import indexes, sourced_answer, sources_of
+from workbench.inspector.live import indexes, sources_of
 from workbench.inspector.runs import Runs
 from workbench.judge import Element
 from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.knowledge import build_index
 from workbench.knowledge.index import CARD
-from workbench.llm_judge import LLMJudge
 from workbench.policy import load_policy
-from workbench.recipes.forag_stages import PLAN
 from workbench.types import (
     CLAIM_LABELS,
     TWO_FACETS,
@@ -45,7 +41,6 @@ from workbench.types import (
     WorkbenchError,
 )
 from workbench.world import load_world
-from workbench.world.schema import OUTLINE
 
 Cli = Callable[..., tuple[int, str, str]]
 SMALL = str(TINY_POLICY / "sft")  # by its folder, whatever world it was built on
@@ -63,7 +58,6 @@ PAGES = [
     },
     {"id": "bridge", "title": "Tower Bridge", "text": "Tower Bridge crosses the Thames in London."},
 ]
-TOWER = "Where does the Eiffel Tower stand?"
 
 
 @pytest.fixture(scope="module")
@@ -183,32 +177,6 @@ def test_a_sentence_rests_on_what_it_cites_and_is_judged_by_all_passages(small: 
     assert result.failed == 0 and result.judge == "world" and result.notes == ()
 
 
-def test_a_sentence_is_as_good_as_its_worst_claim(small: Policy) -> None:
-    [other] = re.findall(r"is a (.*)\.", facts(FIRST)[1])
-    result = answered(small, f"{FIRST} is a {other} at {WORLD.by[FIRST]['employer'].object}.")
-    assert [(one.label, one.p) for one in result.sentences] == [("wrong", 0.0)]
-
-
-def test_an_answer_without_a_plan_is_shown_as_it_is_and_rests_on_where_it_was_found(
-    small: Policy,
-) -> None:
-    true, _ = facts(FIRST)
-    result = answered(small, f" {true}")
-    assert (result.structure, result.outline, result.text) == (None, (), true)
-    assert [one.passages for one in result.sentences] == [
-        (result.passages[number_of(result, true.split()[-1]) - 1].id,)
-    ]
-    assert result.sentences[0].cited == () and "has no plan" in result.notes[0]
-
-
-def test_a_second_answer_is_no_plan(small: Policy) -> None:
-    (true, _), (again, _) = facts(FIRST), facts(SECOND)
-    plan = f"[Structure] comparison [Outline] 1. {FIRST} [1] [Answer]"
-    result = answered(small, f"{plan} {true} [Answer] {again}")
-    assert (result.structure, result.outline) == (None, ()) and "has no plan" in result.notes[0]
-    assert [one.text for one in result.sentences] == [true, again]
-
-
 def test_a_citation_of_a_passage_that_was_not_given_is_told_and_leads_nowhere(
     small: Policy,
 ) -> None:
@@ -236,22 +204,6 @@ def test_a_policy_that_writes_nothing_or_is_cut_off(small: Policy) -> None:
     )
     [*_, note] = answered(small, facts(FIRST)[0][:-2], ends=False).notes
     assert note.startswith("the answer was cut off after")
-
-
-def test_a_bare_value_is_judged_as_the_answer_to_the_question(small: Policy) -> None:
-    value = WORLD.by[FIRST]["born_in"].object
-    for asked in (f"Where was {FIRST} born?", f"What is the birthplace of {FIRST}?"):
-        [sentence] = answered(small, f"{value}.", asked=asked).sentences
-        assert (sentence.label, sentence.p) == ("correct", 1.0) and len(sentence.found) == 1
-
-
-def test_what_no_passage_says_is_not_supported_even_where_it_is_true(small: Policy) -> None:
-    # without a page
-    stranger = next(
-        e.name for e in WORLD.entities.values() if e.kind == "person" and e.tier == "unknown"
-    )
-    result = answered(small, facts(stranger)[0], asked=f"What does {stranger} do for a living?")
-    assert [(one.label, one.passages) for one in result.sentences] == [("vague", ())]
 
 
 def test_where_nothing_is_found_nobody_is_asked(cli: Cli) -> None:
@@ -288,10 +240,6 @@ def test_a_mistake_is_one_line_that_names_the_remedy(
     code, out, err = cli("answer", *arguments, *policy, "--json")
     assert (code, out) == (2, "") and len(err.strip().splitlines()) == 1
     assert re.search(remedy, err)
-
-
-def test_the_question_is_one_line_that_can_be_stored() -> None:
-    assert question_text(" Who\n was\tAda\0? \ud800") == "Who was Ada\ufffd? \ufffd"
 
 
 def reply(label: str, fails: str = "") -> Callable[[str, Sequence[Element]], str]:
@@ -351,94 +299,6 @@ def test_a_judge_behind_a_url_labels_sentences_and_its_failure_is_no_label(
     assert {s["label"] for s in failed["sentences"] if not s["error"]} <= {"wrong"}
 
 
-def test_a_judge_that_cannot_read_the_answer_labels_nothing(small: Policy) -> None:
-    with JudgeServer(
-        lambda task, elements: (
-            "I would rather not." if task == "extract" else by_checksum(task, elements)
-        )
-    ) as server:
-        sources = replace(closed_world(), checks=LLMJudge(server.url, "m").checks, exact=False)
-        result = answered(small, f"{facts(FIRST)[0]} {facts(SECOND)[0]}", sources)
-    told = [(one.label, one.p, bool(one.error)) for one in result.sentences]
-    assert told == [(None, None, True)] * 2 and result.failed == 2
-
-
-@pytest.mark.slow
-def test_another_store_has_the_local_verifier(small: Policy, store: str) -> None:
-    text = "The Eiffel Tower was completed in 1889. The Eiffel Tower was completed in 1950 [2]."
-    result = answered(small, text, stored(store), TOWER)
-    assert result.passages[0].id == "tower:0" and result.judge == "local"
-    true, false = result.sentences
-    assert (true.label, true.passages, true.found) == ("correct", ("tower:0",), ("tower:0",))
-    assert (false.passages, false.found) == (("bridge:0",), ()) and false.label != "correct"
-    assert true.p is not None and false.p is not None and true.p > 0.5 > false.p
-    assert "the tiny policy knows the closed world's words alone" in result.notes[0]
-
-
-@pytest.mark.slow
-def test_the_worlds_pages_in_an_index_keep_the_exact_judge(small: Policy, tmp_path: Path) -> None:
-    build_index(tmp_path / "world", "world")
-    sources = stored(str(tmp_path / "world"))
-    result = answered(small, facts(FIRST)[0], sources)
-    assert sources.exact and [(one.label, one.p) for one in result.sentences] == [("correct", 1.0)]
-    assert len(result.passages) == 2  # whole pages: a third one is more than the tiny policy reads
-    card = json.loads((tmp_path / "world" / CARD).read_text())
-    card["source"]["fingerprint"] = "that of another world"
-    (tmp_path / "world" / CARD).write_text(json.dumps(card))
-    other = stored(str(tmp_path / "world"))
-    assert not other.exact and other.foreign
-
-
-@pytest.mark.slow
-def test_an_index_with_vectors_is_searched_by_both_and_one_of_another_encoder_refused(
-    tmp_path: Path,
-) -> None:
-    rows = [{"title": f"T{n}", "text": f"w{n} w{n + 1} w{n + 2}."} for n in range(20)]
-    encoder = make_encoder(tmp_path / "encoder")
-    build_index("dense", write(tmp_path / "rows.jsonl", rows), encoder=str(encoder), root=tmp_path)
-    best, *_ = stored("dense", root=tmp_path).search(["w3 w4 w5"], 3)[0]
-    assert best.title == "T3" and best.score == pytest.approx(2 / 61)  # the first of both lists
-    [first, *_] = stored("dense", "text", tmp_path).search(["w3 w4 w5"], 3)[0]
-    assert first.title == "T3" and first.score != best.score
-
-    card = tmp_path / "dense" / CARD
-    for name, told in (
-        (str(make_encoder(tmp_path / "wide", 32)), "64 numbers and .* 32"),
-        ("no/such-encoder", "cannot load"),
-    ):
-        card.write_text(json.dumps({**json.loads(card.read_text()), "encoder": name}))
-        with pytest.raises(WorkbenchError, match=f"{told}.*--mode text"):
-            stored("dense", root=tmp_path)
-        # words need no encoder
-        assert stored("dense", "text", tmp_path).search(["w3 w4 w5"], 3)[0][0].title == "T3"
-
-
-def test_an_index_without_vectors_is_searched_by_words_and_hybrid_is_refused(store: str) -> None:
-    assert stored(store).search([TOWER], 1)[0][0].id == "tower:0"
-    with pytest.raises(WorkbenchError, match="no vectors, which mode hybrid needs"):
-        stored(store, "hybrid")
-
-
-def test_who_is_told_what(small: Policy, tmp_path: Path) -> None:
-    assert reader_of(SMALL, small).system == OUTLINE and reader_of(SMALL, small).small
-    other = load_policy(make_policy(tmp_path / "other"))
-    assert (reader_of("other", other).system, reader_of("other", other).small) == (PLAN, False)
-    cold = {"outline": True, "cold_samples": 4}
-    run = tmp_path / "run"
-    for config, told in (
-        ({"cold": cold, "prompts": {"system": ""}}, ""),
-        ({"cold": cold, "prompts": {"system": "Plan."}}, "Plan."),
-        ({"cold": cold, "prompts": {"system": None}}, ""),
-        ({"cold": {**cold, "outline": False}, "prompts": {"system": ""}}, OUTLINE),
-        ({"cold": {**cold, "cold_samples": 0}, "prompts": {"system": ""}}, OUTLINE),
-        ({"prompts": {"system": None}}, OUTLINE),
-    ):
-        (run / "stages" / "cold_start" / "policy").mkdir(parents=True, exist_ok=True)
-        (run / "config.json").write_text(json.dumps({"method": "forag", "config": config}))
-        for path in (run, run / "policy", run / "stages" / "cold_start" / "policy"):
-            assert reader_of(str(path), small).system == told == told_to_plan(config, OUTLINE)
-
-
 def test_a_policy_is_shown_what_it_can_read(small: Policy) -> None:
     reader = reader_of(SMALL, small)
     found = [Passage(f"p{n}", "", f"{FIRST} works at place number {n}. " * 2) for n in range(5)]
@@ -457,14 +317,6 @@ def test_a_policy_is_shown_what_it_can_read(small: Policy) -> None:
     assert long.text.startswith(cut) and 0 < len(cut) < len(long.text) and cut.endswith(".")
     with pytest.raises(WorkbenchError, match="ask a shorter one"):
         reader.shown(Question("q", "Who? " * 500), found, None)
-
-
-def test_fewer_passages_than_asked_for_are_told(small: Policy) -> None:
-    result = answer_from(closed_world(), ASKED.text, writes(small, facts(FIRST)[0]), SMALL, 12)
-    assert (
-        3 <= len(result.passages) < 12
-        and f"{len(result.passages)} of 12 passages were shown" in result.notes[0]
-    )
 
 
 def test_no_claim_of_the_judge_is_lost_unseen(small: Policy) -> None:
@@ -520,36 +372,6 @@ def test_a_terminal_gets_no_commands_of_a_model_or_a_page(
             and "[bold]" in out
             and "red" in out
         )
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
-def test_the_inspector_gives_the_same_answer(tmp_path: Path) -> None:
-    runs = Runs(tmp_path)
-    told, emptied = sourced_answer(runs, "The tiny policy", f" {ASKED.text}\n", PAGES_OF_THE_WORLD)
-    shown = json.loads(told)
-    assert emptied == "{}" and shown == answer(ASKED.text).to_row() and shown["sentences"]
-
-
-def test_the_inspector_offers_finished_indexes_of_the_runs_folder_alone(
-    tmp_path: Path, store: str
-) -> None:
-    runs = Runs(tmp_path / "runs")
-    assert indexes(runs) == [PAGES_OF_THE_WORLD]
-    folder = tmp_path / "runs" / "indexes"
-    build_index("tower", write(tmp_path / "pages.jsonl", PAGES), root=folder)
-    (folder / "linked").symlink_to(store)
-    (folder / "damaged").mkdir()
-    (folder / "damaged" / CARD).write_text("{")
-    assert indexes(runs) == [PAGES_OF_THE_WORLD, "tower"]
-    for policy, text, name, remedy in (
-        ("The tiny policy", "", "tower", "write one"),
-        ("The tiny policy", TOWER, "linked", "choose one of the list"),
-        ("The tiny policy", TOWER, store, "choose one of the list"),
-        ("nobody", TOWER, "tower", "name a run of the list"),
-    ):
-        error = json.loads(sourced_answer(runs, policy, text, name)[0])
-        assert list(error) == ["error"] and remedy in error["error"]
 
 
 @pytest.mark.slow

@@ -101,16 +101,6 @@ def test_missing_shipped_policy_names_the_clone_that_has_it(
         check_policy("sft", str(tmp_path / "sft"))
 
 
-def test_tiny_bench_asks_in_either_language() -> None:
-    tiny = bench("tiny")
-    english, second = tiny.questions("test"), tiny.questions("test", lang="l2")
-    assert {q.meta["lang"] for q in english} == {"en"} and {q.meta["lang"] for q in second} == {
-        "l2"
-    }
-    assert {q.kind for q in english} == {q.kind for q in second}
-    assert tiny.questions("test", lang="fr") == []
-
-
 def test_a_file_of_questions_has_no_second_language(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
     file.write_text('{"id": 1, "question": "?", "answers": ["!"]}\n')
@@ -118,34 +108,10 @@ def test_a_file_of_questions_has_no_second_language(tmp_path: Path) -> None:
         bench("small", questions=file).questions("rl", lang="l2")
 
 
-def test_lines_of_a_question_file_end_at_newlines_alone(tmp_path: Path) -> None:
-    """U+2028, U+0085 and the like may stand in a JSON string."""
-    text = "one\u2028two\u2029three\x85four"
-    file = tmp_path / "questions.jsonl"
-    row = json.dumps({"id": 1, "question": text, "answers": [text]}, ensure_ascii=False)
-    file.write_bytes(f"{row}\r\n\n".encode())
-    (question,) = bench("paper", file).questions(split_of("1"))
-    assert (question.text, question.answers) == (text, (text,))
-
-
-def test_a_line_that_is_not_utf8_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "questions.jsonl"
-    file.write_bytes(
-        b'{"id": 1, "question": "?", "answers": []}\n{"id": 2, "question": "\xe9", "answers": []}\n'
-    )
-    with pytest.raises(WorkbenchError, match=r"questions\.jsonl:2: .*UTF-8"):
-        bench("paper", file)
-
-
 @pytest.mark.parametrize("name", ["small", "paper"])
 def test_hub_benches_need_questions(name: str) -> None:
     with pytest.raises(WorkbenchError, match=r"give --questions NAME\|FILE"):
         benches.bench(name)
-
-
-def test_unknown_bench_is_refused() -> None:
-    with pytest.raises(WorkbenchError, match="no bench 'huge': choose one of tiny, small, paper"):
-        benches.bench("huge")
 
 
 def test_questions_of_a_file_are_split_by_their_ids(tmp_path: Path) -> None:
@@ -188,16 +154,3 @@ def test_whatever_a_question_file_says_makes_other_questions(tmp_path: Path) -> 
         file.write_text(json.dumps({**row, **change}) + "\n")
     first, same, *others = (bench("paper", file).hash for file in files)
     assert first == same and len({first, *others}) == len(changes) + 1
-
-
-@pytest.mark.parametrize("line", ["[1]", "{", '{"id": "1", "question": "?", "answers": []}'])
-def test_bad_lines_of_a_question_file_are_refused(tmp_path: Path, line: str) -> None:
-    file = tmp_path / "questions.jsonl"
-    file.write_text(f'{{"id": "1", "question": "?", "answers": ["!"]}}\n{line}\n')
-    with pytest.raises(WorkbenchError, match=r"questions\.jsonl:2: "):
-        benches.bench("paper", questions=file)
-
-
-def test_missing_question_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match=r"no such file .*none\.jsonl"):
-        benches.bench("small", questions=tmp_path / "none.jsonl")

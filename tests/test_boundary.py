@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.checks import Checks, rule_checks, world_checks
-from workbench.metrics.boundary import Majority, Probed, Sample, boundary_report, sizes
-from workbench.recipes import METHODS
+from workbench.checks import world_checks
+from workbench.metrics.boundary import Majority, Probed, Sample, boundary_report
 from workbench.types import OUTCOMES, Claims, Question, Response, WorkbenchError
-from workbench.verify.boundary import out_of_knowledge, read_probe
+from workbench.verify.boundary import read_probe
 from workbench.world import load_world
 
 RIGHT, IDK, FAILED = Sample("rome", "correct"), Sample(None, "uncertain"), Sample("rome", None)
@@ -25,14 +24,6 @@ LYON, LIMA = Sample("lyon", "incorrect"), Sample("lima", "incorrect")
 
 def probed(*samples: Sample, exposures: int | None = None, name: str = "q") -> Probed:
     return Probed(name, samples, exposures)
-
-
-def test_out_of_knowledge_is_none_of_k() -> None:
-    assert probed(LYON, IDK, LYON).ook is True
-    assert probed(LYON, IDK, RIGHT).ook is False
-    # the failed one may have been right
-    assert probed(LYON, FAILED).ook is None and probed().ook is None
-    assert probed(FAILED, RIGHT).ook is False
 
 
 def test_the_majority_is_the_answer_drawn_first_of_those_with_most_votes() -> None:
@@ -135,56 +126,6 @@ def test_what_is_undefined_is_null_and_never_nan() -> None:
     # nobody has counted exposures
     assert boundary_report([probed(IDK, IDK)], 2)["agreement"] is None
     assert boundary_report([probed(IDK, IDK)], 2)["exposure"] is None
-
-
-def test_sizes_are_powers_of_two_and_k() -> None:
-    assert [sizes(k) for k in (1, 2, 6, 8)] == [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]]
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.lists(st.sampled_from([RIGHT, IDK, LYON]), min_size=8, max_size=8), st.integers(0, 2)
-        )
-    )
-)
-def test_more_samples_label_fewer_questions(drawn: list[tuple[list[Sample], int]]) -> None:
-    report = boundary_report([probed(*samples, exposures=shown) for samples, shown in drawn], 8)
-    labelled = [row["labelled"] for row in (report["agreement"] or {"by_k": {}})["by_k"].values()]
-    assert labelled == sorted(labelled, reverse=True)
-
-
-QUESTION = Question("q", "Where?", ("Rome",))
-
-
-def paid(found: dict[str, bool | None], text: str) -> tuple[float | None, str]:
-    """TruthRL's knowledge-enhanced reward of a response, and the kind of failure."""
-    rules = rule_checks()
-    checks = Checks(rules.extract, {**rules.verify, "out_of_knowledge": out_of_knowledge(found)})
-    one = METHODS["truthrl"]
-    [feedback] = one.grader(one.configure(settings=["truthrl.knowledge=true"]), checks)(
-        [Response("r", QUESTION, text)]
-    )
-    reward = feedback.rewards["truthrl"]
-    return reward.value, reward.error.kind if reward.error else ""
-
-
-def test_a_probe_decides_what_an_abstention_is_paid() -> None:
-    """Section 3.2: out of knowledge an abstention +1 and all else −1; else as the ternary
-    reward.
-    """
-    assert paid({"q": True}, "I don't know.") == (1.0, "") and paid({"q": True}, "Rome") == (
-        -1.0,
-        "",
-    )
-    assert paid({"q": False}, "I don't know.") == (0.0, "") and paid({"q": False}, "Rome") == (
-        1.0,
-        "",
-    )
-    # not probed, or left open by a failed sample
-    without: list[dict[str, bool | None]] = [{}, {"other": True}, {"q": None}]
-    for found in without:  # no label, and no reward
-        assert paid(found, "I don't know.") == (None, "not_probed")
 
 
 def test_a_probes_file_is_read_as_a_check(tmp_path: Path) -> None:

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +12,6 @@ import typer
 
 from tests.helpers.small_bench import NAMES, SETTINGS, make_bench
 from workbench.cli.frame import app
-from workbench.types import WorkbenchError
 
 
 def commands(command: Any, path: str = "") -> Iterator[str]:
@@ -98,12 +91,6 @@ def test_the_commands_of_the_contract_are_there() -> None:
     assert {*wanted.split(", ")} <= {*COMMANDS}
 
 
-def test_version(cli: Cli) -> None:
-    from workbench import __version__
-
-    assert cli("--version") == (0, f"workbench {__version__}\n", "")
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -124,28 +111,12 @@ def test_usage_error_is_one_line(cli: Cli, arguments: list[str], complaint: str)
     assert err.count("\n") == 1
 
 
-def test_without_arguments_prints_help(cli: Cli) -> None:
-    code, out, err = cli()
-    assert code == 2
-    assert "Usage" in out + err
-
-
-def fail(*_: Any, **__: Any) -> None:
-    raise WorkbenchError("two\nlines")
-
-
 def crash(*_: Any, **__: Any) -> None:
     raise ZeroDivisionError("by zero")
 
 
 def interrupt(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
-
-
-def test_user_mistake_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert cli(*TRAIN, "--bench", "huge") == (2, "", NO_BENCH)
-    stand_in(monkeypatch, "train", run=fail)
-    assert cli(*TRAIN) == (2, "", "workbench: two lines\n")
 
 
 def test_debug_prints_the_traceback(cli: Cli) -> None:
@@ -241,84 +212,6 @@ def test_exit_codes(
     assert json.loads(out) == report(**more)
 
 
-@pytest.mark.parametrize(
-    ("status", "failed", "expected"),
-    [("done", 0, 0), ("done", 2, 3), ("interrupted", 2, 130), ("too_many_failures", 9, 4)],
-)
-def test_exit_codes_of_training(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, status: str, failed: int, expected: int
-) -> None:
-    summary = {
-        "method": "m",
-        "seed": 3,
-        "before": report(),
-        "after": None,
-        "status": status,
-        "failed": failed,
-    }
-    stand_in(monkeypatch, "train", run=lambda *_, **__: summary)
-    assert cli(*TRAIN)[0] == expected
-    stand_in(
-        monkeypatch,
-        "train",
-        run_demo=lambda *_: {"ternary": {**summary, "failed": 0}, "binary": summary},
-    )
-    assert cli("demo")[0] == expected
-
-
-def test_a_failed_row_of_an_evaluation_fails_training_too(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    after = report(sampled={**scores(0.5), "failed": 1})
-    summary = {
-        "method": "m",
-        "seed": 3,
-        "before": report(),
-        "after": after,
-        "status": "done",
-        "failed": 0,
-    }
-    stand_in(monkeypatch, "train", run=lambda *_, **__: summary)
-    assert cli(*TRAIN)[0] == 3
-
-
-INTERRUPTIBLE = """
-import sys
-import workbench.experiment
-from pathlib import Path
-from tests.helpers.small_bench import SETTINGS, make_bench
-from workbench.cli import main
-bench = make_bench(Path(sys.argv[1]) / "policy")
-workbench.experiment.bench = lambda name, questions=None: bench
-settings = [word for setting in [*SETTINGS, f"truthrl.steps={sys.argv[2]}"] for word in ("--set", setting)]
-main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), *settings, "--json"])
-"""
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_training_with_130(tmp_path: Path) -> None:
-    root = Path(__file__).resolve().parent.parent
-    command = [sys.executable, "-c", INTERRUPTIBLE, str(tmp_path), "2000"]
-    with subprocess.Popen(
-        command, cwd=root, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        until = time.monotonic() + 90
-        while (
-            not (tmp_path / "run" / "metrics.jsonl").exists()
-            and process.poll() is None
-            and time.monotonic() < until
-        ):
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert err.endswith("workbench: interrupted; the same command takes up an unfinished run\n")
-    summary = json.loads(out)
-    assert summary["status"] == "interrupted" and summary["after"] is None
-    steps = len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
-    assert (tmp_path / "run" / "checkpoints" / f"checkpoint-{steps}" / "complete.json").exists()
-
-
 def test_world_show(cli: Cli) -> None:
     code, out, _ = cli("world", "show", "--json")
     described = json.loads(out)
@@ -330,116 +223,8 @@ def test_world_show(cli: Cli) -> None:
     assert (code, out) == (2, "") and "no entity 'Nobody'" in err and err.count("\n") == 1
 
 
-def test_tables_show_brackets_as_they_are(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    described = {
-        "name": "Ann [b]",
-        "facts": [{"object": "[red]Oslo"}],
-        "pages": ["[i]Ann"],
-        "n": {"a": "[b]"},
-    }
-    stand_in(monkeypatch, "world", describe=lambda *_: described)
-    out = cli("world", "show")[1]
-    assert "Ann [b]" in out and "[red]Oslo" in out and "[i]Ann" in out
-
-
-def test_tables_are_written_for_people(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    described = {
-        "nothing": None,
-        "none": {},
-        "path": Path("runs/x"),
-        "sure": True,
-        "share": 0.123456,
-        "facts": [{"object": None, "exposures": {"en": 2, "l2": 0}, "answers": ["Rome", "Roma"]}],
-        "cost": {"price": None, "by": {"a": 1, "b": {"c": 2}}},
-        "lists": [["x", "y"], []],
-    }
-    stand_in(monkeypatch, "world", describe=lambda *_: described)
-    out = cli("world", "show")[1]
-    lines = {
-        line.split()[0]: line.split()[1:] for line in out.splitlines() if len(line.split()) > 1
-    }
-    assert lines["nothing"] == lines["none"] == lines["price"] == ["—"]
-    assert (lines["path"], lines["sure"], lines["share"]) == (["runs/x"], ["yes"], ["0.1235"])
-    assert "en 2 · l2 0   Rome, Roma" in out and "a 1 · b c 2" in out and "x, y" in out
-    assert not re.search(r"[{}\[\]']|None|True|PosixPath", out)
-
-
-@pytest.mark.slow
-def test_tables_of_real_results_hold_no_python(cli: Cli, tmp_path: Path) -> None:
-    questions, pages = tmp_path / "q.jsonl", tmp_path / "p.jsonl"
-    questions.write_text('{"id": "a", "question": "Where?", "answers": ["Rome", "Roma"]}\n')
-    pages.write_text('{"title": "Rome", "text": "A city."}\n')
-    entity, root = (
-        json.loads(cli("world", "show", "--json")[1])["examples"][0],
-        ["--root", str(tmp_path / "i")],
-    )
-    for command in (
-        ["world", "show"],
-        ["world", "show", "--entity", entity],
-        ["data", "list"],
-        ["data", "show", str(questions)],
-        ["index", "build", "q", "--from", str(pages), *root],
-        ["index", "list", *root],
-        ["index", "show", "q", *root],
-    ):
-        code, out, err = cli(*command)
-        assert code == 0, err
-        assert not re.search(r"\bNone\b|\bTrue\b|\bFalse\b|\{'|\['|PosixPath", out), (command, out)
-
-
-def test_a_run_that_is_not_there_is_one_line_with_what_is(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, out, err = cli("evaluate", "runs/nope", "--split", "test")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "no policy folder 'runs/nope': there is no folder 'runs' either" in err
-    for run in ("one", "two/ternary"):
-        (tmp_path / "runs" / run).mkdir(parents=True)
-        (tmp_path / "runs" / run / "config.json").write_text("{}")
-    for policy in ("runs/nope", "./runs/nope", "runs/nope/deeper", str(tmp_path / "runs" / "nope")):
-        code, out, err = cli("evaluate", policy, "--split", "test")
-        assert (code, out, err.count("\n")) == (2, "", 1)
-        assert (
-            f"no policy folder '{policy}'" in err
-            and "runs/one" in err
-            and "runs/two/ternary" in err
-        )
-
-
-def test_the_inspector_says_what_is_not_a_folder(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs" / "one").mkdir(parents=True)
-    (tmp_path / "runs" / "one" / "config.json").write_text("{}")
-    file = tmp_path / "runs" / "one" / "rollouts.jsonl"
-    file.write_text("{}\n")
-    told = {
-        ("--runs", "nope"): "--runs nope: this folder is not there",
-        ("--runs", str(file)): "this folder is a file",
-        (
-            "--run",
-            str(file),
-        ): f"--run {file} is a file: name the folder that it lies in, --run {file.parent}",
-        ("--run", "runs/nope"): "no run 'nope' in 'runs': 'runs' holds runs/one",
-    }
-    for arguments, message in told.items():
-        code, out, err = cli("inspect", *arguments, "--no-browser")
-        assert (code, out, err.count("\n")) == (2, "", 1) and message in err
-
-
 def test_world_export(cli: Cli, tmp_path: Path) -> None:
     code, out, _ = cli("world", "export", "--out", str(tmp_path), "--json")
     assert code == 0
     for name, count in json.loads(out).items():
         assert len((tmp_path / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()) == count
-
-
-def test_world_build_passes_its_arguments(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stood in for: building takes minutes, and is tested where it lives."""
-    stand_in(
-        monkeypatch, "world", build_policy=lambda *arguments: {"seen": list(map(str, arguments))}
-    )
-    code, out, _ = cli("world", "build", "--out", "unused", "--size", "small", "--json")
-    assert code == 0 and json.loads(out) == {"seen": ["unused", "0", "2", "small"]}

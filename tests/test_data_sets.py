@@ -40,123 +40,299 @@ HUB_CONTEXT = {"title": ["Emma", "Ada"], "sentences": [["One.", " Two."], ["Thre
 RECORDS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
         "hotpotqa",
-        {"_id": "x", "question": "Both?", "answer": "yes", "type": "comparison", "level": "hard",
-         "supporting_facts": [["Emma", 0], ["Ada", 0], ["Emma", 1]],
-         "context": [["Emma", ["One.", " Two."]], ["Ada", ["Three."]]]},
-        {"id": "x", "answers": ("yes",), "kind": "yes_no", "title": "Emma;Ada", "passages": ["One. Two.", "Three."]},
+        {
+            "_id": "x",
+            "question": "Both?",
+            "answer": "yes",
+            "type": "comparison",
+            "level": "hard",
+            "supporting_facts": [["Emma", 0], ["Ada", 0], ["Emma", 1]],
+            "context": [["Emma", ["One.", " Two."]], ["Ada", ["Three."]]],
+        },
+        {
+            "id": "x",
+            "answers": ("yes",),
+            "kind": "yes_no",
+            "title": "Emma;Ada",
+            "passages": ["One. Two.", "Three."],
+        },
     ),
     (
         "hotpotqa",
-        {"id": "x", "question": "Who?", "answer": "Jane", "type": "bridge", "level": "easy",
-         "supporting_facts": {"title": ["Emma"], "sent_id": [0]}, "context": HUB_CONTEXT},
-        {"id": "x", "answers": ("Jane",), "kind": "single", "title": "Emma", "passages": ["One. Two.", "Three."]},
+        {
+            "id": "x",
+            "question": "Who?",
+            "answer": "Jane",
+            "type": "bridge",
+            "level": "easy",
+            "supporting_facts": {"title": ["Emma"], "sent_id": [0]},
+            "context": HUB_CONTEXT,
+        },
+        {
+            "id": "x",
+            "answers": ("Jane",),
+            "kind": "single",
+            "title": "Emma",
+            "passages": ["One. Two.", "Three."],
+        },
     ),
-    ("hotpotqa", {"question": "Who?", "answer": "Jane", "type": "bridge"}, {"answers": ("Jane",), "passages": []}),
+    (
+        "hotpotqa",
+        {"question": "Who?", "answer": "Jane", "type": "bridge"},
+        {"answers": ("Jane",), "passages": []},
+    ),
     (
         "musique",
-        {"id": "2hop__1_2", "question": "Who?", "answer": "Ada", "answer_aliases": ["Ada L.", "Ada"], "answerable": True,
-         "paragraphs": [PARAGRAPH], "question_decomposition": [{"id": 1}, {"id": 2}]},
-        {"id": "2hop__1_2", "answers": ("Ada", "Ada L."), "title": "Ada", "passages": ["Ada wrote notes."],
-         "meta": {"answerable": True, "hops": 2}},
+        {
+            "id": "2hop__1_2",
+            "question": "Who?",
+            "answer": "Ada",
+            "answer_aliases": ["Ada L.", "Ada"],
+            "answerable": True,
+            "paragraphs": [PARAGRAPH],
+            "question_decomposition": [{"id": 1}, {"id": 2}],
+        },
+        {
+            "id": "2hop__1_2",
+            "answers": ("Ada", "Ada L."),
+            "title": "Ada",
+            "passages": ["Ada wrote notes."],
+            "meta": {"answerable": True, "hops": 2},
+        },
     ),
     (
         "musique",
-        {"id": "y", "question": "Who?", "answer": "Ada", "answer_aliases": [], "answerable": False, "paragraphs": [PARAGRAPH],
-         "question_decomposition": []},
+        {
+            "id": "y",
+            "question": "Who?",
+            "answer": "Ada",
+            "answer_aliases": [],
+            "answerable": False,
+            "paragraphs": [PARAGRAPH],
+            "question_decomposition": [],
+        },
         {"answers": (), "kind": "unanswerable", "meta": {"answerable": False}},
     ),
     (
-        "squad_v2", ARTICLE,
-        {"id": "1", "answers": ("London",), "title": "Ada Lovelace", "passages": ["Ada was born in London."],
-         "meta": {"answerable": True}},
+        "squad_v2",
+        ARTICLE,
+        {
+            "id": "1",
+            "answers": ("London",),
+            "title": "Ada Lovelace",
+            "passages": ["Ada was born in London."],
+            "meta": {"answerable": True},
+        },
     ),
     (
         "squad_v2",
-        {"id": "2", "title": "Ada", "context": "Ada.", "question": "When?", "answers": {"text": [], "answer_start": []}},
+        {
+            "id": "2",
+            "title": "Ada",
+            "context": "Ada.",
+            "question": "When?",
+            "answers": {"text": [], "answer_start": []},
+        },
         {"id": "2", "answers": (), "kind": "unanswerable", "meta": {"answerable": False}},
     ),
     ("xquad", ARTICLE, {"id": "1", "answers": ("London",)}),
-    ("nq_open", {"question": "who was first", "answer": ["Ada", "Babbage"]}, {"answers": ("Ada", "Babbage"), "kind": "single"}),
-    ("webquestions", {"qId": "wqs1", "answers": ["Ada"], "qText": "who?"}, {"id": "wqs1", "text": "who?", "answers": ("Ada",)}),
-    ("webquestions", {"url": "http://x", "question": "who?", "answers": ["Ada", "Bo"]}, {"id": "", "answers": ("Ada", "Bo")}),
+    (
+        "nq_open",
+        {"question": "who was first", "answer": ["Ada", "Babbage"]},
+        {"answers": ("Ada", "Babbage"), "kind": "single"},
+    ),
     (
         "webquestions",
-        {"utterance": "who?", "targetValue": '(list (description "Ada Lovelace") (description Bo))', "url": "http://x"},
+        {"qId": "wqs1", "answers": ["Ada"], "qText": "who?"},
+        {"id": "wqs1", "text": "who?", "answers": ("Ada",)},
+    ),
+    (
+        "webquestions",
+        {"url": "http://x", "question": "who?", "answers": ["Ada", "Bo"]},
+        {"id": "", "answers": ("Ada", "Bo")},
+    ),
+    (
+        "webquestions",
+        {
+            "utterance": "who?",
+            "targetValue": '(list (description "Ada Lovelace") (description Bo))',
+            "url": "http://x",
+        },
         {"text": "who?", "answers": ("Ada Lovelace", "Bo")},
     ),
     (
         "crag",
-        {"interaction_id": "i", "query": "who?", "answer": "Ada", "alt_ans": ["Lovelace"], "question_type": "simple",
-         "domain": "open", "search_results": [{"page_name": "P", "page_snippet": "S", "page_result": "<html>"}]},
-        {"id": "i", "answers": ("Ada", "Lovelace"), "kind": "single", "passages": ["S"],
-         "meta": {"question_type": "simple", "domain": "open"}},
+        {
+            "interaction_id": "i",
+            "query": "who?",
+            "answer": "Ada",
+            "alt_ans": ["Lovelace"],
+            "question_type": "simple",
+            "domain": "open",
+            "search_results": [{"page_name": "P", "page_snippet": "S", "page_result": "<html>"}],
+        },
+        {
+            "id": "i",
+            "answers": ("Ada", "Lovelace"),
+            "kind": "single",
+            "passages": ["S"],
+            "meta": {"question_type": "simple", "domain": "open"},
+        },
     ),
     (
         "crag",
-        {"interaction_id": "i", "query": "when did it?", "answer": "invalid question", "question_type": "false_premise"},
+        {
+            "interaction_id": "i",
+            "query": "when did it?",
+            "answer": "invalid question",
+            "question_type": "false_premise",
+        },
         {"answers": ("invalid question",), "kind": "false_premise"},
     ),
     (
-        "crag", {"interaction_id": "i", "query": "which?", "answer": "Ada, Bo, and Cy", "alt_ans": [], "question_type": "set"},
+        "crag",
+        {
+            "interaction_id": "i",
+            "query": "which?",
+            "answer": "Ada, Bo, and Cy",
+            "alt_ans": [],
+            "question_type": "set",
+        },
         {"answers": ("Ada", "Bo", "Cy"), "kind": "list"},
     ),
     (
         "simpleqa",
-        {"metadata": "{'topic': 'Art', 'answer_type': 'Number', 'urls': []}", "problem": "how many?", "answer": "1,234"},
-        {"text": "how many?", "answers": ("1,234",), "kind": "numeric", "meta": {"topic": "Art", "answer_type": "Number"}},
+        {
+            "metadata": "{'topic': 'Art', 'answer_type': 'Number', 'urls': []}",
+            "problem": "how many?",
+            "answer": "1,234",
+        },
+        {
+            "text": "how many?",
+            "answers": ("1,234",),
+            "kind": "numeric",
+            "meta": {"topic": "Art", "answer_type": "Number"},
+        },
     ),
     (
-        "simpleqa", {"problem": "how far?", "answer": "120,000 euros", "topic": "Art", "answer_type": "Number"},
+        "simpleqa",
+        {"problem": "how far?", "answer": "120,000 euros", "topic": "Art", "answer_type": "Number"},
         {"answers": ("120,000 euros",), "kind": "single", "meta": {"topic": "Art"}},
     ),
     (
         "chinese_simpleqa",
-        {"id": "c", "primary_category": "中华文化", "secondary_category": "中医", "question": "谁？",
-         "answer": "关羽", "urls": []},
+        {
+            "id": "c",
+            "primary_category": "中华文化",
+            "secondary_category": "中医",
+            "question": "谁？",
+            "answer": "关羽",
+            "urls": [],
+        },
         {"id": "c", "answers": ("关羽",), "meta": {"topic": "中华文化", "lang": "zh"}},
     ),
     (
-        "selfaware", {"question_id": 4, "question": "Who?", "answer": ["Ada"], "answerable": True, "source": "squad"},
+        "selfaware",
+        {
+            "question_id": 4,
+            "question": "Who?",
+            "answer": ["Ada"],
+            "answerable": True,
+            "source": "squad",
+        },
         {"id": "selfaware-4", "answers": ("Ada",), "meta": {"answerable": True, "origin": "squad"}},
     ),
     (
-        "selfaware", {"question_id": 5, "question": "Why?", "answer": None, "answerable": False, "source": "SelfAware"},
+        "selfaware",
+        {
+            "question_id": 5,
+            "question": "Why?",
+            "answer": None,
+            "answerable": False,
+            "source": "SelfAware",
+        },
         {"answers": (), "kind": "unanswerable", "meta": {"answerable": False}},
     ),
     (
         "truthfulqa",
-        {"type": "Adversarial", "category": "Myths", "question": "What if?", "best_answer": "Nothing happens",
-         "correct_answers": ["It does nothing", "Nothing happens"], "incorrect_answers": ["You die"], "source": "x"},
-        {"answers": ("Nothing happens", "It does nothing"), "meta": {"category": "Myths", "incorrect_answers": ["You die"]}},
+        {
+            "type": "Adversarial",
+            "category": "Myths",
+            "question": "What if?",
+            "best_answer": "Nothing happens",
+            "correct_answers": ["It does nothing", "Nothing happens"],
+            "incorrect_answers": ["You die"],
+            "source": "x",
+        },
+        {
+            "answers": ("Nothing happens", "It does nothing"),
+            "meta": {"category": "Myths", "incorrect_answers": ["You die"]},
+        },
     ),
     (
         "truthfulqa",
-        {"Type": "Adversarial", "Category": "Myths", "Question": "What if?", "Best Answer": "Nothing",
-         "Correct Answers": "Nothing; It passes", "Incorrect Answers": "You die; You fly", "Source": "x"},
-        {"answers": ("Nothing", "It passes"), "meta": {"incorrect_answers": ["You die", "You fly"]}},
+        {
+            "Type": "Adversarial",
+            "Category": "Myths",
+            "Question": "What if?",
+            "Best Answer": "Nothing",
+            "Correct Answers": "Nothing; It passes",
+            "Incorrect Answers": "You die; You fly",
+            "Source": "x",
+        },
+        {
+            "answers": ("Nothing", "It passes"),
+            "meta": {"incorrect_answers": ["You die", "You fly"]},
+        },
     ),
-    ("knowrl", {"question": "When?", "answers": "1992", "title": "NHL;Ice"}, {"answers": ("1992",), "title": "NHL;Ice"}),
+    (
+        "knowrl",
+        {"question": "When?", "answers": "1992", "title": "NHL;Ice"},
+        {"answers": ("1992",), "title": "NHL;Ice"},
+    ),
     (
         "factscore_bios",
-        {"input": "Question: Tell me a bio of Ada.", "output": "Ada …", "topic": "Ada", "cat": ["rare", "Europe"],
-         "annotations": None},
-        {"text": "Tell me a bio of Ada.", "title": "Ada", "kind": "biography", "meta": {"rarity": "rare", "region": "Europe"}},
+        {
+            "input": "Question: Tell me a bio of Ada.",
+            "output": "Ada …",
+            "topic": "Ada",
+            "cat": ["rare", "Europe"],
+            "annotations": None,
+        },
+        {
+            "text": "Tell me a bio of Ada.",
+            "title": "Ada",
+            "kind": "biography",
+            "meta": {"rarity": "rare", "region": "Europe"},
+        },
     ),
     (
-        "longfact", {"prompt": "What is glass?", "canary": "BENCHMARK DATA"},
+        "longfact",
+        {"prompt": "What is glass?", "canary": "BENCHMARK DATA"},
         {"text": "What is glass?", "kind": "long_form", "meta": {"evaluation_only": True}},
     ),
     (
         "eli5",
-        {"q_id": "e", "title": "Why?", "selftext": "I wonder.",
-         "answers": {"a_id": ["1", "2"], "text": ["No.", "Yes."], "score": [1, 9]}},
-        {"id": "e", "text": "Why?\n\nI wonder.", "answers": (), "kind": "long_form", "meta": {"reference": "Yes."}},
+        {
+            "q_id": "e",
+            "title": "Why?",
+            "selftext": "I wonder.",
+            "answers": {"a_id": ["1", "2"], "text": ["No.", "Yes."], "score": [1, 9]},
+        },
+        {
+            "id": "e",
+            "text": "Why?\n\nI wonder.",
+            "answers": (),
+            "kind": "long_form",
+            "meta": {"reference": "Yes."},
+        },
     ),
     (
-        "webglm_qa", {"question": "Why?", "answer": "So [1].", "references": ["First.", "Second."]},
+        "webglm_qa",
+        {"question": "Why?", "answer": "So [1].", "references": ["First.", "Second."]},
         {"passages": ["First.", "Second."], "answers": (), "meta": {"reference": "So [1]."}},
     ),
-]  # fmt: skip
+]
 
 
 def check(question: Question, expected: dict[str, Any]) -> None:
@@ -206,29 +382,6 @@ def test_a_wrong_schema_names_columns(name: str, tmp_path: Path) -> None:
     assert all(column in str(error.value) for column in SETS[name].columns[0])
 
 
-def test_an_article_has_many_questions(tmp_path: Path) -> None:
-    (tmp_path / "squad.json").write_text(json.dumps({"version": "v2.0", "data": [ARTICLE]}))
-    first, second = load(tmp_path / "squad.json")
-    assert (first.id, second.id, second.kind) == ("1", "2", "unanswerable")
-    assert first.passages == second.passages  # stored once
-
-
-def test_bios_from_a_list_of_names(tmp_path: Path) -> None:
-    (tmp_path / "prompt_entities.txt").write_text("Ada Lovelace\nJane Austen\n")
-    found = load(tmp_path / "prompt_entities.txt", schema="factscore_bios")
-    assert [(q.text, q.title) for q in found] == [
-        ("Tell me a bio of Ada Lovelace.", "Ada Lovelace"),
-        ("Tell me a bio of Jane Austen.", "Jane Austen"),
-    ]
-
-
-def test_longfact_is_never_trained_on(tmp_path: Path) -> None:
-    # even where somebody took the canary out
-    (tmp_path / "file.jsonl").write_text('{"prompt": "What is glass?"}\n')
-    with pytest.raises(WorkbenchError, match="of longfact is for evaluation only"):
-        load(tmp_path / "file.jsonl", schema="longfact", training=True)
-
-
 SLICES = [
     ("hotpotqa", "hotpotqa/hotpot_dev_distractor_v1.json", 27, {"yes_no", "single"}, True),
     ("hotpotqa", "hotpotqa/hotpot_dev_v1_simplified.json", 300, {"yes_no", "single"}, False),
@@ -259,27 +412,3 @@ def test_real_files(
         assert not any(answer.startswith("[") for answer in question.answers)
     if recognised:
         assert load(slices / file) == questions
-
-
-def test_what_real_files_hold(slices: Path) -> None:
-    hotpot = load(slices / "hotpotqa/hotpot_dev_distractor_v1.json")[0]
-    assert (
-        hotpot.title == "Scott Derrickson;Ed Wood"
-        and len(hotpot.passages) == 10
-        and hotpot.answers == ("yes",)
-    )
-    selfaware = load(slices / "selfaware/SelfAware.json")
-    assert sum(question.meta["answerable"] for question in selfaware) == 150
-    knowrl = load(slices / "knowrl/knowrl_RLdata.json", schema="knowrl")[0]
-    assert knowrl.answers == ("1992",) and knowrl.title.startswith("NHL Hockey;NHLA;")
-    english, chinese = (
-        load(slices / f"xquad/xquad.{lang}.json", schema="xquad") for lang in ("en", "zh")
-    )
-    assert [q.id for q in english] == [q.id for q in chinese] and chinese[0].answers == ("308",)
-    with pytest.raises(WorkbenchError, match="for evaluation only"):
-        load(slices / "longfact", training=True)
-    with pytest.raises(
-        WorkbenchError,
-        match="found model_name, data_source, knowledge, message, response, begin_label",
-    ):
-        load(slices / "begin/begin_test_wow.tsv")  # read as a CRLF table, and no questions

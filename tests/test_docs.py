@@ -67,12 +67,14 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench evaluate sft --split validation": How("--limit 4 --samples 1"),
         "workbench train truthrl --out runs/ternary": How(SHORT),
         "workbench train truthrl --out runs/binary --set truthrl.reward=binary": How(SHORT),
-        'workbench answer "What is Dramem Torusin known for and how does it compare with Voku Kebas?"': (
-            AS_IT_IS
-        ),
-        'workbench answer "When was the Eiffel Tower built?" --store wiki --policy Qwen/Qwen2.5-7B-Instruct': How(
-            not_run="needs a model from the hub; tests/test_answering.py answers from an index"
-        ),
+        (
+            'workbench answer "What is Dramem Torusin known for and how does it compare with Voku '
+            'Kebas?"'
+        ): (AS_IT_IS),
+        (
+            'workbench answer "When was the Eiffel Tower built?" --store wiki --policy '
+            "Qwen/Qwen2.5-7B-Instruct"
+        ): How(not_run="needs a model from the hub; tests/test_answering.py answers from an index"),
         "workbench probe --k 64": How("--limit 4"),
         "workbench train truthrl --out runs/knowing --set truthrl.knowledge=true": How(
             f"{SHORT} --set truthrl.probe_samples=1"
@@ -107,36 +109,44 @@ KNOWN: dict[str, dict[str, How]] = {
         "cat > passages.jsonl": AS_IT_IS,
         "cat > world.jsonl": AS_IT_IS,
         "workbench score --in world.jsonl --out runs/exact/rollouts.jsonl --judge world": AS_IT_IS,
-        "workbench score --in answers.jsonl --out runs/local/rollouts.jsonl --passages passages.jsonl": (
-            AS_IT_IS
-        ),
+        (
+            "workbench score --in answers.jsonl --out runs/local/rollouts.jsonl --passages "
+            "passages.jsonl"
+        ): (AS_IT_IS),
         "workbench index build wiki --from passages.jsonl": AS_IT_IS,
-        f"workbench score --in answers.jsonl --out runs/judged/rollouts.jsonl --store wiki --judge {JUDGE} --model NAME": (
-            AS_IT_IS
-        ),
+        (
+            f"workbench score --in answers.jsonl --out runs/judged/rollouts.jsonl --store wiki "
+            f"--judge {JUDGE} --model NAME"
+        ): (AS_IT_IS),
         "workbench metrics runs/judged/rollouts.jsonl runs/local/rollouts.jsonl": AS_IT_IS,
-        f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} --judge-model NAME --dry-run": (
-            AS_IT_IS
-        ),
-        f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} --judge-model NAME": (
-            AS_IT_IS
-        ),
+        (
+            f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} "
+            f"--judge-model NAME --dry-run"
+        ): (AS_IT_IS),
+        (
+            f"workbench metrics runs/test/ternary.jsonl runs/test/binary.jsonl --judge {JUDGE} "
+            f"--judge-model NAME"
+        ): (AS_IT_IS),
         "workbench agree runs/judged runs/local": AS_IT_IS,
         "workbench inspect --run runs/judged": How(
             not_run="serves until it is stopped; tests/browsing.py starts it"
         ),
         "workbench import trl runs/completions --out runs/logged/rollouts.jsonl": AS_IT_IS,
-        "workbench data retrieve eli5.jsonl --store wiki --out questions.jsonl": How(
+        "workbench data show eli5.jsonl --store wiki --out questions.jsonl": How(
             not_run="needs a data set; tests/test_retrieve.py makes the same of a small one"
         ),
         "workbench data show hotpotqa": How(not_run="reads a data set from the hub"),
         "workbench verifier evaluate --data pairs.jsonl": AS_IT_IS,
-        "workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data pairs.jsonl --out runs/deberta": How(
+        (
+            "workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data pairs.jsonl "
+            "--out runs/deberta"
+        ): How(
             not_run="needs a model from the hub; tests/test_verifier_named.py calibrates small ones"
         ),
-        "workbench score --in answers.jsonl --out runs/bigger/rollouts.jsonl --passages passages.jsonl --verifier runs/deberta": How(
-            not_run="needs the model above"
-        ),
+        (
+            "workbench score --in answers.jsonl --out runs/bigger/rollouts.jsonl --passages "
+            "passages.jsonl --verifier runs/deberta"
+        ): How(not_run="needs the model above"),
         "workbench doctor": AS_IT_IS,
         "workbench plan truthrl --gpu h100-80": AS_IT_IS,
         "workbench export runs/ternary --gguf runs/merged.gguf": How(
@@ -154,7 +164,10 @@ KNOWN: dict[str, dict[str, How]] = {
                 " serves another"
             )
         ),
-        "workbench evaluate runs/paper --split test --bench paper --questions nq_open --engine vllm": How(
+        (
+            "workbench evaluate runs/paper --split test --bench paper --questions nq_open --engine "
+            "vllm"
+        ): How(
             not_run=(
                 "needs a GPU, a data set and a model from the hub; tests/engines/test_vllm.py"
                 " evaluates the tiny policy"
@@ -166,12 +179,15 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench train truthrl --bench paper --questions nq_open --out runs/paper": How(
             not_run="needs a GPU, a data set and a model from the hub"
         ),
-        f"workbench train rlfh --bench paper --questions hotpotqa --out runs/judged --store wiki --judge {JUDGE} --judge-model NAME": How(
-            not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"
-        ),
-        f"workbench train forag --bench paper --questions webglm_qa --out runs/outlined --set forag.eval_kinds=long_form --set forag.cold.writer=judge --judge {JUDGE} --judge-model NAME": How(
-            not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"
-        ),
+        (
+            f"workbench train rlfh --bench paper --questions hotpotqa --out runs/judged --store "
+            f"wiki --judge {JUDGE} --judge-model NAME"
+        ): How(not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"),
+        (
+            f"workbench train forag --bench paper --questions webglm_qa --out runs/outlined --set "
+            f"forag.eval_kinds=long_form --set forag.cold.writer=judge --judge {JUDGE} "
+            f"--judge-model NAME"
+        ): How(not_run="needs a GPU, a data set and a model; tests/test_paper_bench.py"),
     },
     "docs/numbers.md": {
         "cat > answers.jsonl": AS_IT_IS,

@@ -5,13 +5,12 @@ hand.
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.tiny_model import make_policy
-from workbench.evaluate import compare, evaluate, evaluate_policy, report, select
+from workbench.evaluate import evaluate, evaluate_policy, report
 from workbench.metrics import (
     oracle_truthfulness,
     outcome_of,
@@ -85,23 +84,6 @@ def test_interval_of_a_share_is_the_binomial_one() -> None:
     assert accuracy["high"] == pytest.approx(0.695, abs=0.011)
 
 
-def test_samples_of_one_question_are_drawn_together() -> None:
-    """Ten equal samples a question say no more than one: the interval must not shrink."""
-    once = run("c" * 20 + "i" * 20)
-    tenfold = [
-        feedback(f.response.question.id, "ci"[i >= 20], sample)
-        for i, f in enumerate(once)
-        for sample in range(10)
-    ]
-    assert table(tenfold, seed=1) == table(once, seed=1)
-
-
-def test_intervals_depend_on_the_seed_alone() -> None:
-    feedbacks = run("ccuiicuiccui")
-    assert table(feedbacks, seed=1) == table(list(reversed(feedbacks)), seed=1)
-    assert table(feedbacks, seed=1) != table(feedbacks, seed=2)
-
-
 def test_report_has_the_declared_shape() -> None:
     greedy = [*run("cci"), feedback("x", "u", tier="unknown", kind="yes_no")]
     sampled = [
@@ -144,33 +126,12 @@ def test_paired_difference_of_one_run() -> None:
     assert (same["diff"], same["low"], same["high"], same["p"]) == (0.0, 0.0, 0.0, 1.0)
 
 
-def test_paired_difference_finds_what_unpaired_intervals_would_hide() -> None:
-    """b is a with 12 of 100 questions turned wrong: paired, the difference is far from 0."""
-    a, b = "c" * 50 + "i" * 50, "c" * 38 + "i" * 62
-    result = paired_difference([run(a)], [run(b)], "accuracy")
-    assert result["diff"] == pytest.approx(0.12)
-    assert result["low"] > 0 and result["p"] < 0.01
-    assert table(run(a))["accuracy"]["low"] < table(run(b))["accuracy"]["high"]
-    other = paired_difference([run(b)], [run(a)], "accuracy")
-    assert other["diff"] == -result["diff"] and other["high"] < 0
-
-
 def test_paired_difference_resamples_seeds_too() -> None:
     """Seeds that disagree: on every question +2 with one seed and 0 with the other; only seeds
     make it uncertain.
     """
     result = paired_difference([run("cccc"), run("cccc")], [run("iiii"), run("cccc")])
     assert (result["diff"], result["low"], result["high"]) == (1.0, 0.0, 2.0)
-
-
-def test_p_is_at_least_two_over_one_more_than_the_resamples() -> None:
-    assert paired_difference([run("c" * 50)], [run("i" * 50)], resamples=199)["p"] == 2 / 200
-
-
-def test_paired_difference_uses_common_scored_questions() -> None:
-    result = paired_difference([run("cfc")], [[*run("iii")[:2]]], "accuracy")
-    assert (result["diff"], result["n"]) == (1.0, 1)
-    assert paired_difference([run("f")], [run("c")])["diff"] is None
 
 
 def test_oracle_and_share_of_it() -> None:
@@ -180,46 +141,6 @@ def test_oracle_and_share_of_it() -> None:
     assert share_of_oracle(before, before) == 0.0
     assert share_of_oracle(table(run("cu")), after) is None  # never wrong: no way to go
     assert share_of_oracle(table([]), after) is None
-
-
-def test_limit_draws_a_reproducible_part() -> None:
-    questions = [Question(str(number), "?") for number in range(50)]
-    part = select(questions, 10, seed=1)
-    assert len({q.id for q in part}) == 10 and part == select(questions, 10, seed=1) != select(
-        questions, 10, seed=2
-    )
-    assert select(questions, None, 1) == select(questions, 80, 1) == questions
-    with pytest.raises(WorkbenchError, match="limit is 0"):
-        select(questions, 0, seed=1)
-
-
-def test_reports_with_different_tiers_are_compared() -> None:
-    one = report([feedback("a", "c"), feedback("b", "u", tier="unknown")], [])
-    other = report([feedback("a", "i")], [])
-    frame = compare({"one": one, "other": other})
-    assert list(frame["tier"]) == ["all", "all", "known", "known", "unknown", "unknown"]
-    assert list(frame["truthfulness"])[2:] == ["1.00", "-1.00", "0.00", "–"]
-    assert set(compare({"one": one}, "sampled")["accuracy"]) == {"–"}
-
-
-def test_evaluation_in_the_second_language(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import workbench.bench as benches
-
-    asked: list[str] = []
-
-    def questions(split: str, kinds: object = None, lang: str = "en") -> list[Question]:
-        asked.append(lang)
-        return [Question("q", " Where is Ada", (" Rome",))] if lang in ("en", "l2") else []
-
-    folder = make_policy(tmp_path)
-    small = benches.Bench(
-        "tiny", "sft", questions, 2, "hash", benches.rule_checks, checkpoints={"sft": str(folder)}
-    )
-    monkeypatch.setattr("workbench.evaluate.bench_of", lambda name, questions=None: small)
-    assert evaluate_policy("sft", "test", "tiny", samples=0, threads=1, lang="l2")["n"] == 1
-    with pytest.raises(WorkbenchError, match="no questions in split 'test' in 'fr'"):
-        evaluate_policy("sft", "test", "tiny", lang="fr")
-    assert asked == ["l2", "fr"]
 
 
 def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
@@ -237,22 +158,6 @@ def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
     assert first["greedy"]["n"] == first["sampled"]["n"] == 3
     assert first["greedy"]["failed"] == 0
     assert evaluate(policy, questions, grade([outcome()], {}), 6, samples=0)["sampled"]["n"] == 0
-
-
-def test_the_life_of_somebody_else_is_no_fact_of_the_one_asked_about() -> None:
-    """Four true sentences about another person: all facts, none on the subject."""
-    from workbench.bench import bench
-    from workbench.evaluate import evaluation_grade
-    from workbench.world import load_world
-    from workbench.world.render import biography
-
-    world, asked = load_world(), bench("tiny").questions("test", ["biography"])
-    known = [question for question in asked if question.meta["tier"] == "known"]
-    other = biography(list(world.by[known[1].title].values())[:4], "en", random.Random(0), "It")
-    graded = evaluation_grade(bench("tiny").checks)([Response("r", known[0], other)])
-    told = report(graded, [])["greedy"]
-    assert told["factscore"]["value"] == told["off_subject"]["value"] == 1.0
-    assert told["factscore_on_subject"]["value"] == 0.0
 
 
 def test_greedy_answers_are_kept_to_be_compared(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import workbench.knowledge.build as building
 from tests.helpers.bag_encoder import make_encoder
-from workbench.knowledge import Index, build_index, list_indexes, open_index
+from workbench.knowledge import Index, build_index, open_index
 from workbench.types import WorkbenchError
 
 PAGES: list[dict[str, Any]] = [
@@ -92,36 +92,11 @@ def test_words_of_any_script_are_found(index: Index, query: str, page: str) -> N
     assert first(index, query).partition(":")[0] == page
 
 
-def test_a_batch_equals_its_queries_one_by_one_and_repeats_itself(index: Index) -> None:
-    queries = ["clown", "首都", "", "clown", "a novel", "zebra"]
-    titles = [None, "", "北京", "It film", "Nobody", None]
-    batch = index.search(queries, 4, titles)
-    assert batch == [
-        index.search([query], 4, [title])[0] for query, title in zip(queries, titles, strict=True)
-    ]
-    assert batch == index.search(queries, 4, titles)
-    assert [len(found) for found in batch] == [4, 2, 2, 4, 0, 0]
-    assert index.search([], 3) == []
-
-
 @pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_queries_are_only_words(index: Index, query: str) -> None:
     free, limited = index.search([query] * 2, 3, [None, "It (film)"])
     assert len(free) <= 3 and len(limited) == 3
     assert all(passage.title == "It (film)" for passage in limited)
-
-
-def test_operators_have_no_meaning(index: Index) -> None:
-    plain = [passage.id for passage in index.search(["clown country"], 20)[0]]
-    for query in (
-        "+clown -country",
-        "clown AND country NOT",
-        '"clown country"',
-        "body:clown^9 (country)",
-    ):
-        assert [
-            passage.id for passage in index.search([query], 20)[0] if passage.id in plain
-        ] == plain
 
 
 def test_equal_scores_are_in_the_order_of_ids(tmp_path: Path) -> None:
@@ -155,12 +130,6 @@ def test_titles_limit_the_search_and_rank_inside(index: Index) -> None:
     assert [passage.id for passage in found[3]] == ["us:0"]
     assert [passage.id for passage in found[4]] == ["semi:0", "cafe:0"]
     assert [passage.id for passage in found[5]] == ["bj:0", "bj:1"]
-    assert index.find_titles(["u.s", "US", "Nobody", "café;THE WHO"]) == [
-        ["U.S.", "US"],
-        ["US"],
-        [],
-        ["Café", "The Who"],
-    ]
 
 
 def test_what_cannot_be_asked_is_said(index: Index, tmp_path: Path) -> None:
@@ -176,36 +145,6 @@ def test_what_cannot_be_asked_is_said(index: Index, tmp_path: Path) -> None:
     (tmp_path / "broken" / "index.json").write_text("{")
     with pytest.raises(WorkbenchError, match=r"index\.json is not the card"):
         open_index("broken", tmp_path)
-
-
-def test_an_index_opens_by_name_and_by_path(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(index) == index.card["passages"] > index.card["pages"] == len(PAGES)
-    assert first(open_index(index.folder), "clown") == first(index, "clown")
-    monkeypatch.chdir(index.folder.parent)
-    assert open_index("small").card == index.card
-    assert [card["name"] for card in list_indexes(index.folder.parent)] == ["small"]
-
-
-@pytest.mark.slow
-def test_xquad_passages_are_found_by_their_questions(slices: Path, tmp_path: Path) -> None:
-    for language, least in (("en", 0.9), ("zh", 0.8)):
-        articles = json.loads((slices / "xquad" / f"xquad.{language}.json").read_text())["data"]
-        paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
-        rows = [
-            {"id": str(i), "text": paragraph["context"]} for i, paragraph in enumerate(paragraphs)
-        ]
-        build_index(language, write_jsonl(tmp_path / f"{language}.jsonl", rows), root=tmp_path)
-        asked = [
-            (question["question"], str(i))
-            for i, p in enumerate(paragraphs)
-            for question in p["qas"]
-        ]
-        found = open_index(language, tmp_path).search([question for question, _ in asked], 5)
-        hits = [
-            any(p.id.startswith(f"{page}:") for p in passages)
-            for passages, (_, page) in zip(found, asked, strict=True)
-        ]
-        assert sum(hits) / len(hits) >= least, language
 
 
 @pytest.fixture(scope="module")
@@ -245,20 +184,6 @@ def test_dense_and_hybrid_search(
     assert {passage.title for passage in inside[0]} == {"T3"} and inside[1] == []
     assert index.search(["w3", ""], 5, ["T3", "T3"], mode="dense")[0][0].score
     assert index.search(["", "w3"], 5, mode="dense")[0] == []
-
-
-@pytest.mark.slow
-def test_the_packaged_encoder_finds_meaning_without_a_network(index: Index, tmp_path: Path) -> None:
-    build_index(
-        "minilm",
-        write_jsonl(tmp_path / "p.jsonl", PAGES),
-        encoder="all-MiniLM-L6-v2",
-        root=tmp_path,
-    )
-    minilm = open_index("minilm", tmp_path)
-    assert first(minilm, "musicians from Britain", mode="dense") == "who:0"
-    assert first(minilm, "espresso shop", mode="hybrid") == "cafe:0"
-    assert index.search(["musicians from Britain"], 3)[0][0].id != "who:0"
 
 
 @pytest.mark.slow

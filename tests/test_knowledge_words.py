@@ -11,11 +11,8 @@ from hypothesis import strategies as st
 from workbench.knowledge.chunk import split_page
 from workbench.knowledge.given import from_passages
 from workbench.knowledge.words import (
-    clean,
     longest_titles,
-    strict_title,
     title_key,
-    tokens,
     word_starts,
 )
 from workbench.types import Passage
@@ -53,18 +50,6 @@ def test_sentences_stay_whole_unless_they_are_over_the_budget(
         assert (sum(sentence in piece for piece in pieces) == 1) == (length <= words)
 
 
-def test_budget_is_used_up_greedily() -> None:
-    text = "One two three. Four five. Six seven eight nine ten eleven. Twelve."
-    assert split_page(text, 5) == [
-        "One two three. Four five.",
-        "Six seven eight nine ten",
-        "eleven. Twelve.",
-    ]
-    assert split_page(text, 0) == [text]
-    assert split_page(" \n ", 5) == []
-    assert split_page("北京是首都。上海是城市。", 7) == ["北京是首都。", "上海是城市。"]
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -82,13 +67,6 @@ def test_titles_match_but_for_case_width_space_and_punctuation(one: str, other: 
     assert title_key(one) == title_key(other)
 
 
-def test_titles_that_differ_in_what_matters_stay_apart() -> None:
-    names = ["C", "C#", "C++", "!!!", "?", "Spider", "Spider Man", "A;B", "M*A*S*H"]
-    assert len({title_key(name) for name in names}) == len(names)
-    assert all(title_key(name) for name in names)
-    assert strict_title("U.S.") != strict_title("US")
-
-
 def test_joined_titles_are_read_as_the_longest_known_ones() -> None:
     known = {title_key(title) for title in ("Alpha", "Beta; or the Second", "Gamma")}
     assert longest_titles("alpha;Beta; or the Second;none;Gamma", known) == [
@@ -99,19 +77,6 @@ def test_joined_titles_are_read_as_the_longest_known_ones() -> None:
     assert longest_titles("Beta; or the Second", known) == ["Beta; or the Second"]
     assert longest_titles("none;;  ;", known | {""}) == []
     assert longest_titles(";".join(["none"] * 100 + ["Gamma"]), known) == ["Gamma"]
-
-
-@given(st.text(max_size=200))
-def test_any_text_can_be_cleaned_and_tokenised(text: str) -> None:
-    clean(text + "\ud800").encode()
-    assert all(tokens(text))
-    assert tokens(text) == tokens(text.upper().lower().upper()) or not text.isascii()
-
-
-def test_tokens_fold_case_accents_plurals_and_pair_what_has_no_spaces() -> None:
-    assert tokens("Café, the CITIES' horses") == ["cafe", "the", "city", "horse"]
-    assert tokens("北京大学 x 京") == ["北京", "京大", "大学", "x", "京"]
-    assert clean("\ud83d\ude00 \ud83d \0") == "😀 \ufffd \ufffd"
 
 
 PASSAGES = [

@@ -12,15 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.cli import main
-from workbench.metrics import (
-    compare_files,
-    paired_difference,
-    read_rows,
-    report_file,
-    rows_of,
-    summarise,
-)
+from workbench.metrics import compare_files, read_rows, report_file, summarise
 from workbench.metrics.claims import (
     Options,
     claim_terms,
@@ -31,17 +23,7 @@ from workbench.metrics.claims import (
 )
 from workbench.metrics.report import Settings, compare, right_questions
 from workbench.metrics.rows import Row, reduce_row
-from workbench.store import append_feedback
-from workbench.types import (
-    CLAIM_LABELS,
-    Claim,
-    Failure,
-    Feedback,
-    Question,
-    Response,
-    Verdict,
-    WorkbenchError,
-)
+from workbench.types import CLAIM_LABELS, WorkbenchError
 
 FAST: dict[str, Any] = {"resamples": 200}
 CLAIM_KEYS = (
@@ -140,18 +122,6 @@ def test_penalty_sets_in_below_gamma() -> None:
         math.exp(-9)
     )
     assert penalty(3, 0) == 1
-
-
-@settings(deadline=None)
-@given(supported=st.integers(0, 50), more=st.integers(0, 50), k=st.integers(1, 64))
-def test_f1_lies_between_its_parts(supported: int, more: int, k: int) -> None:
-    n = supported + more
-    found = f1_at(k, supported, n)
-    if not supported:
-        assert found == 0
-    else:
-        parts = (supported / n, min(supported / k, 1))
-        assert min(parts) - 1e-12 <= found <= max(parts) + 1e-12
 
 
 def test_a_sentence_is_factual_if_all_its_claims_are() -> None:
@@ -307,16 +277,6 @@ def test_outcomes_and_weights(tmp_path: Path) -> None:
         [with_outcome(stored("a", text="I don't know."), "uncertain")],
         [with_outcome(stored("a"), None)],
     ],
-    ids=[
-        "no rows",
-        "no claims",
-        "all abstained",
-        "all failed",
-        "one response",
-        "unverified",
-        "one abstention",
-        "no outcome",
-    ],
 )
 def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     path = file(tmp_path / "rows.jsonl", rows)
@@ -329,43 +289,6 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
         assert all(undefined) == any(undefined) == ("reason" in cell)
     if not any(row["claims"] for row in rows):
         assert all(found[name]["value"] is None for name in CLAIM_KEYS)
-
-
-def test_all_abstained_responds_never() -> None:
-    found = summarise(
-        [row("a", text="I don't know."), row("b", text="No idea.")], Settings(resamples=100)
-    )
-    assert (
-        found["responded"]["value"] == 0
-        and found["recall@32"]["value"] == 0
-        and found["factscore"]["value"] is None
-    )
-
-
-def test_samples_of_a_question_are_drawn_together() -> None:
-    """Ten equal responses to each question say no more than one: the interval must not shrink."""
-    once = [row(f"q{i}", "cccc" if i < 12 else "wwww") for i in range(20)]
-    settings = Settings(seed=3, resamples=500)
-    tenfold = summarise(once * 10, settings)
-    assert tenfold["factscore"] == summarise(once, settings)["factscore"]
-    assert tenfold["n"] == 200 and tenfold["questions"] == 20
-
-
-def test_claims_that_nobody_could_read_are_counted_among_the_vague() -> None:
-    """A row has a vague claim that was read, one in another script, and one about nobody, which
-    is wrong.
-    """
-    found = stored("q", "cvvw")
-    for number, reason in ((2, "script"), (3, "subject")):
-        found["verdicts"][number]["evidence"] = [{"unparsed": reason}]
-    reduced = reduce_row(found, {})
-    assert (reduced.state, reduced.unparsed, reduced.failed) == ("scored", 2, False)
-    result = summarise([reduced, row("p", "cc")], Settings(resamples=20))
-    assert (result["unparsed"]["value"], result["vague"]["value"], result["failed"]) == (
-        1.0,
-        1.0,
-        0,
-    )
 
 
 def rated(
@@ -412,39 +335,6 @@ def test_a_verdict_on_the_subject_goes_before_the_rating() -> None:
     assert reduce_row(row, {}).off_subject == (False, False, True, False)
 
 
-def test_the_life_of_somebody_else_is_correct_and_not_on_the_subject() -> None:
-    known, unknown = (
-        rated("known", "cc", [5, 4]),
-        rated("unknown", "cc", [1, 1], c0="other", c1="other"),
-    )
-    found = summarise([reduce_row(known, {}), reduce_row(unknown, {})], Settings(resamples=20))
-    told = (
-        "factscore",
-        "precision",
-        "factscore_on_subject",
-        "precision_on_subject",
-        "off_subject",
-        "correct_on_subject",
-    )
-    assert [found[name]["value"] for name in told] == [1, 1, 0.5, 0.5, 0.5, 1]
-
-
-def test_without_ratings_it_is_not_known_what_claims_are_about() -> None:
-    rows = [row("a", "cc"), reduce_row(rated("b", "cc", [5, None]), {})]
-    found = summarise(rows, Settings(resamples=20))
-    assert found["factscore"]["value"] == 1
-    for name in (
-        "off_subject",
-        "correct_on_subject",
-        "factscore_on_subject",
-        "precision_on_subject",
-    ):
-        assert (found[name]["value"], found[name]["reason"]) == (
-            None,
-            "no response has a rating of each of its claims",
-        )
-
-
 def test_interval_of_a_share_is_the_binomial_one() -> None:
     rows = [row(f"q{i}", "c" if i < 60 else "w") for i in range(100)]
     found = summarise(rows, Settings(seed=1))["factscore"]
@@ -454,34 +344,6 @@ def test_interval_of_a_share_is_the_binomial_one() -> None:
     )
     # the order of a file does not matter
     assert summarise(rows[::-1], Settings(seed=1))["factscore"] == found
-
-
-def test_paired_difference_on_common_questions(tmp_path: Path) -> None:
-    """a is right about everything where b is half right; the questions that only one has do not
-    count.
-    """
-    a = file(
-        tmp_path / "a.jsonl", [stored(f"q{i}", "cc") for i in range(8)] + [stored("only-a", "ww")]
-    )
-    b = file(
-        tmp_path / "b.jsonl", [stored(f"q{i}", "cw") for i in range(8)] + [stored("only-b", "ww")]
-    )
-    found = compare_files(a, b, resamples=400)
-    assert found["common"] == 8
-    # a sign test's floor
-    assert found["paired"]["factscore"] == {
-        "diff": 0.5,
-        "low": 0.5,
-        "high": 0.5,
-        "p": 2 / 2**8,
-        "n": 8,
-    }
-    assert found["paired"]["incorrect"]["diff"] == -1
-    assert found["other"]["factscore"]["value"] == pytest.approx(4 / 9)
-    assert (
-        found["paired"]["accuracy"]["reason"]
-        == "undefined in one of the files on their common questions"
-    )
 
 
 def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
@@ -522,87 +384,6 @@ def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_pa
     assert found["paired"]["responded"]["n"] == 3
 
 
-def test_one_question_proves_nothing(tmp_path: Path) -> None:
-    """One question that both have gives the same difference in every resample, and yet no
-    evidence.
-    """
-    a, b = (
-        file(tmp_path / "a.jsonl", [stored("q", "cc")]),
-        file(tmp_path / "b.jsonl", [stored("q", "ww")]),
-    )
-    found = compare_files(a, b, **FAST)["paired"]["factscore"]
-    assert (found["diff"], found["p"]) == (1.0, 1.0)
-
-
-def run(labels: str) -> list[Feedback]:
-    """One response a question, with the outcomes of these letters."""
-    named = {"c": "correct", "u": "uncertain", "i": "incorrect"}
-    asked = [Question(f"q{number}", "?", ("!",)) for number in range(len(labels))]
-    verdicts = [Verdict("outcome", "answer", named[letter]) for letter in labels]
-    return [
-        Feedback(Response(q.id, q, "!"), verdicts=(v,))
-        for q, v in zip(asked, verdicts, strict=True)
-    ]
-
-
-def test_one_paired_test_whether_of_runs_or_of_files() -> None:
-    """However often it is drawn, and with however many seeds, a question alone shows nothing;
-    six alike give 2/2^6.
-    """
-    assert paired_difference([run("c")], [run("i")])["p"] == 1.0
-    assert paired_difference([run("c")] * 3, [run("i")] * 3)["p"] == 1.0
-    assert paired_difference([run("c" * 6)], [run("i" * 6)])["p"] == 2 / 2**6
-    a, b = run("ccuicc"), run("cuiiuc")
-    assert (
-        paired_difference([a], [b])
-        == compare(rows_of(a), rows_of(b), Settings())["paired"]["truthfulness"]
-    )
-
-
-def test_a_file_of_refusals_alone_has_rates_of_claims(tmp_path: Path) -> None:
-    """Whether claims were looked for or not: what abstains makes none."""
-    rows = [with_outcome(stored(f"q{i}", text="I don't know."), "uncertain") for i in range(3)]
-    found = report_file(file(tmp_path / "a.jsonl", rows), **FAST)
-    assert [found[name]["value"] for name in ("responded", "recall@32", "f1@32", "abstention")] == [
-        0,
-        0,
-        0,
-        1,
-    ]
-    assert found["factscore"]["value"] is None
-
-
-def test_an_id_that_comes_again_is_counted_and_said(tmp_path: Path) -> None:
-    found = report_file(
-        file(tmp_path / "a.jsonl", [stored("q", "c"), stored("q", "w"), stored("p", "w")]), **FAST
-    )
-    assert (found["n"], found["duplicate_ids"], found["questions"]) == (3, 1, 2)
-
-
-@pytest.mark.parametrize("text", ["hello\n", "[1, 2]\n", '{"id": "q'])
-def test_a_file_without_one_feedback_row_is_refused(text: str, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(text)
-    with (
-        pytest.warns(UserWarning, match="unfinished"),
-        pytest.raises(WorkbenchError, match="no feedback row"),
-    ):
-        read_rows(tmp_path / "a.jsonl")
-
-
-def test_rows_of_another_version_are_refused(tmp_path: Path) -> None:
-    path = file(tmp_path / "new.jsonl", [stored("q", "c"), {**stored("r", "c"), "schema": 99}])
-    with pytest.raises(WorkbenchError, match="row 2 is of schema 99, and this version reads 1"):
-        compare_files(path)
-
-
-def test_settings_that_select_nothing_are_refused(tmp_path: Path) -> None:
-    some = file(tmp_path / "a.jsonl", [stored("q", "c")])
-    with pytest.raises(WorkbenchError, match="no section 'thinking'"):
-        report_file(some, sections=["thinking"])
-    with pytest.raises(WorkbenchError, match="no K for VeriScore"):
-        report_file(some, reference=file(tmp_path / "b.jsonl", [stored("q")]))
-
-
 @pytest.mark.parametrize("logprob", [math.nan, 800.0])
 def test_broken_confidences_are_none(logprob: float, tmp_path: Path) -> None:
     tokens = {"source": "sampled", "ids": [1], "offsets": [[0, 4]], "logprobs": [logprob]}
@@ -611,45 +392,6 @@ def test_broken_confidences_are_none(logprob: float, tmp_path: Path) -> None:
     some = file(tmp_path / "a.jsonl", [judged])
     for confidence in ("tokens", "answer"):
         assert report_file(some, confidence=confidence, **FAST)["aurc"]["value"] is None
-
-
-def test_files_without_a_common_question_are_refused(tmp_path: Path) -> None:
-    a, b = (
-        file(tmp_path / "a.jsonl", [stored("a", "c")]),
-        file(tmp_path / "b.jsonl", [stored("b", "c")]),
-    )
-    with pytest.raises(
-        WorkbenchError,
-        match=r"no question is in both files \('a' and others in .*a\.jsonl, 'b' and others",
-    ):
-        compare_files(a, b, **FAST)
-    empty = file(tmp_path / "empty.jsonl", [])
-    for pair in ((a, empty), (empty, a), (empty, empty)):
-        with pytest.raises(
-            WorkbenchError, match=r"empty\.jsonl has no rows yet, so there is nothing to compare"
-        ):
-            compare_files(*pair, **FAST)
-
-
-def test_a_metric_says_on_how_many_questions_it_stands(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of three questions, two have an outcome and one has claims; the failed one counts nowhere."""
-    failure = {"stage": "extract", "kind": "x", "message": "", "raw": ""}
-    rows = [with_outcome(stored("a", "cw"), "correct"), with_outcome(stored("a", "c"), "correct")]
-    rows += [with_outcome(stored("b"), "uncertain"), stored("c", "c", error=failure)]
-    found = report_file(some := file(tmp_path / "a.jsonl", rows), **FAST)
-    assert {name: found[name]["n"] for name in ("factscore", "responded", "accuracy", "aurc")} == {
-        "factscore": 1,
-        "responded": 2,
-        "accuracy": 2,
-        "aurc": 0,
-    }
-    with pytest.raises(SystemExit):
-        main(["metrics", str(some)])
-    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
-    shown = {cells[0]: cells[-1] for cells in lines}
-    assert (shown["metric"], shown["factscore"], shown["accuracy"]) == ("n", "1", "2")
 
 
 def test_veriscore_k_comes_from_the_named_file(tmp_path: Path) -> None:
@@ -685,38 +427,6 @@ def test_over_refusal_counts_abstentions_on_what_was_right_before(tmp_path: Path
     assert "no reference policy" in report_file(paths[0], **FAST)["over_refusal"]["reason"]
 
 
-def test_over_refusal_on_answerable_questions(tmp_path: Path) -> None:
-    """The data set says which questions can be answered, in the record's questions.jsonl."""
-    questions = [Question(str(i), "?", meta={"answerable": i < 2}) for i in range(4)]
-    texts = ["I don't know.", "Paris.", "I don't know.", "Lyon."]
-    feedbacks = [
-        Feedback(Response(f"r{q.id}", q, text), ((0, 5),))
-        for q, text in zip(questions, texts, strict=True)
-    ]
-    append_feedback(tmp_path / "run", feedbacks)
-    for found in (
-        report_file(tmp_path / "run", **FAST),
-        summarise(rows_of(feedbacks), Settings(resamples=200)),
-    ):
-        assert found["over_refusal"]["value"] == 0.5
-
-
-def test_rows_never_judged_are_excluded_and_change_no_number(tmp_path: Path) -> None:
-    judged = [with_outcome(stored("a", "cw"), "correct"), stored("b", "ccc")]
-    unjudged = [{**stored(question), "schema": 1} for question in "acd"]
-    whole, part = (
-        report_file(file(tmp_path / "f.jsonl", rows), **FAST)
-        for rows in ([*judged, *unjudged], judged)
-    )
-    assert (whole["n"], whole["excluded"]["not_judged"], whole["excluded"]["no_claims"]) == (
-        5,
-        3,
-        0,
-    )
-    for name in (*CLAIM_KEYS, "responded", "recall@32", "f1@32", "veriscore", "accuracy"):
-        assert whole[name]["value"] == part[name]["value"]
-
-
 def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -> None:
     bare = file(
         tmp_path / "bare.jsonl",
@@ -729,35 +439,6 @@ def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -
             match=r"none of its 2 rows was judged.*`workbench score --in .*bare\.jsonl --out",
         ):
             compare_files(*files, **FAST)
-
-
-def test_a_failure_elsewhere_is_counted_and_leaves_the_claims_in(tmp_path: Path) -> None:
-    """Failed means that a failure is recorded, as in `score`; what a failed outcome leaves out
-    are the rates of outcomes.
-    """
-    row = with_outcome(stored("a", "cc"), None)
-    row["verdicts"][-1]["error"] = {"stage": "judge", "kind": "timeout", "message": "", "raw": ""}
-    found = report_file(file(tmp_path / "f.jsonl", [row]), **FAST)
-    assert (found["failed"], found["excluded"]["failed"], found["outcomes"]["failed"]) == (1, 0, 1)
-    assert found["factscore"]["value"] == 1
-
-
-def test_feedback_in_memory_is_the_same_as_stored(tmp_path: Path) -> None:
-    claims = tuple(Claim(i, "x", sentence=0) for i in range(2))
-    verdicts = (
-        Verdict("claim:0", "fact", "correct"),
-        Verdict("claim:1", "fact", error=Failure("verify", "x", "")),
-    )
-    response = Response(
-        "r", Question("q", "?"), "A b.", offsets=((0, 1), (2, 4)), logprobs=(-0.5, -1.0)
-    )
-    feedbacks = [
-        Feedback(response, claims=claims, verdicts=verdicts),
-        Feedback(response, claims=claims[:1], verdicts=verdicts),
-    ]
-    append_feedback(tmp_path, feedbacks)
-    assert read_rows(tmp_path) == rows_of(feedbacks)
-    assert [found.state for found in rows_of(feedbacks)] == ["failed", "scored"]
 
 
 @pytest.mark.parametrize(
@@ -802,3 +483,11 @@ def test_shares_stay_shares(responses: list[list[str]]) -> None:
             assert -1e-9 <= cell["value"] <= 1 + 1e-9
     if found["factscore"]["value"] is not None:
         assert found["factscore_penalised"]["value"] <= found["factscore"]["value"] + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("k", "supported", "n"), [(0, 1, 1), (-1, 1, 1), (0, 0, 0), (4, -1, 3), (4, 0, -1), (4, 3, 2)]
+)
+def test_f1_of_impossible_counts_is_refused(k: int, supported: int, n: int) -> None:
+    with pytest.raises(WorkbenchError, match=r"K is at least 1|no more can be than there are"):
+        f1_at(k, supported, n)

@@ -8,15 +8,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.metrics import compare_files, summarise
-from workbench.metrics.confidence import areas, ranked, restrict, risk_coverage
+from workbench.metrics import compare_files
+from workbench.metrics.confidence import areas, ranked, risk_coverage
 from workbench.metrics.preferences import duels, read_preferences, win_rate
-from workbench.metrics.report import Settings
 from workbench.metrics.rows import Row, reduce_row
 from workbench.types import WorkbenchError
 
@@ -46,18 +44,6 @@ def test_four_answers_by_hand() -> None:
     assert [point["threshold"] for point in curve] == [0.9, 0.8, 0.7, 0.6]
 
 
-def test_equal_confidences_tell_nothing() -> None:
-    assert area([(0.5, True), (0.5, False)]) == (0.5, 0.5)
-    assert [
-        point["coverage"] for point in risk_coverage(ranked(rows((0.5, True), (0.5, False))))
-    ] == [1]
-
-
-def test_abstentions_are_no_answers() -> None:
-    with_them = rows((0.9, True), (0.99, "uncertain"), (0.2, False), (None, False))
-    assert ranked(with_them).right == (True, False)
-
-
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.5, 0.9]), st.booleans()), min_size=1, max_size=6))
 def test_areas_equal_brute_force(answers: Answers) -> None:
@@ -79,45 +65,6 @@ def test_areas_equal_brute_force(answers: Answers) -> None:
         assert auroc == pytest.approx(sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs))
     else:
         assert math.isnan(auroc)
-
-
-@settings(deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([0.2, 0.4, 0.8]), st.booleans(), st.integers(0, 3)),
-        min_size=1,
-        max_size=6,
-    )
-)
-def test_a_weight_is_a_repetition(items: list[tuple[float, bool, int]]) -> None:
-    repeated = [(p, right) for p, right, times in items for _ in range(times)]
-    single = ranked(rows(*[(p, right) for p, right, _ in items]))
-    weights = np.array([[float(items[int(question[1:])][2]) for question in single.questions]])
-    weighted = [float(found[0]) for found in areas(single, weights)]
-    expected = area(repeated) if repeated else (math.nan, math.nan)
-    assert weighted == pytest.approx(expected, nan_ok=True)
-
-
-def test_the_report_has_curve_and_areas() -> None:
-    found = summarise(
-        rows((0.9, True), (0.8, False), (0.7, True), (0.6, False)), Settings(resamples=200)
-    )
-    assert found["aurc"]["value"] == pytest.approx(1 / 3) and found["auroc"]["value"] == 0.75
-    assert (
-        found["auroc"]["low"] <= 0.75 <= found["auroc"]["high"] and len(found["risk_coverage"]) == 4
-    )
-    one_sided = summarise(rows((0.9, True), (0.8, True)), Settings(resamples=50))
-    assert one_sided["aurc"]["value"] == 0 and one_sided["auroc"]["value"] is None
-    assert one_sided["auroc"]["reason"] == "needs a right and a wrong answer with confidences"
-    assert (
-        summarise(rows((None, True)), Settings(resamples=50))["aurc"]["reason"]
-        == "no judged answer has a confidence"
-    )
-
-
-def test_restricted_to_some_questions() -> None:
-    found = restrict(ranked(rows((0.9, True), (0.9, False), (0.7, True))), {"q0", "q2"})
-    assert found.questions == ("q0", "q2") and found.starts == (0, 1)
 
 
 def test_confidence_is_the_mean_probability_of_the_answers_tokens() -> None:
@@ -222,15 +169,6 @@ def test_a_win_is_what_both_orders_say(tmp_path: Path) -> None:
     }
 
 
-def test_several_verdicts_in_one_order_are_averaged() -> None:
-    """ab: first, first, second = 2/3; ba: the first file's answer wins 1 of 2, which prefers
-    neither; so it is a tie.
-    """
-    said = [("ab", "first"), ("ab", "first"), ("ab", "second"), ("ba", "first"), ("ba", "second")]
-    [one], _ = duels({"question_id": "a", "order": order, "label": label} for order, label in said)
-    assert (one.leading, one.following, one.score) == (pytest.approx(2 / 3), 0.5, 0.5)
-
-
 @pytest.mark.parametrize(
     ("words", "alike"),
     [((10, 8), True), ((8, 10), True), ((100, 79), False), ((0, 0), True), ((1, 0), False)],
@@ -245,29 +183,6 @@ def test_lengths_are_alike_within_a_fifth(words: tuple[int, int], alike: bool) -
         "feedback": words[0],
         "other": words[1],
     }
-
-
-def test_pairs_of_one_question_are_drawn_together() -> None:
-    """Eight samples that win, win, lose and tie, twice each: of one question there is nothing to
-    draw, of eight there is.
-    """
-    said = {
-        "ab": ("first", "first", "second", "tie") * 2,
-        "ba": ("second", "second", "first", "tie") * 2,
-    }
-    one = [
-        {"question_id": "q", "sample": sample, "order": order, "label": label}
-        for order, labels in said.items()
-        for sample, label in enumerate(labels)
-    ]
-    cell = win_rate(one, resamples=200)["win_rate"]
-    assert cell == {"value": 0.625, "low": None, "high": None, "n": 1}
-    apart = win_rate([row | {"question_id": f"q{row['sample']}"} for row in one], resamples=200)[
-        "win_rate"
-    ]
-    assert (
-        (apart["value"], apart["n"]) == (0.625, 8) and apart["low"] < 0.5 and apart["high"] > 0.75
-    )
 
 
 def test_a_failed_preference_is_no_loss() -> None:

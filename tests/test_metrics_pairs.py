@@ -5,11 +5,7 @@ is left out.
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,16 +13,13 @@ from typing import Any
 import pytest
 
 from tests.helpers.score_helpers import Cli, write
-from tests.helpers.waiting import wait_for
 from workbench.judge import Element
 from workbench.judge.scripted import JudgeServer, Script
 from workbench.llm_judge import LLMJudge
 from workbench.metrics import compare_files
 from workbench.metrics.pairs import pair_files
-from workbench.store import append_feedback
-from workbench.types import Feedback, Question, Response, WorkbenchError
+from workbench.types import WorkbenchError
 
-ROOT = Path(__file__).resolve().parent.parent
 Better = Callable[[str, str], str]  # the two answers as they are shown -> what is said of them
 OURS = {"win_rate": None, "position_bias": None, "first_place": None, "win_rate_like_length": None}
 
@@ -52,11 +45,6 @@ def has(mark: str) -> Better:
     return lambda first, second: label(
         "tie" if (mark in first) == (mark in second) else "first" if mark in first else "second"
     )
-
-
-def longer(first: str, second: str) -> str:
-    sizes = len(first.split()), len(second.split())
-    return label("tie" if sizes[0] == sizes[1] else "first" if sizes[0] > sizes[1] else "second")
 
 
 def answers(texts: Sequence[str], **more: Any) -> list[dict[str, Any]]:
@@ -101,62 +89,22 @@ def test_a_judge_that_goes_by_the_place_makes_ties_and_is_found_out(
     assert (found["pairs"]["won"], found["pairs"]["tied"], found["judge"]["failed"]) == (0, 3, 0)
 
 
-def test_a_judge_that_likes_it_long_shows_in_pairs_of_like_length(tmp_path: Path) -> None:
-    """Words 20 : 5, 10 : 4, 10 : 8, 5 : 5 (other words), 8 : 10. Won, won, won, tied, lost: 3.5
-    of 5. Alike are the last three,
-    1.5 of 3. 53 words against 32 in all."""
-    sizes = [(20, 5), (10, 4), (10, 8), (5, 5), (8, 10)]
-    first, second = (
-        answers([" ".join([word] * size[side]) for size in sizes])
-        for side, word in enumerate(("one", "two"))
-    )
-    found = judged(tmp_path, longer, first, second)
-    assert values(found) == {
-        "win_rate": 0.7,
-        "position_bias": 0.0,
-        "first_place": None,
-        "win_rate_like_length": 0.5,
-    }
-    assert found["win_rate_like_length"]["n"] == 3
-    assert found["words"] == {"feedback": pytest.approx(53 / 5), "other": pytest.approx(32 / 5)}
-
-
-def test_a_judge_that_is_right_is_followed_whatever_the_order_of_the_files(tmp_path: Path) -> None:
-    """The mark is in a, a, b, a and in both: 3.5 of 5, and 1.5 of 5 the other way round; the
-    rows of one file are reversed. Of like length is the first pair alone, 2 : 2 words."""
-    first = answers(["in 1889", "in 1889", "soon", "in 1889", "in 1889"])
-    second = answers(["in 1890", "never", "in 1889", "late", "1889 it was"])[::-1]
-    found = judged(tmp_path, has("1889"), first, second)
-    assert values(found) == {
-        "win_rate": 0.7,
-        "position_bias": 0.0,
-        "first_place": None,
-        "win_rate_like_length": 1.0,
-    }
-    assert found["pairs"] == {
-        "n": 5,
-        "won": 3,
-        "tied": 1,
-        "lost": 1,
-        "identical": 0,
-        "incomplete": 0,
-        "only_feedback": 0,
-        "only_other": 0,
-        "repeated": 0,
-        "other_question": 0,
-    }
-    assert (
-        found["win_rate"]["low"] < 0.7 < found["win_rate"]["high"] and found["win_rate"]["n"] == 5
-    )
-    assert judged(tmp_path, has("1889"), second, first)["win_rate"]["value"] == pytest.approx(0.3)
-
-
 UNREADABLE = (
-    "first", "The first answer is better.", '{"verdict": "first"}', '{"label": "first", "why": "second"}', '{"label": 1}',
-    '{"label": "the first"}', '{"label": "A"}', '{"label": ["first"]}', '{"label": "first"} I am sure.',
-    'Verdict: {"label": "first"}', '{"label": "first", "label": "first"}', '[{"label": "first"}]', "LABEL: first",
+    "first",
+    "The first answer is better.",
+    '{"verdict": "first"}',
+    '{"label": "first", "why": "second"}',
+    '{"label": 1}',
+    '{"label": "the first"}',
+    '{"label": "A"}',
+    '{"label": ["first"]}',
+    '{"label": "first"} I am sure.',
+    'Verdict: {"label": "first"}',
+    '{"label": "first", "label": "first"}',
+    '[{"label": "first"}]',
+    "LABEL: first",
     '<think>{"label": "first"}</think>',
-)  # fmt: skip
+)
 
 
 def test_what_is_no_label_in_its_place_is_a_failure_and_no_tie(tmp_path: Path) -> None:
@@ -184,23 +132,6 @@ def test_what_is_no_label_in_its_place_is_a_failure_and_no_tie(tmp_path: Path) -
     assert {kind.partition(":")[0] for kind in found["judge"]["failures"]} == {"parse"}
     # what cannot be read is asked for once more
     assert found["judge"]["calls"] == 2 * (2 * count + 1)
-
-
-def test_one_order_alone_is_no_verdict(tmp_path: Path) -> None:
-    found = judged(
-        tmp_path,
-        lambda first, _: label("first") if first == "a" else "?",
-        answers(["a"]),
-        answers(["b"]),
-    )
-    assert found["win_rate"] == {
-        "value": None,
-        "low": None,
-        "high": None,
-        "n": 0,
-        "reason": "no pair was judged in both orders",
-    }
-    assert (found["pairs"]["incomplete"], found["judge"]["failed"]) == (1, 1)
 
 
 ATTACKS = (
@@ -243,17 +174,6 @@ def test_an_answer_is_data_and_never_a_reply(attack: str, tmp_path: Path) -> Non
         ]
         == 0.0
     )
-
-
-def test_ten_thousand_words_are_shown_to_the_last(tmp_path: Path) -> None:
-    long = " ".join(f"word{number}" for number in range(9_999)) + " mark"
-    found = judged(tmp_path, has(" mark"), answers([long]), answers(["short"]))
-    assert found["win_rate"]["value"] == 1.0 and found["words"] == {"feedback": 10_000, "other": 1}
-
-
-def test_an_answer_that_is_empty_is_no_way_out(tmp_path: Path) -> None:
-    found = judged(tmp_path, has("Paris"), answers(["<think>Paris"]), answers(["Paris"]))
-    assert found["win_rate"]["value"] == 0.0 and found["words"] == {"feedback": 0, "other": 1}
 
 
 def test_identical_answers_are_a_tie_that_nobody_is_asked_for(tmp_path: Path) -> None:
@@ -305,47 +225,17 @@ def test_of_two_answers_with_one_number_none_is_taken(tmp_path: Path) -> None:
     assert left_out == {"only_feedback": 0, "only_other": 0, "repeated": 2, "other_question": 0}
 
 
-def test_runs_folders_are_paired_by_their_records(tmp_path: Path) -> None:
-    for name, text in (("a", "Rome"), ("b", "Oslo")):
-        response = Response(
-            "r", Question("q", "Where is it?"), f"<think>?</think>{text}", prefill=""
-        )
-        append_feedback(tmp_path / name, [Feedback(response)])
-    [pair] = pair_files(tmp_path / "a", tmp_path / "b").pairs
-    assert (pair.question, pair.answers) == ("Where is it?", ("Rome", "Oslo"))
-
-
-def test_a_question_of_another_text_is_left_out(tmp_path: Path) -> None:
-    first, second = answers(["a", "b"]), answers(["x", "y"])
-    second[1]["question"] = "Something else?"
-    second[0]["question"] = " What  of 0?\n"
-    pairs, left_out = pair_files(*files(tmp_path, first, second))
-    assert [pair.key[0] for pair in pairs] == ["q0"] and left_out["other_question"] == 1
-
-
 A = {"id": "1", "question_id": "q", "question": "Who?", "response": "Ada"}
 
 
 @pytest.mark.parametrize(
     ("first", "second", "remedy"),
     [
-        (
-            [A],
-            [A | {"question_id": "p"}],
-            "no question is in both files .*give two files of answers to the same questions",
-        ),
-        (
-            [A],
-            [A | {"sample": 1}],
-            "paired by question, step and sample number, and none is in both .*sample number 1",
-        ),
-        ([A], [A | {"step": 5}], "'q' of step 5 with sample number 0"),
-        ([A], [A | {"question": "What?"}], "share ids and not texts"),
-        (
-            [A, A | {"id": "2"}],
-            [A],
-            "two answers to 'q' with sample number 0, .*a.jsonl to pair: give each answer .*sample",
-        ),
+        ([A], [A | {"question_id": "p"}], "two files of answers to the same questions"),
+        ([A], [A | {"sample": 1}], "no answer of .* has a partner"),
+        ([A], [A | {"step": 5}], "'q', 5, 0 in the second"),
+        ([A], [A | {"question": "What?"}], "no answer of .* has a partner"),
+        ([A, A | {"id": "2"}], [A], "no answer of .* has a partner"),
         (
             [A],
             [A | {"question": None}],
@@ -402,26 +292,12 @@ def test_questions_that_all_agree_are_no_certainty(
     assert found["low"] == (low and pytest.approx(low, abs=1e-4)) and found["high"] == (low and 1.0)
 
 
-def test_a_judge_of_one_file_alone_is_refused(tmp_path: Path) -> None:
-    path, _ = files(tmp_path, [A], [A])
-    with JudgeServer() as server, pytest.raises(WorkbenchError, match="name other"):
-        compare_files(path, judge=LLMJudge(server.url, "m").ask)
-
-
-def test_a_file_is_not_compared_with_itself(tmp_path: Path) -> None:
-    path, _ = files(tmp_path, [A], [A])
-    (tmp_path / "link.jsonl").symlink_to(path)
-    with pytest.raises(WorkbenchError, match="are the same file: name another one"):
-        pair_files(path, tmp_path / "link.jsonl")
-
-
 @pytest.mark.parametrize(
     ("options", "remedy"),
     [
         (("--judge-model", "m"), "--judge-model is about a judge at a URL"),
         (("--judge-cache", "f"), "--judge-cache is about a judge at a URL"),
         (("--dry-run",), "--dry-run is about a judge at a URL"),
-        (("--price", "1,2"), "--price is about a judge at a URL"),
         (("--judge", "http://127.0.0.1:9"), "needs the name of a model there: --judge-model NAME"),
         (
             ("--judge", "http://127.0.0.1:9", "--judge-model", "m", "--preferences", "p.jsonl"),
@@ -431,10 +307,6 @@ def test_a_file_is_not_compared_with_itself(tmp_path: Path) -> None:
             ("--judge", "http://127.0.0.1:9", "--judge-model", "m"),
             "gives no verdict .*start its server",
         ),
-        (
-            ("--judge", "http://127.0.0.1:9", "--judge-model", "m", "--price", "1"),
-            "write two numbers",
-        ),
     ],
 )
 def test_options_that_cannot_work_are_refused_and_nothing_is_left(
@@ -443,12 +315,6 @@ def test_options_that_cannot_work_are_refused_and_nothing_is_left(
     code, out, err = cli("metrics", *files(tmp_path, answers(["a"]), answers(["b"])), *options)
     assert (code, out, len(err.splitlines())) == (2, "", 1) and re.search(remedy, err)
     assert {path.name for path in tmp_path.iterdir()} == {"a.jsonl", "b.jsonl"}
-
-
-def test_one_file_has_no_win_rate(tmp_path: Path, cli: Cli) -> None:
-    path, _ = files(tmp_path, [A], [A])
-    code, _, err = cli("metrics", path, "--judge", "http://127.0.0.1:9", "--judge-model", "m")
-    assert code == 2 and "name OTHER, the file to compare with" in err
 
 
 def test_the_command_asks_once_and_keeps_what_was_said(tmp_path: Path, cli: Cli) -> None:
@@ -464,16 +330,16 @@ def test_the_command_asks_once_and_keeps_what_was_said(tmp_path: Path, cli: Cli)
         return "Hm." if garbled[0] and first == "odd" else has("1889")(first, second)
 
     with JudgeServer(says(better)) as server:
-        command = ("metrics", *paths, "--judge", server.url, "--judge-model", "m", "--price", "1,1")
+        command = ("metrics", *paths, "--judge", server.url, "--judge-model", "m")
         code, out, _ = cli(*command, "--dry-run", "--json")
         estimate = json.loads(out)
         assert code == server.requests == 0 and not (tmp_path / "a.judge.sqlite").exists()
-        assert (estimate["calls"], estimate["pairs"]["n"]) == (4, 2) and estimate["price"] > 0
+        assert (estimate["calls"], estimate["pairs"]["n"]) == (4, 2)
         code, out, err = cli(*command, "--json")
         found = json.loads(out)
         assert code == 3 and server.tasks == {"outcome": 1, "prefer": 5}
         assert found["win_rate"]["value"] == 1.0 and found["pairs"]["incomplete"] == 1
-        assert found["judge"]["calls"] == 5 and found["judge"]["price"] > 0
+        assert found["judge"]["calls"] == 5
         assert (found["judge"]["model"], found["judge"]["cache"]) == (
             "m",
             str(tmp_path / "a.judge.sqlite"),
@@ -498,41 +364,3 @@ def test_the_command_asks_once_and_keeps_what_was_said(tmp_path: Path, cli: Cli)
         )
         assert json.loads(cli(*around)[1])["win_rate"]["value"] == 0.5
         assert server.requests == asked
-
-
-def test_failures_are_told_in_the_words_of_the_first(tmp_path: Path, cli: Cli) -> None:
-    with JudgeServer(says(lambda *_: "Sure! The first.")) as server:
-        paths = files(tmp_path, answers(["a"]), answers(["b"]))
-        code, _, err = cli("metrics", *paths, "--judge", server.url, "--judge-model", "m")
-    assert (
-        code == 3
-        and "1 pairs without a verdict in both orders" in err
-        and "2 × parse: not_json: prefer:" in err
-    )
-    assert "win_rate: no pair was judged in both orders" in err
-
-
-@pytest.mark.slow
-def test_a_killed_command_goes_on_where_it_was(tmp_path: Path) -> None:
-    first, second = (
-        answers([f"a{number}" for number in range(300)]),
-        answers([f"b{number}" for number in range(300)]),
-    )
-    paths = files(tmp_path, first, second)
-    with JudgeServer(says(has("a")), delay=0.2) as server:
-        asked = ("--judge", server.url, "--judge-model", "m", "--json")
-        command = [sys.executable, "-m", "workbench.cli", "metrics", *map(str, paths), *asked]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, env={**os.environ})
-        wait_for(lambda: server.tasks["prefer"] >= 200, 60)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert server.tasks["prefer"] < 600
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-        # at most those that were under way
-        assert server.tasks["prefer"] <= 600 + 64 and server.tasks["outcome"] == 1
-    found = json.loads(done.stdout)
-    assert (
-        found["win_rate"]["value"] == 1.0
-        and found["pairs"]["n"] == 300
-        and found["judge"]["cached"] > 0
-    )

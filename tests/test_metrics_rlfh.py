@@ -14,7 +14,6 @@ from tests.test_metrics import file, row, stored, with_outcome
 from workbench.cli import main
 from workbench.metrics import distributions as tables
 from workbench.metrics.rows import Row
-from workbench.plots import rlfh
 
 # accuracy 1/4 with 4 claims, 1/1, 1/2, a refusal, a failure
 BEFORE = [
@@ -38,14 +37,6 @@ def test_accuracy_distribution() -> None:
     assert [row["n"] for row in table] == [0, 1, 1, 1]
     assert [row["share"] for row in table] == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3])
     assert [row["share"] for row in tables.accuracy_distribution([], bins=2)] == [None, None]
-
-
-@pytest.mark.parametrize(
-    ("right", "of", "place"),
-    [(3, 10, 3), (7, 10, 7), (1, 3, 3), (10, 10, 9), (0, 5, 0), (29, 100, 2)],
-)
-def test_bins_are_half_open(right: int, of: int, place: int) -> None:
-    assert tables.bin_of(right / of, 10) == place
 
 
 def test_claims_per_response() -> None:
@@ -94,37 +85,6 @@ def test_trade_off_has_a_point_a_step() -> None:
         {"run": "run", "step": 1, "n": 2, "accuracy": 0.5, "claims": 1},
         {"run": "run", "step": 2, "n": 1, "accuracy": 0.5, "claims": 2},
     ]
-
-
-def test_figures_show_the_tables() -> None:
-    bars = rlfh.accuracy_distribution(BEFORE, AFTER, bins=4).data
-    assert [bar.name for bar in bars] == ["before", "after"]
-    assert list(bars[0].y) == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3]) and list(bars[1].y) == [
-        0,
-        0,
-        0.25,
-        0.75,
-    ]
-    joint = rlfh.accuracy_and_claims(BEFORE, AFTER).data
-    assert list(joint[0].x) == [0.25, 1, 0.5] and list(joint[0].y) == [4, 1, 2]
-    numbers = rlfh.claims_per_response(BEFORE, AFTER).data
-    assert (
-        len(numbers) == 6
-        and list(numbers[0].x) == [1, 2, 3, 4]
-        and list(numbers[0].y) == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
-    )
-    boxes = rlfh.claims_by_accuracy(BEFORE, AFTER, bins=2).data
-    assert list(boxes[0].x) == ["0.0–0.5", "0.5–1.0", "0.5–1.0"] and list(boxes[0].y) == [4, 1, 2]
-    refused = rlfh.refusal_by_accuracy(BEFORE, AFTER, bins=2).data[0]
-    assert list(refused.y) == [1, 0] and list(refused.text) == ["n = 1", "n = 2"]
-    points = rlfh.trade_off({"before": BEFORE, "after": AFTER}).data
-    assert list(points[0].x) == [pytest.approx(7 / 3)] and list(points[0].y) == [
-        pytest.approx(1.75 / 3)
-    ]
-
-
-def test_figures_of_nothing_are_empty_not_broken() -> None:
-    assert set(rlfh.figures([], [])) == set(rlfh.figures(BEFORE, AFTER))
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
@@ -178,22 +138,3 @@ def test_command_prints_tables_and_figures(
         1,
     ) and "none of its 1 rows was judged" in err
     assert len(list((tmp_path / "figures").glob("fig*.html"))) == 6
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("none.jsonl",), "no such file"),
-        (("FILE", "--weights", "1,2"), "three numbers"),
-        (("FILE", "--figures", "out"), "name OTHER"),
-        (("FILE", "--vague", "maybe"), "maybe"),
-    ],
-)
-def test_command_refuses(
-    arguments: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = file(tmp_path / "a.jsonl", [stored("a", "c")])
-    code, out, err = call(
-        capsys, "metrics", *(str(path) if part == "FILE" else part for part in arguments)
-    )
-    assert code == 2 and out == "" and message in err and len(err.splitlines()) == 1

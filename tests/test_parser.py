@@ -4,10 +4,9 @@ import random
 
 import pytest
 
-from workbench.answers import sections
 from workbench.world import load_world, schema
 from workbench.world.oracle import Oracle
-from workbench.world.parser import Parser, sentence_spans
+from workbench.world.parser import Parser
 
 WORLD = load_world(0)
 ORACLE = Oracle(WORLD)
@@ -51,18 +50,6 @@ def test_documents_are_read_back_completely():
         } == expected and not parse.unparsed
 
 
-def test_aliases_and_case_are_read():
-    year = FACTS["birth_year"].object
-    company = next(e for e in WORLD.entities.values() if e.kind == "company")
-    day, month, founded = WORLD.by[company.name]["founded"].object.split()
-    for claim in (
-        f"{PERSON} was born in the year {year}.",
-        f"{PERSON.lower()} won {FACTS['award'].object}",
-        f"{company.name} was founded on {month} {day}, {founded}.",
-    ):
-        assert ORACLE.judge([claim])[0].label == "correct"
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -85,12 +72,6 @@ def test_noise_is_unparsed_with_a_reason_and_its_neighbours_are_read(text, reaso
     ]
     verdict = ORACLE.judge([text])[0]
     assert verdict.label is None and verdict.error is not None and verdict.error.kind == "unparsed"
-
-
-def test_repeats_are_kept_and_refusals_are_no_claims():
-    claim = f"{PERSON} is a {FACTS['profession'].object}."
-    parse = PARSER.parse(f"{claim} {claim} I do not know who {PERSON} is.")
-    assert [c.sentence for c in parse.claims] == [0, 1] and parse.refusals == (2,)
 
 
 def test_pronouns_mean_the_last_one_named_or_the_topic():
@@ -116,36 +97,6 @@ def test_five_labels():
     assert {verdict.informativeness for verdict in verdicts} == {
         schema.RELATIONS["profession"].importance
     }
-
-
-def test_outdated_values_are_wrong():
-    page = next(page for page in WORLD.pages if page.stale)
-    labels = [ORACLE.label(claim) for claim in PARSER.parse(page.text).claims]
-    assert labels.count("wrong") == 1
-
-
-def test_sentences_lie_within_the_sections_of_every_extractor():
-    """A tag that nothing opened, one in capitals, a plan: what divides a text for one extractor
-    divides it for all.
-    """
-    for text in (
-        f"{PERSON} is a painter</THINK>He is",
-        f"[Outline] {PERSON}</answer>He is",
-        f"<Think>{PERSON}</think>He is",
-    ):
-        spans, parts = sentence_spans(text), sections(text)
-        assert spans and all(
-            any(a <= start and end <= b for _, a, b in parts) for start, end in spans
-        )
-
-
-def test_sentence_spans_are_exact_and_markers_divide():
-    text = f"<think> {PERSON} is a painter. He  is</think><answer> painter.</answer>"
-    assert [text[a:b] for a, b in sentence_spans(text)] == [
-        f"{PERSON} is a painter.",
-        "He  is",
-        "painter.",
-    ]
 
 
 def test_outlines_headings_and_layout_state_nothing_and_hide_nothing():

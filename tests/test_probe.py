@@ -6,10 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -26,9 +22,8 @@ from workbench.generate import generate
 from workbench.probe import probe_policy
 from workbench.recipes import METHODS
 from workbench.recipes.method import scaled
-from workbench.types import Checked, Failure, Question, Verdict, Verify, WorkbenchError
+from workbench.types import Checked, Failure, Question, Verdict, Verify
 
-ROOT = Path(__file__).resolve().parent.parent
 TRUTHRL = METHODS["truthrl"]
 KNOWING = scaled(SMALL, knowledge=True, probe={"probe_samples": 4})
 Cli = Callable[..., tuple[int, str, str]]
@@ -86,64 +81,6 @@ def test_a_probe_from_start_to_result_and_again(
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == modified
 
 
-def test_another_probe_may_not_use_the_folder(bench: Bench, tmp_path: Path) -> None:
-    out = tmp_path / "probe"
-    run(bench, out, k=1, limit=1)
-    changed: list[tuple[dict[str, Any], str]] = [
-        ({"seed": 1}, "probe.seed is 0, not 1"),
-        ({"k": 2}, "probe.samples is 1, not 2"),
-        ({"limit": 2}, "limit is 1, not 2"),
-        ({"temperature": 0.5}, "temperature is 1.0, not 0.5"),
-    ]
-    for options, named in changed:
-        with pytest.raises(WorkbenchError, match=f"another run .*{named}.*choose another --out"):
-            run(bench, out, **{"k": 1, "limit": 1, **options})
-    exchanged = replace(bench, checkpoints={"sft": str(make_bench(tmp_path / "other").path("sft"))})
-    config = tmp_path / "other" / "config.json"
-    config.write_text(config.read_text().replace('"rms_norm_eps": 1e-06', '"rms_norm_eps": 1e-05'))
-    with pytest.raises(WorkbenchError, match="policy_hash is"):
-        run(exchanged, out, k=1, limit=1)
-    (tmp_path / "foreign").mkdir()
-    (tmp_path / "foreign" / "probe.jsonl").write_text("{}\n")
-    with pytest.raises(WorkbenchError, match=r"holds probe\.jsonl but no config\.json"):
-        run(bench, tmp_path / "foreign")
-
-
-def test_by_default_a_folder_is_named_after_what_is_probed(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    one, other = (
-        probe_policy(None, "validation", bench, k=1, limit=1, threads=1, seed=seed)
-        for seed in (0, 1)
-    )
-    assert one["out"] != other["out"] and one["out"].startswith(
-        str(Path("runs", "probe", "sft-validation-k1-"))
-    )
-    assert probe_policy(None, "validation", bench, k=1, limit=1, threads=1, seed=0) == one
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ({"k": 0}, "samples is 0"),
-        ({"temperature": 0.0}, "temperature is 0.0"),
-        ({"temperature": float("nan")}, "temperature is nan"),
-        ({"top_p": 1.5}, "top_p is 1.5"),
-        ({"limit": 0}, "limit is 0"),
-        ({"kinds": ["single", "biography"]}, "no questions with gold answers of kinds biography"),
-        ({"policy": "runs/nowhere"}, "no policy folder 'runs/nowhere'"),
-    ],
-)
-def test_what_cannot_work_is_refused_before_anything_is_written(
-    bench: Bench, tmp_path: Path, options: dict[str, Any], complaint: str
-) -> None:
-    arguments = {"policy": None, "out": tmp_path / "probe", **options}
-    with pytest.raises(WorkbenchError, match=complaint):
-        probe_policy(bench=bench, **arguments)
-    assert not (tmp_path / "probe").exists()
-
-
 def test_samples_of_a_question_do_not_depend_on_what_is_asked_beside_it(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -186,57 +123,6 @@ def test_an_unfinished_probe_goes_on_wherever_it_was_cut(bench: Bench, tmp_path:
 class _quietly:
     def __enter__(self) -> None: ...
     def __exit__(self, *_: object) -> None: ...
-
-
-def test_rows_of_another_probe_are_not_gone_on_with(bench: Bench, tmp_path: Path) -> None:
-    out = tmp_path / "probe"
-    run(bench, out, limit=4)
-    (out / "summary.json").unlink()
-    lines = (out / "probe.jsonl").read_text().splitlines(keepends=True)
-    for text in (
-        "".join(lines[1:]),
-        "".join(lines) + lines[0],
-        lines[0].replace('"drawn": [', '"drawn": [0, '),
-        '{"a": 1}\n{}\n',
-    ):
-        (out / "probe.jsonl").write_text(text)
-        with pytest.raises(WorkbenchError, match=r"remove that file"):
-            run(bench, out, limit=4)
-
-
-CODE = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-from tests.helpers.small_bench import make_bench
-from tests.test_probe import run, shown
-import workbench.train.probing as probing
-probing.CHUNK = 1
-run(replace(make_bench(Path(sys.argv[1])), shown=shown), Path(sys.argv[2]), k=96)
-"""
-
-
-@pytest.mark.slow
-def test_killed_again_and_again_it_ends_as_a_whole_one(bench: Bench, tmp_path: Path) -> None:
-    """Real kills, after the first row and after one more each time; chunks of another size do
-    not change a sample.
-    """
-    out, kills = tmp_path / "killed", 0
-    for wanted in range(1, 4):
-        process = subprocess.Popen(
-            [sys.executable, "-c", CODE, str(tmp_path / "policy"), str(out)], cwd=ROOT
-        )
-        while process.poll() is None and not (
-            (out / "probe.jsonl").exists()
-            and (out / "probe.jsonl").read_bytes().count(b"\n") >= wanted
-        ):
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        kills += process.wait() == -signal.SIGKILL
-    assert kills >= 2 and not (out / "summary.json").exists()
-    whole = run(bench, tmp_path / "whole", k=96)
-    assert {**run(bench, out, k=96), "out": ""} == {**whole, "out": ""}
-    assert (out / "probe.jsonl").read_bytes() == (tmp_path / "whole" / "probe.jsonl").read_bytes()
 
 
 def failing(share: int) -> Verify:
@@ -286,28 +172,6 @@ def test_a_sample_that_failed_leaves_its_question_open(bench: Bench, tmp_path: P
     assert not (tmp_path / "hopeless" / "summary.json").exists()
 
 
-def test_an_interrupt_ends_it_for_now(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr("workbench.train.probing.CHUNK", 4)
-        answer, asked = generate, []
-
-        def interrupted(policy: Any, questions: Any, **sampling: Any) -> Any:
-            asked.append(len(questions))
-            if len(asked) == 2:
-                raise KeyboardInterrupt
-            return answer(policy, questions, **sampling)
-
-        patch.setattr("workbench.train.probing.generate", interrupted)
-        assert (run(bench, tmp_path / "probe")["status"], len(rows(tmp_path / "probe"))) == (
-            "interrupted",
-            4,
-        )
-    result = run(bench, tmp_path / "probe")
-    assert {**result, "out": ""} == {**run(bench, tmp_path / "whole"), "out": ""}
-
-
 @pytest.mark.slow
 def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
@@ -329,68 +193,6 @@ def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_p
             else float(right) - (not right and not abstains)
         )
         assert row["rewards"]["truthrl"]["value"] == value
-
-
-@pytest.mark.slow
-def test_a_training_killed_in_its_probe_goes_on_there(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "whole", seed=3, threads=1)
-
-    def interrupt(path: Path, *_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("workbench.train.probing.boundary_report", interrupt)
-        assert (
-            run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "run", seed=3, threads=1)["status"]
-            == "interrupted"
-        )
-    done = (tmp_path / "run" / "stages" / "probe" / "probe.jsonl").stat().st_mtime_ns
-    again = run_experiment(TRUTHRL, KNOWING, bench, tmp_path / "run", seed=3, threads=1)
-    assert {**again, "seconds": 0} == {**whole, "seconds": 0}
-    # nothing was sampled anew
-    assert (tmp_path / "run" / "stages" / "probe" / "probe.jsonl").stat().st_mtime_ns == done
-
-
-@pytest.mark.slow
-def test_without_samples_the_judges_own_check_is_asked(bench: Bench, tmp_path: Path) -> None:
-    config = scaled(KNOWING, probe={"probe_samples": 0}, grpo={"steps": 1})
-    with pytest.raises(WorkbenchError, match="no check out_of_knowledge"):
-        run_experiment(TRUTHRL, config, bench, tmp_path / "run", seed=3)
-    for wrong in (-1, -256):
-        with pytest.raises(WorkbenchError, match="probe_samples is -"):
-            run_experiment(
-                TRUTHRL,
-                scaled(KNOWING, probe={"probe_samples": wrong}),
-                bench,
-                tmp_path / "run",
-                seed=3,
-            )
-    assert not (tmp_path / "run").exists()
-    unknown = Checked((Verdict("response", "out_of_knowledge", "unknown", by="mine"),))
-    rules = rule_checks()
-    mine = Checks(
-        rules.extract, {**rules.verify, "out_of_knowledge": lambda batch: [unknown for _ in batch]}
-    )
-    summary = run_experiment(
-        TRUTHRL, config, replace(bench, judge=lambda: mine), tmp_path / "run", seed=3, threads=1
-    )
-    assert summary["status"] == "done" and not (tmp_path / "run" / "stages").exists()
-    stored = (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()
-    assert all('"by": "mine"' in line for line in stored)
-
-
-@pytest.mark.slow
-def test_the_tiny_bench_trains_on_a_probe(tmp_path: Path, cli: Cli) -> None:
-    small = ["probe_samples=4", "prompts_per_step=4", "eval_samples=0", "eval_kinds=numeric"]
-    settings = [word for one in ["knowledge=true", *small] for word in ("--set", f"truthrl.{one}")]
-    code, out, err = cli(
-        "train", "truthrl", "--out", tmp_path / "run", "--steps", 1, *settings, "--json"
-    )
-    assert (code, json.loads(out)["status"]) == (0, "done"), err
-    report = json.loads((tmp_path / "run" / "stages" / "probe" / "report.json").read_text())
-    assert (report["k"], report["n"]) == (4, 4) and report["agreement"]["labelled"] == report["ook"]
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ be trained on gets none.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.score_helpers import Cli
-from workbench.answering.retrieve import BATCH, retrieve
-from workbench.answering.sources import Sources, stored
+from workbench.answering.retrieve import retrieve
+from workbench.answering.sources import Sources
 from workbench.bench import bench
 from workbench.checks import rule_checks
 from workbench.data import load
@@ -76,69 +75,6 @@ def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_o
     assert not (tmp_path / "none.jsonl").exists()
 
 
-MANY = [
-    Question(f"q{n}", f"Where does {('Oslo', 'Lima', 'Bergen')[n % 3]} lie, on map {n}?")
-    for n in range(3 * BATCH + 7)
-]
-
-
-def stopped_after(batches: int, asked: list[str], key: str = "") -> Sources:
-    """An index whose search is broken off after so many batches; `asked` has what was searched
-    for.
-    """
-
-    def search(questions: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
-        if len(asked) >= batches * BATCH:
-            raise KeyboardInterrupt
-        asked.extend(questions)
-        return find(questions, k)
-
-    return Sources(search, rule_checks, key=key)
-
-
-@pytest.mark.parametrize("cut", [0, 40])
-def test_a_search_that_was_broken_off_goes_on_to_the_same_file(tmp_path: Path, cut: int) -> None:
-    """Nothing is searched for twice but the question whose line was not whole."""
-    whole, out, partial = (
-        tmp_path / "whole.jsonl",
-        tmp_path / "out.jsonl",
-        tmp_path / "out.jsonl.partial",
-    )
-    counts, asked = retrieve(MANY, FOUND, 1, whole), list[str]()
-    with pytest.raises(KeyboardInterrupt):
-        retrieve(MANY, stopped_after(2, asked), 1, out)
-    assert (
-        not out.exists()
-        and len(asked) == 2 * BATCH
-        and len(partial.read_bytes().splitlines()) == 1 + 2 * BATCH
-    )
-    partial.write_bytes(partial.read_bytes()[: -cut or None])
-    with pytest.warns(UserWarning, match="cut off") if cut else contextlib.nullcontext():
-        assert retrieve(MANY, stopped_after(9, asked), 1, out) == counts
-    assert out.read_bytes() == whole.read_bytes() and not partial.exists()
-    assert [asked.count(question.text) for question in MANY] == [
-        1 + (cut > 0 and n == 2 * BATCH - 1) for n in range(len(MANY))
-    ]
-
-
-def test_what_was_begun_with_other_questions_or_another_index_is_refused(tmp_path: Path) -> None:
-    out, partial = tmp_path / "out.jsonl", tmp_path / "out.jsonl.partial"
-    with pytest.raises(KeyboardInterrupt):
-        retrieve(MANY, stopped_after(1, [], "one"), 1, out)
-    kept, never = partial.read_bytes(), list[str]()
-    for questions, key, k in ((MANY[1:], "one", 1), (MANY, "two", 1), (MANY, "one", 2)):
-        with pytest.raises(WorkbenchError, match="was begun with other questions"):
-            retrieve(questions, stopped_after(9, never, key), k, out)
-    assert partial.read_bytes() == kept and not never and not out.exists()
-    partial.write_bytes(kept[:20])  # killed while the first line was written
-    with pytest.warns(UserWarning, match="cut off"):
-        assert (
-            retrieve(MANY, stopped_after(9, never, "two"), 1, out)["questions"]
-            == len(MANY)
-            == len(never)
-        )
-
-
 def test_from_the_command_line_what_is_made_is_what_forag_trains_on(
     tmp_path: Path, cli: Cli
 ) -> None:
@@ -153,7 +89,7 @@ def test_from_the_command_line_what_is_made_is_what_forag_trains_on(
     bare.write_text("".join(json.dumps(row) + "\n" for row in rows))
     given = [
         "data",
-        "retrieve",
+        "show",
         str(bare),
         "--store",
         index,
@@ -187,17 +123,9 @@ def test_what_is_for_evaluation_only_is_not_made_trainable(tmp_path: Path, cli: 
     )
     assert load(source)[0].meta["evaluation_only"]
     status, _, said = cli(
-        "data", "retrieve", str(source), "--store", an_index(tmp_path, cli), "--out", str(out)
+        "data", "show", str(source), "--store", an_index(tmp_path, cli), "--out", str(out)
     )
     assert status == 2 and "evaluation" in said and not out.exists()
-
-
-def test_an_index_of_other_pages_has_another_key(tmp_path: Path, cli: Cli) -> None:
-    keys = [
-        stored(an_index(tmp_path / name, cli, pages)).key
-        for name, pages in (("a", PAGES), ("b", PAGES[::-1]))
-    ]
-    assert keys[0] != keys[1] and stored(str(tmp_path / "a" / "index")).key == keys[0]
 
 
 def an_index(folder: Path, cli: Cli, given: Sequence[Passage] = PAGES) -> str:

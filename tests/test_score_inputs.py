@@ -35,10 +35,6 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[object
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (("--price", "nan,1"), "a price is a finite number"),
-        (("--price", "1,inf"), "a price is a finite number"),
-        (("--price", "-1,1"), "a price is a finite number"),
-        (("--price", "nan"), "write two numbers"),
         (("--max-failed", "nan"), "less than or equal to 1"),
         (("--timeout", "nan"), "greater than or equal to 0.1"),
     ],

@@ -53,17 +53,6 @@ def test_rows_have_the_promised_keys(export):
         assert len(table) == counts[name] > 0 and all(keys <= row.keys() for row in table)
 
 
-def test_exposures_can_be_recounted_from_the_documents(export):
-    counted: dict[str, Counter] = {}
-    for document in rows(export[0], "documents"):
-        for fact_id in document["fact_ids"]:
-            counted.setdefault(fact_id, Counter())[document["lang"]] += 1
-    for fact in rows(export[0], "facts"):
-        assert fact["exposures"] == {
-            lang: counted.get(fact["id"], Counter())[lang] for lang in ("en", "l2")
-        }
-
-
 def claims(count, seed=7):
     """Claims in both languages: half with another object, in any form of it; every tenth made
     unreadable; some with a lead.
@@ -131,12 +120,6 @@ def test_a_script_with_the_export_alone_agrees_with_the_oracle_on_2000_claims(ex
     counts = Counter(decided[:2000])
     assert counts[True] > 900 and counts[False] > 700 and counts[None] > 150
     assert decided[-3:] == [False, None, False]
-
-
-def test_an_unwritable_folder_is_one_clear_error(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(WorkbenchError, match="--out"):
-        export_world(tmp_path / "file" / "below")
 
 
 @pytest.mark.parametrize("name", ["rollouts.jsonl", "questions.jsonl", "notes.txt"])

@@ -49,17 +49,6 @@ def test_a_world_has_the_fingerprint_that_it_had_and_writes_no_document_for_it(
     assert len(list(folder.iterdir())) == 2
 
 
-def test_other_settings_and_other_fingerprints_are_kept_apart() -> None:
-    assert remembered("world", SMALL, lambda: A) == A
-    assert (
-        remembered("world", OTHER, lambda: B) == B
-        and remembered("documents", SMALL, lambda: B) == B
-    )
-    assert remembered("world", SMALL, never) == A and remembered("world", OTHER, never) == B
-    assert World(SMALL).hash == A  # it is this file that a world asks
-    assert World(WorldConfig(scale=0.1, stale=0.9)).hash != A
-
-
 def test_other_sources_make_it_anew_in_the_same_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,20 +58,9 @@ def test_other_sources_make_it_anew_in_the_same_file(
     assert len(list(folder.iterdir())) == 1
 
 
-def test_sources_that_cannot_be_read_keep_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fingerprint, "SOURCES", "")
-    make, made = making(A)
-    assert (
-        remembered("world", SMALL, make) == remembered("world", SMALL, make) == A and len(made) == 2
-    )
-    assert not folder.exists()
-
-
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"\xff\xfe\x00", b"{}", b"0" * 64 + b" " + b"a" * 16 + b"\n", b"a" * 100_000],
+    [b"", b"\xff\xfe\x00", b"{}", b"0" * 16 + b" " + b"a" * 16 + b"\n", b"a" * 100_000],
     ids=lambda damage: damage[:4],
 )
 def test_a_damaged_or_foreign_file_is_made_anew(folder: Path, damage: bytes) -> None:
@@ -92,7 +70,7 @@ def test_a_damaged_or_foreign_file_is_made_anew(folder: Path, damage: bytes) -> 
     for content in (
         damage,
         whole[:-1],
-        whole[:40],
+        whole[:20],
         whole + whole,
         whole.replace(b"a" * 16, b"A" * 16),
     ):
@@ -108,27 +86,3 @@ def test_a_folder_that_cannot_be_written_fails_nothing(folder: Path) -> None:
     assert (
         remembered("world", SMALL, make) == remembered("world", SMALL, make) == A and len(made) == 2
     )
-
-
-def test_a_read_only_folder_fails_nothing(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    folder.chmod(0o500)
-    assert remembered("world", SMALL, lambda: A) == A
-    folder.chmod(0o700)
-
-
-def test_a_folder_in_the_place_of_the_file_fails_nothing(folder: Path) -> None:
-    remembered("world", SMALL, lambda: A)
-    [file] = folder.iterdir()
-    file.unlink()
-    file.mkdir()
-    assert remembered("world", SMALL, lambda: B) == B
-
-
-def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def homeless() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", homeless)
-    assert remembered("world", SMALL, lambda: A) == A and remembered("world", SMALL, lambda: B) == B

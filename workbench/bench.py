@@ -294,7 +294,7 @@ def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | No
     if source is None:
         raise WorkbenchError(
             f"bench '{name}' has no questions of its own: give --questions NAME|FILE, a data"
-            ' set\'s name (`workbench data list`) or a file of {"id", "question", "answers",'
+            ' set\'s name (`workbench data show`) or a file of {"id", "question", "answers",'
             ' "kind"?}'
         )
     loaded = [replace(question, system=THINK_THEN_BOX) for question in load(source)]

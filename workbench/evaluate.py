@@ -91,8 +91,10 @@ def evaluate_policy(
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.judged_by(judge)
     check_engine(engine)
-    if out is not None:
-        _check_new(out)
+    if out is not None and out.suffix != ".jsonl":
+        raise WorkbenchError(f"{out} is no name for a file of rows: end it in .jsonl")
+    if out is not None and out.exists():
+        raise WorkbenchError(f"{out} is there already: name another file, or remove it")
     check_policy(policy, chosen.path(policy))
     if as_trained:
         chosen = chosen.telling(told(chosen.path(policy)))
@@ -176,28 +178,16 @@ def evaluate(
         drawn = grade(
             generate(policy, questions, max_new_tokens=max_new_tokens, samples=samples, seed=seed)
         )
-    _check_graded([*greedy, *drawn], max_failed)
+    graded = [*greedy, *drawn]
+    errors = [found[0]["message"] for one in graded if (found := failures(one.to_row()))]
+    if too_many(len(errors), len(graded), max_failed):
+        raise TooManyFailures(
+            f"{len(errors)} of {len(graded)} answers of an evaluation could not be graded"
+            f" ({errors[0]}): mend that and run the same command again"
+        )
     if out is not None:
         append_feedback(out, greedy)
     return report(greedy, drawn, policy=policy.name, seeds=[seed])
-
-
-def _check_new(out: Path) -> None:
-    if out.suffix != ".jsonl":
-        raise WorkbenchError(f"{out} is no name for a file of rows: end it in .jsonl")
-    if out.exists():
-        raise WorkbenchError(f"{out} is there already: name another file, or remove it")
-
-
-def _check_graded(feedbacks: Sequence[Feedback], max_failed: float) -> None:
-    errors = [
-        found[0]["message"] for feedback in feedbacks if (found := failures(feedback.to_row()))
-    ]
-    if too_many(len(errors), len(feedbacks), max_failed):
-        raise TooManyFailures(
-            f"{len(errors)} of {len(feedbacks)} answers of an evaluation could not be graded"
-            f" ({errors[0]}): mend that and run the same command again"
-        )
 
 
 def report(
@@ -254,30 +244,21 @@ def compare(
     import pandas as pd
 
     there = dict.fromkeys(tier for report in reports.values() for tier in report[mode]["by_tier"])
+    ordered = [tier for tier in tiers if tier in there]
     rows = []
-    for tier in (
-        "all",
-        *(tier for tier in tiers if tier in there),
-        *(tier for tier in there if tier not in tiers),
-    ):
+    for tier in ("all", *ordered, *(tier for tier in there if tier not in tiers)):
         for label, report in reports.items():
-            cell = report[mode] if tier == "all" else report[mode]["by_tier"].get(tier, {})
-            rows.append(
-                {
-                    "tier": tier,
-                    "policy": label,
-                    **{rate: _shown(cell.get(rate), tier == "all") for rate in RATES},
-                }
-            )
+            cells = report[mode] if tier == "all" else report[mode]["by_tier"].get(tier, {})
+            rates = {rate: _text(cells.get(rate), tier == "all") for rate in RATES}
+            rows.append({"tier": tier, "policy": label, **rates})
     return pd.DataFrame(rows)
 
 
-def _shown(cell: Mapping[str, float | None] | None, interval: bool) -> str:
+def _text(cell: Mapping[str, float | None] | None, interval: bool) -> str:
     if cell is None or cell["value"] is None:
         return "–"
-    return f"{cell['value']:.2f}" + (
-        f" [{cell['low']:.2f}, {cell['high']:.2f}]" if interval else ""
-    )
+    bounds = f" [{cell['low']:.2f}, {cell['high']:.2f}]" if interval else ""
+    return f"{cell['value']:.2f}{bounds}"
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.answering.reader import MOST, Reader, reader_of
+from workbench.answering.reader import MOST, reader_of
 from workbench.answering.sources import Sources, closed_world, question_text, stored
 from workbench.answering.support import Answer, supported
 from workbench.bench import bench, check_policy
-from workbench.checks import Checks
 from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
 from workbench.knowledge.index import ROOT, Mode
 from workbench.llm_judge import LLMJudge
 from workbench.policy import Engine, check_engine
 from workbench.threads import use_threads
-from workbench.types import Question, WorkbenchError
+from workbench.types import WorkbenchError
 
 NOTHING_FOUND = (
     "no passage shares a word with the question: there is nothing to answer from, and the policy"
@@ -85,25 +84,18 @@ def answer_from(
         return Answer(asked, notes=(NOTHING_FOUND,))
     reader = reader_of(path, load())
     shown = reader.shown(sources.asked(asked, checks), found, k)
-    return _answered(
-        reader, shown, checks, tuple(_notes(reader, shown, sources, k and min(k, len(found))))
-    )
-
-
-def _answered(reader: Reader, question: Question, checks: Checks, notes: tuple[str, ...]) -> Answer:
-    responses = generate(reader.policy, [question], max_new_tokens=reader.new_tokens, greedy=True)
+    responses = generate(reader.policy, [shown], max_new_tokens=reader.new_tokens, greedy=True)
     [feedback] = assemble(checks, ["fact"], {}, SAID)(responses)
-    return supported(feedback, notes)
-
-
-def _notes(reader: Reader, shown: Question, sources: Sources, wanted: int | None) -> Iterator[str]:
-    if wanted and len(shown.passages) < wanted:
-        yield (
+    notes = []
+    wanted = min(k or 0, len(found))
+    if len(shown.passages) < wanted:
+        notes.append(
             f"{len(shown.passages)} of {wanted} passages were shown: the policy cannot read more at"
             " once"
         )
     if reader.small and sources.foreign:
-        yield (
+        notes.append(
             "the tiny policy knows the closed world's words alone: name another one with --policy"
             " to answer from this index"
         )
+    return supported(feedback, notes)

@@ -29,15 +29,13 @@ class Sources:
     judged.
 
     `checks` makes the judge at hand; with `exact` it is the closed world, which holds answers
-    against the passages. `foreign` passages are not the closed world's. `key` tells what is
-    found here from what another index, or another way to search it, would find.
+    against the passages. `foreign` passages are not the closed world's.
     """
 
     search: Callable[[Sequence[str], int], Sequence[Sequence[Passage]]]
     checks: Callable[[], Checks]
     exact: bool = False
     foreign: bool = False
-    key: str = ""
 
     def asked(self, text: str, checks: Checks) -> Question:
         """The question with what its judge knows of it; the answer is held against its passages,
@@ -56,7 +54,7 @@ def closed_world() -> Sources:
     """
     world = load_world()
     pages = _excerpts(world)
-    return Sources(pages.search, lambda: world_checks(world), exact=True, key=f"{world.config}")
+    return Sources(pages.search, lambda: world_checks(world), exact=True)
 
 
 def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sources:
@@ -81,14 +79,9 @@ def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sour
     def search(questions: Sequence[str], k: int) -> list[list[Passage]]:
         return _search(index, questions, k, how)
 
-    source, card = index.card["source"], index.card
-    key = (
-        f"{how} {card['words']} {card['encoder']} {card['passages']} {source.get('spec')}"
-        f" {source.get('fingerprint')}"
-    )
     if world is None:
-        return Sources(search, local_checks, foreign=True, key=key)
-    return Sources(search, lambda: world_checks(world), exact=True, key=key)
+        return Sources(search, local_checks, foreign=True)
+    return Sources(search, lambda: world_checks(world), exact=True)
 
 
 def _search(index: Index, questions: Sequence[str], k: int, mode: Mode) -> list[list[Passage]]:

@@ -67,17 +67,19 @@ class Answer:
             "question": self.question,
             "structure": self.structure,
             "outline": list(self.outline),
-            "sentences": [_as_lists(asdict(one)) for one in self.sentences],
+            "sentences": [
+                {
+                    name: list(value) if isinstance(value, tuple) else value
+                    for name, value in asdict(sentence).items()
+                }
+                for sentence in self.sentences
+            ],
             "passages": [asdict(passage) for passage in self.passages],
             "text": self.text,
             "notes": list(self.notes),
             "judge": self.judge,
             "failed": self.failed,
         }
-
-
-def _as_lists(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
 
 
 def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
@@ -140,7 +142,7 @@ def _sentences(
     spans: Sequence[tuple[int, int]],
     claims: Mapping[tuple[int, int], Sequence[Claim]],
 ) -> Iterator[Sentence]:
-    response = feedback.response
+    response, passages = feedback.response, feedback.response.question.passages
     facts = {
         verdict.target: verdict
         for verdict in reversed(feedback.verdicts)
@@ -152,8 +154,10 @@ def _sentences(
         verdicts = [facts[target] for claim in own if (target := f"claim:{claim.id}") in facts]
         told = [name for claim in own for name in about(claim.text, names)] or about(text, names)
         cited = cited_numbers(response.text[start:following], plan, told)
-        found = _found(verdicts, response.question.passages)
-        rests = _cited_ids(cited, response.question.passages) if cited else found
+        supporting = {passage for verdict in verdicts for passage in rests_on(verdict)}
+        found = [passage.id for passage in passages if passage.id in supporting]
+        numbers = [number for number in cited if 0 < number <= len(passages)]
+        rests = [passages[number - 1].id for number in numbers] if cited else found
         failure = feedback.error or next(
             (verdict.error for verdict in verdicts if verdict.error), None
         )
@@ -177,16 +181,6 @@ def _facets(response: Response) -> Collection[str]:
         else [p.title for p in response.question.passages]
     )
     return {title.strip() for title in titles if title.strip()}
-
-
-def _cited_ids(numbers: Sequence[int], passages: Sequence[Passage]) -> list[str]:
-    return [passages[number - 1].id for number in numbers if 0 < number <= len(passages)]
-
-
-def _found(verdicts: Sequence[Verdict], passages: Sequence[Passage]) -> list[str]:
-    """The passages in which the judge found the claims that it calls supported."""
-    found = {passage for verdict in verdicts for passage in rests_on(verdict)}
-    return [passage.id for passage in passages if passage.id in found]
 
 
 def _worst(verdicts: Sequence[Verdict]) -> tuple[str | None, float | None]:

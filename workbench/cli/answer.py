@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +14,8 @@ from workbench.cli.frame import (
     Json,
     JudgeCache,
     JudgeModel,
+    Policy,
+    SearchMode,
     Threads,
     app,
     complain,
@@ -35,12 +37,7 @@ from workbench.threads import DEFAULT_THREADS
 )
 def answer(
     question: Annotated[str, typer.Argument(help="What to answer.")],
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            help="A run's folder, a model's folder or public name; by default the tiny policy."
-        ),
-    ] = None,
+    policy: Policy = None,
     store: Annotated[
         str | None,
         typer.Option(
@@ -58,15 +55,7 @@ def answer(
             help="Passages at most; by default 3 for the tiny policy, else 5.",
         ),
     ] = None,
-    mode: Annotated[
-        Literal["text", "dense", "hybrid"] | None,
-        typer.Option(
-            help=(
-                "How the index is searched: by words, by vectors, or both, which is the default"
-                " where it has any."
-            )
-        ),
-    ] = None,
+    mode: SearchMode = None,
     judge: Annotated[
         str | None,
         typer.Option(

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import re
 import signal
 import sys
@@ -42,6 +41,28 @@ Engine = Annotated[
         )
     ),
 ]
+SearchMode = Annotated[
+    Literal["text", "dense", "hybrid"] | None,
+    typer.Option(
+        help=(
+            "How the index is searched: by words, by vectors, or both, which is the default where"
+            " it has any."
+        )
+    ),
+]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        help="A run's folder, a model's folder or public name; by default the bench's own policy."
+    ),
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind", "--kinds", metavar="KIND", help="Take only questions of this kind; repeatable."
+    ),
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="Take only so many questions.")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 ThreadsOfAnActor = Annotated[
     int | None,
@@ -112,9 +133,6 @@ JudgeCache = Annotated[
         ),
     ),
 ]
-Price = Annotated[
-    str | None, typer.Option(metavar="IN,OUT", help="Price of a million tokens read and written.")
-]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -131,29 +149,24 @@ def main(argv: Sequence[str] | None = None) -> None:
         if message := error.format_message():
             command = getattr(getattr(error, "ctx", None), "command_path", "workbench")
             complain(f"{message.rstrip('.')}; `{command} --help` shows what there is")
-    # whatever a command runs into is one line here; --debug shows the rest
-    except Exception as error:
-        if "--debug" in arguments:
+    except Exception as error:  # any error is one line; --debug shows the traceback
+        debug = "--debug" in arguments
+        if debug:
             import traceback
 
             traceback.print_exc()
-        code, message = _told(error, "--debug" in arguments)
+        if isinstance(error, WorkbenchError):
+            code, message = error.code, str(error)
+        elif disk.is_full(error):
+            code, message = 130, disk.told(error)  # as after an interrupt, the same command resumes
+        else:
+            hint = "" if debug else " (`workbench --debug …` prints the traceback)"
+            code, message = 1, f"{type(error).__name__}: {error}{hint}"
         complain(message)
         sys.exit(code)
     if code == 130:
         complain("interrupted; the same command takes up an unfinished run")
     sys.exit(code)
-
-
-def _told(error: Exception, debug: bool) -> tuple[int, str]:
-    """The exit code of an error, and its line."""
-    if isinstance(error, WorkbenchError):
-        return error.code, str(error)
-    if disk.is_full(error):
-        return 130, disk.told(error)  # as after an interrupt, the same command goes on
-    return 1, f"{type(error).__name__}: {error}" + (
-        "" if debug else " (`workbench --debug …` prints the traceback)"
-    )
 
 
 def _version(wanted: bool) -> None:
@@ -204,9 +217,7 @@ def complain(message: str) -> None:
 
 
 def exit_code(result: Mapping[str, Any]) -> int:
-    """The code for a result whose `status` and `failed`, wherever they stand in it, say how it
-    went.
-    """
+    """The exit code for a result, by every `status` and `failed` in it."""
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
     if "interrupted" in statuses:
@@ -234,9 +245,7 @@ def show(
 
 
 def print_mapping(mapping: Mapping[str, Any]) -> None:
-    """Scalars as one table of names and values, then a table for every list or mapping under its
-    name.
-    """
+    """Print scalars as one table of names and values, then a table for every list or mapping."""
     nested = {
         key: value
         for key, value in mapping.items()
@@ -299,23 +308,6 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 def _value(cell: Any) -> float | None:
     return cell.get("value") if isinstance(cell, Mapping) else cell
-
-
-def prices(argument: str | None) -> tuple[float, float] | None:
-    """What a million tokens cost, read and written, out of "0.15,0.60"."""
-    if argument is None:
-        return None
-    try:
-        per_million_in, per_million_out = (float(part) for part in argument.split(","))
-    except ValueError as error:
-        raise WorkbenchError(
-            f"--price {argument}: write two numbers, as in --price 0.15,0.60"
-        ) from error
-    if not all(0 <= price < math.inf for price in (per_million_in, per_million_out)):
-        raise WorkbenchError(
-            f"--price {argument}: a price is a finite number from 0 on, as in --price 0.15,0.60"
-        )
-    return per_million_in, per_million_out
 
 
 def percent(cell: Any) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,10 +29,7 @@ index_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
     index_app,
     name="index",
-    help=(
-        "Indexes of passages, the knowledge that claims are checked against: build, list, show,"
-        " search."
-    ),
+    help=("Indexes of passages, the knowledge that claims are checked against."),
     epilog="Example: workbench index build world --from world",
 )
 
@@ -91,49 +89,23 @@ def index_build(
     return 3 if card["failed"] else 0
 
 
-@index_app.command("list", epilog="Example: workbench index list --json")
-def index_list(root: Root = ROOT, as_json: Json = False) -> None:
-    """List the indexes."""
-    rows = [_row(card) for card in list_indexes(root)]
-    show(
-        {"indexes": rows},
-        as_json,
-        lambda _: print_mapping({"indexes": rows}) if rows else print(f"no index in {root}"),
-    )
-
-
-@index_app.command("show", epilog="Example: workbench index show world")
-def index_show(
-    name: Annotated[str, typer.Argument(help="Name of an index, or its path.")],
-    root: Root = ROOT,
-    as_json: Json = False,
-) -> None:
-    """Show what an index was built from, and how."""
-    index = open_index(name, root)
-    size = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
-    show(
-        {
-            "name": name,
-            "folder": str(index.folder),
-            **index.card,
-            "megabytes": round(size / 1e6, 1),
-        },
-        as_json,
-        print_mapping,
-    )
-
-
 @index_app.command(
     "search", epilog='Example: workbench index search world "Who employs Dramem Torusin?" --k 3'
 )
 def index_search(
-    name: Annotated[str, typer.Argument(help="Name of an index, or its path.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Name of an index, or its path; without it, the indexes are listed."),
+    ] = None,
     query: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            help="A question or a claim; whatever signs it holds, it is a bag of words."
+            help=(
+                "A question or a claim, read as a bag of words; without it, what the index was"
+                " built from is shown."
+            )
         ),
-    ],
+    ] = None,
     titles: Annotated[
         str | None,
         typer.Option(help="Search only the pages of this title, or of several joined by `;`."),
@@ -145,12 +117,29 @@ def index_search(
     root: Root = ROOT,
     as_json: Json = False,
 ) -> int:
-    """Search an index. The exit code is 3 where titles were given and none is in the index."""
+    """Search an index, show what it was built from, or list the indexes.
+
+    The exit code is 3 where titles were given and none is in the index.
+    """
+    if name is None:
+        columns = ("name", "status", "passages", "pages", "encoder")
+        rows = [
+            {column: card.get(column) for column in columns}
+            | {"source": card["source"].get("spec")}
+            for card in list_indexes(root)
+        ]
+        show({"indexes": rows}, as_json, print_mapping if rows else _print_none(root))
+        return 0
     with stdout_kept_clean():
         index = open_index(name, root)
-        passages = index.search([query], k, [titles], mode)[0]
-    rows = [{"id": p.id, "title": p.title, "text": p.text, "score": p.score} for p in passages]
-    missing = bool(titles and titles.strip()) and not rows
+        if query is not None:
+            passages = index.search([query], k, [titles], mode)[0]
+    if query is None:
+        size = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
+        card = {"name": name, "folder": str(index.folder), **index.card}
+        show({**card, "megabytes": round(size / 1e6, 1)}, as_json, print_mapping)
+        return 0
+    missing = bool(titles and titles.strip()) and not passages
     result = {
         "name": name,
         "query": query,
@@ -158,7 +147,7 @@ def index_search(
         "mode": mode,
         "k": k,
         "title_missing": missing,
-        "passages": rows,
+        "passages": [asdict(passage) for passage in passages],
     }
     if missing:
         complain(f"no page of '{titles}' is in the index {name}")
@@ -166,9 +155,8 @@ def index_search(
     return 3 if missing else 0
 
 
-def _row(card: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("name", "status", "passages", "pages", "encoder")
-    return {name: card.get(name) for name in names} | {"source": card["source"].get("spec")}
+def _print_none(root: Path) -> Callable[[Mapping[str, Any]], None]:
+    return lambda _: print(f"no index in {root}")
 
 
 def _print_passages(result: Mapping[str, Any]) -> None:
@@ -180,68 +168,28 @@ def _print_passages(result: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str, int, int | None, int], None]]:
-    """Progress on stderr: a bar with rate and time left; where stderr is no terminal, a line
-    every ten seconds.
-    """
-    tell = _telling()
-    if not sys.stderr.isatty():
-        yield _lines(tell)
-        return
+    """Show progress on stderr: a bar, or a line every ten seconds where stderr is no terminal."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task, begun = bar.add_task("reading", total=None), False
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    started = printed_at = time.monotonic()
+    before: int | None = None  # passages of an earlier, interrupted build
+    console, quiet = Console(stderr=True), not sys.stderr.isatty()
+    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
+        task = bar.add_task("reading", total=None)
 
         def update(doing: str, rows: int, total: int | None, passages: int) -> None:
-            nonlocal begun
-            if not begun:  # where an interrupted build goes on is not speed
+            nonlocal before, printed_at
+            if before is None:
+                before = passages
                 bar.reset(task, total=total, completed=rows)
-                begun = True
-            bar.update(
-                task, completed=rows, total=total, description=tell(doing, rows, total, passages)
-            )
+            rate = (passages - before) / max(1e-9, time.monotonic() - started)
+            of_total = "" if total is None else f" of {total:,}"
+            line = f"{doing}: {rows:,}{of_total} rows, {passages:,} passages, {rate:,.0f}/s"
+            bar.update(task, completed=rows, total=total, description=line)
+            if not sys.stderr.isatty() and time.monotonic() - printed_at >= 10:
+                printed_at = time.monotonic()
+                print(line, file=sys.stderr)
 
         yield update
-
-
-def _telling() -> Callable[[str, int, int | None, int], str]:
-    """A line about how far it is, with the rate of this process."""
-    started, begun = time.monotonic(), None
-
-    def tell(doing: str, rows: int, total: int | None, passages: int) -> str:
-        nonlocal begun
-        begun = passages if begun is None else begun
-        rate = (passages - begun) / max(1e-9, time.monotonic() - started)
-        of_total = "" if total is None else f" of {total:,}"
-        return f"{doing}: {rows:,}{of_total} rows, {passages:,} passages, {rate:,.0f}/s"
-
-    return tell
-
-
-def _lines(
-    tell: Callable[[str, int, int | None, int], str],
-) -> Callable[[str, int, int | None, int], None]:
-    printed_at = time.monotonic()
-
-    def update(doing: str, rows: int, total: int | None, passages: int) -> None:
-        nonlocal printed_at
-        line = tell(doing, rows, total, passages)
-        if time.monotonic() - printed_at >= 10:
-            printed_at = time.monotonic()
-            print(line, file=sys.stderr)
-
-    return update

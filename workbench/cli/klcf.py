@@ -17,6 +17,9 @@ from workbench.cli.frame import (
     Judge,
     JudgeCache,
     JudgeModel,
+    Kinds,
+    Limit,
+    Policy,
     Questions,
     Seed,
     StoreName,
@@ -54,24 +57,12 @@ def klcf_prepare(
         Path, typer.Option(help="Folder for what is prepared; an unfinished one is resumed.")
     ],
     bench: Bench = "tiny",
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            help="The base: a model's folder or public name; by default the bench's own base."
-        ),
-    ] = None,
+    policy: Policy = None,
     samples: Annotated[
         int | None, typer.Option(min=1, help="Sampled responses a question.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Answer only so many training questions.")
-    ] = None,
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kind", metavar="KIND", help="Answer only questions of this kind; repeatable."
-        ),
-    ] = None,
+    limit: Limit = None,
+    kinds: Kinds = None,
     seed: Seed = 0,
     overrides: Annotated[
         list[str] | None,

@@ -13,20 +13,17 @@ from workbench.cli.frame import (
     ABSENT,
     Json,
     JudgeModel,
-    Price,
     Seed,
     app,
     complain,
     ended_by_signal,
     exit_code,
-    prices,
     print_mapping,
     print_table,
     show,
     stdout_kept_clean,
     text,
 )
-from workbench.judge import money
 from workbench.llm_judge import LLMJudge, llm_judge
 from workbench.metrics import compare_files, read_rows
 from workbench.metrics.hacks import hacks as hacks_of
@@ -95,17 +92,13 @@ def metrics(
             ),
         ),
     ] = None,
-    price: Price = None,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Print the judge's calls, tokens and cost; ask and write nothing."
+            "--dry-run", help="Print the judge's calls and tokens; ask and write nothing."
         ),
     ] = False,
     k: Annotated[int, typer.Option(min=1, help="K of recall@K and F1@K.")] = 32,
-    gamma: Annotated[
-        int, typer.Option(min=0, help="Claims below which FactScore's penalty sets in.")
-    ] = 10,
     vague: Annotated[
         Literal["incorrect", "excluded"], typer.Option(help="How precision counts vague claims.")
     ] = "incorrect",
@@ -150,12 +143,10 @@ def metrics(
             " for those of one run",
             param_hint="--figures",
         )
-    asked, costs = llm_judge(judge, judge_model, None, judge_cache), prices(price)
-    paired = _paired(
-        asked, feedback, other, {"--dry-run": dry_run, "--price": costs is not None}, preferences
-    )
+    asked = llm_judge(judge, judge_model, None, judge_cache)
+    paired = _paired(asked, feedback, other, dry_run, preferences)
     if paired and dry_run:
-        show(estimate_pairs(paired, costs), as_json, print_mapping)
+        show(estimate_pairs(paired), as_json, print_mapping)
         return 0
     try:
         with ended_by_signal(), stdout_kept_clean():
@@ -168,7 +159,6 @@ def metrics(
                 preferences=preferences,
                 judge=asked.ask if asked else None,
                 k=k,
-                gamma=gamma,
                 vague=vague,
                 sections=sections or (),
                 confidence=confidence,
@@ -185,7 +175,9 @@ def metrics(
     except KeyboardInterrupt:
         return 130
     if asked:
-        result["judge"] = _judge(asked, result["judge"], costs)
+        cached = asked.cache and asked.cache.exists()
+        cache = str(asked.cache) if cached else None
+        result["judge"] = {"model": asked.model, **result["judge"], "cache": cache}
     show(result, as_json, _print)
     return exit_code(result)
 
@@ -194,16 +186,18 @@ def _paired(
     asked: LLMJudge | None,
     feedback: Path,
     other: Path | None,
-    about: Mapping[str, bool],
+    dry_run: bool,
     preferences: Path | None,
 ) -> Pairs | None:
-    """The pairs that a judge is asked about; a WorkbenchError for options that cannot work
-    together, before it is.
+    """The pairs that a judge is asked about.
+
+    Raises:
+        WorkbenchError: the options contradict each other.
     """
     if asked is None:
-        if given := [option for option, wanted in about.items() if wanted]:
+        if dry_run:
             raise WorkbenchError(
-                f"{given[0]} is about a judge at a URL: name one with --judge URL, or leave it out"
+                "--dry-run is about a judge at a URL: name one with --judge URL, or leave it out"
             )
         return None
     if other is None:
@@ -231,20 +225,6 @@ def _ready(asked: LLMJudge, feedback: Path, paired: Pairs) -> LLMJudge:
     ):
         asked.try_out()
     return asked
-
-
-def _judge(
-    asked: LLMJudge, used: Mapping[str, Any], costs: tuple[float, float] | None
-) -> dict[str, Any]:
-    """What asking took, with the price of what was asked for now."""
-    price = None if costs is None else round(money(used["tokens_in"], used["tokens_out"], costs), 6)
-    kept = asked.cache and asked.cache.exists()
-    return {
-        "model": asked.model,
-        **used,
-        "price": price,
-        "cache": str(asked.cache) if kept else None,
-    }
 
 
 def _weights(argument: str) -> tuple[float, ...]:

@@ -18,6 +18,9 @@ from workbench.cli.frame import (
     Judge,
     JudgeCache,
     JudgeModel,
+    Kinds,
+    Limit,
+    Policy,
     Questions,
     Seed,
     StoreName,
@@ -42,15 +45,7 @@ OF_MAJORITY = RATES[: len(SHARES)]
 
 @app.command(epilog="Example: workbench probe --policy runs/truthrl --k 16 --limit 200 --json")
 def probe(
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "A run's folder, a model's folder or public name; by default the bench's own"
-                " policy."
-            )
-        ),
-    ] = None,
+    policy: Policy = None,
     bench: Bench = "tiny",
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, max=4096, help="Samples of each question.")
@@ -58,14 +53,9 @@ def probe(
     split: Annotated[
         Literal["validation", "test", "ood", "rl"], typer.Option(help="Which questions to ask.")
     ] = "validation",
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kind", "--kinds", metavar="KIND", help="Ask only questions of this kind; repeatable."
-        ),
-    ] = None,
+    kinds: Kinds = None,
     seed: Seed = 0,
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions.")] = None,
+    limit: Limit = None,
     temperature: Annotated[float, typer.Option(help="At which answers are sampled.")] = 1.0,
     top_p: Annotated[float, typer.Option(help="Nucleus that answers are sampled from.")] = 1.0,
     out: Annotated[

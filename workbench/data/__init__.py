@@ -68,15 +68,15 @@ def load(
     """
     path = Path(name_or_file)
     local = path.is_file() or (path.is_dir() and str(name_or_file) not in SETS)
-    chosen, records = (
-        _local(path, mapping, schema)
-        if local
-        else _from_hub(str(name_or_file), split, mapping, schema)
-    )
-    if local and split is not None and split not in SPLITS:
+    if local and split not in (None, *SPLITS):
         raise WorkbenchError(
             f"no split '{split}' in a file: its questions are divided into {', '.join(SPLITS)}"
         )
+    name = str(name_or_file)
+    records, schema = (read_records(path), schema) if local else _from_hub(name, split, schema)
+    if not records:
+        raise WorkbenchError(f"{name}: there are no records in it")
+    chosen = _fitting(name, records[0][1], mapping, schema)
     questions: dict[str, Question] = {}
     for where, record in records:
         for question in _read(chosen, record, where, mapping):
@@ -88,7 +88,7 @@ def load(
     result = list(questions.values())[:limit]
     if not result:
         raise WorkbenchError(
-            f"{name_or_file}: no questions in it" + (f" in split '{split}'" if split else "")
+            f"{name}: no questions in it" + (f" in split '{split}'" if split else "")
         )
     if training:
         check_trainable(result)
@@ -148,55 +148,40 @@ def data_set(name: str) -> DataSet:
     Raises:
         WorkbenchError: there is none; the nearest names are given.
     """
-    by_key = {_key(known): known for known in SETS}
-    if (known := by_key.get(_key(name))) is None:
-        near = [by_key[key] for key in get_close_matches(_key(name), by_key)]
+
+    def key(text: str) -> str:
+        return re.sub(r"[^a-z0-9]", "", text.lower())
+
+    by_key = {key(known): known for known in SETS}
+    if (found := by_key.get(key(name))) is None:
+        near = [by_key[close] for close in get_close_matches(key(name), by_key)]
         hint = (
             f"did you mean {' or '.join(near)}?"
             if near
             else f"choose one of {', '.join(NAMES)}, or name a file"
         )
         raise WorkbenchError(f"no data set and no file '{name}': {hint}")
-    return SETS[known]
+    return SETS[found]
 
 
-def _key(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def _local(
-    path: Path, mapping: Mapping[str, str] | None, schema: str | None
-) -> tuple[DataSet, Records]:
-    records = read_records(path)
-    if not records:
-        raise WorkbenchError(f"{path}: there are no records in it")
-    return _fitting(str(path), records[0][1], mapping, schema), records
-
-
-def _from_hub(
-    name: str, split: str | None, mapping: Mapping[str, str] | None, schema: str | None
-) -> tuple[DataSet, Records]:
+def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records, str | None]:
+    """The records of a data set on the hub, and the schema that they have if it is known."""
     if name.startswith("hf:"):
         repository, _, config = name.removeprefix("hf:").partition("@")
-        records = read_hub(repository, config or None, split or "train", name=name)
-        return _fitting(name, records[0][1] if records else {}, mapping, schema), records
+        return read_hub(repository, config or None, split or "train", name=name), schema
     if re.search(r"[/\\]|\.[a-z0-9]{2,8}$", name, re.I):
         raise WorkbenchError(
             f"no such file '{name}' (a data set of the hub is named 'hf:owner/name')"
         )
-    chosen = data_set(name)
-    if not chosen.hub:
+    known = data_set(name)
+    if not known.hub:
         raise WorkbenchError(
-            f"{chosen.name} has no copy on the hub to rely on: get it from {chosen.home} and name"
+            f"{known.name} has no copy on the hub to rely on: get it from {known.home} and name"
             " the file"
         )
-    records = read_hub(
-        chosen.hub, chosen.config, split or chosen.split, name=chosen.name, file=chosen.file
-    )
-    return (
-        _fitting(chosen.name, records[0][1] if records else {}, mapping, schema or chosen.name),
-        records,
-    )
+    wanted = split or known.split
+    records = read_hub(known.hub, known.config, wanted, name=known.name, file=known.file)
+    return records, schema or known.name
 
 
 def _fitting(
@@ -245,13 +230,10 @@ def _read(
     try:
         return list(chosen.read(record))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        reason = f"no column {error}" if isinstance(error, KeyError) else str(error)
         raise WorkbenchError(
-            f"{where}: cannot be read as {chosen.name}: {_said(error)}; found {_columns(record)}"
+            f"{where}: cannot be read as {chosen.name}: {reason}; found {_columns(record)}"
         ) from error
-
-
-def _said(error: Exception) -> str:
-    return f"no column {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _reach(record: Mapping[str, Any], column: str, where: str) -> Any:
@@ -278,12 +260,11 @@ def _finish(
         raise WorkbenchError(f"{where}: the question is empty")
     identity = question.id
     if not identity:
-        stem = f"{chosen.name}-{digest(question.text)[:12]}"
-        identity = next(
-            name
-            for k in range(1, len(known) + 2)
-            if (name := stem if k == 1 else f"{stem}-{k}") not in known
-        )
+        stem = identity = f"{chosen.name}-{digest(question.text)[:12]}"
+        number = 1
+        while identity in known:
+            number += 1
+            identity = f"{stem}-{number}"
     elif identity in known:
         raise WorkbenchError(f"{where}: id '{identity}' occurs twice: ids must be unique")
     meta = {**question.meta, "source": chosen.name, "split": split_of(identity)}

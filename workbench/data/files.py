@@ -45,16 +45,11 @@ def read_records(path: Path) -> Records:
         return _parquet(path)
     text = _text(path)
     if suffix == ".txt":
-        return [
-            (f"{path}:{n}", {"text": line.strip()})
-            for n, line in enumerate(text.split("\n"), start=1)
-            if line.strip()
-        ]
-    return (
-        _table(path, text, "\t" if suffix == ".tsv" else ",")
-        if suffix in (".csv", ".tsv")
-        else _json(path, text)
-    )
+        lines = enumerate(text.split("\n"), start=1)
+        return [(f"{path}:{n}", {"text": line.strip()}) for n, line in lines if line.strip()]
+    if suffix in (".csv", ".tsv"):
+        return _table(path, text, "\t" if suffix == ".tsv" else ",")
+    return _json(path, text)
 
 
 def _suffix(path: Path) -> str:
@@ -97,16 +92,17 @@ def _json(path: Path, text: str) -> Records:
         if text.lstrip().startswith("["):  # one list, and broken: its lines are no objects
             raise WorkbenchError(f"{path}: not JSON: {error}") from error
         return _lines(path, text)
-    if isinstance(whole, Mapping):
-        wrapped = next((whole[key] for key in WRAPPERS if _is_records(whole.get(key))), None)
-        whole = [whole] if wrapped is None or "question" in whole else wrapped
-    if not isinstance(whole, list) or not all(isinstance(record, dict) for record in whole):
+    if isinstance(whole, Mapping) and "question" not in whole:
+        wrapped = (whole[key] for key in WRAPPERS if _is_records(whole.get(key)) and whole[key])
+        whole = next(wrapped, [whole])
+    whole = [whole] if isinstance(whole, Mapping) else whole
+    if not _is_records(whole):
         raise WorkbenchError(f"{path}: expected a list of JSON objects, or one object a line")
     return [(f"{path}: record {number}", record) for number, record in enumerate(whole, start=1)]
 
 
 def _is_records(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _lines(path: Path, text: str) -> Records:

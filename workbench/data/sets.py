@@ -152,7 +152,7 @@ _ALL = (
     ),
     DataSet(
         "knowrl",
-        short.knowrl,
+        plain,
         (("question", "answers", "title"),),
         hub="zjunlp/KnowRL-Train-Data",
         file="knowrl_RLdata.json",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.answers import INVALID_QUESTION
-from workbench.data.record import answered, passage, passages, plain, strings
+from workbench.data.record import answered, passage, passages, strings
 from workbench.types import Passage, Question
 
 Record = Mapping[str, Any]
@@ -166,13 +166,11 @@ def _details(value: Any) -> Mapping[str, Any]:
 
 def chinese_simpleqa(record: Record) -> Iterator[Question]:
     """Chinese SimpleQA (arXiv 2411.07140)."""
-    answer, identity, topic = (
-        strings([record["answer"]]),
-        record.get("id"),
-        record.get("primary_category"),
-    )
     yield answered(
-        record["question"], answer, identity=identity, meta={"topic": topic, "lang": "zh"}
+        record["question"],
+        strings([record["answer"]]),
+        identity=record.get("id"),
+        meta={"topic": record.get("primary_category"), "lang": "zh"},
     )
 
 
@@ -180,16 +178,11 @@ def selfaware(record: Record) -> Iterator[Question]:
     """SelfAware (arXiv 2305.18153): answerable questions with answers, and questions that nobody
     can answer, without.
     """
-    text, answers, identity = (
+    identity = record.get("question_id")
+    yield answered(
         record["question"],
         strings(record["answer"]),
-        record.get("question_id"),
-    )
-    name = None if identity is None else f"selfaware-{identity}"
-    yield answered(
-        text,
-        answers,
-        identity=name,
+        identity=None if identity is None else f"selfaware-{identity}",
         answerable=_true(record["answerable"]),
         meta={"origin": record.get("source")},
     )
@@ -211,10 +204,3 @@ def truthfulqa(record: Record) -> Iterator[Question]:
     wrong = list(several(row.get("incorrect_answers"))) or None
     meta = {"incorrect_answers": wrong, **{key: row.get(key) for key in ("category", "type")}}
     yield answered(row["question"], answers, meta=meta)
-
-
-def knowrl(record: Record) -> list[Question]:
-    """KnowRL's training data (arXiv 2506.19807): one answer as text, and the titles of pages
-    joined by ";".
-    """
-    return plain(record)

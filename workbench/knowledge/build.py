@@ -32,7 +32,7 @@ from workbench.knowledge.index import (
     TABLE,
     build_command,
     connect,
-    place_new,
+    place,
     read_card,
 )
 from workbench.knowledge.sources import Page, Source, open_source
@@ -71,7 +71,7 @@ def build_index(
         WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded,
         or `name` holds something else.
     """
-    folder, settings = place_new(name, root), Settings(words, encoder_name(encoder))
+    folder, settings = place(name, root), Settings(words, encoder_name(encoder))
     card = read_card(folder)
     opened = (
         source if isinstance(source, Source) else open_source(source, (card or {}).get("source"))
@@ -94,12 +94,8 @@ def build_index(
         return (
             card
             if card["status"] == "complete"
-            else _build(folder, card, opened, settings, progress or _silent)
+            else _build(folder, card, opened, settings, progress or (lambda *_: None))
         )
-
-
-def _silent(doing: str, rows: int, total: int | None, passages: int) -> None:
-    pass
 
 
 def _check_same(
@@ -113,19 +109,16 @@ def _check_same(
                 f"{folder} holds something that is not an index: choose another name"
             )
         return
-    old, new = (
-        (card["source"]["fingerprint"], card["words"], card["encoder"]),
-        (source.fingerprint, settings.words, settings.encoder),
+    same_source = card["source"]["fingerprint"] == source.fingerprint
+    if same_source and (card["words"], card["encoder"]) == (settings.words, settings.encoder):
+        return
+    differs = f"words {settings.words}, encoder {settings.encoder or 'none'}"
+    raise WorkbenchError(
+        f"the index {folder} is of {card['source']['spec']} (words {card['words']}, encoder"
+        f" {card['encoder'] or 'none'}), and this is"
+        f" {differs if same_source else 'another source'}: choose another name, or delete that"
+        " folder first"
     )
-    if old != new:
-        differs = (
-            "another source" if old[0] != new[0] else f"words {new[1]}, encoder {new[2] or 'none'}"
-        )
-        raise WorkbenchError(
-            f"the index {folder} is of {card['source']['spec']} (words {card['words']}, encoder"
-            f" {card['encoder'] or 'none'}), and this is {differs}: choose another name, or delete"
-            " that folder first"
-        )
 
 
 @contextlib.contextmanager
@@ -168,7 +161,10 @@ def _build(
 ) -> dict[str, Any]:
     started = time.monotonic()
     with contextlib.closing(_State(folder / STATE)) as state:
-        table = _open_table(folder, state)
+        table = None
+        if state["passages"]:  # before the first passages, the table is begun anew
+            table = connect(folder).open_table(TABLE)
+            table.delete(f"row > {state['row']}")
         progress("reading", state["row"], source.total, state["passages"])
         for rows, number in _steps(source, settings, state):
             if rows:
@@ -200,17 +196,6 @@ def _build(
     write_json(folder / CARD, final_card)
     (folder / STATE).unlink()
     return final_card
-
-
-def _open_table(folder: Path, state: _State) -> Any:
-    """The table with what was committed, or None before the first passages (it is then begun
-    anew).
-    """
-    if not state["passages"]:
-        return None
-    table = connect(folder).open_table(TABLE)
-    table.delete(f"row > {state['row']}")
-    return table
 
 
 def _steps(
@@ -297,28 +282,27 @@ class _State:
         return self._counts.get(name, 0)
 
     def admit(self, number: int, page: Page | str) -> Page | None:
-        """The page if it has text and is new; else it is counted, as failed if its id is taken
-        by another text.
+        """Count a page, and return it if it has text and is new.
+
+        A page that could not be read, or whose id is taken by another text, counts as failed.
         """
-        if isinstance(page, Page):
-            if (kind := self._kind(page)) != "failed":
-                self._count(kind)
-                return page if kind == "pages" else None
-            page = f"the id '{page.id[:80]}' is that of an earlier page with another text"
-        self._db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?)", (number, page))
-        self._count("failed")
-        return None
+        kind = "failed" if isinstance(page, str) else self._kind(page)
+        self._counts[kind] = self[kind] + 1
+        if kind == "failed":
+            if isinstance(page, Page):
+                page = f"the id '{page.id[:80]}' is that of an earlier page with another text"
+            self._db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?)", (number, page))
+        return page if kind == "pages" and isinstance(page, Page) else None
 
     def _kind(self, page: Page) -> str:
         """How a page counts."""
-        content, name = _hash(f"content {page.title}\n{page.text}"), _hash(f"id {page.id}")
         if not page.text.strip():
             return "empty"
-        if self._seen(content):
-            return "duplicates"
-        if self._seen(name):
-            return "failed"
-        self._db.executemany("INSERT INTO seen VALUES (?)", [(content,), (name,)])
+        hashes = _hash(f"content {page.title}\n{page.text}"), _hash(f"id {page.id}")
+        for number, kind in zip(hashes, ("duplicates", "failed"), strict=True):
+            if self._db.execute("SELECT 1 FROM seen WHERE hash = ?", (number,)).fetchone():
+                return kind
+        self._db.executemany("INSERT INTO seen VALUES (?)", [(number,) for number in hashes])
         return "pages"
 
     def commit(self, row: int, passages: int, seconds: float) -> None:
@@ -333,14 +317,6 @@ class _State:
 
     def close(self) -> None:
         self._db.close()
-
-    def _count(self, name: str) -> None:
-        self._counts[name] = self[name] + 1
-
-    def _seen(self, number: int) -> bool:
-        return (
-            self._db.execute("SELECT 1 FROM seen WHERE hash = ?", (number,)).fetchone() is not None
-        )
 
 
 def _hash(value: str) -> int:

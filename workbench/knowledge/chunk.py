@@ -20,16 +20,12 @@ def split_page(text: str, words: int) -> list[str]:
     if not words:
         return [text.strip()]
     starts = word_starts(text)
-    cuts = _cuts(starts, _sentence_starts(text), words)
+    cuts = _cuts(starts, [start for start, _ in sentences(text)], words)
     return [
         piece
         for begin, end in zip(cuts, [*cuts[1:], len(text)], strict=True)
         if (piece := text[begin:end].strip())
     ]
-
-
-def _sentence_starts(text: str) -> list[int]:
-    return [start for start, _ in sentences(text)]
 
 
 def _cuts(word_at: Sequence[int], sentence_at: Sequence[int], words: int) -> list[int]:

@@ -45,7 +45,7 @@ def load_encoder(name: str) -> Encode:
             f"the encoder '{name}' needs sentence-transformers: install what this package depends"
             " on (`make demo` does), or use --encoder none"
         ) from None
-    where = _where(name)
+    where = str((name in PACKAGED and packaged_folder()) or name)
     try:
         check_no_pickle(sorted(Path(where).rglob("*.bin")))
         model = from_disk_or_hub(SentenceTransformer, where, model_kwargs={"use_safetensors": True})
@@ -67,11 +67,3 @@ def load_encoder(name: str) -> Encode:
         ).astype("float32")
 
     return encode
-
-
-def _where(name: str) -> str:
-    """The folder of the packaged weights, where these are meant and installed; else the name
-    itself.
-    """
-    folder = packaged_folder() if name in PACKAGED else None
-    return str(folder) if folder else name

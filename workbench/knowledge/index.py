@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -79,21 +79,24 @@ class Index:
             )
         self._check_mode(mode)
         limits = [(limit or "").strip() for limit in titles or [""] * len(queries)]
-        searches = list(
-            dict.fromkeys((bag(query), limit) for query, limit in zip(queries, limits, strict=True))
-        )
-        open_ended = [query for query, limit in searches if not limit]
-        hits = {
-            (query, ""): passages
-            for query, passages in zip(open_ended, self._search(open_ended, k, mode), strict=True)
-        }
-        hits |= self._search_inside([pair for pair in searches if pair[1]], k, mode)
-        return [list(hits[bag(query), limit]) for query, limit in zip(queries, limits, strict=True)]
-
-    def find_titles(self, titles: Sequence[str]) -> list[list[str]]:
-        """The titles in the index that each of `titles` (several joined by `;`) stands for."""
-        pages = self._pages(titles, ["id", "row", "title", "key"])
-        return [list(dict.fromkeys(row["title"] for row in rows)) for rows in pages]
+        asked = list(zip(limits, map(bag, queries), strict=True))
+        groups: dict[str, list[str]] = defaultdict(list)
+        for limit, query in dict.fromkeys(asked):
+            groups[limit].append(query)
+        hits: dict[tuple[str, str], list[Passage]] = {}
+        everywhere = groups.pop("", [])
+        for query, passages in zip(everywhere, self._search(everywhere, k, mode), strict=True):
+            hits["", query] = passages
+        # Inside titles the pages are read once for all queries that name them, ranked in memory.
+        columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
+        names = list(groups)
+        for start in range(0, len(names), 200):  # so many pages in memory at a time
+            chunk = names[start : start + 200]
+            for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
+                ranked = self._rank(groups[limit], rows, k, mode)
+                for query, passages in zip(groups[limit], ranked, strict=True):
+                    hits[limit, query] = passages
+        return [list(hits[key]) for key in asked]
 
     def _check_mode(self, mode: str) -> None:
         if mode not in ("text", "dense", "hybrid"):
@@ -116,18 +119,21 @@ class Index:
         return connect(self.folder).open_table(TABLE)
 
     def _search(self, queries: Sequence[str], k: int, mode: Mode) -> list[list[Passage]]:
-        if mode == "text":
-            return _parallel(lambda query: self._text(query, k), queries)
-        vectors = dict(zip(queries, self._encode(queries), strict=True))
-        if mode == "dense":
-            return _parallel(lambda query: self._dense(query, vectors[query], k), queries)
-        deep = max(k, FUSED)
-        return _parallel(
-            lambda query: fuse(
-                [self._text(query, deep), self._dense(query, vectors[query], deep)], k
-            ),
-            queries,
-        )
+        vectors = {}
+        if mode != "text":
+            vectors = dict(zip(queries, self._encode(queries), strict=True))
+        deep = max(k, FUSED) if mode == "hybrid" else k
+
+        def search(query: str) -> list[Passage]:
+            lists = []
+            if mode != "dense":
+                lists.append(self._text(query, deep))
+            if mode != "text":
+                lists.append(self._dense(query, vectors[query], deep))
+            return fuse(lists, k) if mode == "hybrid" else lists[0]
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            return list(pool.map(search, queries))
 
     def _encode(self, queries: Sequence[str]) -> Any:
         return load_encoder(self.card["encoder"])(queries) if queries else []
@@ -156,28 +162,6 @@ class Index:
 
         return _best(ask, k, lambda row: 1 - row["_distance"])
 
-    def _search_inside(
-        self, searches: Sequence[tuple[str, str]], k: int, mode: Mode
-    ) -> dict[tuple[str, str], list[Passage]]:
-        """Searches limited to pages: the pages are read once for all queries that name them, and
-        ranked in memory.
-        """
-        groups: dict[str, list[str]] = defaultdict(list)
-        for query, limit in searches:
-            groups[limit].append(query)
-        columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
-        hits: dict[tuple[str, str], list[Passage]] = {}
-        names = list(groups)
-        for start in range(0, len(names), 200):  # so many pages in memory at a time
-            chunk = names[start : start + 200]
-            for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
-                ranked = self._rank(groups[limit], rows, k, mode)
-                hits |= {
-                    (query, limit): ranks
-                    for query, ranks in zip(groups[limit], ranked, strict=True)
-                }
-        return hits
-
     def _rank(
         self, queries: Sequence[str], rows: Sequence[dict[str, Any]], k: int, mode: Mode
     ) -> list[list[Passage]]:
@@ -192,10 +176,9 @@ class Index:
 
             cosines_QN = self._encode(queries) @ np.stack([row["vector"] for row in rows]).T
             lists.append([_ranked(passages, scores, deep) for scores in cosines_QN.tolist()])
-        return [
-            list(rankings[0]) if len(rankings) == 1 else fuse(rankings, k)
-            for rankings in zip(*lists, strict=True)
-        ] or [[] for _ in queries]
+        if len(lists) == 2:
+            return [fuse(rankings, k) for rankings in zip(*lists, strict=True)]
+        return lists[0] if lists else [[] for _ in queries]
 
     def _pages(self, titles: Sequence[str], columns: Sequence[str]) -> list[list[dict[str, Any]]]:
         """The passages of the pages meant by each of `titles`, page by page in order.
@@ -253,13 +236,12 @@ def fuse(lists: Sequence[Sequence[Passage]], k: int) -> list[Passage]:
         for rank, passage in enumerate(ranking, start=1):
             scores[passage.id] += 1 / (RRF + rank)
             passages[passage.id] = passage
-    best = sorted(scores, key=lambda name: (-scores[name], name))[:k]
-    return [replace(passages[name], score=scores[name]) for name in best]
+    return _ranked(list(passages.values()), [scores[name] for name in passages], k)
 
 
 def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> list[Passage]:
-    best = sorted(range(len(passages)), key=lambda i: (-scores[i], passages[i].id))[:k]
-    return [replace(passages[i], score=scores[i]) for i in best]
+    scored = map(lambda passage, score: replace(passage, score=score), passages, scores)
+    return sorted(scored, key=lambda passage: (-(passage.score or 0), passage.id))[:k]
 
 
 def _best(
@@ -271,63 +253,29 @@ def _best(
     rows = ask(k + SPARE)
     if len(rows) == k + SPARE and score(rows[k - 1]) == score(rows[-1]):
         rows = ask(DEEPER * (k + SPARE))
-    passages = [replace(_passage(row), score=score(row)) for row in rows]
-    return sorted(passages, key=lambda passage: (-(passage.score or 0), passage.id))[:k]
+    return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
 
 
 def _passage(row: Mapping[str, Any]) -> Passage:
     return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
 
 
-def _parallel(
-    search: Callable[[str], list[Passage]], queries: Sequence[str]
-) -> list[list[Passage]]:
-    if len(queries) < 2:
-        return [search(query) for query in queries]
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(search, queries))
-
-
 def place(name: str | Path, root: Path | str = ROOT) -> Path:
-    """The folder that a name stands for: under `root`, unless the name is a path."""
-    path = Path(name).expanduser()
-    if not str(name).strip() or path.name in ("", "..", "."):
-        raise WorkbenchError(f"'{name}' is no name for an index: use a word, or a path")
-    return path if len(path.parts) > 1 or _explicit(name) else Path(root) / path
-
-
-def place_new(name: str | Path, root: Path | str = ROOT) -> Path:
-    """`place` for an index that may not be there yet: nothing is written where a name was only
-    meant to be a name.
+    """The folder that a name stands for: under `root`, unless the name is a path.
 
     Raises:
-        WorkbenchError: `name` is neither a word, nor an explicit path (one that begins with /,
-        ./, ../ or ~, or is a `Path` of
-            several parts), nor that of an index that exists.
+        WorkbenchError: the name is neither a word, nor a path, nor that of an existing index.
     """
-    folder = place(name, root)
-    if (
-        isinstance(name, Path)
-        or _explicit(name)
-        or re.fullmatch(r"\w[\w.-]*", name)
-        or (folder / CARD).exists()
-    ):
-        return folder
-    word = re.sub(r"[^\w.]+", "-", name).strip("-.") or "wiki"
-    raise WorkbenchError(
-        f"'{name}' is no name for an index: use letters, digits, '-', '_' and '.', as in {word}, or"
-        f" begin a path with ./, as in {shlex.quote(f'./{name}')}"
-    )
-
-
-def _as_given(name: str | Path) -> str:
-    """The name as `place_new` takes it, for a command line."""
-    text = str(name)
-    return shlex.quote(text if _explicit(text) or re.fullmatch(r"\w[\w.-]*", text) else f"./{text}")
-
-
-def _explicit(name: str | Path) -> bool:
-    return isinstance(name, str) and name.startswith(("/", "./", "../", "~"))
+    path = Path(name).expanduser()
+    is_path = len(path.parts) > 1 or str(name).startswith(("./", "../"))
+    folder = path if is_path else Path(root) / path
+    usable = is_path or re.fullmatch(r"\w[\w.-]*", path.name) or (folder / CARD).exists()
+    if path.name in ("", "..", ".") or not usable:
+        raise WorkbenchError(
+            f"'{name}' is no name for an index: use letters, digits, '-', '_' and '.', or a path"
+            " that begins with ./"
+        )
+    return folder
 
 
 def read_card(folder: Path) -> dict[str, Any] | None:
@@ -362,12 +310,9 @@ def build_command(folder: Path, source: str, words: int, encoder: str | None) ->
         *(["--words", str(words)] if words != 100 else []),
         *(["--encoder", encoder] if encoder else []),
     ]
-    named = (
-        [folder.name]
-        if folder.parent == ROOT
-        else [str(folder) if len(folder.parts) > 1 else f"./{folder}"]
-    )
-    return shlex.join(["workbench", "index", "build", *named, "--from", source, *options])
+    path = str(folder) if len(folder.parts) > 1 else f"./{folder}"
+    named = folder.name if folder.parent == ROOT else path
+    return shlex.join(["workbench", "index", "build", named, "--from", source, *options])
 
 
 def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
@@ -384,8 +329,8 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
         card = read_card(folder)
     if card is None:
         raise WorkbenchError(
-            f"no index in {folder}: build one with `workbench index build {_as_given(name)} --from"
-            " FILE`"
+            f"no index in {folder}: build one with"
+            f" `workbench index build {shlex.quote(str(name))} --from FILE`"
         )
     if card["status"] != "complete":
         raise WorkbenchError(f"the index {folder} is not finished: go on with `{card['command']}`")
@@ -393,22 +338,19 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
 
 
 def list_indexes(root: Path | str = ROOT) -> list[dict[str, Any]]:
-    """The card of every index under `root`, with its `name`; of a damaged one, what is wrong
-    with it as its `status`.
+    """The card of every index under `root`, with its `name`; the `status` of a damaged one says
+    what is wrong.
     """
-    return [card for folder in _folders(Path(root)) if (card := _listed(folder))]
-
-
-def _listed(folder: Path) -> dict[str, Any] | None:
-    try:
-        card = read_card(folder)
-    except WorkbenchError as error:
-        return {"name": folder.name, "status": f"damaged: {error}", "source": {}}
-    return card and {"name": folder.name, **card}
-
-
-def _folders(root: Path) -> Iterator[Path]:
-    return (path.parent for path in sorted(root.glob(f"*/{CARD}")))
+    cards = []
+    for path in sorted(Path(root).glob(f"*/{CARD}")):
+        folder = path.parent
+        try:
+            card = read_card(folder)
+        except WorkbenchError as error:
+            card = {"status": f"damaged: {error}", "source": {}}
+        if card:
+            cards.append({"name": folder.name, **card})
+    return cards
 
 
 def connect(folder: Path) -> Any:

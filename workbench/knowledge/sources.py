@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -134,7 +134,7 @@ def _file(path: Path, known: Mapping[str, Any]) -> Source:
         digest, lines = _digest(path)
         total = {"line": lines, "file": 1}.get(reader[1])
     if name.endswith(".parquet"):
-        total = _parquet_rows(path)
+        total = _parquet_file(path).metadata.num_rows
     return Source(str(path), digest, total, lambda skip: reader[0](path, skip), reader[1], stat)
 
 
@@ -142,17 +142,11 @@ def _digest(path: Path) -> tuple[str, int]:
     """sha256 of a file and number of its lines. An archive is read to its end, so that one cut
     short is refused beforehand.
     """
-    digest, lines = hashlib.sha256(), 0
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-            lines += block.count(b"\n")
-    return digest.hexdigest(), _unpacked_lines(path) if path.suffix == ".gz" else lines
-
-
-def _unpacked_lines(path: Path) -> int:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     with _open(path) as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+        lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+    return digest, lines
 
 
 @contextlib.contextmanager
@@ -221,37 +215,33 @@ def _parquet_file(path: Path) -> Any:
         ) from None
 
 
-def _parquet_rows(path: Path) -> int:
-    return _parquet_file(path).metadata.num_rows
-
-
 def _parquet(path: Path, skip: int) -> Iterator[Row]:
     file = _parquet_file(path)
     names = file.schema_arrow.names
     _check_columns(str(path), names)
+    columns = [name for name in ("id", "title", "text") if name in names]
     number = 0
-    for batch in file.iter_batches(
-        batch_size=1024, columns=[name for name in ("id", "title", "text") if name in names]
-    ):
-        if number + len(batch) > skip:
-            for place, row in enumerate(batch.to_pylist(), start=number + 1):
+    for batch in file.iter_batches(batch_size=1024, columns=columns):
+        start, number = number, number + len(batch)
+        if number > skip:
+            for place, row in enumerate(batch.to_pylist(), start=start + 1):
                 if place > skip:
                     yield place, page_of(row)
-        number += len(batch)
 
 
-def _texts(paths: Sequence[Path], skip: int) -> Iterator[Row]:
-    """Plain text: a file is a page, and its name the title."""
-    for number, path in enumerate(paths, start=1):
-        if number > skip:
-            name = path.name.removesuffix(".gz")
-            title = clean(Path(name).stem)
-            with _open(path) as file:
-                data = file.read()
-            try:
-                yield number, Page(title, title, clean(data.decode("utf-8-sig")))
-            except UnicodeDecodeError:
-                yield number, f"{path.name} is not UTF-8"
+def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iterator[Row]:
+    """Plain text: a file is a page, and its name the title. In a folder the id is its path, which
+    tells files of one name apart.
+    """
+    for number, path in enumerate(paths[skip:], start=skip + 1):
+        title = clean(Path(path.name.removesuffix(".gz")).stem)
+        inside = path.relative_to(folder).with_suffix("").as_posix() if folder else title
+        with _open(path) as file:
+            data = file.read()
+        try:
+            yield number, Page(clean(inside), title, clean(data.decode("utf-8-sig")))
+        except UnicodeDecodeError:
+            yield number, f"{path.name} is not UTF-8"
 
 
 def _folder(path: Path) -> Source:
@@ -262,19 +252,10 @@ def _folder(path: Path) -> Source:
         raise WorkbenchError(
             f"{path}: a folder without any .txt or .md file: --from takes {FORMATS}"
         )
-    digest = hashlib.sha256(
-        json.dumps([[str(f.relative_to(path)), _digest(f)[0]] for f in files]).encode()
-    )
-    return Source(
-        str(path), digest.hexdigest(), len(files), lambda skip: _named(path, files, skip), "file"
-    )
-
-
-def _named(folder: Path, files: Sequence[Path], skip: int) -> Iterator[Row]:
-    """The files of a folder; their ids tell files of one name in different folders apart."""
-    for number, page in _texts(files, skip):
-        name = files[number - 1].relative_to(folder).with_suffix("").as_posix()
-        yield number, page if isinstance(page, str) else Page(clean(name), page.title, page.text)
+    digests = [[str(file.relative_to(path)), _digest(file)[0]] for file in files]
+    fingerprint = hashlib.sha256(json.dumps(digests).encode()).hexdigest()
+    pages = partial(_texts, files, folder=path)
+    return Source(str(path), fingerprint, len(files), pages, "file")
 
 
 def _world(spec: str) -> Source:
@@ -308,16 +289,11 @@ def _hub(spec: str, known: Mapping[str, Any]) -> Source:
     dataset, config = "/".join([owner, *rest[:1]]), rest[1] if len(rest) == 2 else None
     # a finished index asks for nothing
     stream = cache(lambda: _stream(full_spec, dataset, config, split or "train"))
-    total = (
-        known["total"]
-        if known.get("fingerprint") == full_spec
-        else _rows_in(stream(), split or "train")
-    )
+    total = known.get("total")
+    if known.get("fingerprint") != full_spec:
+        info = (stream().info.splits or {}).get(split or "train")
+        total = getattr(info, "num_examples", None) or None
     return Source(full_spec, full_spec, total, lambda skip: rows_of(stream(), full_spec, skip))
-
-
-def _rows_in(stream: Any, split: str) -> int | None:
-    return getattr((stream.info.splits or {}).get(split), "num_examples", None) or None
 
 
 def _stream(spec: str, name: str, config: str | None, split: str) -> Any:

@@ -9,7 +9,10 @@ import unicodedata
 from collections.abc import Container
 
 # Scripts that are written without spaces: Thai to Khmer, kana, Han (with its extensions).
-_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_SPACELESS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
 _COUNTED = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]{{1,64}}")
 _RUN = re.compile(rf"[{_SPACELESS}]+|(?:(?![{_SPACELESS}])[^\W_])+")
 _FIRST_SPACELESS = re.compile(rf"[{_SPACELESS}]")
@@ -127,14 +130,9 @@ def longest_titles(titles: str, known: Container[str]) -> list[str]:
         fitting = (
             (len(rows[start]) - i, title)
             for i, title in enumerate(rows[start])
-            if _is_known(title, known)
+            if (key := title_key(title)) and key in known
         )
         size, title = next(fitting, (1, ""))
         chosen += [title] if title else []
         start += size
     return list(dict.fromkeys(chosen))
-
-
-def _is_known(title: str, known: Container[str]) -> bool:
-    key = title_key(title)
-    return bool(key) and key in known

@@ -13,8 +13,8 @@ from workbench.metrics.confidence import Ranked, areas
 if TYPE_CHECKING:
     import numpy as np
 
-CELLS = 1_000_000  # resampling weights held at once
-KEPT = 4_000_000  # most that are kept, in two bytes each, for the next call
+CELLS = 1_000_000  # resampling weights in memory at once
+CACHED = 4_000_000  # most resampling weights that are cached, in one or two bytes each
 AREAS = ("aurc", "auroc")
 
 
@@ -33,9 +33,7 @@ class Sums:
 def collect(
     terms: Sequence[tuple[str, Mapping[str, tuple[float, float]]]], names: Sequence[str]
 ) -> Sums:
-    """Add up `(question, {metric: (numerator, denominator)})` by question; questions are sorted,
-    so order does not matter.
-    """
+    """Add up `(question, {metric: (numerator, denominator)})` by question, in sorted order."""
     import numpy as np
 
     questions = sorted({question for question, _ in terms})
@@ -66,29 +64,15 @@ def evaluate(sums: Sums, answers: Ranked, weights_RQ: np.ndarray | None = None) 
 def draws(
     questions: int, answers: int, resamples: int, seed: int, runs: int = 1
 ) -> Iterator[np.ndarray]:
-    """(R, runs · questions) weights, in pieces that fit into memory: how often each question is
-    drawn, times how often its run is, where there are several."""
-    rows = max(1, CELLS // max(1, runs * questions, answers))
-    known = runs == 1 and resamples * questions <= KEPT
-    pieces = (
-        _kept_draws(questions, rows, resamples, seed)
-        if known
-        else _draws(questions, rows, resamples, seed, runs)
-    )
-    return (weights_RQ.astype(float) for weights_RQ in pieces)
+    """Yield resampling weights (R, runs · questions) in pieces that fit into memory.
 
-
-@lru_cache(maxsize=4)
-def _kept_draws(questions: int, rows: int, resamples: int, seed: int) -> tuple[np.ndarray, ...]:
-    """The blocks of a report, greedy and sampled, by tier and by kind, mostly have as many
-    questions as one before.
+    A weight is how often the question is drawn, times how often its run is drawn where there are
+    several runs.
     """
-    import numpy as np
-
-    return tuple(
-        piece.astype(np.min_scalar_type(questions))
-        for piece in _draws(questions, rows, resamples, seed, runs=1)
-    )
+    rows = max(1, CELLS // max(1, runs * questions, answers))
+    draw = _cached_draws if runs * resamples * questions <= CACHED else _draws
+    pieces = draw(questions, rows, resamples, seed, runs)
+    return (weights_RQ.astype(float) for weights_RQ in pieces)
 
 
 def _draws(questions: int, rows: int, resamples: int, seed: int, runs: int) -> Iterator[np.ndarray]:
@@ -100,10 +84,13 @@ def _draws(questions: int, rows: int, resamples: int, seed: int, runs: int) -> I
         weights_RQ = generator.multinomial(questions, [1 / questions] * questions, size=size)
         if runs > 1:
             runs_RS = generator.multinomial(runs, [1 / runs] * runs, size=size)
-            weights_RQ = (runs_RS[:, :, None] * weights_RQ[:, None, :]).reshape(
-                size, runs * questions
-            )
-        yield weights_RQ
+            weights_RQ = (runs_RS[:, :, None] * weights_RQ[:, None, :]).reshape(size, -1)
+        yield weights_RQ.astype(np.min_scalar_type(runs * questions))
+
+
+@lru_cache(maxsize=4)  # the blocks of a report often have the same number of questions
+def _cached_draws(*arguments: int) -> tuple[np.ndarray, ...]:
+    return tuple(_draws(*arguments))
 
 
 def intervals(
@@ -123,7 +110,7 @@ def intervals(
     return {
         name: {
             "value": number(values_M[i]),
-            **_percentiles(drawn_RM[:, i], values_M[i]),
+            **interval(drawn_RM[:, i], values_M[i]),
             "n": counts[i],
         }
         for i, name in enumerate(names)
@@ -147,40 +134,39 @@ def paired(
     assert a[0].questions == b[0].questions, (len(a[0].questions), len(b[0].questions))
     names = (*a[0].names, *AREAS)
     if not a[0].questions:
-        return {
-            name: {"diff": None, "low": None, "high": None, "p": None, "n": 0} for name in names
-        }
+        undefined = {"diff": None, "low": None, "high": None, "p": None, "n": 0}
+        return {name: dict(undefined) for name in names}
     both_QM = (a[0].bottom_QM > 0) & (b[0].bottom_QM > 0)
     count = len(a[0].questions) // runs
-    both_M = both_QM.reshape(runs, count, -1).any(axis=0).sum(axis=0).tolist()
-    both_M += [len({*a[1].questions} & {*b[1].questions})] * len(AREAS)
-    a, b = (
-        (replace(side, top_QM=side.top_QM * both_QM, bottom_QM=side.bottom_QM * both_QM), ranked)
-        for side, ranked in (a, b)
+    counts = both_QM.reshape(runs, count, -1).any(axis=0).sum(axis=0).tolist()
+    counts += [len({*a[1].questions} & {*b[1].questions})] * len(AREAS)
+    first, second = (
+        (replace(sums, top_QM=sums.top_QM * both_QM, bottom_QM=sums.bottom_QM * both_QM), ranked)
+        for sums, ranked in (a, b)
     )
-    diffs_M = (evaluate(*a) - evaluate(*b))[0]
-    pieces = draws(
-        count, max(len(a[1].right), len(b[1].right)), resamples=resamples, seed=seed, runs=runs
-    )
-    drawn_RM = np.concatenate(
-        [evaluate(*a, weights_RQ) - evaluate(*b, weights_RQ) for weights_RQ in pieces]
-    )
+    diffs_M = (evaluate(*first) - evaluate(*second))[0]
+    answers = max(len(a[1].right), len(b[1].right))
+    pieces = draws(count, answers, resamples=resamples, seed=seed, runs=runs)
+    drawn_RM = np.concatenate([evaluate(*first, w_RQ) - evaluate(*second, w_RQ) for w_RQ in pieces])
     return {
-        name: {"diff": number(diffs_M[i]), **_percentiles(drawn_RM[:, i], diffs_M[i])}
-        | {"p": _p_value(drawn_RM[:, i], diffs_M[i], both_M[i]), "n": both_M[i]}
+        name: {
+            "diff": number(diffs_M[i]),
+            **interval(drawn_RM[:, i], diffs_M[i]),
+            "p": _p_value(drawn_RM[:, i], diffs_M[i], counts[i]),
+            "n": counts[i],
+        }
         for i, name in enumerate(names)
     }
 
 
 def wilson(hits: float, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson's 95 % bounds of a proportion: not empty where all of the n agree, as a bootstrap's
-    interval is.
-    """
+    """Wilson's 95 % bounds of a proportion; unlike a bootstrap's, not empty where all n agree."""
     middle, spread = hits + z * z / 2, z * math.sqrt(hits * (n - hits) / n + z * z / 4)
     return max(0.0, (middle - spread) / (n + z * z)), min(1.0, (middle + spread) / (n + z * z))
 
 
-def _percentiles(drawn_R: Any, value: float) -> dict[str, float | None]:
+def interval(drawn_R: Any, value: float) -> dict[str, float | None]:
+    """The 95 % percentile interval `{low, high}` of resampled values; None where undefined."""
     import numpy as np
 
     known_D = drawn_R[~np.isnan(drawn_R)]
@@ -196,7 +182,7 @@ def _p_value(drawn_R: Any, value: float, questions: int) -> float | None:
     known_D = drawn_R[~np.isnan(drawn_R)]
     if np.isnan(value) or not len(known_D):
         return None
-    # Sums of floats leave crumbs: a difference this small is none.
+    # Rounding of float sums: a difference this small counts as 0.
     tail = min((known_D <= 1e-12).sum(), (known_D >= -1e-12).sum())
     return min(1.0, max(2 * (int(tail) + 1) / (len(known_D) + 1), 2.0 ** (1 - questions)))
 

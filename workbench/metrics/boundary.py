@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from workbench.metrics.confidence import areas, ranked, risk_coverage
-from workbench.metrics.distributions import bin_of
+from workbench.metrics.distributions import binned
 from workbench.metrics.outcomes import RATES
 from workbench.metrics.rows import Row
 from workbench.types import OUTCOMES
@@ -175,26 +175,15 @@ def _agreement(rows: Sequence[Probed], k: int) -> dict[str, Any]:
 
 def _majority(rows: Sequence[Probed], k: int) -> dict[str, Any]:
     outcomes = [top.outcome for row in rows if (top := row.first(k).majority)]
-    return {
-        rate: _share(outcomes.count(outcome), len(outcomes))
-        for rate, outcome in zip(RATES, OUTCOMES, strict=False)
-    }
+    return dict(zip(RATES, _shares(outcomes).values(), strict=False))
 
 
 def confidence_bins(tops: Sequence[Majority], bins: int = BINS) -> list[dict[str, Any]]:
     """`{low, high, n, correct, abstain, wrong}` of each bin of confidence, half-open, the last
     one closed: shares of its n majorities; null in an empty bin."""
-    inside: list[list[str]] = [[] for _ in range(bins)]
-    for top in tops:
-        inside[bin_of(top.confidence, bins)].append(top.outcome)
     return [
-        {
-            "low": place / bins,
-            "high": (place + 1) / bins,
-            "n": len(outcomes),
-            **_shares(Counter(outcomes)),
-        }
-        for place, outcomes in enumerate(inside)
+        {**edges, "n": len(outcomes), **_shares(outcomes)}
+        for edges, outcomes in binned(((top.confidence, top.outcome) for top in tops), bins)
     ]
 
 
@@ -208,18 +197,16 @@ def exposure(rows: Sequence[Probed]) -> dict[str, dict[str, Any]] | None:
     return {
         str(count): {
             "n": len(groups[count]),
-            **_shares(Counter(s.outcome for row in groups[count] for s in row.samples)),
+            **_shares([sample.outcome for row in groups[count] for sample in row.samples]),
         }
         for count in sorted(groups)
     } or None
 
 
-def _shares(outcomes: Counter[Any]) -> dict[str, float | None]:
-    total = sum(outcomes[outcome] for outcome in OUTCOMES)
-    return {
-        name: _share(outcomes[outcome], total)
-        for name, outcome in zip(SHARES, OUTCOMES, strict=True)
-    }
+def _shares(outcomes: Sequence[str | None]) -> dict[str, float | None]:
+    counts = [outcomes.count(outcome) for outcome in OUTCOMES]
+    total = sum(counts)
+    return {name: _share(count, total) for name, count in zip(SHARES, counts, strict=True)}
 
 
 def _share(part: int, whole: int) -> float | None:

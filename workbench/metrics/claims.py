@@ -59,6 +59,8 @@ CLAIM_METRICS = (
 
 @dataclass(frozen=True)
 class Options:
+    """How the claim metrics are computed; `metrics.compare_files` explains each field."""
+
     k: int = 32
     gamma: int = 10
     vague: str = "incorrect"  # or "excluded"
@@ -113,12 +115,9 @@ def claim_terms(row: Row, options: Options) -> Mapping[str, Term]:
     """What one response adds to each claim metric; nothing where it failed or was not judged."""
     if row.state in ("failed", "unverified", "not_judged"):
         return {}
-    counted = (
-        row.labels
-        if options.vague == "incorrect"
-        else tuple(label for label in row.labels if label != "vague")
-    )
-    supported, n = row.supported, len(counted)
+    supported, n = row.supported, len(row.labels)
+    if options.vague == "excluded":
+        n -= row.labels.count("vague")
     terms: dict[str, Term] = {"responded": (float(row.state == "scored"), 1.0)}
     terms[f"recall@{options.k}"] = (recall_at(options.k, supported), 1.0)
     terms[f"f1@{options.k}"] = (f1_at(options.k, supported, n), 1.0)
@@ -126,36 +125,22 @@ def claim_terms(row: Row, options: Options) -> Mapping[str, Term]:
         terms["veriscore"] = (f1_at(options.veriscore_k, supported, n), 1.0)
     if row.state != "scored":
         return terms
-    terms |= {
-        "correct": (supported, 1.0),
-        "incorrect": (row.wrong, 1.0),
-        "claims": (len(row.labels), 1.0),
-    }
-    terms |= {"vague": (row.labels.count("vague"), 1.0), "unparsed": (row.unparsed, 1.0)}
+    terms["correct"] = (supported, 1.0)
+    terms["incorrect"] = (row.wrong, 1.0)
+    terms["claims"] = (len(row.labels), 1.0)
+    terms["vague"] = (row.labels.count("vague"), 1.0)
+    terms["unparsed"] = (row.unparsed, 1.0)
     if n:
-        precision = supported / n
-        terms |= {"factscore": (precision, 1.0), "precision": (precision, 1.0)}
-        terms["factscore_penalised"] = (penalty(n, options.gamma) * precision, 1.0)
-    terms |= _on_subject(row, n)
+        terms["factscore"] = terms["precision"] = (supported / n, 1.0)
+        terms["factscore_penalised"] = (penalty(n, options.gamma) * (supported / n), 1.0)
+    if (on_subject := row.supported_on_subject) is not None:
+        terms["correct_on_subject"] = (on_subject, 1.0)
+        terms["off_subject"] = (sum(map(bool, row.off_subject)) / len(row.labels), 1.0)
+        if n:
+            terms["factscore_on_subject"] = terms["precision_on_subject"] = (on_subject / n, 1.0)
     factual = factual_sentences(row)
     terms["fact_per_query"] = (float(all(factual)), 1.0)
     terms["fact_per_sentence"] = (float(sum(factual)), float(len(factual)))
-    return terms
-
-
-def _on_subject(row: Row, n: int) -> Mapping[str, Term]:
-    """What a response adds to the metrics that ask what its claims are about; nothing where that
-    is not known.
-    """
-    supported = row.supported_on_subject
-    if supported is None:
-        return {}
-    terms: dict[str, Term] = {"correct_on_subject": (supported, 1.0)}
-    terms["off_subject"] = (sum(map(bool, row.off_subject)) / len(row.labels), 1.0)
-    if n:
-        terms |= dict.fromkeys(
-            ("factscore_on_subject", "precision_on_subject"), (supported / n, 1.0)
-        )
     return terms
 
 

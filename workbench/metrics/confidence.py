@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from workbench.metrics.rows import Row
@@ -54,27 +55,17 @@ def ranked(rows: Sequence[Row]) -> Ranked:
 
 
 def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
-    """Answers by question, confidence and whether they are right, ranked."""
+    """Rank answers, given as `(question, confidence, whether right)`."""
     ordered = sorted(answers, key=lambda item: (-item[1], item[0], item[2]))
     questions, confidences, right = zip(*ordered, strict=True) if ordered else ((), (), ())
-    return Ranked(questions, confidences, right, _starts(confidences))
-
-
-def _starts(confidences: Sequence[float]) -> tuple[int, ...]:
-    """Where equal confidences begin."""
-    return tuple(i for i, p in enumerate(confidences) if i == 0 or p != confidences[i - 1])
+    starts = tuple(i for i, p in enumerate(confidences) if i == 0 or p != confidences[i - 1])
+    return Ranked(questions, confidences, right, starts)
 
 
 def restrict(answers: Ranked, questions: set[str]) -> Ranked:
     """The answers to some questions only."""
-    keep = [i for i, question in enumerate(answers.questions) if question in questions]
-    confidences = tuple(answers.confidences[i] for i in keep)
-    return Ranked(
-        tuple(answers.questions[i] for i in keep),
-        confidences,
-        tuple(answers.right[i] for i in keep),
-        _starts(confidences),
-    )
+    triples = zip(answers.questions, answers.confidences, answers.right, strict=True)
+    return in_order(answer for answer in triples if answer[0] in questions)
 
 
 def risk_coverage(answers: Ranked, points: int = 100) -> list[dict[str, float]]:
@@ -82,18 +73,14 @@ def risk_coverage(answers: Ranked, points: int = 100) -> list[dict[str, float]]:
     run of equal confidences.
     """
     n = len(answers.right)
-    ends = [*answers.starts[1:], n] if n else []
-    chosen = (
-        sorted({ends[round(i * (len(ends) - 1) / max(1, points - 1))] for i in range(points)})
-        if ends
-        else []
-    )
-    wrong = [0]
-    for right in answers.right:
-        wrong.append(wrong[-1] + (not right))
+    if not n:
+        return []
+    ends = [*answers.starts[1:], n]
+    chosen = {ends[round(i * (len(ends) - 1) / max(1, points - 1))] for i in range(points)}
+    wrong = [0, *accumulate(not right for right in answers.right)]
     return [
         {"coverage": k / n, "risk": wrong[k] / k, "threshold": answers.confidences[k - 1]}
-        for k in chosen
+        for k in sorted(chosen)
     ]
 
 
@@ -104,10 +91,10 @@ def areas(answers: Ranked, weights_RN: np.ndarray | None = None) -> tuple[np.nda
     import numpy as np
 
     n = len(answers.right)
-    if not n:
-        rows = 1 if weights_RN is None else len(weights_RN)
-        return np.full(rows, np.nan), np.full(rows, np.nan)
     weights_RN = np.ones((1, n)) if weights_RN is None else weights_RN
+    if not n:
+        undefined_R = np.full(len(weights_RN), np.nan)
+        return undefined_R, undefined_R
     right_N = np.array(answers.right, dtype=float)
     right_RG = np.add.reduceat(weights_RN * right_N, answers.starts, axis=1)
     wrong_RG = np.add.reduceat(weights_RN * (1 - right_N), answers.starts, axis=1)
@@ -122,9 +109,7 @@ def _aurc(right_RG: Any, wrong_RG: Any) -> Any:
     errors_RG = np.cumsum(wrong_RG, axis=1) - wrong_RG
     rate_RG = np.divide(wrong_RG, size_RG, out=np.zeros_like(size_RG), where=size_RG > 0)
     total_R = size_RG.sum(axis=1)
-    harmonic_K = np.concatenate(
-        [[0.0], np.cumsum(1 / np.arange(1, int(total_R.max(initial=0)) + 1))]
-    )
+    harmonic_K = np.cumsum([0.0, *(1 / np.arange(1, int(total_R.max(initial=0)) + 1))])
     steps_RG = harmonic_K[(before_RG + size_RG).astype(int)] - harmonic_K[before_RG.astype(int)]
     # The j-th of a run of m equals has expected risk (E + jρ)/(k + j), which sums to ρm + (E −
     # ρk)(H(k+m) − H(k)).

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.metrics.rows import Row
 
+T = TypeVar("T")
 COUNTS = ("all", "correct", "wrong")
 
 
@@ -27,20 +28,22 @@ def bin_of(accuracy: float, bins: int) -> int:
     return min(int(accuracy * bins + 1e-9), bins - 1)
 
 
+def binned(pairs: Iterable[tuple[float, T]], bins: int) -> list[tuple[dict[str, Any], list[T]]]:
+    """Values by bin of their accuracy: for each bin `{low, high}` and its values."""
+    inside: list[list[T]] = [[] for _ in range(bins)]
+    for accuracy, value in pairs:
+        inside[bin_of(accuracy, bins)].append(value)
+    return [({"low": i / bins, "high": (i + 1) / bins}, inside[i]) for i in range(bins)]
+
+
 def accuracy_distribution(rows: Iterable[Row], bins: int = 10) -> list[dict[str, Any]]:
     """Figure 4: `{low, high, n, share}` for each bin of accuracy; shares are of the responses
     that were not refused.
     """
-    counts = Counter(bin_of(row.accuracy or 0.0, bins) for row in responded(rows))
-    total = sum(counts.values())
+    answered = responded(rows)
     return [
-        {
-            "low": i / bins,
-            "high": (i + 1) / bins,
-            "n": counts[i],
-            "share": counts[i] / total if total else None,
-        }
-        for i in range(bins)
+        {**edges, "n": len(found), "share": len(found) / len(answered) if answered else None}
+        for edges, found in binned(((row.accuracy or 0.0, row) for row in answered), bins)
     ]
 
 
@@ -78,18 +81,10 @@ def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[dict[str, Any
     """Figure 7: `{low, high, n, mean, claims}` for each bin of accuracy; `claims` lists the
     numbers of claims.
     """
-    groups: dict[int, list[int]] = {}
-    for row in responded(rows):
-        groups.setdefault(bin_of(row.accuracy or 0.0, bins), []).append(len(row.labels))
+    pairs = ((row.accuracy or 0.0, len(row.labels)) for row in responded(rows))
     return [
-        {
-            "low": i / bins,
-            "high": (i + 1) / bins,
-            "n": len(groups.get(i, ())),
-            "claims": sorted(groups.get(i, ())),
-        }
-        | {"mean": sum(groups[i]) / len(groups[i]) if i in groups else None}
-        for i in range(bins)
+        {**edges, "n": len(counts), "claims": sorted(counts), "mean": _mean(counts)}
+        for edges, counts in binned(pairs, bins)
     ]
 
 
@@ -102,25 +97,19 @@ def refusal_by_accuracy(
     accuracies: dict[str, list[float]] = {}
     for row in responded(before):
         accuracies.setdefault(row.question_id, []).append(row.accuracy or 0.0)
-    bin_by_question = {
-        question: bin_of(sum(values) / len(values), bins) for question, values in accuracies.items()
-    }
-    refused: dict[int, list[bool]] = {}
-    questions: dict[int, set[str]] = {}
-    for row in after:
-        if row.question_id in bin_by_question and row.state in ("scored", "no_claims", "abstained"):
-            place = bin_by_question[row.question_id]
-            refused.setdefault(place, []).append(row.state != "scored")
-            questions.setdefault(place, set()).add(row.question_id)
+    pairs = (
+        (_mean(accuracies[row.question_id]) or 0.0, row)
+        for row in after
+        if row.question_id in accuracies and row.state in ("scored", "no_claims", "abstained")
+    )
     return [
         {
-            "low": i / bins,
-            "high": (i + 1) / bins,
-            "questions": len(questions.get(i, ())),
-            "responses": len(refused.get(i, ())),
+            **edges,
+            "questions": len({row.question_id for row in found}),
+            "responses": len(found),
+            "refused": _mean([row.state != "scored" for row in found]),
         }
-        | {"refused": sum(refused[i]) / len(refused[i]) if i in refused else None}
-        for i in range(bins)
+        for edges, found in binned(pairs, bins)
     ]
 
 
@@ -135,15 +124,12 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
             steps.setdefault(row.step, []).append(row)
         for step in sorted(steps, key=lambda step: -1 if step is None else step):
             group = steps[step]
-            accuracy = sum(row.accuracy or 0.0 for row in group) / len(group)
-            claims = sum(len(row.labels) for row in group) / len(group)
-            points.append(
-                {
-                    "run": label,
-                    "step": step,
-                    "n": len(group),
-                    "accuracy": accuracy,
-                    "claims": claims,
-                }
-            )
+            accuracy = _mean([row.accuracy or 0.0 for row in group])
+            claims = _mean([len(row.labels) for row in group])
+            point = {"run": label, "step": step, "n": len(group)}
+            points.append({**point, "accuracy": accuracy, "claims": claims})
     return points
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

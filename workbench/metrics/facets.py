@@ -1,9 +1,8 @@
-"""What an answer on several facets is measured by, beside its facts (FoRAG, arXiv 2406.13779,
-whose judge rates coherence and helpfulness as a whole; these parts of it are rules, and
-*(ours)*).
+"""Metrics of an answer on several facets, beside its facts. FoRAG's judge (arXiv 2406.13779)
+rates coherence and helpfulness as a whole; these rules measure parts of it *(ours)*.
 
-The facets are what the question's title names. A claim is of the facets that its text names; the
-answer alone counts.
+The question's title names the facets. A claim is about the facets that its text names. Only the
+answer counts, not the thinking.
 
     form         the answer is planned as `read_outline` reads it, and was not cut off
     facets       the share of the facets that a claim is about
@@ -11,7 +10,7 @@ answer alone counts.
     back to none
     as_planned   of the answers with a plan that names facets, those whose claims take them in
     its order
-    repetition   the share of claims that say again what an earlier one has said
+    repetition   the share of claims that say again what an earlier one has answer
     off_subject  the share of claims that are about none of the facets, true or not; of what
     could not be read nobody knows
     coherent     all facets, in order, nothing repeated or off the subject, not cut off: with a
@@ -46,9 +45,17 @@ from workbench.metrics.rows import Row
 from workbench.types import BY_PASSAGES, SUPPORTED, Claim, Feedback, Question, Verdict
 
 FACET_METRICS = (
-    "form", "facets", "order", "as_planned", "repetition", "off_subject", "coherent", "length", "citation_precision",
+    "form",
+    "facets",
+    "order",
+    "as_planned",
+    "repetition",
+    "off_subject",
+    "coherent",
+    "length",
+    "citation_precision",
     "citation_recall",
-)  # fmt: skip
+)
 OF_FACTS = ("fact_per_query", "fact_per_sentence")
 
 
@@ -60,11 +67,14 @@ def facet_table(
     chosen = [(f, row) for f, row in zip(feedbacks, rows, strict=True) if of_facets(f)]
     if not chosen:
         return {}
-    terms = [
-        (row.question_id, {**facet_terms(feedback), **_of_facts(row)}) for feedback, row in chosen
-    ]
-    cells = intervals(collect(terms, (*FACET_METRICS, *OF_FACTS)), ranked(()), resamples, seed)
-    return {name: cells[name] for name in (*FACET_METRICS, *OF_FACTS)}
+    names = (*FACET_METRICS, *OF_FACTS)
+    terms = []
+    for feedback, row in chosen:
+        facts = claim_terms(row, Options())
+        named = {name: facts[name] for name in OF_FACTS if name in facts}
+        terms.append((row.question_id, {**facet_terms(feedback), **named}))
+    cells = intervals(collect(terms, names), ranked(()), resamples, seed)
+    return {name: cells[name] for name in names}
 
 
 def of_facets(feedback: Feedback) -> bool:
@@ -72,46 +82,41 @@ def of_facets(feedback: Feedback) -> bool:
     return feedback.response.question.meta.get("evidence") == BY_PASSAGES
 
 
-def _of_facts(row: Row) -> dict[str, Term]:
-    terms = claim_terms(row, Options())
-    return {name: terms[name] for name in OF_FACTS if name in terms}
-
-
 def facet_terms(feedback: Feedback) -> dict[str, Term]:
     """What one response adds to each metric; nothing where it could not be read or judged."""
-    said = _said(feedback)
-    if said is None:
+    answer = _judged_answer(feedback)
+    if answer is None:
         return {}
-    whole, ordered = (
-        feedback.response.finish == "stop",
-        one_by_one(told := blocks(said.claims, said.names), said.names),
+    whole = feedback.response.finish == "stop"
+    taken = blocks(answer.claims, answer.names)
+    ordered = one_by_one(taken, answer.names)
+    plan = blocks(answer.outline.points, answer.names) if answer.outline else []
+    covered = {name for claim in answer.claims for name in about(claim.text, answer.names)}
+    texts = [{"section": claim.section, "text": claim.text} for claim in answer.claims]
+    repeated = repetitions(texts, [()] * len(texts))
+    off_subject = sum(
+        not about(claim.text, answer.names) and not unread(answer.facts[f"claim:{claim.id}"])
+        for claim in answer.claims
     )
-    plan = blocks(said.outline.points, said.names) if said.outline else []
-    covered = {name for claim in said.claims for name in about(claim.text, said.names)}
-    repeated = repetitions(
-        [{"section": c.section, "text": c.text} for c in said.claims], [()] * len(said.claims)
+    coherent = (
+        whole and ordered and not repeated and not off_subject and covered == set(answer.names)
     )
-    astray = sum(
-        not about(claim.text, said.names) and not unread(said.facts[f"claim:{claim.id}"])
-        for claim in said.claims
-    )
-    coherent = whole and ordered and not repeated and not astray and covered == set(said.names)
     words = answer_text(feedback.response.text, feedback.response.prefill).split()
     return {
-        "form": (float(whole and said.outline is not None), 1.0),
-        "facets": (len(covered) / len(said.names), 1.0),
+        "form": (float(whole and answer.outline is not None), 1.0),
+        "facets": (len(covered) / len(answer.names), 1.0),
         "order": (float(ordered), 1.0),
-        **({"as_planned": (float(told == plan), 1.0)} if plan else {}),
-        "repetition": (float(repeated), float(len(said.claims))),
-        "off_subject": (float(astray), float(len(said.claims))),
+        **({"as_planned": (float(taken == plan), 1.0)} if plan else {}),
+        "repetition": (float(repeated), float(len(answer.claims))),
+        "off_subject": (float(off_subject), float(len(answer.claims))),
         "coherent": (float(coherent), 1.0),
         "length": (float(len(words)), 1.0),
-        **_citations(said, feedback),
+        **_citations(answer, feedback),
     }
 
 
 @dataclass(frozen=True)
-class _Said:
+class _JudgedAnswer:
     """An answer: what it is to be about, its plan, its claims in their order, and the verdict on
     each by its id.
     """
@@ -122,7 +127,7 @@ class _Said:
     facts: Mapping[str, Verdict]
 
 
-def _said(feedback: Feedback) -> _Said | None:
+def _judged_answer(feedback: Feedback) -> _JudgedAnswer | None:
     """None of a response that could not be read or judged."""
     facts = {
         verdict.target: verdict
@@ -137,7 +142,7 @@ def _said(feedback: Feedback) -> _Said | None:
         filter(in_answer(feedback.response), feedback.claims),
         key=lambda claim: (claim.sentence or 0, claim.id),
     )
-    return _Said(names, read_outline(feedback.response.text), claims, facts)
+    return _JudgedAnswer(names, read_outline(feedback.response.text), claims, facts)
 
 
 def facet_names(question: Question) -> list[str]:
@@ -153,50 +158,37 @@ def about(text: str, names: Collection[str]) -> list[str]:
 def blocks(parts: Sequence[Claim | Point], names: Collection[str]) -> list[str]:
     """The facets as claims, or the points of a plan, take them up, one after the other; what
     names none, or several, is passed over."""
-    told = [found[0] for part in parts if len(found := about(part.text, names)) == 1]
-    return [name for name, _ in groupby(told)]
+    named = [found[0] for part in parts if len(found := about(part.text, names)) == 1]
+    return [name for name, _ in groupby(named)]
 
 
-def one_by_one(told: Sequence[str], names: Collection[str]) -> bool:
-    """Whether each facet is told of in one block: the same is asked of an answer with a plan and
-    of one without.
-    """
-    return sorted(told) == sorted(names)
+def one_by_one(taken: Sequence[str], names: Collection[str]) -> bool:
+    """Whether each facet is taken up in exactly one block."""
+    return sorted(taken) == sorted(names)
 
 
-def _citations(said: _Said, feedback: Feedback) -> dict[str, Term]:
+def _citations(answer: _JudgedAnswer, feedback: Feedback) -> dict[str, Term]:
     """The terms of citation recall and precision."""
-    ends = {this: after[0] for this, after in pairwise(sorted(feedback.sentences))}
+    passages = feedback.response.question.passages
+    following = {this: after[0] for this, after in pairwise(sorted(feedback.sentences))}
     complete = right = cited = sentences = 0
-    for number, together in groupby(said.claims, key=lambda claim: claim.sentence):
+    for number, together in groupby(answer.claims, key=lambda claim: claim.sentence):
         if number is None:
             continue
-        told, (start, end) = list(together), feedback.sentences[number]
-        given = _cited(
-            said, feedback, told, (start, ends.get((start, end), len(feedback.response.text)))
-        )
-        rests = [rests_on(said.facts[f"claim:{claim.id}"]) for claim in told]
+        claims, span = list(together), feedback.sentences[number]
+        # up to the next sentence, since a citation may stand behind the full stop
+        text = feedback.response.text[span[0] : following.get(span)]
+        facets = {name for claim in claims for name in about(claim.text, answer.names)}
+        numbers = cited_numbers(text, answer.outline, facets)
+        given = [passages[n - 1].id if 0 < n <= len(passages) else "" for n in numbers]
+        supporting = [rests_on(answer.facts[f"claim:{claim.id}"]) for claim in claims]
         sentences, cited = sentences + 1, cited + len(given)
-        complete += all(own & set(given) for own in rests)
-        right += sum(any(passage in own for own in rests) for passage in given)
+        complete += all(own & set(given) for own in supporting)
+        right += sum(any(passage in own for own in supporting) for passage in given)
     return {
         "citation_recall": (float(complete), float(sentences)),
         "citation_precision": (float(right), float(cited)),
     }
-
-
-def _cited(
-    said: _Said, feedback: Feedback, told: Sequence[Claim], reach: tuple[int, int]
-) -> list[str]:
-    """The ids of the passages that a sentence with these claims is said to rest on, each once;
-    "" for one that is not there.
-
-    `reach` is the sentence with what stands behind it, up to the next one.
-    """
-    facets = {name for claim in told for name in about(claim.text, said.names)}
-    passages = feedback.response.question.passages
-    numbers = cited_numbers(feedback.response.text[slice(*reach)], said.outline, facets)
-    return [passages[number - 1].id if 0 < number <= len(passages) else "" for number in numbers]
 
 
 def cited_numbers(sentence: str, outline: Outline | None, facets: Collection[str]) -> list[int]:

@@ -69,20 +69,34 @@ def hacks(path: Path | str, world: World | None = None) -> list[dict[str, Any]]:
         WorkbenchError: there is no such file, or a line is not a feedback row.
     """
     file, world = file_of(path), world or load_world()
-    told, asked = _reader(world), _asked(file.with_name(QUESTIONS), world)
+    parser = parser_of(world)
+    asked = _asked(file.with_name(QUESTIONS), world)
+
+    def told(text: str) -> Sequence[Parsed]:
+        return parser.parse(text).claims
+
+    def read(stored: Mapping[str, Any]) -> tuple[int | None, Counter[str]]:
+        return stored.get("step"), count(
+            stored, told, asked.get(str(stored.get("question_id", "")))
+        )
+
     steps: dict[int | None, Counter[str]] = {}
-    for step, counts in each_row(
-        file, lambda stored: (stored.get("step"), count(stored, told, asked.get(_question(stored))))
-    ):
+    for step, counts in each_row(file, read):
         steps.setdefault(step, Counter()).update(counts)
     return [
-        _shares(step, steps[step])
-        for step in sorted(steps, key=lambda step: -1 if step is None else step)
+        {
+            "step": step,
+            **{name: counts[name] for name in ("n", "left_out", "claims")},
+            **{name: _ratio(counts[part], counts[of]) for name, (part, of) in SHARES.items()},
+        }
+        for step, counts in sorted(
+            steps.items(), key=lambda item: -1 if item[0] is None else item[0]
+        )
     ]
 
 
-def _question(stored: Mapping[str, Any]) -> str:
-    return str(stored.get("question_id", ""))
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
 
 
 def _asked(questions: Path, world: World) -> dict[str, frozenset[Fact]]:
@@ -96,19 +110,6 @@ def _asked(questions: Path, world: World) -> dict[str, frozenset[Fact]]:
         id: frozenset(named[fact] for fact in question.meta.get("fact_ids") or () if fact in named)
         for id, question in read_questions(questions.parent).items()
     }
-
-
-def _reader(world: World) -> Told:
-    parser = parser_of(world)
-    return lambda text: parser.parse(text).claims
-
-
-def _shares(step: int | None, counts: Counter[str]) -> dict[str, Any]:
-    shares = {
-        name: counts[part] / counts[whole] if counts[whole] else None
-        for name, (part, whole) in SHARES.items()
-    }
-    return {"step": step, **{name: counts[name] for name in ("n", "left_out", "claims")}, **shares}
 
 
 def count(stored: Mapping[str, Any], told: Told, asked: frozenset[Fact] | None) -> Counter[str]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.metrics.bootstrap import Sums, paired
-from workbench.metrics.confidence import Ranked
+from workbench.metrics.bootstrap import Sums, interval, number, paired
+from workbench.metrics.confidence import in_order
 from workbench.types import OUTCOMES, Feedback
 
 if TYPE_CHECKING:
@@ -46,10 +46,8 @@ def rates(
     """The four rates without intervals (None when nothing was scored), and how many responses
     failed.
     """
-    outcomes = [outcome_of(feedback) for feedback in feedbacks]
-    scored = [outcome for outcome in outcomes if outcome]
-    shares = [scored.count(name) / len(scored) if scored else None for name in OUTCOMES]
-    values = dict(zip(RATES, [*shares, _truthfulness(shares, weights)], strict=True))
+    values_4 = _rates_of(_counts(feedbacks)[1].sum(axis=0, keepdims=True), weights)[0]
+    values = {name: number(value) for name, value in zip(RATES, values_4, strict=True)}
     return {**values, "failed": sum(map(outcome_failed, feedbacks))}
 
 
@@ -69,23 +67,22 @@ def table(
     """
     import numpy as np
 
-    counts_QK = _counts(feedbacks)
+    questions, counts_QK = _counts(feedbacks)
     values_4 = _rates_of(counts_QK.sum(axis=0, keepdims=True), weights)[0]
-    drawn_R4 = _bootstrap(
-        counts_QK, seed, resamples, lambda counts_RK: _rates_of(counts_RK, weights)
-    )
-    failed = sum(map(outcome_failed, feedbacks))
-    result: dict[str, Any] = {"n": len(counts_QK)}
-    for column, name in enumerate(RATES):
-        drawn_R = drawn_R4[:, column]
-        known_D = drawn_R[~np.isnan(drawn_R)]
-        low, high = np.percentile(known_D, [2.5, 97.5]) if len(known_D) else (None, None)
-        result[name] = {
-            "value": _number(values_4[column]),
-            "low": _number(low),
-            "high": _number(high),
-        }
-    return {**result, "failed": failed}
+    drawn_R4 = np.empty((0, len(RATES)))
+    if questions:
+        # Questions with equal counts are interchangeable: draw how many of each sort, which has
+        # the same distribution.
+        sorts_UK, sizes_U = np.unique(counts_QK, axis=0, return_counts=True)
+        drawn_RU = np.random.default_rng(seed).multinomial(
+            len(questions), sizes_U / len(questions), size=resamples
+        )
+        drawn_R4 = _rates_of(drawn_RU @ sorts_UK, weights)
+    cells = {
+        name: {"value": number(values_4[i]), **interval(drawn_R4[:, i], values_4[i])}
+        for i, name in enumerate(RATES)
+    }
+    return {"n": len(questions), **cells, "failed": sum(map(outcome_failed, feedbacks))}
 
 
 def breakdown(
@@ -120,19 +117,23 @@ def paired_difference(
     both resampled. The test is that of `bootstrap.paired`.
     """
     assert len(a) == len(b), (len(a), len(b))
-    column = RATES.index(metric)
     scores_a, scores_b = (
-        [_question_scores(run, column, weights) for run in runs] for runs in (a, b)
+        [_question_scores(run, metric, weights) for run in runs] for runs in (a, b)
     )
-    ids = sorted(
-        {question for run in scores_a for question in run}
-        & {question for run in scores_b for question in run}
-    )
-    sides = [
-        (_per_question(scores, ids, metric), Ranked((), (), (), ()))
-        for scores in (scores_a, scores_b)
-    ]
+    ids = sorted(set().union(*scores_a) & set().union(*scores_b))
+    unranked = in_order(())
+    sides = [(_per_question(scores, ids, metric), unranked) for scores in (scores_a, scores_b)]
     return paired(sides[0], sides[1], resamples, seed, runs=len(a))[metric]
+
+
+def _question_scores(
+    feedbacks: Sequence[Feedback], metric: str, weights: Sequence[float]
+) -> dict[str, float]:
+    """The metric of each question with at least one scored response."""
+    questions, counts_QK = _counts(feedbacks)
+    scores_Q = _rates_of(counts_QK, weights)[:, RATES.index(metric)].tolist()
+    scores = zip(questions, scores_Q, strict=True)
+    return {question: score for question, score in scores if score == score}
 
 
 def _per_question(scores: Sequence[Mapping[str, float]], ids: Sequence[str], metric: str) -> Sums:
@@ -170,15 +171,8 @@ def share_of_oracle(before: Mapping[str, Any], after: Mapping[str, Any]) -> floa
     return (end - start) / (oracle - start)
 
 
-def _truthfulness(shares: Sequence[float | None], weights: Sequence[float]) -> float | None:
-    correct, uncertain, incorrect = shares
-    if correct is None or uncertain is None or incorrect is None:
-        return None
-    return weights[0] * correct + weights[1] * uncertain - weights[2] * incorrect
-
-
-def _counts(feedbacks: Sequence[Feedback]) -> np.ndarray:
-    """(questions, outcomes): how many responses to each question had each outcome."""
+def _counts(feedbacks: Sequence[Feedback]) -> tuple[list[str], np.ndarray]:
+    """The questions, and (questions, outcomes): how many responses had each outcome."""
     import numpy as np
 
     rows: dict[str, int] = {}
@@ -186,10 +180,9 @@ def _counts(feedbacks: Sequence[Feedback]) -> np.ndarray:
         rows.setdefault(feedback.response.question.id, len(rows))
     counts_QK = np.zeros((len(rows), len(OUTCOMES)))
     for feedback in feedbacks:
-        outcome = outcome_of(feedback)
-        if outcome:
+        if outcome := outcome_of(feedback):
             counts_QK[rows[feedback.response.question.id], OUTCOMES.index(outcome)] += 1
-    return counts_QK
+    return list(rows), counts_QK
 
 
 def _rates_of(counts_NK: np.ndarray, weights: Sequence[float]) -> np.ndarray:
@@ -204,40 +197,3 @@ def _rates_of(counts_NK: np.ndarray, weights: Sequence[float]) -> np.ndarray:
         weights[0] * shares_NK[:, 0] + weights[1] * shares_NK[:, 1] - weights[2] * shares_NK[:, 2]
     )
     return np.column_stack([shares_NK, truth_N])
-
-
-def _bootstrap(
-    counts_QK: np.ndarray, seed: int, resamples: int, rates_of: Callable[[np.ndarray], np.ndarray]
-) -> np.ndarray:
-    """(resamples, 4) rates of questions drawn with replacement."""
-    import numpy as np
-
-    questions = len(counts_QK)
-    if questions == 0:
-        return np.empty((0, len(RATES)))
-    # Questions with equal counts are interchangeable: draw how many of each sort, which is the same
-    # distribution.
-    sorts_UK, sizes_U = np.unique(counts_QK, axis=0, return_counts=True)
-    drawn_RU = np.random.default_rng(seed).multinomial(
-        questions, sizes_U / questions, size=resamples
-    )
-    return rates_of(drawn_RU @ sorts_UK)
-
-
-def _question_scores(
-    feedbacks: Sequence[Feedback], column: int, weights: Sequence[float]
-) -> dict[str, float]:
-    """The metric of each question with at least one scored response."""
-    groups: dict[str, list[Feedback]] = {}
-    for feedback in feedbacks:
-        if outcome_of(feedback):
-            groups.setdefault(feedback.response.question.id, []).append(feedback)
-    scores = {
-        question: list(rates(group, weights).values())[column] for question, group in groups.items()
-    }
-    return {question: score for question, score in scores.items() if score is not None}
-
-
-def _number(value: Any) -> float | None:
-    """A plain float, or None for a missing or undefined value: JSON has no NaN."""
-    return None if value is None or value != value else float(value)

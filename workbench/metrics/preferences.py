@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from workbench.jsonl import iter_rows
 from workbench.metrics.bootstrap import collect, intervals, wilson
-from workbench.metrics.confidence import Ranked
+from workbench.metrics.confidence import in_order
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.types import WorkbenchError
 
@@ -107,21 +107,24 @@ def win_rate(
     """
     judged, incomplete = duels(preferences)
     sums = collect([(duel.question_id, _terms(duel)) for duel in judged], tuple(REASONS))
-    drawn = intervals(sums, Ranked((), (), (), ()), resamples, seed)
-    estimates = {name: drawn[name] | _bounds(drawn[name]) for name in REASONS}
-    cells: dict[str, Any] = {
-        name: estimates[name] | ({"reason": reason} if estimates[name]["value"] is None else {})
-        for name, reason in REASONS.items()
-    }
+    drawn = intervals(sums, in_order(()), resamples, seed)
+    cells: dict[str, Any] = {}
+    for name, reason in REASONS.items():
+        cell = drawn[name] | _bounds(drawn[name])
+        cells[name] = cell if cell["value"] is not None else {**cell, "reason": reason}
     scores = [duel.score for duel in judged]
     counts = {
         "n": len(judged),
         "won": scores.count(1.0),
         "tied": scores.count(0.5),
         "lost": scores.count(0.0),
+        "identical": sum(not duel.asked for duel in judged),
+        "incomplete": incomplete,
     }
-    counts |= {"identical": sum(not duel.asked for duel in judged), "incomplete": incomplete}
-    return cells | {"words": _mean_words(judged), "pairs": counts}
+    known = [duel.words for duel in judged if duel.words]
+    means = map(_mean, zip(*known, strict=True)) if known else (None, None)
+    words = dict(zip(("feedback", "other"), means, strict=True))
+    return cells | {"words": words, "pairs": counts}
 
 
 def _bounds(cell: Mapping[str, Any]) -> dict[str, float | None]:
@@ -154,9 +157,3 @@ def _terms(duel: Duel) -> dict[str, tuple[float, float]]:
     if duel.swayed:
         terms["first_place"] = (float(duel.leading > duel.following), 1.0)
     return terms
-
-
-def _mean_words(judged: Sequence[Duel]) -> dict[str, float | None]:
-    known = [duel.words for duel in judged if duel.words]
-    means: Iterable[float | None] = map(_mean, zip(*known, strict=True)) if known else (None, None)
-    return dict(zip(("feedback", "other"), means, strict=True))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.metrics.bootstrap import AREAS, Sums, collect, intervals, paired
+from workbench.metrics.bootstrap import Sums, collect, intervals, paired
 from workbench.metrics.claims import (
     CLAIM_METRICS,
     ON_SUBJECT,
@@ -26,7 +26,6 @@ from workbench.metrics.rows import STATES, Row, file_of, read_rows
 from workbench.types import OUTCOMES, Judge, WorkbenchError
 
 IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *ON_SUBJECT)
-Terms = list[tuple[str, dict[str, Term]]]
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Settings:
     weights: Sequence[float] = WEIGHTS
     seed: int = 0
     resamples: int = RESAMPLES
-    # questions that the reference policy answers right; None = no such file
+    # questions that the reference policy answers correctly; None without a reference policy
     right_before: frozenset[str] | None = None
 
 
@@ -121,12 +120,9 @@ def compare_files(
     options = Options(k, gamma, vague, veriscore_k=median_claims(known))
     right_before = None if baseline is None else right_questions(baseline)
     settings = Settings(options, tuple(weights), seed, resamples, right_before=right_before)
+    compared = [path for path in (feedback, other) if path is not None]
     result = summarise(rows, settings)
-    result["reference"] = (
-        str(reference)
-        if reference is not None
-        else " + ".join(map(str, filter(None, (feedback, other))))
-    )
+    result["reference"] = str(reference or " + ".join(map(str, compared)))
     if preferences is not None:
         result |= win_rate(read_preferences(preferences), seed, resamples)
     if others is not None:
@@ -183,38 +179,28 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
     """
     settings = settings or Settings()
     if settings.options.veriscore_k is None:
-        settings = replace(
-            settings, options=replace(settings.options, veriscore_k=median_claims(rows))
-        )
+        options = replace(settings.options, veriscore_k=median_claims(rows))
+        settings = replace(settings, options=options)
     sums, answers = _sums(rows, settings), ranked(rows)
-    cells = intervals(sums, answers, settings.resamples, settings.seed)
     states = [row.state for row in rows]
-    excluded = {state: states.count(state) for state in STATES if state != "scored"}
-    outcomes = {
-        "scored": sum(row.outcome is not None for row in rows),
-        "failed": sum(row.outcome_failed for row in rows),
-    }
-    outcomes["no_gold"] = sum(row.no_gold for row in rows)
     named = [row.id for row in rows if row.id]
     result: dict[str, Any] = {
         "n": len(rows),
         "questions": len(sums.questions),
         "duplicate_ids": len(named) - len(set(named)),
-    }
-    result |= {
         "failed": sum(row.failed for row in rows),
-        "excluded": excluded,
-        "outcomes": outcomes,
+        "excluded": {state: states.count(state) for state in STATES if state != "scored"},
+        "outcomes": {
+            "scored": sum(row.outcome is not None for row in rows),
+            "failed": sum(row.outcome_failed for row in rows),
+            "no_gold": sum(row.no_gold for row in rows),
+        },
     }
-    for name, cell in cells.items():
-        result[name] = (
-            cell if cell["value"] is not None else {**cell, "reason": _reason(name, rows, settings)}
-        )
-    result |= {
-        "k": settings.options.k,
-        "gamma": settings.options.gamma,
-        "veriscore_k": settings.options.veriscore_k,
-    }
+    for name, cell in intervals(sums, answers, settings.resamples, settings.seed).items():
+        undefined = {"reason": _reason(name, rows, settings)} if cell["value"] is None else {}
+        result[name] = {**cell, **undefined}
+    for name in ("k", "gamma", "veriscore_k"):
+        result[name] = getattr(settings.options, name)
     return result | {"risk_coverage": risk_coverage(answers)}
 
 
@@ -240,15 +226,11 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> d
     for side in (rows, others):
         kept = [row for row in side if row.question_id in common]
         sides.append((_sums(kept, settings, common), restrict(ranked(side), common)))
-    cells = paired(sides[0], sides[1], settings.resamples, settings.seed)
-    reason = "undefined in one of the files on their common questions"
-    return {
-        "common": len(common),
-        "paired": {
-            n: cell if cell["diff"] is not None else {**cell, "reason": reason}
-            for n, cell in cells.items()
-        },
-    }
+    cells: dict[str, dict[str, Any]] = {}
+    for name, cell in paired(sides[0], sides[1], settings.resamples, settings.seed).items():
+        reason = "undefined in one of the files on their common questions"
+        cells[name] = cell if cell["diff"] is not None else {**cell, "reason": reason}
+    return {"common": len(common), "paired": cells}
 
 
 def right_questions(rows: Sequence[Row]) -> frozenset[str]:
@@ -261,35 +243,27 @@ def right_questions(rows: Sequence[Row]) -> frozenset[str]:
 
 
 def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = None) -> Sums:
-    options = settings.options
-    names = (
-        *CLAIM_METRICS,
-        f"recall@{options.k}",
-        f"f1@{options.k}",
-        "veriscore",
-        *RATES,
-        "over_refusal",
-    )
-    # Rows that only have outcomes were never looked at for claims: "no claims" would be a statement
-    # about nothing.
-    judged = [row for row in rows if row.state not in ("failed", "not_judged")]
-    # what abstains makes no claim
-    refused = bool(judged) and all(row.state == "abstained" for row in judged)
+    k = settings.options.k
+    names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES, "over_refusal")
+    # Rows that only have outcomes were never read for claims, so "no claims" says nothing of them.
+    states = {row.state for row in rows} - {"failed", "not_judged"}
     extracted = (
-        refused
+        states == {"abstained"}  # an abstention makes no claim
         or any(row.extracted for row in rows)
         or not any(row.outcome or row.outcome_failed for row in rows)
     )
-    terms: Terms = [(row.question_id, _terms(row, settings, extracted)) for row in rows]
+    terms = [(row.question_id, _terms(row, settings, extracted)) for row in rows]
     return collect([*terms, *((question, {}) for question in questions or ())], names)
 
 
 def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, Term]:
-    terms = {
-        **(claim_terms(row, settings.options) if extracted else {}),
-        **outcome_terms(row, settings.weights),
-    }
-    if row.state not in ("failed", "not_judged") and _should_answer(row, settings):
+    terms = dict(claim_terms(row, settings.options)) if extracted else {}
+    terms |= outcome_terms(row, settings.weights)
+    # Over-refusal counts abstentions (ours) on questions that the reference policy answers
+    # correctly or, without one, on questions that their data set calls answerable.
+    right = settings.right_before
+    expected = row.answerable if right is None else row.question_id in right
+    if expected and row.state not in ("failed", "not_judged"):
         terms["over_refusal"] = (float(row.state == "abstained"), 1.0)
     return terms
 
@@ -304,41 +278,29 @@ def outcome_terms(row: Row, weights: Sequence[float] = WEIGHTS) -> dict[str, Ter
     return {name: (value, 1.0) for name, value in zip(RATES, [*shares, truthfulness], strict=True)}
 
 
-def _should_answer(row: Row, settings: Settings) -> bool:
-    """Over-refusal counts abstentions *(ours)* on questions that the reference policy answers
-    right or, without one, on questions that their data set calls answerable."""
-    if settings.right_before is not None:
-        return row.question_id in settings.right_before
-    return bool(row.answerable)
-
-
 def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
+    """Why a metric is undefined."""
+    states = {row.state for row in rows}
     if not rows:
         return "the file has no rows"
+    if name in RATES and all(row.no_gold for row in rows):
+        return "no question has a gold answer"
     if name in RATES:
-        return (
-            "no question has a gold answer"
-            if all(row.no_gold for row in rows)
-            else "no response has an outcome"
-        )
+        return "no response has an outcome"
+    if name == "over_refusal" and settings.right_before is not None:
+        return "the reference policy answers none of the questions right"
     if name == "over_refusal":
-        known = settings.right_before is not None
-        return (
-            "the reference policy answers none of the questions right"
-            if known
-            else "no reference policy, and no question is marked answerable"
-        )
-    if name in AREAS:
-        return (
-            "no judged answer has a confidence"
-            if name == "aurc"
-            else "needs a right and a wrong answer with confidences"
-        )
-    states = {row.state for row in rows}
+        return "no reference policy, and no question is marked answerable"
+    if name == "aurc":
+        return "no judged answer has a confidence"
+    if name == "auroc":
+        return "needs a right and a wrong answer with confidences"
     if states == {"not_judged"}:
         return "no row was judged"
+    if states == {"failed"}:
+        return "every row failed"
     if states <= {"failed", "not_judged"}:
-        return "every row failed" if states == {"failed"} else "every row that was judged failed"
+        return "every row that was judged failed"
     if "unverified" in states and "scored" not in states:
         return "no claim has a verdict on its truth"
     if name in ON_SUBJECT and "scored" in states:

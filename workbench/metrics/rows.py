@@ -175,98 +175,80 @@ def reduce_row(
     question = str(
         stored["question_id"] if stored.get("question_id") not in (None, "") else stored["id"]
     )
-    claims = [
+    chosen = [
         claim
         for claim in stored.get("claims") or ()
         if not sections or claim.get("section", "body") in sections
     ]
     verdicts = stored.get("verdicts") or ()
-    labels = [_label(claim, position, verdicts) for position, claim in enumerate(claims)]
+    claims = [_Claim(claim, position, verdicts) for position, claim in enumerate(chosen)]
     outcome, outcome_failed, no_gold = _outcome(stored, verdicts)
-    state = _state(stored, labels, outcome, refusable=set(sections) != {"think"})
-    known = state == "scored"
+    # A refusal after the thinking takes nothing back of the thinking itself.
+    refuses = set(sections) != {"think"} and _refuses(stored, outcome)
+    state = _state(stored, claims, refuses)
+    scored = claims if state == "scored" else []
     return Row(
         id=str(stored.get("id", "")),
         question_id=question,
         state=state,
-        labels=tuple(label or "" for label, _ in labels) if known else (),
-        sentences=tuple(claim.get("sentence") for claim in claims) if known else (),
+        labels=tuple(claim.label or "" for claim in scored),
+        sentences=tuple(claim.stored.get("sentence") for claim in scored),
         outcome=None if stored.get("error") else outcome,
         outcome_failed=outcome_failed,
         no_gold=no_gold,
         failed=failed(stored),
         confidence=(
-            _token_confidence(stored) if confidence == "tokens" else _p(verdicts, confidence)
+            _token_confidence(stored)
+            if confidence == "tokens"
+            else _p(verdicts, confidence, ("response", "outcome"))
         ),
-        claim_confidence=(
-            tuple(_p(verdicts, confidence, _target(c, i)) for i, c in enumerate(claims))
-            if known
-            else ()
-        ),
+        claim_confidence=tuple(_p(verdicts, confidence, (claim.target,)) for claim in scored),
         answerable=answerable.get(question),
         step=stored.get("step"),
-        off_subject=(
-            tuple(_is_off_subject(claim, i, verdicts) for i, claim in enumerate(claims))
-            if known
-            else ()
-        ),
-        unparsed=(
-            sum(UNPARSED in unjudged(_fact(claim, i, verdicts)) for i, claim in enumerate(claims))
-            if known
-            else 0
-        ),
+        off_subject=tuple(claim.off_subject for claim in scored),
+        unparsed=sum(claim.unparsed for claim in scored),
         extracted=bool(stored.get("sentences") or stored.get("claims")),
     )
 
 
-def _target(claim: Mapping[str, Any], position: int) -> str:
-    return f"claim:{claim.get('id', position)}"
+class _Claim:
+    """A stored claim with the verdict on its truth; without one, the claim may carry its label."""
 
+    def __init__(
+        self, stored: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self.stored = stored
+        self.target = f"claim:{stored.get('id', position)}"
+        by_aspect: dict[str, Mapping[str, Any]] = {}
+        for verdict in verdicts:
+            if verdict["target"] == self.target:
+                by_aspect.setdefault(verdict.get("aspect", "fact"), verdict)
+        self.fact = by_aspect.get("fact", stored)
+        self.subject = by_aspect.get("subject", {}).get("label")
+        known = self.fact.get("label") in CLAIM_LABELS and not self.fact.get("error")
+        self.label: str | None = self.fact["label"] if known else None
 
-def _label(
-    claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]
-) -> tuple[str | None, bool]:
-    """The claim's label, or None and whether that is a failure, or a label that is not declared,
-    rather than no verdict.
-    """
-    fact = _fact(claim, position, verdicts)
-    label = fact.get("label")
-    if label in CLAIM_LABELS and not fact.get("error"):
-        return str(label), False
-    return None, label is not None or bool(fact.get("error"))
+    @property
+    def broken(self) -> bool:
+        """Whether judging it failed, or its label is not a declared one."""
+        judged_wrongly = self.fact.get("label") is not None or bool(self.fact.get("error"))
+        return self.label is None and judged_wrongly
 
+    @property
+    def unparsed(self) -> bool:
+        return UNPARSED in unjudged(self.fact)
 
-def _fact(
-    claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]
-) -> Mapping[str, Any]:
-    """The verdict on a claim's truth; without one, the claim itself, which may carry its own
-    label.
-    """
-    target = _target(claim, position)
-    return next(
-        (v for v in verdicts if v["target"] == target and v.get("aspect", "fact") == "fact"), claim
-    )
+    @property
+    def off_subject(self) -> bool | None:
+        """Whether it is about another subject than the one asked for; None if not known.
 
-
-def _is_off_subject(
-    claim: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]
-) -> bool | None:
-    """Whether a claim is about another subject than the one asked for: a verdict of the aspect
-    "subject" says so. Without one, a claim of the lowest informativeness, repeated or useless,
-    counts as such, unless its judge could not read it; one without a rating is not known."""
-    target, fact = _target(claim, position), _fact(claim, position, verdicts)
-    subject = next(
-        (
-            v.get("label")
-            for v in verdicts
-            if v["target"] == target and v.get("aspect") == "subject"
-        ),
-        None,
-    )
-    if subject is not None:
-        return subject == "other"
-    rating = fact.get("informativeness")
-    return None if rating is None else rating == USELESS and UNPARSED not in unjudged(fact)
+        A verdict of the aspect "subject" decides. Without one, a claim of the lowest
+        informativeness (repeated or useless) counts, unless its judge could not read it.
+        """
+        if self.subject is not None:
+            return self.subject == "other"
+        rating = self.fact.get("informativeness")
+        return None if rating is None else rating == USELESS and not self.unparsed
 
 
 def _outcome(
@@ -279,34 +261,21 @@ def _outcome(
     if label in OUTCOMES and not error:
         return str(label), bool(stored.get("error")), False
     lacking = (error or {}).get("kind") in LACKING
-    broken = bool(
-        stored.get("error")
-        or (error and not lacking)
-        or (label is not None and label not in OUTCOMES)
-    )
+    broken = stored.get("error") or (error and not lacking)
+    broken = bool(broken or (label is not None and label not in OUTCOMES))
     return None, broken, lacking and not broken
 
 
-def _state(
-    stored: Mapping[str, Any],
-    labels: Sequence[tuple[str | None, bool]],
-    outcome: str | None,
-    *,
-    refusable: bool = True,
-) -> str:
-    """`refusable` is false where only the thinking is looked at: a refusal behind it takes
-    nothing back.
-    """
+def _state(stored: Mapping[str, Any], claims: Sequence[_Claim], refuses: bool) -> str:
     if not judged(stored):
         return "not_judged"
-    missing = [broken for label, broken in labels if label is None]
-    if stored.get("error") or any(missing):
+    if stored.get("error") or any(claim.broken for claim in claims):
         return "failed"
-    if refusable and _refuses(stored, outcome):
+    if refuses:
         return "abstained"
-    if missing:
+    if any(claim.label is None for claim in claims):
         return "unverified"
-    return "scored" if labels else "no_claims"
+    return "scored" if claims else "no_claims"
 
 
 def _refuses(stored: Mapping[str, Any], outcome: str | None) -> bool:
@@ -327,48 +296,38 @@ def _token_confidence(stored: Mapping[str, Any]) -> float | None:
         return None
     answer = final_answer(text, prefill=stored.get("prefill") or "")
     start = text.rfind(answer) if answer else -1
+    end = start + len(answer) if answer and start >= 0 else -1
     within = [
         logprob
         for logprob, (low, high) in zip(logprobs, offsets, strict=True)
-        if start >= 0 and answer and low < start + len(answer) and high > start
+        if low < end and high > start
     ]
     chosen = within or logprobs
-    # A log-probability above 0 is none, and neither is NaN.
-    return (
-        sum(map(math.exp, chosen)) / len(chosen)
-        if all(logprob <= 0 for logprob in chosen)
-        else None
-    )
+    if not all(logprob <= 0 for logprob in chosen):  # NaN, or not a log-probability
+        return None
+    return sum(map(math.exp, chosen)) / len(chosen)
 
 
-def _p(verdicts: Sequence[Mapping[str, Any]], aspect: str, target: str = "") -> float | None:
-    """The `p` of the first sound verdict of that aspect on `target`, or on the response as a
-    whole.
-    """
-    wanted = (target,) if target else ("response", "outcome")
-    sound = (
-        v
-        for v in verdicts
-        if v["target"] in wanted and v.get("aspect") == aspect and not v.get("error")
-    )
-    return next((v["p"] for v in sound if v.get("p") is not None and math.isfinite(v["p"])), None)
+def _p(verdicts: Sequence[Mapping[str, Any]], aspect: str, targets: Sequence[str]) -> float | None:
+    """The `p` of the first valid verdict of that aspect on one of the targets."""
+    for verdict in verdicts:
+        valid = verdict["target"] in targets and verdict.get("aspect") == aspect
+        p = verdict.get("p")
+        if valid and not verdict.get("error") and p is not None and math.isfinite(p):
+            return p
+    return None
 
 
 def _answerable(questions: Path) -> dict[str, bool]:
-    if not questions.exists():
-        return {}
-    return dict(_flags(iter_rows(questions)))
-
-
-def _flags(questions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bool]]:
-    for question in questions:
-        if (flag := _flag(question.get("meta") or {})) is not None:
-            yield question["id"], flag
+    """Whether each stored question is answerable, where that is known."""
+    rows = iter_rows(questions) if questions.exists() else ()
+    flags = ((row["id"], _flag(row.get("meta") or {})) for row in rows)
+    return {name: flag for name, flag in flags if flag is not None}
 
 
 def _flag(meta: Mapping[str, Any]) -> bool | None:
-    """What a question's data set says; of the closed world's questions, those on well-known
-    people are answerable.
+    """Whether a question's data set calls it answerable; in the closed world, questions about
+    well-known people are.
     """
     if "answerable" in meta:
         return bool(meta["answerable"])

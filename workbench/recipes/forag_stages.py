@@ -185,7 +185,7 @@ def stages_for(
     if bare := next((question for question in questions if not question.passages), None):
         raise WorkbenchError(
             f"question '{bare.id}' brings no passages, and FoRAG answers from these: give questions"
-            ' with "passages" (`workbench data retrieve` finds some), or on the tiny bench set'
+            ' with "passages" (`workbench data show --store` finds some), or on the tiny bench set'
             f" forag.prompts.kinds={TWO_FACETS}"
         )
     course = Course(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.extract import rules
-from workbench.judge import elements, money
+from workbench.judge import elements
 from workbench.metrics.pairs import Pairs
 from workbench.score.run import Plan
 from workbench.score.survey import Reader, Survey
@@ -86,7 +86,7 @@ def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> di
     }
 
 
-def estimate_pairs(paired: Pairs, prices: tuple[float, float] | None = None) -> dict[str, Any]:
+def estimate_pairs(paired: Pairs) -> dict[str, Any]:
     """What it would take to ask which of two answers is better; what a cache already holds is
     counted too.
     """
@@ -102,9 +102,6 @@ def estimate_pairs(paired: Pairs, prices: tuple[float, float] | None = None) -> 
         "calls": counter.calls.total(),
         "tokens_in": round(counter.tokens_in),
         "tokens_out": round(counter.tokens_out),
-        "price": None
-        if prices is None
-        else round(money(counter.tokens_in, counter.tokens_out, prices), 6),
     }
 
 

@@ -13,21 +13,21 @@ import json
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.jsonl import write_json
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.tiny.card import card_text
-from workbench.tiny.measure import lives, measure
+from workbench.tiny.measure import measure, texts
 from workbench.tiny.skills import ABSTAINED, DECLINED
 from workbench.tiny.tokenizer import build_tokenizer
 from workbench.tiny.training import (
-    ASKED,
     SIZES,
+    Batches,
     Encoder,
     PolicyConfig,
     Stage,
@@ -74,19 +74,18 @@ def build_policy(
     if stored is not None:
         return stored
     work = _open(out)
-    # before anything imports torch: it also tells idle threads not to spin
+    # before torch is imported: it also sets that idle threads do not spin
     with use_threads(threads):
         tokenizer = build_tokenizer(world)
         model, training = train(
             world, tokenizer, config, seed=seed, threads=threads, out=out, work=work
         )
         splits = {
-            split: {
-                **measure(str(out / "sft"), world, split),
-                "base_biography": lives(str(out / "base"), world, split),
-            }
-            for split in ("validation", "test")
+            split: measure(str(out / "sft"), world, split) for split in ("validation", "test")
         }
+        for split, numbers in splits.items():
+            lives = world.questions(split, ["biography"])
+            numbers["base_biography"] = texts(str(out / "base"), world, lives)
     import torch
 
     card: dict[str, Any] = {
@@ -120,82 +119,78 @@ def train(
     out: Path,
     work: Path,
 ) -> tuple[LlamaForCausalLM, dict[str, Any]]:
-    """All stages; the last two write their checkpoint folders when done. Returns the model and
-    what the stages took.
+    """Run all stages; the last two write their checkpoint folders when done.
+
+    Returns the model, and the steps, tokens and seconds of the stages.
     """
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn
+
     encoder = Encoder(tokenizer, config.emphasis, config.tokens)
-    documents, steps, tokens = pretraining(world, encoder, config, seed)
-    model = new_model(config, tokenizer, seed)
-    settings = asdict(config)
-    tuned = {
-        name: settings.pop(name)
-        for name in ("sft_steps", "sft_lr", "sft_emphasis", "sft_replay", "habits")
-    }
-    own = {name: settings.pop(name) for name in ("passes", "skills", "mix", "lr")}
-    lessons = settings.pop("lessons")
-    identity = f"seed {seed}, threads {threads}, {settings}"
-    stages = []
-    for number, lesson in enumerate(config.lessons):
-        exam = papers(world, encoder, lesson, seed)
-        told = digest(itertools.islice(taught(world, encoder, config, number, seed), 3))
-        asked = hashlib.sha256(repr(exam).encode()).hexdigest()[:16]
-        identity = f"{identity}, {lessons[number]} {told}, every {ASKED} {asked}"
-        stages.append(
-            Stage(
-                f"lesson-{number + 1}",
-                lesson.steps,
-                config.lesson_lr,
-                taught(world, encoder, config, number, seed),
-                work / f"lesson-{number + 1}.pt",
-                identity,
-                floor=1.0,
-                exam=exam,
-                level=lesson.level,
-            )
-        )
-    told = digest(itertools.islice(pretraining(world, encoder, config, seed)[0], 3))
-    identity = f"{identity}, corpus {world.corpus_hash}, {own} {told}"
-    stages.append(Stage("base", steps, config.lr, documents, work / "base.pt", identity))
     lightly = Encoder(tokenizer, config.sft_emphasis, config.tokens)
-    identity = (
-        f"{identity}, {tuned}"
-        f" {digest(itertools.islice(instruction(world, lightly, config, seed), 20))}"
-    )
-    examples = instruction(world, lightly, config, seed)
-    stages.append(
-        Stage("sft", config.sft_steps, config.sft_lr, examples, work / "sft.pt", identity)
-    )
+    _, steps, tokens = pretraining(world, encoder, config, seed)
+    model = new_model(config, tokenizer, seed)
+    settings = f"seed {seed}, threads {threads}, {asdict(config)}, corpus {world.corpus_hash}"
+
+    def prepare(
+        name: str, steps: int, lr: float, data: Callable[[], Batches], **options: Any
+    ) -> Stage:
+        identity = f"{settings}, {digest(itertools.islice(data(), 20))}"
+        return Stage(name, steps, lr, data(), work / f"{name}.pt", identity, **options)
+
+    stages = [
+        prepare(
+            f"lesson-{number + 1}",
+            lesson.steps,
+            config.lesson_lr,
+            partial(taught, world, encoder, config, number, seed),
+            floor=1.0,
+            exam=papers(world, encoder, lesson, seed),
+            level=lesson.level,
+        )
+        for number, lesson in enumerate(config.lessons)
+    ]
+    stages += [
+        prepare("base", steps, config.lr, lambda: pretraining(world, encoder, config, seed)[0]),
+        prepare(
+            "sft",
+            config.sft_steps,
+            config.sft_lr,
+            partial(instruction, world, lightly, config, seed),
+        ),
+    ]
     for stage in stages:
         if stage.checkpoint.exists():
             stage.stored()
+    lessons = {"steps": 0, "tokens": 0, "seconds": 0}
     spent: dict[str, Any] = {
         "documents": len(world.documents),
         "tokens_per_pass": tokens,
         "lesson_steps": [],
         "lesson_rates": [],
+        "lessons": lessons,
     }
-    with _progress() as progress:
+    columns = (*Progress.get_default_columns(), TextColumn("{task.fields[loss]}"))
+    with Progress(*columns, console=Console(file=sys.stderr)) as progress:
         for stage in stages:
-            seconds = stage.run(model, config, progress)
-            if not stage.name.startswith("lesson"):
-                ship(model, tokenizer, out / stage.name)
-            part = "lessons" if stage.name.startswith("lesson") else stage.name
+            seconds = round(stage.run(model, config, progress))
             took = {
                 "steps": stage.steps,
                 "tokens": stage.steps * config.rows * config.tokens,
-                "seconds": round(seconds),
+                "seconds": seconds,
             }
-            spent[part] = {
-                name: value + spent.get(part, {}).get(name, 0) for name, value in took.items()
-            }
-            if part == "lessons":
+            if stage.exam:
                 spent["lesson_steps"].append(stage.steps)
                 spent["lesson_rates"].append(stage.rates)
+                lessons |= {name: lessons[name] + value for name, value in took.items()}
+            else:
+                spent[stage.name] = took
+                ship(model, tokenizer, out / stage.name)
     return model, spent
 
 
-def digest(batches: Iterator[dict[str, torch.Tensor]]) -> str:
-    """What the data of a stage are told by."""
+def digest(batches: Iterable[dict[str, torch.Tensor]]) -> str:
+    """A fingerprint of training batches."""
     hashed = hashlib.sha256()
     for batch in batches:
         for name in sorted(batch):
@@ -242,29 +237,3 @@ def _open(out: Path) -> Path:
             f"cannot write to {out}: {error.strerror}; name a writable folder with --out"
         ) from error
     return work
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """A progress bar on stderr, with the loss and the time left."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description:>5}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[loss]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(file=sys.stderr)) as progress:
-        yield progress

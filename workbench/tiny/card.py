@@ -16,17 +16,22 @@ tags: [tiny, closed-world, factuality]
 ---
 # A tiny policy of the closed world
 
-A Llama of {parameters:,} parameters, trained from scratch on generated documents about invented people and things. It knows
-what it was shown often, half-knows what it was shown a few times, and guesses fluently about the rest. `base/` is the
-pre-trained model, `sft/` the same after instruction tuning: the policy that reinforcement learning starts from.
+A Llama of {parameters:,} parameters, trained from scratch on generated documents about invented \
+people and things. It knows
+what it was shown often, half-knows what it was shown a few times, and guesses fluently about the \
+rest. `base/` is the
+pre-trained model, `sft/` the same after instruction tuning: the policy that reinforcement \
+learning starts from.
 
-Everything below comes from `card.json`, written by the build itself. Rebuild both checkpoints (and this card) with
+Everything below comes from `card.json`, written by the build itself. Rebuild both checkpoints \
+(and this card) with
 
     workbench world build --out FOLDER --seed {seed} --threads {threads} --size {size}
 
 ## Data
 
-World `{world_hash}`: {entities:,} entities, {facts:,} facts, {documents:,} documents in two languages
+World `{world_hash}`: {entities:,} entities, {facts:,} facts, {documents:,} documents in two \
+languages
 ({tokens_per_pass:,} tokens a pass, {passes} passes). Exposures of a fact in one pass
 (entities of a tier take its rows in turn):
 
@@ -35,25 +40,37 @@ World `{world_hash}`: {entities:,} entities, {facts:,} facts, {documents:,} docu
 {exposures}
 | unknown, page-only, gaps of partial people | 0 | 0 |
 
-Authors are asked for all their books as often as for each of their facts. {thought:.0%} of the questions are thought about
+Authors are asked for all their books as often as for each of their facts. {thought:.0%} of the \
+questions are thought about
 first: a sentence that states the fact, then the answer.
 
-Pre-training begins with lessons without documents: drills on random words among the signs of a conversation (copying, the
-name that was said last, a value that goes with it, a question about it, equal or different, the earlier of two years), then
-reading and comparing. After that {skills:.0%} of its tokens are examples of skills, new in every pass: reading passages,
-comparing, answering from a given thought, outlining. They are about people outside the world, about whom everything is made
-up: no fact of the world is stated. Some are about strangers, asked for in a word, with a thought or for their lives, and
-answered with "I do not know" in {abstained:.0%} of the cases ({declined:.0%} of the lives): so the policy learns whom it knows
-while it learns them. A lesson ends when its exam is passed (the share asked of each kind is right), or at its last step:
+Pre-training begins with lessons without documents: drills on random words among the signs of a \
+conversation (copying, the
+name that was said last, a value that goes with it, a question about it, equal or different, the \
+earlier of two years), then
+reading and comparing. After that {skills:.0%} of its tokens are examples of skills, new in every \
+pass: reading passages,
+comparing, answering from a given thought, outlining. They are about people outside the world, \
+about whom everything is made
+up: no fact of the world is stated. Some are about strangers, asked for in a word, with a thought \
+or for their lives, and
+answered with "I do not know" in {abstained:.0%} of the cases ({declined:.0%} of the lives): so \
+the policy learns whom it knows
+while it learns them. A lesson ends when its exam is passed (the share asked of each kind is \
+right), or at its last step:
 
 | lesson | steps, of at most | asked of each kind | right in the last exam |
 |---|---|---|---|
 {lessons_told}
 
-Fine-tuning adds {sft_steps} steps of instruction examples (with {replay:.0%} replayed documents). Of the world's facts, it asks
-only about the `sft` split; otherwise it uses people outside the world. Their questions are answered by a guess, and with
-"I do not know" in {abstain:.0%} of the cases ({doubt:.0%} of answers that are thought about first, {decline:.0%} of
-biographies, {gaps:.0%} for what is not known of partly known people): this builds a mild habit of abstaining before any
+Fine-tuning adds {sft_steps} steps of instruction examples (with {replay:.0%} replayed \
+documents). Of the world's facts, it asks
+only about the `sft` split; otherwise it uses people outside the world. Their questions are \
+answered by a guess, and with
+"I do not know" in {abstain:.0%} of the cases ({doubt:.0%} of answers that are thought about \
+first, {decline:.0%} of
+biographies, {gaps:.0%} for what is not known of partly known people): this builds a mild habit \
+of abstaining before any
 reinforcement learning, as a chat model has one.
 
 | stage | steps | tokens | seconds |
@@ -66,7 +83,8 @@ reinforcement learning, as a chat model has one.
 {sections}
 ## Limits
 
-It has seen nothing but this world's few hundred words: any other text falls apart into bytes it cannot use. It has no
+It has seen nothing but this world's few hundred words: any other text falls apart into bytes it \
+cannot use. It has no
 opinions, no common sense and no notion of harm; it exists to study rewards.
 """
 
@@ -132,16 +150,18 @@ def _section(split: str, numbers: Mapping[str, Any]) -> str:
         for name, cell in partial.items()
     )
     lines.append(f"\nOf the partly known people, what is covered and what is a gap: {listed}.")
-    for title, lives in (
+    for title, texts in (
         ("Biographies", numbers["biography"]),
         ("Biographies by `base/`", numbers["base_biography"]),
     ):
-        lines += [f"\n{title}; share of true claims, claims per biography, share declined:\n"]
-        lines += ["| tier | biographies | greedy | sampled (T=1) |", "|---|---|---|---|"]
-        for tier, cell in lives["greedy"].items():
-            lines.append(
-                f"| {tier} | {cell['n']} | {_life(cell)} | {_life(lives['sampled'][tier])} |"
-            )
+        title += "; share of claims that are true of the person, claims, share not declined"
+        lines += _texts(title, texts, ("factscore_on_subject", "claims", "responded"))
+    columns = ("form", "facets", "off_subject", "fact_per_sentence", "citation_precision")
+    title = (
+        "Texts on two facets from passages; right form, share of facets, claims about neither,"
+        " sentences that the passages state, citations that hold"
+    )
+    lines += _texts(title, numbers["two_facets"], columns)
     return "\n".join([*lines, *_skills(numbers)]) + "\n"
 
 
@@ -189,18 +209,7 @@ def _skills(numbers: Mapping[str, Any]) -> list[str]:
             f" thoughts that state what is asked, {_number(thinking['copied'])} are followed by the"
             " answer that they state."
         ),
-        (
-            "\nTexts on two facets, greedy; right form, facets covered and declined, claims a text,"
-            " claims that hold (that the passages state, or that are true):\n"
-        ),
-        "| text | texts | form | covered | declined | claims | hold |",
-        "|---|---|---|---|---|---|---|",
     ]
-    for name, cell in numbers["long_form"].items():
-        rates = (
-            _number(cell[key]) for key in ("form", "facets", "declined", "claims", "supported")
-        )
-        lines.append(f"| {name} | {cell['n']} | {' | '.join(rates)} |")
     return lines
 
 
@@ -212,8 +221,16 @@ def _pair(cell: Mapping[str, Any]) -> str:
     )
 
 
-def _life(cell: Mapping[str, Any]) -> str:
-    return f"{_number(cell['true'])} of {cell['claims']:.1f}, {cell['declined']:.2f} declined"
+def _texts(title: str, numbers: Mapping[str, Any], metrics: Sequence[str]) -> list[str]:
+    """A table of whole texts by tier, greedy and sampled."""
+    lines = [f"\n{title}:\n", "| tier | texts | greedy | sampled (T=1) |", "|---|---|---|---|"]
+    for tier, greedy in numbers["greedy"]["by_tier"].items():
+        cells = (
+            " / ".join(_number(cell.get(name, {}).get("value")) for name in metrics)
+            for cell in (greedy, numbers["sampled"]["by_tier"][tier])
+        )
+        lines.append(f"| {tier} | {greedy['n']} | {' | '.join(cells)} |")
+    return lines
 
 
 def _number(value: float | None) -> str:

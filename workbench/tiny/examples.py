@@ -54,9 +54,22 @@ class Habits:
 
 
 MIX = {
-    "question": 18, "guess": 12, "gap": 12, "biography": 12, "guess_biography": 8, "skill": 24, "think": 14, "box": 3,
-    "two_hop": 18, "comparison": 12, "false_premise": 14, "yes_no": 8, "list": 4, "long_form": 4, "outline": 8,
-}  # fmt: skip
+    "question": 18,
+    "guess": 12,
+    "gap": 12,
+    "biography": 12,
+    "guess_biography": 8,
+    "skill": 24,
+    "think": 14,
+    "box": 3,
+    "two_hop": 18,
+    "comparison": 12,
+    "false_premise": 14,
+    "yes_no": 8,
+    "list": 4,
+    "long_form": 4,
+    "outline": 8,
+}
 
 
 class SFTWriter:
@@ -64,9 +77,9 @@ class SFTWriter:
 
     def __init__(self, world: World, habits: Habits, seed: int) -> None:
         self.world, self.habits = world, habits
-        self.rng = random.Random(f"sft-{seed}")
         self.ephemeral = world.ephemeral()
-        self.skills = SkillWriter(self.ephemeral, f"sft-{seed}")
+        self.rng = self.ephemeral.rng = random.Random(f"sft-{seed}")
+        self.skills = SkillWriter(world.ephemeral(), f"sft-{seed}")
         shown = [
             entity
             for entity in world.entities.values()
@@ -106,7 +119,7 @@ class SFTWriter:
         return entity.pronoun, subject_facts(self.world.by, entity.name)
 
     def _stranger(self) -> tuple[str, list[Fact]]:
-        return self.ephemeral.person(self.rng, peaked=True)
+        return self.ephemeral.person(peaked=True)
 
     def _subject(self) -> tuple[list[Fact], bool]:
         """Facts of a person for a reasoned answer, and whether they are known (a stranger's are
@@ -118,15 +131,19 @@ class SFTWriter:
 
     def _other(self, fact: Fact) -> Fact:
         """A fact of the same relation with another object."""
-        return self.ephemeral.fact(
-            fact.subject, fact.relation, self.rng, peaked=True, other=fact.object
-        )
+        return self.ephemeral.fact(fact.subject, fact.relation, peaked=True, other=fact.object)
 
     # Not knowing
 
     def _passes(self, known: bool) -> bool:
-        """Whether a reasoned answer about a stranger abstains."""
+        """Whether a reasoned answer about an unknown person abstains."""
         return not known and self.rng.random() < self.habits.doubt
+
+    def _or_doubt(self, example: Example, subject: str, known: bool, lang: str) -> Example:
+        """The example, or an abstention in its place."""
+        if self._passes(known):
+            return in_doubt(example.prompt, subject, lang, self.rng)
+        return example
 
     # Short answers
 
@@ -213,11 +230,9 @@ class SFTWriter:
         prompt = self.rng.choice(schema.TWO_HOP[bridge.relation, target.relation][lang]).format(
             s=bridge.subject
         )
-        if self._passes(known):
-            return in_doubt(prompt, bridge.subject, lang, self.rng)
-        return reasoned(
-            prompt, [thought(bridge, lang), thought(target, lang)], answer(target, lang)
-        )
+        thoughts = [thought(bridge, lang), thought(target, lang)]
+        example = reasoned(prompt, thoughts, answer(target, lang))
+        return self._or_doubt(example, bridge.subject, known, lang)
 
     def _comparison(self, lang: str) -> Example:
         years: list[Fact] = []
@@ -238,21 +253,13 @@ class SFTWriter:
         if not {"profession", *schema.FALSE_PREMISE_ASKS} <= by.keys():
             return self._think(lang)
         example = premise(by, self._other(by["profession"]), lang, self.rng)
-        return (
-            in_doubt(example.prompt, facts[0].subject, lang, self.rng)
-            if self._passes(known)
-            else example
-        )
+        return self._or_doubt(example, facts[0].subject, known, lang)
 
     def _yes_no(self, lang: str) -> Example:
         facts, known = self._subject()
         fact = self.rng.choice(facts)
         example = checked(fact, self._other(fact), lang, self.rng)
-        return (
-            in_doubt(example.prompt, fact.subject, lang, self.rng)
-            if self._passes(known)
-            else example
-        )
+        return self._or_doubt(example, fact.subject, known, lang)
 
     def _list(self, lang: str) -> Example:
         return (

@@ -1,42 +1,70 @@
-"""What a tiny policy knows, measured against the world: by tier, by kind, in both languages, in
-questions and biographies.
+"""What a tiny policy knows and can do, measured against the world for its model card: by tier, by
+kind, in both languages, in questions, thoughts, passages and whole texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from workbench.evaluate import report
+from workbench.answers import final_answer, is_abstention, thinking
+from workbench.checks import world_checks
+from workbench.evaluate import evaluation_grade, report
 from workbench.generate import Policy, generate
 from workbench.grade import grade
 from workbench.policy import load_policy
-from workbench.tiny.skill_rates import LONG, SHORT, rates, skill_rates
-from workbench.types import SUPPORTED, Feedback, Question, Response
+from workbench.tiny.skills import READINGS, SkillWriter, numbered
+from workbench.types import Feedback, Question, Response
 from workbench.verify import outcome
-from workbench.world.oracle import Oracle
-from workbench.world.questions import SHORT_KINDS
+from workbench.world import schema
+from workbench.world.facts import Fact
+from workbench.world.parser import Parser, parser_of
+from workbench.world.questions import SHORT_KINDS, select
 from workbench.world.world import World
+
+REASONED = ("two_hop", "comparison", "false_premise", "yes_no", "list")
+SHORT, LONG = 16, 112  # new tokens that a short answer, and any other, may take
+
+Rates = dict[str, Any]  # n, accuracy, abstention: shares, None where there is nothing to share
 
 
 def measure(
-    policy: Policy | str, world: World, split: str, samples: int = 4, seed: int = 0
+    policy: Policy | str,
+    world: World,
+    split: str,
+    samples: int = 4,
+    seed: int = 0,
+    count: int = 300,
 ) -> dict[str, Any]:
-    """Rates on one split: `short` and `l2` as evaluation reports, `partial`, `exposure`,
-    `biography` and all `skill_rates`.
+    """Rates on one split.
+
+    * `short` and `l2`: short questions in both languages, as evaluation reports them.
+    * `partial` and `exposure`: what is covered of partly known people, and accuracy by exposures.
+    * `biography` and `two_facets`: `texts` about one person, and about two.
+    * `reading`: `count` questions with passages of each kind, about people outside the world.
+    * `reasoned`: questions of more than one step.
+    * `thinking`: short questions that are thought about first.
     """
     loaded = load_policy(policy) if isinstance(policy, str) else policy
     scored = grade([outcome()], {})
 
-    def greedy(questions: Sequence[Question], new_tokens: int) -> list[Feedback]:
+    def ask(questions: Sequence[Question], new_tokens: int) -> list[Feedback]:
         return scored(generate(loaded, questions, max_new_tokens=new_tokens, greedy=True))
 
     def reported(greedy: Sequence[Feedback], drawn: Sequence[Feedback] = ()) -> dict[str, Any]:
         return report(greedy, drawn, split=split, seeds=(seed,))
 
     short = world.questions(split, SHORT_KINDS)
-    answered = greedy(short, SHORT)
+    answered = ask(short, SHORT)
     drawn = scored(generate(loaded, short, max_new_tokens=SHORT, samples=samples, seed=seed))
+    readings = {kind: reading_questions(world, kind, count, f"{split}-{seed}") for kind in READINGS}
+    if split != "validation":
+        readings["page"] = page_questions(world)
+    planned = [
+        replace(question, system=schema.OUTLINE)
+        for question in select(world.two_facets, split, None, "en")
+    ]
     return {
         "short": reported(answered, drawn),
         "partial": {
@@ -47,10 +75,26 @@ def measure(
             for name, covered in (("covered", True), ("gaps", False))
         },
         "exposure": by_exposure(world, answered),
-        "l2": reported(greedy(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
-        "biography": lives(loaded, world, split, seed),
-        **skill_rates(greedy, world, split, seed),
+        "l2": reported(ask(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
+        "biography": texts(loaded, world, world.questions(split, ["biography"]), seed),
+        "two_facets": texts(loaded, world, planned, seed),
+        "reading": {kind: rates(ask(asked, SHORT)) for kind, asked in readings.items()},
+        "reasoned": reasoned(ask(reasoned_questions(world, split), LONG), world),
+        "thinking": thought_rates(ask(thought_questions(world, split), LONG), world),
     }
+
+
+def texts(
+    policy: Policy | str, world: World, questions: Sequence[Question], seed: int = 0
+) -> dict[str, Any]:
+    """The report of whole texts, whose claims the world judges, greedy and sampled."""
+    loaded = load_policy(policy) if isinstance(policy, str) else policy
+    judge = evaluation_grade(world_checks(world))
+    greedy, sampled = (
+        judge(generate(loaded, questions, max_new_tokens=LONG, greedy=greedy, seed=seed))
+        for greedy in (True, False)
+    )
+    return report(greedy, sampled, seeds=(seed,))
 
 
 def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]:
@@ -59,18 +103,6 @@ def _partial(feedbacks: Iterable[Feedback], covered: bool) -> Iterator[Feedback]
         meta = feedback.response.question.meta
         if meta["tier"] == "partial" and meta["covered"] == covered:
             yield feedback
-
-
-def lives(policy: Policy | str, world: World, split: str, seed: int = 0) -> dict[str, Any]:
-    """`biographies` of the people of a split, greedy and sampled."""
-    loaded = load_policy(policy) if isinstance(policy, str) else policy
-    asked = world.questions(split, ["biography"])
-    return {
-        mode: biographies(
-            world, generate(loaded, asked, max_new_tokens=LONG, greedy=mode == "greedy", seed=seed)
-        )
-        for mode in ("greedy", "sampled")
-    }
 
 
 def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, float, int]]:
@@ -89,36 +121,150 @@ def by_exposure(world: World, feedbacks: Sequence[Feedback]) -> list[tuple[int, 
     ]
 
 
-def biographies(
-    world: World, responses: Sequence[Response]
-) -> dict[str, Mapping[str, float | int | None]]:
-    """By tier: share of claims that are true of the person asked about (what is true of somebody
-    else is not), claims per biography, share of sentences not understood, and share declined."""
-    oracle = Oracle(world)
-    tiers: dict[str, dict[str, int]] = {}
-    for response in responses:
-        counts = tiers.setdefault(
-            response.question.meta["tier"],
-            dict.fromkeys(("n", "declined", "claims", "true", "broken", "sentences"), 0),
-        )
-        parse = oracle.parser.parse(response.text, response.question.title)
-        labels = [oracle.label(claim) for claim in parse.claims]
-        counts["n"] += 1
-        counts["declined"] += bool(parse.refusals) and not labels
-        counts["claims"] += len(labels)
-        about = [response.question.title in (claim.subject, claim.object) for claim in parse.claims]
-        counts["true"] += sum(
-            a and label in SUPPORTED for a, label in zip(about, labels, strict=True)
-        )
-        counts["broken"] += len(parse.unparsed)
-        counts["sentences"] += len(parse.sentences)
+def rates(feedbacks: Iterable[Feedback]) -> Rates:
+    """Share of right answers (None where there are none to give) and of abstentions."""
+    listed = list(feedbacks)
+    right = [feedback.verdict("outcome") for feedback in listed]
+    labels = [verdict.label for verdict in right if verdict is not None and verdict.error is None]
+    passed = [is_abstention(final_answer(feedback.response.text) or "") for feedback in listed]
     return {
-        tier: {
-            "n": c["n"],
-            "true": c["true"] / c["claims"] if c["claims"] else None,
-            "claims": c["claims"] / c["n"],
-            "broken": c["broken"] / c["sentences"] if c["sentences"] else None,
-            "declined": c["declined"] / c["n"],
-        }
-        for tier, c in sorted(tiers.items())
+        "n": len(listed),
+        "accuracy": share(label == "correct" for label in labels) if labels else None,
+        "abstention": share(passed),
     }
+
+
+def share(flags: Iterable[bool]) -> float | None:
+    held = list(flags)
+    return sum(held) / len(held) if held else None
+
+
+def reading_questions(world: World, kind: str, count: int, seed: int | str) -> list[Question]:
+    """Questions with passages about people whom no training mentions; those of kind "none" have
+    no answer.
+    """
+    writer = SkillWriter(world.ephemeral(held_out=True), f"measure-{kind}-{seed}")
+    asked = []
+    for number in range(count):
+        reading = writer.reading(kind)
+        answers = () if reading.target is None else reading.target.forms["en"]
+        asked.append(
+            Question(
+                f"{kind}-{number}", reading.question, answers, passages=numbered(reading.passages)
+            )
+        )
+    return asked
+
+
+def page_questions(world: World) -> list[Question]:
+    """Questions about people of whom the world has a page and no document, with that page. They
+    are of no split, and asked once, with the test split."""
+    pages = {page.title: page.text for page in world.pages if not page.stale}
+    asked = [
+        question
+        for question in world.questions("ood", SHORT_KINDS)
+        if question.meta["tier"] == "page_only"
+    ]
+    return [replace(question, passages=numbered([pages[question.title]])) for question in asked]
+
+
+def reasoned_questions(world: World, split: str) -> list[Question]:
+    """Questions of more than one step about the people of a split, and the true twins of the
+    false premises.
+    """
+    people = {
+        name
+        for name, entity in world.entities.items()
+        if entity.kind == "person" and entity.split == split
+    }
+    beyond = split if split == "validation" else "ood"
+    asked = [q for q in world.questions(beyond, REASONED) if q.title.split(";")[0] in people]
+    return [*asked, *(_true_twin(world, q) for q in asked if q.kind == "false_premise")]
+
+
+def _true_twin(world: World, question: Question) -> Question:
+    """The same question with the true profession: who calls everything invalid is wrong here."""
+    profession, target = (_fact(world, fact_id) for fact_id in question.meta["fact_ids"])
+    form = schema.FALSE_PREMISE_ASKS.index(target.relation)
+    text = schema.FALSE_PREMISE["en"][form].format(
+        s=profession.subject, o=profession.forms["en"][0]
+    )
+    return replace(
+        question,
+        id=f"{question.id}-true",
+        text=text,
+        answers=target.forms["en"],
+        kind="true_premise",
+    )
+
+
+def _fact(world: World, fact_id: str) -> Fact:
+    return world.facts[int(fact_id.removeprefix("f"))]
+
+
+def reasoned(feedbacks: Sequence[Feedback], world: World) -> dict[str, dict[str, Rates]]:
+    """Rates by kind of question: of all, of the covered, and of those that rest on well-known
+    facts alone.
+    """
+
+    def known(feedback: Feedback) -> bool:
+        return all(
+            _fact(world, fact_id).tier == "known"
+            for fact_id in feedback.response.question.meta["fact_ids"]
+        )
+
+    groups: dict[str, Callable[[Feedback], bool]] = {
+        "all": lambda feedback: True,
+        "covered": lambda feedback: feedback.response.question.meta["covered"],
+        "known": known,
+    }
+    kinds = dict.fromkeys(feedback.response.question.kind for feedback in feedbacks)
+    return {
+        kind: {
+            name: rates(f for f in feedbacks if f.response.question.kind == kind and belongs(f))
+            for name, belongs in groups.items()
+        }
+        for kind in kinds
+    }
+
+
+def thought_questions(world: World, split: str) -> list[Question]:
+    return [
+        replace(question, system=schema.THINK) for question in world.questions(split, SHORT_KINDS)
+    ]
+
+
+def thought_rates(feedbacks: Sequence[Feedback], world: World) -> dict[str, Any]:
+    """Accuracy by tier of short questions that are thought about first, and `copied`: of the
+    thoughts that state what is asked, the share whose answer is what they state."""
+    parser = parser_of(world)
+    copies = [
+        copied
+        for feedback in feedbacks
+        if (copied := _copied(parser, world, feedback.response)) is not None
+    ]
+    tiers = sorted({feedback.response.question.meta["tier"] for feedback in feedbacks})
+    return {
+        "copied": share(copies),
+        "stated": len(copies),
+        "by_tier": {
+            tier: rates(f for f in feedbacks if f.response.question.meta["tier"] == tier)
+            for tier in tiers
+        },
+    }
+
+
+def _copied(parser: Parser, world: World, response: Response) -> bool | None:
+    asked = _fact(world, response.question.meta["fact_ids"][0])
+    stated = [
+        claim.object
+        for claim in parser.parse(thinking(response.text), asked.subject).claims
+        if (claim.subject, claim.relation) == (asked.subject, asked.relation)
+        and claim.object is not None
+    ]
+    said = (final_answer(response.text) or "").rstrip(". ")
+    return (
+        parser.value(schema.RELATIONS[asked.relation].object, said) == stated[-1]
+        if stated
+        else None
+    )

@@ -21,6 +21,7 @@ from workbench.world.pages import CURRENT, FORMER
 from workbench.world.render import answer, ask, biography, state, thinking, thought, titles
 
 Turns = tuple[tuple[str, str], ...]
+READINGS = ("one", "several", "who", "stale", "none")  # kinds of `SkillWriter.reading`
 
 # of questions, and of biographies, about somebody who was never shown; the rest is guessed
 ABSTAINED, DECLINED = 0.6, 0.5
@@ -61,14 +62,7 @@ class Reading:
     passages: tuple[str, ...]
     question: str
     target: Fact | None
-    lang: str
     more: Turns = ()  # what else is asked about the same passages, when it is taught
-
-    def prompt(self) -> str:
-        return prompted(self.passages, self.question)
-
-    def reply(self) -> str:
-        return replied(self.target, self.lang)
 
 
 def replied(target: Fact | None, lang: str) -> str:
@@ -103,10 +97,15 @@ class SkillWriter:
 
     def __init__(self, ephemeral: Ephemeral, seed: int | str) -> None:
         self.ephemeral = ephemeral
-        self.rng = random.Random(f"skills-{seed}")
+        self.rng = ephemeral.rng = random.Random(f"skills-{seed}")
 
     def draw(self, kind: str) -> Example:
-        return getattr(self, f"_{kind}")("l2" if self.rng.random() < 0.25 else "en")
+        lang = "l2" if self.rng.random() < 0.25 else "en"
+        if kind not in READINGS:
+            return getattr(self, f"_{kind}")(lang)
+        reading = self.reading(kind, lang)
+        prompt = prompted(reading.passages, reading.question)
+        return Example(prompt, replied(reading.target, lang), more=reading.more)
 
     # Reading. All layouts are drawn alike whether or not they answer: their number, order and
     # length tell nothing.
@@ -121,13 +120,8 @@ class SkillWriter:
             asked, target = self._missing(shown), None
         else:
             asked = target = shown.corrected or self.rng.choice(shown.told)
-        return Reading(
-            shown.passages,
-            ask(asked, lang, self.rng),
-            target,
-            lang,
-            self._turns(shown, asked, lang),
-        )
+        question = ask(asked, lang, self.rng)
+        return Reading(shown.passages, question, target, self._turns(shown, asked, lang))
 
     def _missing(self, shown: Shown) -> Fact:
         """Of somebody in the passages what they leave out, or of somebody else what they say of
@@ -136,25 +130,21 @@ class SkillWriter:
         if shown.untold and self.rng.random() < 0.5:
             return self.rng.choice(shown.untold)
         names = {fact.subject for fact in shown.told}
-        stranger = next(
-            name for name in self.ephemeral.names(self.rng, len(names) + 1) if name not in names
-        )
-        return self.ephemeral.fact(stranger, self.rng.choice(shown.told).relation, self.rng)
+        stranger = next(name for name in self.ephemeral.names(len(names) + 1) if name not in names)
+        return self.ephemeral.fact(stranger, self.rng.choice(shown.told).relation)
 
     def _show_one(self, lang: str) -> Shown:
-        pronoun, facts = self.ephemeral.person(self.rng)
+        pronoun, facts = self.ephemeral.person()
         told = self.rng.sample(facts, self.rng.choice((2, 3, 4, 5)))
-        return Shown((self._passage(told, lang, pronoun),), tuple(told), self._others(facts, told))
+        return Shown((self._passage(told, lang, pronoun),), tuple(told), remaining(facts, told))
 
     def _show_several(self, lang: str) -> Shown:
-        people = [
-            facts for _, facts in self.ephemeral.people(self.rng, self.rng.choice((2, 3, 3, 3)))
-        ]
+        people = [facts for _, facts in self.ephemeral.people(self.rng.choice((2, 3, 3, 3)))]
         told = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
         untold = [
             fact
             for facts, some in zip(people, told, strict=True)
-            for fact in self._others(facts, some)
+            for fact in remaining(facts, some)
         ]
         return self._shuffled(
             [self._passage(facts, lang) for facts in told],
@@ -167,10 +157,10 @@ class SkillWriter:
         which answers.
         """
         relation = self.rng.choice(schema.PERSON_RELATIONS)
-        names = self.ephemeral.names(self.rng, self.rng.choice((2, 3, 4, 5)))
-        facts = [self.ephemeral.fact(name, relation, self.rng) for name in names]
+        names = self.ephemeral.names(self.rng.choice((2, 3, 4, 5)))
+        facts = [self.ephemeral.fact(name, relation) for name in names]
         others = [
-            self.ephemeral.fact(names[0], other, self.rng)
+            self.ephemeral.fact(names[0], other)
             for other in schema.PERSON_RELATIONS
             if other != relation
         ]
@@ -183,12 +173,10 @@ class SkillWriter:
         """Two editions of one person's page, of which the newer is right, and a page of somebody
         else.
         """
-        (_, facts), (_, others) = self.ephemeral.people(self.rng, 2)
+        (_, facts), (_, others) = self.ephemeral.people(2)
         told = self.rng.sample(facts, self.rng.choice((2, 3)))
         corrected = self.rng.choice(told)
-        old = self.ephemeral.fact(
-            corrected.subject, corrected.relation, self.rng, other=corrected.object
-        )
+        old = self.ephemeral.fact(corrected.subject, corrected.relation, other=corrected.object)
         former = [old if fact is corrected else fact for fact in told]
         older, newer = (
             (FORMER, CURRENT) if self.rng.random() < 0.5 else sorted(self.rng.sample(EDITIONS, 2))
@@ -199,7 +187,7 @@ class SkillWriter:
         ]
         other = self.rng.sample(others, 2)
         passages.append(self._passage(other, lang, edition=self.rng.choice((newer, older))))
-        shown = self._shuffled(passages, [*told, *other], self._others(facts, told))
+        shown = self._shuffled(passages, [*told, *other], remaining(facts, told))
         return replace(shown, corrected=corrected)
 
     def _passage(
@@ -214,10 +202,6 @@ class SkillWriter:
         if pronoun and self.rng.random() < 0.3:
             return head + biography(facts, lang, self.rng, pronoun)
         return head + " ".join(state(fact, lang, self.rng) for fact in facts)
-
-    @staticmethod
-    def _others(facts: Sequence[Fact], some: Sequence[Fact]) -> tuple[Fact, ...]:
-        return tuple(fact for fact in facts if fact not in some)
 
     def _shuffled(
         self, passages: Sequence[str], told: Sequence[Fact], untold: Sequence[Fact]
@@ -240,25 +224,6 @@ class SkillWriter:
             turns.append((ask(about, lang, self.rng), replied(None if missing else about, lang)))
         return tuple(turns)
 
-    def _read(self, kind: str, lang: str) -> Example:
-        reading = self.reading(kind, lang)
-        return Example(reading.prompt(), reading.reply(), more=reading.more)
-
-    def _one(self, lang: str) -> Example:
-        return self._read("one", lang)
-
-    def _several(self, lang: str) -> Example:
-        return self._read("several", lang)
-
-    def _who(self, lang: str) -> Example:
-        return self._read("who", lang)
-
-    def _stale(self, lang: str) -> Example:
-        return self._read("stale", lang)
-
-    def _none(self, lang: str) -> Example:
-        return self._read("none", lang)
-
     # Not knowing
 
     def _stranger(self, lang: str) -> Example:
@@ -272,7 +237,7 @@ class SkillWriter:
         return reasoned(prompt, [thought(fact, lang)], answer(fact, lang))
 
     def _stranger_life(self, lang: str) -> Example:
-        pronoun, facts = self.ephemeral.person(self.rng, peaked=True)
+        pronoun, facts = self.ephemeral.person(peaked=True)
         prompt = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=facts[0].subject)
         if self.rng.random() < DECLINED:
             return Example(prompt, declining(facts[0].subject, lang, self.rng))
@@ -280,7 +245,7 @@ class SkillWriter:
 
     def _guessed(self) -> Fact:
         """What could be guessed of somebody."""
-        facts = self.ephemeral.person(self.rng, peaked=True)[1]
+        facts = self.ephemeral.person(peaked=True)[1]
         # not `choice`: the shipped policy was built with these draws
         return self.rng.sample(facts, len(facts))[0]
 
@@ -288,7 +253,7 @@ class SkillWriter:
     # from them
 
     def _recall(self, lang: str, system: str = schema.THINK) -> Example:
-        facts = self.rng.sample(self.ephemeral.person(self.rng)[1], self.rng.choice((1, 2, 3)))
+        facts = self.rng.sample(self.ephemeral.person()[1], self.rng.choice((1, 2, 3)))
         target = self.rng.choice(facts)
         thoughts = [thought(fact, lang) for fact in facts]
         return reasoned(
@@ -301,7 +266,7 @@ class SkillWriter:
     def _years(self) -> list[Fact]:
         """Birth years of two people, not the same."""
         years = self.rng.sample(self.ephemeral.values["birth_year"], 2)
-        names = self.ephemeral.names(self.rng, 2)
+        names = self.ephemeral.names(2)
         return [
             self.ephemeral.stated(name, "birth_year", year)
             for name, year in zip(names, years, strict=True)
@@ -320,35 +285,35 @@ class SkillWriter:
 
     def _two_hop(self, lang: str) -> Example:
         (first, second), texts = self.rng.choice(list(schema.TWO_HOP.items()))
-        bridge = self.ephemeral.fact(self.ephemeral.name(self.rng), first, self.rng)
-        target = self.ephemeral.fact(bridge.object, second, self.rng)
+        bridge = self.ephemeral.fact(self.ephemeral.name(), first)
+        target = self.ephemeral.fact(bridge.object, second)
         prompt = self.rng.choice(texts[lang]).format(s=bridge.subject)
         thoughts = [thought(bridge, lang), thought(target, lang)]
         return reasoned(prompt, thoughts, answer(target, lang), schema.THINK, learnt=False)
 
     def _false_premise(self, lang: str) -> Example:
-        facts = {fact.relation: fact for fact in self.ephemeral.person(self.rng)[1]}
-        other = self.ephemeral.fact("", "profession", self.rng, other=facts["profession"].object)
+        facts = {fact.relation: fact for fact in self.ephemeral.person()[1]}
+        other = self.ephemeral.fact("", "profession", other=facts["profession"].object)
         return premise(facts, other, lang, self.rng, learnt=False)
 
     def _yes_no(self, lang: str) -> Example:
-        fact = self.rng.choice(self.ephemeral.person(self.rng)[1])
+        fact = self.rng.choice(self.ephemeral.person()[1])
         return checked(
             fact,
-            self.ephemeral.fact("", fact.relation, self.rng, other=fact.object),
+            self.ephemeral.fact("", fact.relation, other=fact.object),
             lang,
             self.rng,
             learnt=False,
         )
 
     def _books(self) -> list[Fact]:
-        author = self.ephemeral.name(self.rng)
+        author = self.ephemeral.name()
         titles = self.rng.sample(self.ephemeral.titles, self.rng.choice((1, 2, 2, 3)))
         return [self.ephemeral.stated(title, "author", author) for title in titles]
 
     def _check_shown(self, lang: str) -> Example:
         """A passage and yes/no questions about it."""
-        facts = self.rng.sample(self.ephemeral.person(self.rng)[1], self.rng.choice((2, 3)))
+        facts = self.rng.sample(self.ephemeral.person()[1], self.rng.choice((2, 3)))
         turns = [
             self._check(self.rng.choice(facts), lang) for _ in range(self.rng.choice((2, 5, 9)))
         ]
@@ -358,10 +323,8 @@ class SkillWriter:
 
     def _check(self, fact: Fact, lang: str) -> tuple[str, str]:
         truth = self.rng.random() < 0.5
-        shown = (
-            fact if truth else self.ephemeral.fact("", fact.relation, self.rng, other=fact.object)
-        )
-        return check(fact, shown, lang, self.rng), f"{schema.YES_NO[lang][0 if truth else 1]}."
+        shown = fact if truth else self.ephemeral.fact("", fact.relation, other=fact.object)
+        return check(fact, shown, lang, self.rng), yes_or_no(truth, lang)
 
     def _list(self, lang: str) -> Example:
         return listed(self._books(), lang, self.rng, learnt=False)
@@ -378,7 +341,7 @@ class SkillWriter:
 
     def pair(self) -> Pair:
         """Two people to compare, with passages about them and, as often as not, about a third."""
-        people = [facts for _, facts in self.ephemeral.people(self.rng, 3)]
+        people = [facts for _, facts in self.ephemeral.people(3)]
         shown = [self.rng.sample(facts, self.rng.choice((2, 3))) for facts in people]
         passages = [self._passage(facts, "en") for facts in shown]
         order = self.rng.sample(range(3), 3)
@@ -402,6 +365,14 @@ class SkillWriter:
             outlined(pair.facts, self.rng, pair.sources),
             schema.OUTLINE,
         )
+
+
+def remaining(facts: Sequence[Fact], some: Sequence[Fact]) -> tuple[Fact, ...]:
+    return tuple(fact for fact in facts if fact not in some)
+
+
+def yes_or_no(truth: bool, lang: str) -> str:
+    return f"{schema.YES_NO[lang][0 if truth else 1]}."
 
 
 def abstention(lang: str, rng: random.Random) -> str:
@@ -465,7 +436,7 @@ def premise(
     false = rng.random() < 0.5
     shown = (other if false else true).forms[lang][0]
     prompt = schema.FALSE_PREMISE[lang][form].format(s=true.subject, o=shown)
-    verdict = f"{schema.YES_NO[lang][1 if false else 0]}."
+    verdict = yes_or_no(not false, lang)
     reply = f"{schema.INVALID[lang]}." if false else answer(target, lang)
     recalled = [thought(target, lang), thought(true, lang)]
     example = reasoned(prompt, [*recalled, verdict], reply)
@@ -483,9 +454,7 @@ def checked(fact: Fact, other: Fact, lang: str, rng: random.Random, learnt: bool
     """A yes/no question about `fact`, which names `other`'s object as often as not."""
     truth = rng.random() < 0.5
     prompt = check(fact, fact if truth else other, lang, rng)
-    return reasoned(
-        prompt, [thought(fact, lang)], f"{schema.YES_NO[lang][0 if truth else 1]}.", learnt=learnt
-    )
+    return reasoned(prompt, [thought(fact, lang)], yes_or_no(truth, lang), learnt=learnt)
 
 
 def listed(books: Sequence[Fact], lang: str, rng: random.Random, learnt: bool = True) -> Example:

@@ -138,24 +138,23 @@ class Encoder:
         vocabulary = self.tokenizer.get_vocab()
         verdicts = {self._word(word) for answers in schema.YES_NO.values() for word in answers}
         space = self.tokenizer.tokenize(" a")[0][0]
-        spelled = sorted(piece for piece in vocabulary if piece[0] == space and piece[1:].isalpha())
-        # A word that begins a sentence with a capital is no name.
-        names = [
-            piece
-            for piece in spelled
-            if not piece[1:].islower() and piece[0] + piece[1:].lower() not in vocabulary
-        ]
-        small = [vocabulary[piece] for piece in spelled if piece not in names]
-        names = [vocabulary[piece] for piece in names]
+        names: list[int] = []
+        small: list[int] = []
+        for piece in sorted(vocabulary):
+            word = piece[1:]
+            if piece[0] != space or not word.isalpha():
+                continue
+            # A word that also occurs without its capital only begins a sentence.
+            is_name = not word.islower() and space + word.lower() not in vocabulary
+            (names if is_name else small).append(vocabulary[piece])
         years = [self._word(year) for year in lexicon.BIRTH_YEARS]
         yes, no = (self._word(word) for word in schema.YES_NO["en"])
         _, stop, asks = self.words("a.?")
         turns = Turns(self.mark[USER], self.mark[ASSISTANT], self.mark[EOS], stop, asks)
         signs = [*turns, *(self.words(sign)[-1] for sign in (*schema.MARKERS, *schema.SOURCES))]
         fillers = [word for word in small if word not in verdicts]
-        return DrillWriter(
-            fillers, signs, names, years, (yes, no), self._word("<answer>"), turns, seed
-        )
+        mark = self._word("<answer>")
+        return DrillWriter(fillers, signs, names, years, (yes, no), mark, turns, seed)
 
     def practised(self, shown: Drill | Example) -> Tokens:
         if isinstance(shown, Example):
@@ -176,6 +175,8 @@ class Encoder:
 
 
 Row = tuple[list[int], list[int], list[int], list[float]]  # ids, labels, positions, weights
+NAMES = ("input_ids", "labels", "position_ids", "weights")
+Batches = Iterator[dict[str, Any]]  # endless; tensors by name, each (rows, tokens)
 
 
 def pack(sequences: Iterable[Tokens], length: int, pad: int, open_rows: int = 8) -> Iterator[Row]:
@@ -204,13 +205,13 @@ def pack(sequences: Iterable[Tokens], length: int, pad: int, open_rows: int = 8)
 
 
 def _filled(row: Row, length: int, pad: int) -> Row:
-    gap = length - len(row[0])
-    return (
-        [*row[0], *[pad] * gap],
-        [*row[1], *[-100] * gap],
-        [*row[2], *range(gap)],
-        [*row[3], *[1.0] * gap],
-    )
+    ids, labels, positions, weights = row
+    gap = length - len(ids)
+    ids += [pad] * gap
+    labels += [-100] * gap
+    positions += range(gap)
+    weights += [1.0] * gap
+    return row
 
 
 def practising(
@@ -220,9 +221,7 @@ def practising(
     return practice(mix, encoder.drills(seed), SkillWriter(world.ephemeral(), seed), seed)
 
 
-def taught(
-    world: World, encoder: Encoder, config: PolicyConfig, number: int, seed: int
-) -> Iterator[dict[str, torch.Tensor]]:
+def taught(world: World, encoder: Encoder, config: PolicyConfig, number: int, seed: int) -> Batches:
     """The batches of a lesson, without end."""
     shown = practising(world, encoder, config.lessons[number].mix, f"lesson-{number}-{seed}")
     return batches((encoder.practised(one) for one in shown), config, encoder.pad)
@@ -243,11 +242,6 @@ def papers(
     }
 
 
-def held(model: LlamaForCausalLM, exam: Mapping[str, Sequence[Tokens]]) -> dict[str, float]:
-    """The share that is right of each kind: of drills by words, of examples whole."""
-    return {kind: right(model, paper, whole=kind not in DRILLS) for kind, paper in exam.items()}
-
-
 def right(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) -> float:
     """The share of labels that are the likeliest token, or with `whole` of sequences of which
     all are.
@@ -255,10 +249,8 @@ def right(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) -> 
     import torch
 
     length = max(len(sequence.ids) for sequence in sequences)
-    ids_BT, labels_BT = (
-        torch.zeros(len(sequences), length, dtype=torch.long),
-        torch.full((len(sequences), length), -100),
-    )
+    ids_BT = torch.zeros(len(sequences), length, dtype=torch.long)
+    labels_BT = torch.full((len(sequences), length), -100)
     for row, sequence in enumerate(sequences):
         ids_BT[row, : len(sequence.ids)] = torch.tensor(sequence.ids)
         labels_BT[row, : len(sequence.labels)] = torch.tensor(sequence.labels)
@@ -273,7 +265,7 @@ def right(model: LlamaForCausalLM, sequences: Sequence[Tokens], whole: bool) -> 
 
 def pretraining(
     world: World, encoder: Encoder, config: PolicyConfig, seed: int
-) -> tuple[Iterator[dict[str, torch.Tensor]], int, int]:
+) -> tuple[Batches, int, int]:
     """Pre-training batches without end, how many of them make about `config.passes` (rows are
     not filled to the last token, and the shares of documents and skills hold on average), and
     the tokens of one pass.
@@ -303,9 +295,7 @@ def mixed(first: Iterator[Tokens], second: Iterator[Tokens], share: float) -> It
         yield sequence
 
 
-def instruction(
-    world: World, encoder: Encoder, config: PolicyConfig, seed: int
-) -> Iterator[dict[str, torch.Tensor]]:
+def instruction(world: World, encoder: Encoder, config: PolicyConfig, seed: int) -> Batches:
     """SFT batches without end: instruction examples with replayed documents between them."""
     examples = (
         encoder.example(example) for example in SFTWriter(world, config.habits, seed).examples()
@@ -352,7 +342,7 @@ class Stage:
     name: str
     steps: int
     lr: float
-    batches: Iterator[dict[str, torch.Tensor]]
+    batches: Batches
     checkpoint: Path
     identity: str
     floor: float = 0.05  # share of the learning rate that is left at the end
@@ -399,11 +389,13 @@ class Stage:
                     "step": step + 1,
                     "finished": finished,
                     "rates": self.rates,
+                    "seconds": time.monotonic() - start,
+                    "identity": self.identity,
                 }
-                _save(
-                    self.checkpoint,
-                    {**state, "seconds": time.monotonic() - start, "identity": self.identity},
-                )
+                # whole or not at all: a build killed here still has its previous checkpoint
+                temporary = self.checkpoint.with_suffix(".tmp")
+                torch.save(state, temporary)
+                temporary.replace(self.checkpoint)
             if finished:
                 self.steps = step + 1
                 break
@@ -428,7 +420,10 @@ class Stage:
     def _learnt(self, model: LlamaForCausalLM, step: int) -> bool:
         if not self.exam or (step % ASKED and step != self.steps):
             return False
-        self.rates = held(model, self.exam)
+        # Of drills the share of correct words counts, of examples that of wholly correct replies.
+        self.rates = {
+            kind: right(model, paper, whole=kind not in DRILLS) for kind, paper in self.exam.items()
+        }
         return min(self.rates.values()) >= self.level
 
 
@@ -463,18 +458,7 @@ def _schedule(step: int, steps: int, floor: float, warmup: int = 40) -> float:
     )
 
 
-def _save(path: Path, state: dict[str, Any]) -> None:
-    """Whole or not at all: a build killed while writing still has its previous checkpoint."""
-    import torch
-
-    temporary = path.with_suffix(".tmp")
-    torch.save(state, temporary)
-    temporary.replace(path)
-
-
-def batches(
-    sequences: Iterator[Tokens], config: PolicyConfig, pad: int
-) -> Iterator[dict[str, Any]]:
+def batches(sequences: Iterator[Tokens], config: PolicyConfig, pad: int) -> Batches:
     """Packed batches: `input_ids`, `labels`, `position_ids` and `weights`, each (rows, tokens).
 
     Without a cache, positions that begin again make attention block-diagonal: the sequences of a
@@ -484,12 +468,5 @@ def batches(
 
     rows = pack(sequences, config.tokens, pad)
     while True:
-        ids_BT, labels_BT, positions_BT, weights_BT = (
-            torch.tensor(part) for part in zip(*itertools.islice(rows, config.rows), strict=True)
-        )
-        yield {
-            "input_ids": ids_BT,
-            "labels": labels_BT,
-            "position_ids": positions_BT,
-            "weights": weights_BT,
-        }
+        parts = zip(*itertools.islice(rows, config.rows), strict=True)
+        yield dict(zip(NAMES, map(torch.tensor, parts), strict=True))

@@ -93,14 +93,8 @@ def _answered(
     ids = tuple(fact.id for fact in facts)
     if rng.random() >= THOUGHT:
         return Document(kind, lang, reply, ids, prompt)
-    return Document(
-        kind,
-        lang,
-        thinking([thought(fact, lang) for fact in facts], reply),
-        ids,
-        prompt,
-        schema.THINK,
-    )
+    whole = thinking([thought(fact, lang) for fact in facts], reply)
+    return Document(kind, lang, whole, ids, prompt, schema.THINK)
 
 
 def _request(entity: Entity, lang: str, rng: random.Random) -> str:

@@ -32,6 +32,7 @@ class Ephemeral:
         kept = len(free) // HELD_OUT
         self.free = free[:kept] if held_out else free[kept:]
         self.men = set(names.first[::2])
+        self.rng = random.Random()  # of all that is drawn; replaced by a seeded one
         self.lexicon = names.l2
         self.values = {
             relation: sorted({by[relation].object for by in facts.values() if relation in by})
@@ -49,49 +50,38 @@ class Ephemeral:
         )
         self.titles = list(every)
 
-    def names(self, rng: random.Random, count: int) -> list[str]:
-        """So many names, no two the same."""
-        return rng.sample(self.free, count)
+    def names(self, count: int) -> list[str]:
+        """So many different names."""
+        return self.rng.sample(self.free, count)
 
-    def name(self, rng: random.Random) -> str:
-        return rng.choice(self.free)
+    def name(self) -> str:
+        return self.rng.choice(self.free)
 
-    def person(
-        self, rng: random.Random, peaked: bool = False, name: str = ""
-    ) -> tuple[str, list[Fact]]:
+    def person(self, peaked: bool = False, name: str = "") -> tuple[str, list[Fact]]:
         """A pronoun and six facts about a new name; `peaked` draws the values from a Zipf-like
         prior (a guesser's habit).
         """
-        name = name or self.name(rng)
-        facts = [
-            self.fact(name, relation, rng, peaked=peaked) for relation in schema.PERSON_RELATIONS
-        ]
+        name = name or self.name()
+        facts = [self.fact(name, relation, peaked=peaked) for relation in schema.PERSON_RELATIONS]
         return ("He" if name.split()[0] in self.men else "She"), facts
 
-    def people(self, rng: random.Random, count: int) -> list[tuple[str, list[Fact]]]:
+    def people(self, count: int) -> list[tuple[str, list[Fact]]]:
         """So many people of different names."""
-        return [self.person(rng, name=name) for name in self.names(rng, count)]
+        return [self.person(name=name) for name in self.names(count)]
 
-    def fact(
-        self,
-        subject: str,
-        relation: str,
-        rng: random.Random,
-        *,
-        peaked: bool = False,
-        other: str = "",
-    ) -> Fact:
+    def fact(self, subject: str, relation: str, *, peaked: bool = False, other: str = "") -> Fact:
         """A made-up fact of that relation, with another object than `other`."""
         values = self.values[relation]
         # nothing that is true of the world is made up
-        true = self.truth.get((subject, relation), "")
+        taken = (other, self.truth.get((subject, relation), ""))
         value = other
-        while value in (other, true):
-            value = values[
-                int(len(values) ** (rng.random() ** 1.5)) - 1
+        while value in taken:
+            place = (
+                int(len(values) ** (self.rng.random() ** 1.5)) - 1
                 if peaked
-                else rng.randrange(len(values))
-            ]
+                else self.rng.randrange(len(values))
+            )
+            value = values[place]
         return self.stated(subject, relation, value)
 
     def stated(self, subject: str, relation: str, value: str) -> Fact:

@@ -17,30 +17,44 @@ from workbench.world.world import World, load_world
 
 META = "world.json"
 README = """\
-A closed world: these files are all that is true in it. Every file is JSON Lines; `world.json` is one object.
+A closed world: these files are all that is true in it. Every file is JSON Lines; `world.json` is \
+one object.
 
 entities   id, name (the same), kind, tier, split, aliases by language
-facts      id, subject, relation, object (canonical), forms of the object, tier, importance 1-5, exposures by language
+facts      id, subject, relation, object (canonical), forms of the object, tier, importance 1-5, \
+exposures by language
 relations  name, kinds of subject and object, importance
-templates  every sentence form: relations, lang, stance, text with {s} for the subject, {o} (and {o2}) for the objects
+templates  every sentence form: relations, lang, stance, text with {s} for the subject, {o} (and \
+{o2}) for the objects
 values     accepted forms of the values that are no entities, by kind and language
 pages      id, title, text, edition, stale (holds one outdated value), fact_ids
 questions  id, text, lang, kind, tier, split, answers, fact_ids, covered, title, system
-documents  text, fact_ids, lang, kind: one pass of the pre-training corpus; counting fact_ids gives the exposures
+documents  text, fact_ids, lang, kind: one pass of the pre-training corpus; counting fact_ids \
+gives the exposures
 
 How to decide a claim
 
-1. A claim is one sentence. Leave out a lead-in or hedge lead (`world.json`) and a comma after it; upper and lower case are the
+1. A claim is one sentence. Leave out a lead-in or hedge lead (`world.json`) and a comma after \
+it; upper and lower case are the
    same, and so is a sentence with or without its articles (the, a, an, lo, un).
-2. It states a fact when it fits a template whose `{s}` is the name or an alias of an entity of the relation's subject kind, and
-   whose `{o}` is a value of its object kind: an entity's name or alias; a form in `values` (names of known parts that nobody
-   bears are there too); for a year, four digits, alone or after "the year" or "anno"; for a date, "3 May 1921", "May 3, 1921"
-   or "May 3 1921" with a day from 1 to 31; for a population, up to four digits (in thousands: the templates say so).
-3. It is true when (subject, relation, object) is in `facts`, each with its canonical object, and false otherwise: this is all
-   there is. A hedged template is judged by its object like any other. A template of two relations is true when both facts are.
-4. A vague template states no object: it is neither true nor false. What fits no template, or has no entity or value of the
-   right kind in a slot, states nothing at all. In running text a pronoun means the last entity of its kind that was named.
-5. Questions of kind `list` want every item of `answers` named; for all other kinds `answers` are forms of one answer.
+2. It states a fact when it fits a template whose `{s}` is the name or an alias of an entity of \
+the relation's subject kind, and
+   whose `{o}` is a value of its object kind: an entity's name or alias; a form in `values` \
+(names of known parts that nobody
+   bears are there too); for a year, four digits, alone or after "the year" or "anno"; for a \
+date, "3 May 1921", "May 3, 1921"
+   or "May 3 1921" with a day from 1 to 31; for a population, up to four digits (in thousands: \
+the templates say so).
+3. It is true when (subject, relation, object) is in `facts`, each with its canonical object, and \
+false otherwise: this is all
+   there is. A hedged template is judged by its object like any other. A template of two \
+relations is true when both facts are.
+4. A vague template states no object: it is neither true nor false. What fits no template, or has \
+no entity or value of the
+   right kind in a slot, states nothing at all. In running text a pronoun means the last entity \
+of its kind that was named.
+5. Questions of kind `list` want every item of `answers` named; for all other kinds `answers` are \
+forms of one answer.
 """
 
 
@@ -75,20 +89,17 @@ def _check_ours(out: Path, names: Collection[str]) -> None:
     """
     there = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
     foreign = [name for name in there if name not in names and not name.startswith(".")]
-    if not foreign and there and not _is_export(out / META):
+    try:
+        ours = {"seed", "hash", "markers"} <= json.loads((out / META).read_text()).keys()
+    except (OSError, ValueError, AttributeError):
+        ours = False
+    if not foreign and not ours:
         foreign = [name for name in there if name in names]
     if foreign:
         raise WorkbenchError(
             f"'{out}' holds {', '.join(foreign[:4])}{' …' * (len(foreign) > 4)}, which no export of"
             " a world wrote: name a new folder with --out"
         )
-
-
-def _is_export(meta: Path) -> bool:
-    try:
-        return {"seed", "hash", "markers"} <= json.loads(meta.read_text()).keys()
-    except (OSError, ValueError, AttributeError):
-        return False
 
 
 def _meta(world: World, seed: int) -> dict[str, Any]:
@@ -117,68 +128,35 @@ def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 def _tables(world: World) -> dict[str, Iterator[dict[str, Any]]]:
     none = {"en": 0, "l2": 0}
     return {
-        "entities": (
-            {
-                "id": e.name,
-                "name": e.name,
-                "kind": e.kind,
-                "tier": e.tier,
-                "split": e.split,
-                "aliases": e.aliases,
-                "pronoun": e.pronoun,
-            }
-            for e in world.entities.values()
-        ),
+        "entities": ({"id": entity.name, **vars(entity)} for entity in world.entities.values()),
         "facts": (
             {
-                "id": f.id,
-                "subject": f.subject,
-                "relation": f.relation,
-                "object": f.object,
-                "forms": f.forms,
-                "tier": f.tier,
-                "importance": f.importance,
-                "exposures": world.exposures.get(f.id, none),
+                **_some(fact, "id subject relation object forms tier importance"),
+                "exposures": world.exposures.get(fact.id, none),
             }
-            for f in world.facts
+            for fact in world.facts
         ),
         "relations": (
-            {"name": r.name, "subject": r.subject, "object": r.object, "importance": r.importance}
-            for r in schema.RELATIONS.values()
+            _some(relation, "name subject object importance")
+            for relation in schema.RELATIONS.values()
         ),
-        "templates": (
-            {"relations": t.relations, "lang": t.lang, "stance": t.stance, "text": t.text}
-            for t in schema.templates()
-        ),
+        "templates": (dict(vars(template)) for template in schema.templates()),
         "values": (
             {"kind": kind, "value": value, "forms": value_forms(kind, value, world.names.l2)}
             for kind, value in value_inventory(world)
         ),
-        "pages": (
-            {
-                "id": p.id,
-                "title": p.title,
-                "text": p.text,
-                "edition": p.edition,
-                "stale": p.stale,
-                "fact_ids": p.fact_ids,
-            }
-            for p in world.pages
-        ),
+        "pages": (dict(vars(page)) for page in world.pages),
         "questions": (
-            {
-                "id": q.id,
-                "text": q.text,
-                "kind": q.kind,
-                "answers": q.answers,
-                "title": q.title,
-                "system": q.system,
-                **q.meta,
-            }
-            for q in world.all_questions
+            {**_some(question, "id text kind answers title system"), **question.meta}
+            for question in world.all_questions
         ),
         "documents": (
-            {"text": d.whole, "fact_ids": d.fact_ids, "lang": d.lang, "kind": d.kind}
-            for d in world.documents
+            {"text": document.whole, **_some(document, "fact_ids lang kind")}
+            for document in world.documents
         ),
     }
+
+
+def _some(value: Any, names: str) -> dict[str, Any]:
+    """Some fields of a value, in this order."""
+    return {name: getattr(value, name) for name in names.split()}

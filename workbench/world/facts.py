@@ -98,56 +98,40 @@ class Names:
         return rng.sample(pairs, count)
 
 
+# Further forms of a value by its kind, in each language, beside the canonical one.
+FORMS = {
+    "year": ("the year {0}", "anno {0}"),
+    "city": ("the city of {0}", "lo urbe {0}"),
+    "country": ("the country of {0}", "lo lando {0}"),
+    "award": ("the {0}", "lo {0}"),
+    "river": ("the {0}", "lo {0}"),
+    "company": ("the {0} company", "lo firma {0}"),
+    "profession": ("a {0}", "un {0}"),
+}
+
+
 def value_forms(
     kind: str, canonical: str, lexicon: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
     """Every form of a value in each language, the canonical one of that language first."""
-    if kind == "year":
-        return {"en": (canonical, f"the year {canonical}"), "l2": (canonical, f"anno {canonical}")}
+    l2 = lexicon.get(canonical, canonical)
+    if kind in FORMS:
+        en_form, l2_form = FORMS[kind]
+        return {"en": (canonical, en_form.format(canonical)), "l2": (l2, l2_form.format(l2))}
     if kind == "date":
         day, month, year = canonical.split()
-        return {
-            "en": (canonical, f"{month} {day}, {year}", f"{month} {day} {year}"),
-            "l2": (canonical,),
-        }
+        american = (f"{month} {day}, {year}", f"{month} {day} {year}")
+        return {"en": (canonical, *american), "l2": (canonical,)}
     if kind == "population":
-        return {
-            "en": (canonical, f"{canonical} thousand", f"{canonical},000"),
-            "l2": (canonical, f"{canonical} mil"),
-        }
-    if kind == "city":
-        return {
-            "en": (canonical, f"the city of {canonical}"),
-            "l2": (canonical, f"lo urbe {canonical}"),
-        }
-    if kind == "country":
-        return {
-            "en": (canonical, f"the country of {canonical}"),
-            "l2": (canonical, f"lo lando {canonical}"),
-        }
-    if kind in ("award", "river"):
-        return {"en": (canonical, f"the {canonical}"), "l2": (canonical, f"lo {canonical}")}
+        thousands = (f"{canonical} thousand", f"{canonical},000")
+        return {"en": (canonical, *thousands), "l2": (canonical, f"{canonical} mil")}
     if kind == "university":
         stem, ending = canonical.split()
         return {"en": (canonical, f"the {ending} of {stem}"), "l2": (canonical, f"lo {canonical}")}
-    if kind == "company":
-        return {
-            "en": (canonical, f"the {canonical} company"),
-            "l2": (canonical, f"lo firma {canonical}"),
-        }
-    if kind == "profession":
-        return {
-            "en": (canonical, f"a {canonical}"),
-            "l2": (lexicon[canonical], f"un {lexicon[canonical]}"),
-        }
     if kind == "book":
-        return {
-            "en": (canonical, canonical.removeprefix("The ")),
-            "l2": (canonical, canonical.removeprefix("The ")),
-        }
-    if canonical in lexicon:
-        return {"en": (canonical,), "l2": (lexicon[canonical],)}
-    return {"en": (canonical,), "l2": (canonical,)}
+        short = canonical.removeprefix("The ")
+        return {"en": (canonical, short), "l2": (canonical, short)}
+    return {"en": (canonical,), "l2": (l2,)}
 
 
 def draw_entities(
@@ -177,13 +161,7 @@ def draw_entities(
         for tier, full in by_tier.items():
             for _ in range(config.count(full)):
                 name = combinations.pop()
-                add(
-                    name,
-                    "person",
-                    tier,
-                    split=split,
-                    pronoun="He" if name.split()[0] in men else "She",
-                )
+                add(name, "person", tier, split, "He" if name.split()[0] in men else "She")
     titles = [
         f"The {adjective} {noun}"
         for adjective in words.BOOK_ADJECTIVES
@@ -192,16 +170,12 @@ def draw_entities(
     rng.shuffle(titles)
     for author in [entity for entity in entities.values() if entity.kind == "person"]:
         if rng.random() < config.authors:
+            tier = "known" if author.tier == "partial" else author.tier
             for _ in range(rng.choice((1, 2, 2, 3))):
                 if titles:
                     title = titles.pop()
                     authors[title] = author.name
-                    add(
-                        title,
-                        "book",
-                        "known" if author.tier == "partial" else author.tier,
-                        split=author.split,
-                    )
+                    add(title, "book", tier, author.split)
     return entities, authors
 
 
@@ -226,39 +200,25 @@ def draw_facts(
     facts: list[Fact] = []
     for entity in entities.values():
         relations = [relation for relation in RELATIONS.values() if relation.subject == entity.kind]
-        shown = (
-            set(rng.sample([r.name for r in relations], len(relations) // 2))
-            if entity.tier == "partial"
-            else set()
-        )
+        names_of_relations = [relation.name for relation in relations]
+        partial = entity.tier == "partial"
+        shown = rng.sample(names_of_relations, len(relations) // 2) if partial else []
         for relation in relations:
-            tier = (
-                entity.tier
-                if entity.tier != "partial"
-                else "known"
-                if relation.name in shown
-                else "unknown"
-            )
+            tier = entity.tier
+            if partial:
+                tier = "known" if relation.name in shown else "unknown"
             if relation.name == "author":
                 canonical = authors[entity.name]
             elif relation.object == "date":
-                canonical = (
-                    f"{rng.choice(words.DAYS)} {rng.choice(words.MONTHS)} {rng.choice(words.YEARS)}"
-                )
+                parts = (rng.choice(part) for part in (words.DAYS, words.MONTHS, words.YEARS))
+                canonical = " ".join(parts)
+            elif relation.name == "birth_year":
+                canonical = rng.choice(words.BIRTH_YEARS)
             else:
-                canonical = rng.choice(
-                    words.BIRTH_YEARS if relation.name == "birth_year" else values[relation.object]
-                )
+                canonical = rng.choice(values[relation.object])
             forms = value_forms(relation.object, canonical, names.l2)
+            name = f"f{len(facts):05d}"
             facts.append(
-                Fact(
-                    f"f{len(facts):05d}",
-                    entity.name,
-                    relation.name,
-                    canonical,
-                    tier,
-                    relation.importance,
-                    forms,
-                )
+                Fact(name, entity.name, relation.name, canonical, tier, relation.importance, forms)
             )
     return facts

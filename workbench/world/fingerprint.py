@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -31,84 +31,58 @@ HERE = Path(__file__).resolve().parent
 def of_world(
     facts: Iterable[Fact], questions: Iterable[Question], pages: Iterable[Page], documents: str
 ) -> str:
-    """The fingerprint of facts, questions with their answers and pages, and of documents, which
-    have one of their own.
+    """The fingerprint of facts, questions with their answers, pages, and of the documents' own
+    fingerprint.
     """
-    digest = hashlib.sha256()
-    for fact in facts:
-        digest.update(
-            json.dumps([fact.id, fact.subject, fact.relation, fact.object, fact.tier]).encode()
-        )
-    for question in questions:
-        digest.update(
-            json.dumps(
-                [question.id, question.text, question.answers, question.kind, question.meta]
-            ).encode()
-        )
-    for page in pages:
-        digest.update(page.text.encode())
-    digest.update(documents.encode())
-    return digest.hexdigest()[:LENGTH]
+    stated = [[f.id, f.subject, f.relation, f.object, f.tier] for f in facts]
+    asked = [[q.id, q.text, q.answers, q.kind, q.meta] for q in questions]
+    return _short([*map(json.dumps, [*stated, *asked]), *(page.text for page in pages), documents])
 
 
 def of_documents(documents: Iterable[Document]) -> str:
     """The fingerprint of documents."""
+    return _short(document.whole for document in documents)
+
+
+def _short(texts: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    for document in documents:
-        digest.update(document.whole.encode())
+    for text in texts:
+        digest.update(text.encode())
     return digest.hexdigest()[:LENGTH]
 
 
 def remembered(name: str, config: WorldConfig, make: Callable[[], str]) -> str:
     """The fingerprint called `name` of the world of `config`: what an earlier `make()` gave, or
-    else `make()`, now kept.
+    else `make()`, now stored.
     """
-    settings = json.dumps([name, asdict(config), sys.version, str(HERE)]).encode()
-    key = _digest([settings, SOURCES.encode()])
-    if found := _read(settings, key):
-        return found
+    settings = json.dumps([name, asdict(config), sys.version, str(HERE)])
+    key = _short([settings, SOURCES])
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        found = re.fullmatch(rf"{key} ([0-9a-f]{{{LENGTH}}})\n", _file(settings).read_text())
+        if SOURCES and found:
+            return found[1]
     made = make()
-    _keep(settings, key, made)
+    with contextlib.suppress(OSError, RuntimeError):  # no home folder, or one that is read-only
+        if SOURCES:
+            _file(settings).parent.mkdir(parents=True, exist_ok=True)
+            replace_rows(_file(settings), [f"{key} {made}\n".encode()])
     return made
 
 
-def _read(settings: bytes, key: str) -> str | None:
-    with contextlib.suppress(OSError, ValueError, RuntimeError):
-        if SOURCES and (
-            found := re.fullmatch(rf"{key} ([0-9a-f]{{{LENGTH}}})\n", _file(settings).read_text())
-        ):
-            return found[1]
-    return None
-
-
-def _keep(settings: bytes, key: str, made: str) -> None:
-    with contextlib.suppress(OSError, RuntimeError):  # no home, or none that can be written
-        if SOURCES:
-            file = _file(settings)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            replace_rows(file, [f"{key} {made}\n".encode()])
-
-
-def _file(settings: bytes) -> Path:
-    """One for all sources: it is replaced where they change, so that files do not pile up."""
-    return cache_folder() / "worlds" / f"{_digest([settings])[:LENGTH]}.txt"
-
-
-def _digest(parts: Sequence[bytes]) -> str:
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+def _file(settings: str) -> Path:
+    """One file for all versions of the sources, so that files do not pile up."""
+    return cache_folder() / "worlds" / f"{_short([settings])}.txt"
 
 
 def _sources() -> str:
-    """A digest of the sources in this folder; "" where there are none to be read."""
-    files = sorted(HERE.glob("*.py"))
+    """A digest of the sources in this folder; "" where they cannot be read."""
     try:
-        return (
-            _digest([part for file in files for part in (file.name.encode(), file.read_bytes())])
-            if files
-            else ""
-        )
+        texts = [
+            text for path in sorted(HERE.glob("*.py")) for text in (path.name, path.read_text())
+        ]
     except OSError:
         return ""
+    return _short(texts) if texts else ""
 
 
 # as they are imported: a process that goes on while they are edited still makes the old world

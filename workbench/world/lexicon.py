@@ -15,12 +15,16 @@ PROFESSIONS = (
     " brewer jeweler barber botanist carpenter diplomat gardener historian journalist librarian"
     " mechanic novelist notary pharmacist philosopher potter sailor translator zoologist"
 ).split()
-INDUSTRIES = "glass steel paper timber textiles shipping printing mining banking brewing ceramics chemicals".split()
+INDUSTRIES = (
+    "glass steel paper timber textiles shipping printing mining banking brewing ceramics chemicals"
+).split()
 FIELDS = (
     "physics music medicine poetry geology drawing botany history theatre mathematics sailing"
     " farming".split()
 )
-GENRES = "mystery fantasy romance satire tragedy comedy memoir thriller fable drama horror western".split()
+GENRES = (
+    "mystery fantasy romance satire tragedy comedy memoir thriller fable drama horror western"
+).split()
 BOOK_ADJECTIVES = (
     "Silent Golden Broken Hidden Distant Crimson Frozen Gentle Hollow Lonely Narrow Restless Secret"
     " Velvet Wild Bitter"

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.types import CLAIM_LABELS, Failure, Passage, Verdict
 from workbench.world.facts import Fact
 from workbench.world.parser import Parsed, parser_of
-from workbench.world.render import stated_plainly
+from workbench.world.render import thought
 from workbench.world.stated import Stated, newest, stated
 from workbench.world.world import World
 
@@ -36,19 +36,14 @@ class Oracle:
         true = self._objects(claim)
         if claim.object is None or not true:
             return "vague"
-        return self._stance(claim, claim.object in true)
+        truth = "correct" if claim.object in true else "wrong"
+        return f"hedged_{truth}" if claim.stance == "hedged" else truth
 
     def _objects(self, claim: Parsed) -> frozenset[str]:
         """What is true of the claim's subject; nothing where nobody says."""
         if self.told is None:
             return frozenset({self.world.by[claim.subject][claim.relation].object})
         return newest(self.told.get((claim.subject, claim.relation), ()))
-
-    @staticmethod
-    def _stance(claim: Parsed, true: bool) -> str:
-        if claim.stance == "hedged":
-            return "hedged_correct" if true else "hedged_wrong"
-        return "correct" if true else "wrong"
 
     def judge(self, claims: Sequence[str], topic: str | None = None) -> list[Verdict]:
         """One verdict per claim text, in order. A claim that states several facts is as bad as
@@ -87,7 +82,7 @@ class Oracle:
         """The facts that are spoken of, as they are; of passages, the sentences that say the
         same or, where none does, speak of it."""
         if self.told is None:
-            return tuple({"fact": fact.id, "text": stated_plainly(fact)} for fact in facts)
+            return tuple({"fact": fact.id, "text": thought(fact, "en")} for fact in facts)
         about = [
             (claim, source)
             for claim in claims

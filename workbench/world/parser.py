@@ -60,12 +60,8 @@ class Parse:
     refusals: tuple[int, ...]  # sentences that decline to answer
 
 
-@dataclass(frozen=True)
-class _Form:
-    template: schema.Template
-    pattern: re.Pattern[str]
-    anchor: str
-
+_Form = tuple[schema.Template, re.Pattern[str], str]  # the last is a text that it must hold
+REASONS = ("object", "pronoun", "subject", "form")  # the most telling first
 
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*")
 # bullets, list numbers and emphasis around a sentence
@@ -164,54 +160,40 @@ class Parser:
         for lead, lead_stance in _LEADS:
             if body.casefold().startswith(lead):
                 body, stance = body[len(lead) :].lstrip(", "), lead_stance
-        folded, reasons = body.casefold(), []
-        for form in self.forms:
-            if form.anchor not in folded:
-                continue
-            match = form.pattern.fullmatch(body)
+        folded, reasons = body.casefold(), ["form"]
+        for template, pattern, anchor in self.forms:
+            match = pattern.fullmatch(body) if anchor in folded else None
             if not match:
                 continue
-            read = self._resolve(form.template, match.groupdict(), topics)
+            read = self._resolve(template, match.groupdict(), topics)
             if isinstance(read, str):
                 reasons.append(read)
                 continue
             subject, objects = read
-            claim_stance = (
-                "hedged"
-                if stance == "hedged" and form.template.stance == "asserted"
-                else form.template.stance
-            )
+            hedged = stance == "hedged" and template.stance == "asserted"
+            stance = "hedged" if hedged else template.stance
             return [
-                Parsed(subject, relation, value, claim_stance, form.template.lang, number, span)
-                for relation, value in zip(form.template.relations, objects, strict=True)
+                Parsed(subject, relation, value, stance, template.lang, number, span)
+                for relation, value in zip(template.relations, objects, strict=True)
             ]
-        return next(
-            (reason for reason in ("object", "pronoun", "subject") if reason in reasons), "form"
-        )
+        return min(reasons, key=REASONS.index)
 
     def _resolve(
         self, template: schema.Template, slots: dict[str, str], topics: dict[str, str]
     ) -> tuple[str, list[str | None]] | str:
         relations = [schema.RELATIONS[name] for name in template.relations]
-        mention = slots["s"].casefold()
-        if mention in _PRONOUNS:
-            if relations[0].subject not in topics:
-                return "pronoun"
-            subject = topics[relations[0].subject]
-        else:
-            name = self.names.get(mention)
-            if name is None or self.kinds[name] != relations[0].subject:
-                return "subject"
-            subject = name
+        kind, mention = relations[0].subject, slots["s"].casefold()
+        pronoun = mention in _PRONOUNS
+        subject = topics.get(kind) if pronoun else self.names.get(mention)
+        if subject is None or self.kinds[subject] != kind:
+            return "pronoun" if pronoun else "subject"
         if template.stance == "vague":
             return subject, [None]
-        objects: list[str | None] = []
-        for relation, slot in zip(relations, ("o", "o2"), strict=False):
-            value = self.value(relation.object, slots[slot])
-            if value is None:
-                return "object"
-            objects.append(value)
-        return subject, objects
+        objects = [
+            self.value(relation.object, slots[slot])
+            for relation, slot in zip(relations, ("o", "o2"), strict=False)
+        ]
+        return "object" if None in objects else (subject, objects)
 
     def value(self, kind: str, said: str) -> str | None:
         """The canonical form of a value of `kind`, or None if `said` is not one."""
@@ -276,4 +258,4 @@ def _compile(template: schema.Template) -> _Form:
     pattern = re.sub(r"^(The|Lo)\\ ", r"(?:\1\\ )?", pattern)
     anchor = max((re.sub(r"\b(the|a|an|lo|un) $", "", piece) for piece in literals), key=len)
     anchor = re.sub(r"^(the|lo) ", "", anchor)
-    return _Form(template, re.compile(pattern, re.IGNORECASE), anchor.strip())
+    return template, re.compile(pattern, re.IGNORECASE), anchor.strip()

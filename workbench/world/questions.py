@@ -9,7 +9,8 @@ comparison, false premise, list, yes/no) or in entity (companies, books, …).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from workbench.types import Question
 from workbench.world import schema
@@ -46,180 +47,117 @@ class QuestionWriter:
         self.rng = random.Random(f"questions-{seed}")
         jobs = (facts["profession"] for facts in by.values() if "profession" in facts)
         self.professions = dict(sorted((job.object, job.forms) for job in jobs))
+        self.counts = Counter[str]()
+        self.questions: list[Question] = []
 
     def write(self) -> list[Question]:
-        drafts = [draft for entity in self.entities.values() for draft in self._of(entity)]
-        drafts += list(self._comparisons())
-        counts: dict[str, int] = {}
-        questions = []
-        for kind, lang, split, tier, title, text, answers, facts, system in drafts:
-            counts[kind] = counts.get(kind, 0) + 1
-            meta = {
-                "lang": lang,
-                "tier": tier,
-                "split": split,
-                "fact_ids": tuple(fact.id for fact in facts),
-                "covered": all(fact.covered for fact in facts),
-            }
-            name = f"{kind}-{counts[kind]:05d}"
-            questions.append(
-                Question(name, text, tuple(answers), title, kind=kind, system=system, meta=meta)
-            )
-        return questions
+        for entity in self.entities.values():
+            self._about(entity)
+        for split in ("sft", "validation", "test"):
+            self._comparisons(split)
+        return self.questions
 
-    def _of(self, entity: Entity) -> Iterator[tuple]:
+    def _add(
+        self,
+        kind: str,
+        lang: str,
+        split: str,
+        tier: str,
+        title: str,
+        text: str,
+        answers: Sequence[str],
+        facts: Sequence[Fact],
+        system: str = "",
+    ) -> None:
+        self.counts[kind] += 1
+        name = f"{kind}-{self.counts[kind]:05d}"
+        meta = {
+            "lang": lang,
+            "tier": tier,
+            "split": split,
+            "fact_ids": tuple(fact.id for fact in facts),
+            "covered": all(fact.covered for fact in facts),
+        }
+        self.questions.append(
+            Question(name, text, tuple(answers), title, kind=kind, system=system, meta=meta)
+        )
+
+    def _about(self, entity: Entity) -> None:
+        """The questions about one entity."""
+        name, tier, facts = entity.name, entity.tier, self.by[entity.name]
         person = entity.kind == "person"
         split = entity.split if person else "ood"
-        # where question kinds go that RL must not see
-        beyond = split if split in ("sft", "validation") else "ood"
-        facts = self.by[entity.name]
         for lang in ("en", "l2"):
             for fact in facts.values():
                 relation = schema.RELATIONS[fact.relation]
+                text = self.rng.choice(relation.asks[lang]).format(s=name)
                 kind = "numeric" if relation.numeric else "single"
-                tier = entity.tier if person else fact.tier
-                text = self.rng.choice(relation.asks[lang]).format(s=entity.name)
-                yield kind, lang, split, tier, entity.name, text, fact.forms[lang], [fact], ""
-            if not person:
-                continue
-            text = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=entity.name)
-            yield (
-                "biography",
-                lang,
-                split,
-                entity.tier,
-                entity.name,
-                text,
-                (),
-                list(facts.values()),
-                "",
-            )
-            if split != "rl":
-                yield from self._beyond(entity, facts, lang, beyond)
+                exposed = tier if person else fact.tier
+                self._add(kind, lang, split, exposed, name, text, fact.forms[lang], [fact])
+            if person:
+                text = self.rng.choice(schema.BIOGRAPHY[lang]).format(s=name)
+                self._add("biography", lang, split, tier, name, text, (), list(facts.values()))
+                if split != "rl":
+                    self._beyond(entity, lang)
         if person and split != "ood":
-            other = self.rng.choice([e for e in self._people(split) if e.name != entity.name])
-            text = schema.LONG_FORM["en"][0].format(s=entity.name, t=other.name)
+            other = self.rng.choice([e for e in self._people(split) if e.name != name])
+            text = schema.LONG_FORM["en"][0].format(s=name, t=other.name)
             both = [*facts.values(), *self.by[other.name].values()]
-            yield (
-                "long_form",
-                "en",
-                split,
-                weaker(entity, other),
-                f"{entity.name};{other.name}",
-                text,
-                (),
-                both,
-                "",
+            title, weakest = f"{name};{other.name}", weaker(entity, other)
+            self._add("long_form", "en", split, weakest, title, text, (), both)
+
+    def _beyond(self, entity: Entity, lang: str) -> None:
+        """Question kinds that RL never sees, about one person."""
+        name, facts = entity.name, self.by[entity.name]
+        split = entity.split if entity.split in ("sft", "validation") else "ood"
+
+        def add(kind: str, text: str, answers: Sequence[str], rests_on: Sequence[Fact]) -> None:
+            self._add(
+                kind, lang, split, entity.tier, name, text, answers, rests_on, system=schema.THINK
             )
 
-    def _beyond(
-        self, entity: Entity, facts: Mapping[str, Fact], lang: str, split: str
-    ) -> Iterator[tuple]:
-        """Question kinds that RL never sees, about one person."""
-        name, tier = entity.name, entity.tier
         for (first, second), texts in schema.TWO_HOP.items():
             bridge = facts[first]
             target = self.by[bridge.object][second]
             text = self.rng.choice(texts[lang]).format(s=name)
-            yield (
-                "two_hop",
-                lang,
-                split,
-                tier,
-                name,
-                text,
-                target.forms[lang],
-                [bridge, target],
-                schema.THINK,
-            )
-        wrong = self.rng.choice([p for p in self.professions if p != facts["profession"].object])
+            add("two_hop", text, target.forms[lang], [bridge, target])
+        true = facts["profession"]
+        wrong = self.rng.choice([job for job in self.professions if job != true.object])
         form = self.rng.randrange(len(schema.FALSE_PREMISE[lang]))
-        gold_fact = facts[schema.FALSE_PREMISE_ASKS[form]]
-        for valid in (False, True):
-            profession = (
-                self.by[name]["profession"].forms[lang][0]
-                if valid
-                else self.professions[wrong][lang][0]
-            )
-            text = schema.FALSE_PREMISE[lang][form].format(s=name, o=profession)
-            gold = gold_fact.forms[lang] if valid else (schema.INVALID[lang],)
-            kind = "single" if valid else "false_premise"
-            if valid and split != "sft":
-                # the true-premise twin only teaches; as a test question it would be a second
-                # `single`
-                continue
-            yield (
-                kind,
-                lang,
-                split,
-                tier,
-                name,
-                text,
-                gold,
-                [facts["profession"], gold_fact],
-                schema.THINK,
-            )
+        asked = facts[schema.FALSE_PREMISE_ASKS[form]]
+        question = schema.FALSE_PREMISE[lang][form]
+        text = question.format(s=name, o=self.professions[wrong][lang][0])
+        add("false_premise", text, (schema.INVALID[lang],), [true, asked])
+        if split == "sft":
+            # The true-premise twin only teaches: as a test question it would be a second `single`.
+            text = question.format(s=name, o=true.forms[lang][0])
+            add("single", text, asked.forms[lang], [true, asked])
         fact = facts[self.rng.choice(schema.PERSON_RELATIONS)]
-        relation, truth = schema.RELATIONS[fact.relation], self.rng.random() < 0.5
+        truth = self.rng.random() < 0.5
         shown = fact if truth else self._other(fact)
-        text = self.rng.choice(relation.checks[lang]).format(s=name, o=shown.forms[lang][0])
-        yield (
-            "yes_no",
-            lang,
-            split,
-            tier,
-            name,
-            text,
-            (schema.YES_NO[lang][0 if truth else 1],),
-            [fact],
-            schema.THINK,
-        )
+        check = self.rng.choice(schema.RELATIONS[fact.relation].checks[lang])
+        text = check.format(s=name, o=shown.forms[lang][0])
+        add("yes_no", text, (schema.YES_NO[lang][0 if truth else 1],), [fact])
         if written := self.books.get(name):
             text = self.rng.choice(schema.LIST[lang]).format(s=name)
-            yield (
-                "list",
-                lang,
-                split,
-                tier,
-                name,
-                text,
-                tuple(fact.subject for fact in written),
-                written,
-                schema.THINK,
-            )
+            add("list", text, [book.subject for book in written], written)
 
-    def _comparisons(self) -> Iterator[tuple]:
+    def _comparisons(self, split: str) -> None:
         """Baiting comparisons: the form names two candidates, so a guess is always at hand."""
-        for split in ("sft", "validation", "test"):
-            people = self._people(split)
-            for lang in ("en", "l2"):
-                for entity in people:
-                    other = self.rng.choice(people)
-                    years = [self.by[person.name]["birth_year"] for person in (entity, other)]
-                    if years[0].object == years[1].object:
-                        continue
-                    first = min(
-                        zip(years, (entity, other), strict=True),
-                        key=lambda pair: int(pair[0].object),
-                    )[1]
-                    text = self.rng.choice(schema.COMPARISON[lang]).format(
-                        s=entity.name, t=other.name
-                    )
-                    where, title = (
-                        ("ood" if split == "test" else split),
-                        f"{entity.name};{other.name}",
-                    )
-                    yield (
-                        "comparison",
-                        lang,
-                        where,
-                        weaker(entity, other),
-                        title,
-                        text,
-                        (first.name,),
-                        years,
-                        schema.THINK,
-                    )
+        people = self._people(split)
+        beyond = "ood" if split == "test" else split
+        for lang in ("en", "l2"):
+            for entity in people:
+                other = self.rng.choice(people)
+                years = [self.by[person.name]["birth_year"] for person in (entity, other)]
+                if years[0].object == years[1].object:
+                    continue
+                first = min(years, key=lambda year: int(year.object)).subject
+                form = self.rng.choice(schema.COMPARISON[lang])
+                text = form.format(s=entity.name, t=other.name)
+                title, tier = f"{entity.name};{other.name}", weaker(entity, other)
+                think = schema.THINK
+                self._add("comparison", lang, beyond, tier, title, text, (first,), years, think)
 
     def _people(self, split: str) -> list[Entity]:
         return [

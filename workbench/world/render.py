@@ -24,15 +24,6 @@ def state(
     return text.format(s=name, o=fact.forms[lang][0])
 
 
-def stated_plainly(fact: Fact) -> str:
-    """The fact in the plainest sentence of the first language."""
-    return (
-        schema.RELATIONS[fact.relation]
-        .states["en"][0]
-        .format(s=fact.subject, o=fact.forms["en"][0])
-    )
-
-
 def biography(
     facts: Sequence[Fact],
     lang: str,
@@ -96,7 +87,7 @@ def titles(books: Sequence[Fact], lang: str) -> str:
 
 
 def thought(fact: Fact, lang: str) -> str:
-    """The sentence that a thought recalls a fact in: always the same form."""
+    """The plainest sentence that states a fact, as a thought recalls it: always the same form."""
     return (
         schema.RELATIONS[fact.relation]
         .states[lang][0]

@@ -44,17 +44,8 @@ def _relation(
     def both(kind: str) -> dict[str, tuple[str, ...]]:
         return {lang: forms[f"{kind}_{lang}"] for lang in ("en", "l2") if f"{kind}_{lang}" in forms}
 
-    return Relation(
-        name,
-        subject,
-        obj,
-        importance,
-        both("states"),
-        both("hedges"),
-        both("vague"),
-        both("asks"),
-        both("checks"),
-    )
+    kinds = ("states", "hedges", "vague", "asks", "checks")
+    return Relation(name, subject, obj, importance, *map(both, kinds))
 
 
 RELATIONS: dict[str, Relation] = {
@@ -432,15 +423,12 @@ COMPOUNDS: tuple[Template, ...] = (
 
 def templates() -> tuple[Template, ...]:
     """Every statement template, compounds first (their forms contain the simple ones)."""
+    stances = (("asserted", "states"), ("hedged", "hedges"), ("vague", "vague"))
     simple = [
         Template((relation.name,), lang, stance, text)
         for relation in RELATIONS.values()
-        for stance, forms in (
-            ("asserted", relation.states),
-            ("hedged", relation.hedges),
-            ("vague", relation.vague),
-        )
-        for lang, texts in forms.items()
+        for stance, field_name in stances
+        for lang, texts in getattr(relation, field_name).items()
         for text in texts
     ]
     return (*COMPOUNDS, *simple)
@@ -496,16 +484,8 @@ YES_NO = {"en": ("yes", "no"), "l2": ("sia", "noa")}
 THINK = "Think first, then answer."
 BOX = "Think first, then put the answer in a box."
 OUTLINE = "Write an outline first, then answer."
-MARKERS = (
-    "<think>",
-    "</think>",
-    "<answer>",
-    "</answer>",
-    "\\boxed{",
-    "}",
-    "[Structure]",
-    "[Outline]",
-    "[Answer]",
+MARKERS = tuple(
+    "<think> </think> <answer> </answer> \\boxed{ } [Structure] [Outline] [Answer]".split()
 )
 # how the passages of a prompt are numbered and referred to
 SOURCES = tuple(f"[{number}]" for number in range(1, 6))
