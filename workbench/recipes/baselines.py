@@ -25,6 +25,7 @@ from workbench.recipes.method import (
     AT_ONCE,
     Method,
     Prompts,
+    Training,
     scaled,
     training_questions,
 )
