@@ -66,7 +66,7 @@ def setting_owners(config: type) -> Iterator[tuple[type, str]]:
 
 def measure() -> dict[str, Any]:
     commands = dict(leaf_commands(typer.main.get_command(app)))
-    settings = {pair for method in TRAINED.values() for pair in setting_owners(method.config)}
+    settings = {pair for one in TRAINED.values() for pair in setting_owners(type(one.config()))}
     return {
         **{name: code_size(ROOT / name) for name in ("workbench", "tests")},
         "commands": len(commands),
