@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import re
 import signal
 import sys
@@ -59,8 +58,8 @@ Actors = Annotated[
         min=1,
         metavar="N",
         help=(
-            "Let N of Ray's actors (extra ray) sample and grade in the place of this process, each"
-            " on one CPU. The rows are those of --threads 1."
+            "Sample in N of Ray's actors (extra ray), each on one CPU. The rows are those of"
+            " --threads 1."
         ),
     ),
 ]
@@ -111,9 +110,6 @@ JudgeCache = Annotated[
             " one."
         ),
     ),
-]
-Price = Annotated[
-    str | None, typer.Option(metavar="IN,OUT", help="Price of a million tokens read and written.")
 ]
 
 
@@ -299,23 +295,6 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 def _value(cell: Any) -> float | None:
     return cell.get("value") if isinstance(cell, Mapping) else cell
-
-
-def prices(argument: str | None) -> tuple[float, float] | None:
-    """What a million tokens cost, read and written, out of "0.15,0.60"."""
-    if argument is None:
-        return None
-    try:
-        per_million_in, per_million_out = (float(part) for part in argument.split(","))
-    except ValueError as error:
-        raise WorkbenchError(
-            f"--price {argument}: write two numbers, as in --price 0.15,0.60"
-        ) from error
-    if not all(0 <= price < math.inf for price in (per_million_in, per_million_out)):
-        raise WorkbenchError(
-            f"--price {argument}: a price is a finite number from 0 on, as in --price 0.15,0.60"
-        )
-    return per_million_in, per_million_out
 
 
 def percent(cell: Any) -> str:

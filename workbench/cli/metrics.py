@@ -13,20 +13,17 @@ from workbench.cli.frame import (
     ABSENT,
     Json,
     JudgeModel,
-    Price,
     Seed,
     app,
     complain,
     ended_by_signal,
     exit_code,
-    prices,
     print_mapping,
     print_table,
     show,
     stdout_kept_clean,
     text,
 )
-from workbench.judge import money
 from workbench.llm_judge import LLMJudge, llm_judge
 from workbench.metrics import compare_files, read_rows
 from workbench.metrics.hacks import hacks as hacks_of
@@ -95,7 +92,6 @@ def metrics(
             ),
         ),
     ] = None,
-    price: Price = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -150,12 +146,10 @@ def metrics(
             " for those of one run",
             param_hint="--figures",
         )
-    asked, costs = llm_judge(judge, judge_model, None, judge_cache), prices(price)
-    paired = _paired(
-        asked, feedback, other, {"--dry-run": dry_run, "--price": costs is not None}, preferences
-    )
+    asked = llm_judge(judge, judge_model, None, judge_cache)
+    paired = _paired(asked, feedback, other, {"--dry-run": dry_run}, preferences)
     if paired and dry_run:
-        show(estimate_pairs(paired, costs), as_json, print_mapping)
+        show(estimate_pairs(paired), as_json, print_mapping)
         return 0
     try:
         with ended_by_signal(), stdout_kept_clean():
@@ -185,7 +179,7 @@ def metrics(
     except KeyboardInterrupt:
         return 130
     if asked:
-        result["judge"] = _judge(asked, result["judge"], costs)
+        result["judge"] = _judge(asked, result["judge"])
     show(result, as_json, _print)
     return exit_code(result)
 
@@ -233,16 +227,12 @@ def _ready(asked: LLMJudge, feedback: Path, paired: Pairs) -> LLMJudge:
     return asked
 
 
-def _judge(
-    asked: LLMJudge, used: Mapping[str, Any], costs: tuple[float, float] | None
-) -> dict[str, Any]:
-    """What asking took, with the price of what was asked for now."""
-    price = None if costs is None else round(money(used["tokens_in"], used["tokens_out"], costs), 6)
+def _judge(asked: LLMJudge, used: Mapping[str, Any]) -> dict[str, Any]:
+    """The judge's model, calls and tokens, and its cache."""
     kept = asked.cache and asked.cache.exists()
     return {
         "model": asked.model,
         **used,
-        "price": price,
         "cache": str(asked.cache) if kept else None,
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.generate import Policy, generate, prompt_ids
-from workbench.judge.batch import Arrived, BatchJudge, OnReply, Totals, cached, lost
+from workbench.judge.batch import Arrived, BatchJudge, Totals, cached, lost
 from workbench.judge.wire import Form, in_form, settle
 from workbench.policy import load_policy
 from workbench.types import Cost, Failure, Prompt, Question, Reply, Response
@@ -22,7 +22,6 @@ def local_model(
     max_new_tokens: int = 512,
     form: Form = "json",
     cache: Path | str | None = None,
-    on_reply: OnReply | None = None,
 ) -> BatchJudge:
     """A judge from a folder or a hub name, as `workbench.policy.load_policy` takes them; the
     model is loaded at once.
@@ -67,7 +66,6 @@ def local_model(
         send,
         {"greedy": True, "max_tokens": max_new_tokens, "form": form},
         totals,
-        on_reply=on_reply,
     )
     return cached(judge, cache) if cache else judge
 
