@@ -421,7 +421,6 @@ def test_a_file_is_not_compared_with_itself(tmp_path: Path) -> None:
         (("--judge-model", "m"), "--judge-model is about a judge at a URL"),
         (("--judge-cache", "f"), "--judge-cache is about a judge at a URL"),
         (("--dry-run",), "--dry-run is about a judge at a URL"),
-        (("--price", "1,2"), "--price is about a judge at a URL"),
         (("--judge", "http://127.0.0.1:9"), "needs the name of a model there: --judge-model NAME"),
         (
             ("--judge", "http://127.0.0.1:9", "--judge-model", "m", "--preferences", "p.jsonl"),
@@ -430,10 +429,6 @@ def test_a_file_is_not_compared_with_itself(tmp_path: Path) -> None:
         (
             ("--judge", "http://127.0.0.1:9", "--judge-model", "m"),
             "gives no verdict .*start its server",
-        ),
-        (
-            ("--judge", "http://127.0.0.1:9", "--judge-model", "m", "--price", "1"),
-            "write two numbers",
         ),
     ],
 )
@@ -464,16 +459,16 @@ def test_the_command_asks_once_and_keeps_what_was_said(tmp_path: Path, cli: Cli)
         return "Hm." if garbled[0] and first == "odd" else has("1889")(first, second)
 
     with JudgeServer(says(better)) as server:
-        command = ("metrics", *paths, "--judge", server.url, "--judge-model", "m", "--price", "1,1")
+        command = ("metrics", *paths, "--judge", server.url, "--judge-model", "m")
         code, out, _ = cli(*command, "--dry-run", "--json")
         estimate = json.loads(out)
         assert code == server.requests == 0 and not (tmp_path / "a.judge.sqlite").exists()
-        assert (estimate["calls"], estimate["pairs"]["n"]) == (4, 2) and estimate["price"] > 0
+        assert (estimate["calls"], estimate["pairs"]["n"]) == (4, 2)
         code, out, err = cli(*command, "--json")
         found = json.loads(out)
         assert code == 3 and server.tasks == {"outcome": 1, "prefer": 5}
         assert found["win_rate"]["value"] == 1.0 and found["pairs"]["incomplete"] == 1
-        assert found["judge"]["calls"] == 5 and found["judge"]["price"] > 0
+        assert found["judge"]["calls"] == 5
         assert (found["judge"]["model"], found["judge"]["cache"]) == (
             "m",
             str(tmp_path / "a.judge.sqlite"),

@@ -17,8 +17,7 @@ from tests.helpers.score_helpers import read, reply, responses, write
 from tests.helpers.waiting import wait_for
 from workbench.judge import Element
 from workbench.judge.scripted import Fault, JudgeServer
-from workbench.score.ahead import ahead
-from workbench.score.run import CHUNK
+from workbench.score.run import CHUNK, ahead
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -80,6 +79,7 @@ def stored(cache: Path) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_kill_loses_two_chunks_of_rows_at_most_and_no_reply(tmp_path: Path) -> None:
     """The third of four chunks waits for one reply, the fourth is done: as docs/numbers.md says,
     256 rows are not written.

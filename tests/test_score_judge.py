@@ -144,14 +144,13 @@ def test_overwriting_asks_another_judge_and_tells_what_is_not_asked(
 
 def test_the_estimate_is_what_is_then_asked(tmp_path: Path) -> None:
     with JudgeServer(reply=reply) as server:
-        chosen = options(tmp_path, server, responses(8), price=(1.0, 2.0))
+        chosen = options(tmp_path, server, responses(8))
         expected = estimate_file(chosen)
         assert server.requests == 0
         assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
         summary = score_file(chosen)
         assert expected["by_task"] == dict(server.tasks)
         assert expected["calls"] == summary["cost"]["calls"]
-        assert expected["price"] > 0 and summary["price"] > 0
 
 
 MIXED: list[dict[str, Any]] = [
@@ -181,7 +180,7 @@ MIXED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("method", ["all", "none", "rlfh", "truthrl", "klcf", "knowrl"])
+@pytest.mark.parametrize("method", ["all", "none", "klcf"])
 def test_the_estimate_counts_what_is_asked_of_any_row_for_any_method(
     tmp_path: Path, method: str
 ) -> None:
@@ -455,54 +454,10 @@ def test_a_store_that_breaks_fails_the_claims_and_not_the_run(tmp_path: Path) ->
     )
 
 
-def test_the_estimate_of_a_single_pass_counts_its_claims(tmp_path: Path) -> None:
-    with JudgeServer() as server:
-        more = {"method": "all", "overrides": ["rlfh.mode=single_pass", "klcf.truth=missing"]}
-        chosen = options(tmp_path, server, responses(6), **more)
-        expected = estimate_file(chosen)
-        summary = score_file(chosen)
-        assert expected["by_task"] == dict(server.tasks) and server.tasks["verify"] == 0
-        assert expected["claims"] == summary["claims"] == 24
 
 
-def test_long_replies_and_long_responses(tmp_path: Path) -> None:
-    """A response of 100,000 characters is judged; a reply of ten million bytes is a failure of
-    its row, whatever it says.
-    """
-
-    def huge(task: str, found: Any) -> str:
-        return (
-            reply(task, found) + " " * 10_000_000
-            if "again" in found[0].text
-            else reply(task, found)
-        )
-
-    rows = responses(2, thinking=False)
-    rows[0]["response"] = f"<answer>{'This goes on and on. ' * 5_000}</answer>"
-    rows[1]["question"] = "What about it, again?"
-    with JudgeServer(reply=huge) as server:
-        chosen = options(tmp_path, server, rows, method="truthrl", max_failed=1.0)
-        summary = score_file(chosen)
-        assert server.requests == 3  # the long reply was asked for once more
-    assert summary["failures"] == {"judge: broken": 1}
-    first, second = read(chosen.out)
-    assert (
-        first["rewards"]["truthrl"]["value"] in (1.0, -1.0)
-        and second["rewards"]["truthrl"]["value"] is None
-    )
 
 
-def test_the_key_is_read_from_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "wrong")
-    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
-    with JudgeServer(reply=reply, key="secret") as server:
-        chosen = options(tmp_path, server, responses(2), method="truthrl")
-        assert score_file(chosen)["failed"] == 0
-    assert "secret" not in "".join(
-        path.read_text(errors="replace") for path in (tmp_path / "out").iterdir()
-    )
 
 
 def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
@@ -524,27 +479,8 @@ def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
     assert (summary["failed"], summary["labels"]) == (0, {"hedged_wrong": 3})
 
 
-def test_a_judge_that_nothing_was_asked_of_has_nothing_to_say(tmp_path: Path) -> None:
-    with JudgeServer(reply=reply) as server:
-        chosen = options(tmp_path, server, [{**responses(1)[0], "response": "I do not know."}])
-        summary = score_file(chosen)
-        assert server.tasks == {"checklist": 1}
-    assert summary["outcomes"] == {"uncertain": 1}
-    assert read(chosen.out)[0]["rewards"]["rlfh"]["value"] == 0
 
 
-def test_the_questions_of_the_rows_are_stored_with_what_they_bring(tmp_path: Path) -> None:
-    with JudgeServer(reply=reply) as server:
-        chosen = options(tmp_path, server, responses(2), method="truthrl")
-        score_file(chosen)
-    stored = read_questions(chosen.out.parent)
-    [first, _] = [stored[row["question_id"]] for row in read(chosen.out)]
-    assert (first.text, first.answers, first.checklist) == (
-        "What about 0?",
-        ("Fact 0",),
-        ("Item 0.", "Other item 0."),
-    )
-    assert [passage.title for passage in first.passages] == ["Page 0", ""]
 
 
 @pytest.fixture

@@ -61,6 +61,11 @@ class Actors:
         """Raise a WorkbenchError, before anything is started, where there cannot be so many."""
         if self.count < 1:
             raise WorkbenchError(f"--actors has to be at least 1, not {self.count}")
+        if "://" in (self.address or ""):
+            raise WorkbenchError(
+                f"--address {self.address}: write HOST:PORT, on a machine that has joined the"
+                " cluster with `ray start --address`"
+            )
         if importlib.util.find_spec("ray") is None:
             raise WorkbenchError(
                 "Ray's actors need the package ray: `pip install -e '.[ray]'` in a clone, or `pip"
@@ -87,11 +92,6 @@ def actors_of(count: int | None, address: str | None) -> Actors | None:
 
 def _check_listening(address: str) -> None:
     """Raise a WorkbenchError where nothing listens: Ray would try for minutes."""
-    if "://" in address:
-        raise WorkbenchError(
-            f"--address {address}: write HOST:PORT, on a machine that has joined the cluster with"
-            " `ray start --address`"
-        )
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), TIMEOUT).close()
