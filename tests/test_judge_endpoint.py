@@ -438,7 +438,8 @@ try:
     endpoint(sys.argv[1], "m", concurrency=16)(prompts)
 except KeyboardInterrupt:
     paths = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
-    sockets = [path for path in paths if os.path.lexists(path) and os.readlink(path).startswith("socket:")]
+    targets = [os.readlink(path) for path in paths if os.path.lexists(path)]
+    sockets = [target for target in targets if target.startswith("socket:")]
     print([thread.name for thread in threading.enumerate()], len(sockets))
 """
 

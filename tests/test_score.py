@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.score_helpers import SAID, Cli, options, read, world_rows, write
 from workbench.score import Options, estimate_file, score_file
-from workbench.store import Store, iter_feedback, read_questions, table
+from workbench.store import iter_feedback, read_questions, table
 from workbench.types import WorkbenchError
 
 
@@ -112,8 +112,6 @@ def test_methods_that_a_row_gives_nothing_for_are_unscored_and_the_row_has_not_f
         assert row["rewards"]["rlfh"]["value"] is not None
 
 
-
-
 def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli) -> None:
     rows = world_rows(2)
     rows[0]["response"] += " Glorbs zibble the quavering mumps."
@@ -142,8 +140,6 @@ def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli
     assert json.loads(out)["rewards"]["klcf"]["bad_format"] == 0 and "paid for a broken" not in err
 
 
-
-
 def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:
     rows = world_rows(6)
     chosen = options(tmp_path, rows[:4], judge="world", method="rlfh")
@@ -164,8 +160,6 @@ def test_a_last_line_that_was_cut_off_is_repaired_and_its_row_scored_again(tmp_p
     with pytest.warns(UserWarning, match="unfinished last line"):
         assert score_file(chosen)["earlier"] == 4
     assert chosen.out.read_bytes() == whole
-
-
 
 
 def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -> None:
@@ -330,10 +324,6 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
         assert mine.read_text() == text
 
 
-
-
-
-
 def test_a_judge_without_evidence_is_refused(tmp_path: Path) -> None:
     chosen = options(tmp_path, world_rows(2), judge="http://127.0.0.1:1/v1", model="m")
     with pytest.raises(WorkbenchError, match="--passages FILE or --store NAME"):
@@ -454,8 +444,6 @@ def test_a_person_reads_tables(tmp_path: Path, cli: Cli) -> None:
     )
     assert code == 0 and "truthrl" in out and "done" in out
     assert "1/1" in err
-
-
 
 
 def test_a_method_that_scored_nothing_is_not_applicable_and_says_why(

@@ -23,7 +23,6 @@ from workbench.cli import main
 from workbench.judge import Element, endpoint
 from workbench.judge.scripted import JudgeServer
 from workbench.score import Options, estimate_file, score_file
-from workbench.store import read_questions
 from workbench.types import WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -454,12 +453,6 @@ def test_a_store_that_breaks_fails_the_claims_and_not_the_run(tmp_path: Path) ->
     )
 
 
-
-
-
-
-
-
 def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
     def once(task: str, found: Any) -> str:
         assert task == "single_pass"
@@ -477,10 +470,6 @@ def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
         summary = score_file(chosen)
         assert server.requests == 3
     assert (summary["failed"], summary["labels"]) == (0, {"hedged_wrong": 3})
-
-
-
-
 
 
 @pytest.fixture
