@@ -30,26 +30,24 @@ def bar() -> Iterator[Progress]:
     display = Bar("rows", MofNCompleteColumn(), Counts(), *remaining, console=console)
 
     def start(total: int, totals: Totals | None) -> Watch:
-        began, tallies, earlier = time.monotonic(), list[Tally](), list[int]()
+        began = time.monotonic()
+        current: Tally | None = None
+        earlier = 0  # claims of an earlier run
 
         def counts() -> str:
             """Reads the judge's counters as they stand, so that it moves within a chunk too."""
-            claims = tallies[-1].claims - earlier[0] if tallies else 0
+            claims = current.claims - earlier if current else 0
             rate = claims / max(time.monotonic() - began, 1e-3)
-            parts = [
-                f"{rate:,.0f} claims/s",
-                f"{tallies[-1].failed if tallies else 0} failed",
-            ]
+            text = f"{rate:,.0f} claims/s · {current.failed if current else 0} failed"
             if totals:
-                parts.append(
-                    f"{totals.calls:,} calls, {totals.cached:,} cached,"
-                    f" {totals.tokens / 1000:,.0f}k tokens"
-                )
-            return " · ".join(parts)
+                text += f" · {totals.calls:,} calls, {totals.cached:,} cached,"
+                text += f" {totals.tokens / 1000:,.0f}k tokens"
+            return text
 
         def watch(tally: Tally, done: int) -> None:
-            tallies[:] = [tally]
-            earlier.append(tally.claims)  # the first are those of an earlier run
+            nonlocal current, earlier
+            earlier = earlier if current else tally.claims
+            current = tally
             display.update(row, completed=done)
 
         row = display.add_task("rows", total=total, counts=counts)

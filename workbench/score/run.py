@@ -59,7 +59,7 @@ class Job:
 
     def scored(self, chunks: Iterable[list[Item]]) -> Iterator[Scored]:
         """Chunks of rows scored, in order: in threads of this process, or in Ray's actors."""
-        if self.options.engine == "ray" and self.judge is None:
+        if self.options.engine == "ray" and not self.options.remote:
             options, search = self.options, self.search
             if search and search.index:
                 options = replace(options, store=str(index_folder(options)), passages=None)
