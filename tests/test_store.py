@@ -17,9 +17,7 @@ import pytest
 from workbench.grade import grade
 from workbench.jsonl import (
     append_json,
-    count_rows,
     iter_rows,
-    read_page,
     repair,
     truncate_after_step,
     write_json,
@@ -148,7 +146,6 @@ def test_a_bad_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -> N
     path.write_bytes(lines[0] + lines[1][:20] + b"\n" + lines[2])
     for read in (
         lambda: ids(path),
-        lambda: read_page(path, 0, 3),
         lambda: truncate_after_step(path, 0),
     ):
         with pytest.raises(WorkbenchError, match=r"rollouts\.jsonl:2: not a JSON object"):
@@ -237,52 +234,6 @@ def test_what_is_not_json_is_refused_before_anything_is_written(tmp_path: Path) 
     with pytest.raises(ValueError, match="JSON"):
         append_feedback(tmp_path, [bad])
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {b""}
-
-
-def test_pages_of_a_growing_file(tmp_path: Path) -> None:
-    path = tmp_path / ROLLOUTS
-    append_feedback(tmp_path, feedbacks(range(2)))
-    assert count_rows(path) == 6
-    assert [row["id"] for row in read_page(path, 2, 3)] == ["0-2", "1-0", "1-1"]
-    assert read_page(path, 6, 5) == []
-    append_feedback(tmp_path, feedbacks(range(2, 3)))
-    with path.open("ab") as file:
-        file.write(b'{"id": "half')
-    assert [row["id"] for row in read_page(path, 5, 9)] == ["1-2", "2-0", "2-1", "2-2"]
-    with pytest.warns(UserWarning):
-        truncate_after_step(path, 0)
-    append_json(path, {"id": "new"})
-    assert [row["id"] for row in read_page(path, 1, 9)] == ["0-1", "0-2", "new"]
-    os.truncate(path, path.stat().st_size - len('{"id": "new"}\n'))
-    append_json(path, {"id": "longer than before"})
-    assert [row["id"] for row in read_page(path, 3, 9)] == ["longer than before"]
-
-
-def test_pages_of_a_file_written_anew_in_place(tmp_path: Path) -> None:
-    """The same file by its number: with a newline where the scan ended, of the same size, and
-    longer.
-    """
-    path = tmp_path / "rows.jsonl"
-    for number, text in enumerate(('{"id": "aaa"}\n{"id": "b"}\n', '{"id": "c"}\n{"id": "ddd"}\n')):
-        path.write_text(text)
-        os.utime(path, ns=(number, number))
-        assert [row["id"] for row in read_page(path, 0, 9)] == [["aaa", "b"], ["c", "ddd"]][number]
-    path.write_text('{"id": "e"}\n{"x": 1234567}\n{"id": "f"}\n'.replace("x", "id"))
-    assert [row["id"] for row in read_page(path, 0, 9)] == ["e", 1234567, "f"]
-
-
-def test_a_page_of_a_growing_file_reads_only_the_growth(tmp_path: Path) -> None:
-    from workbench.jsonl import _scans
-
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"id": 1}\n{"id": 2}\n')
-    assert count_rows(path) == 2
-    first = _scans[path.resolve()]
-    assert count_rows(path) == 2 and _scans[path.resolve()] is first
-    append_json(path, {"id": 3})
-    # would be found anew by a whole scan
-    _scans[path.resolve()] = first._replace(offsets=[-1, *first.offsets[1:]])
-    assert count_rows(path) == 3 and _scans[path.resolve()].offsets[0] == -1
 
 
 def test_truncate_after_step(tmp_path: Path) -> None:

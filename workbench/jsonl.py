@@ -14,7 +14,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from workbench.types import WorkbenchError
 
@@ -54,24 +54,6 @@ def iter_rows(path: Path | str) -> Iterator[dict[str, Any]]:
     """
     for _, row in _iter_lines(Path(path)):
         yield row
-
-
-def read_page(path: Path | str, start: int, count: int) -> list[dict[str, Any]]:
-    """Rows `start` to `start + count`, reading only those: a file is scanned once, then only
-    where it has grown.
-    """
-    path = Path(path)
-    offsets = _offsets(path)
-    rows = []
-    with path.open("rb") as file:
-        for number, offset in enumerate(offsets[start : start + count], start=start + 1):
-            file.seek(offset)
-            rows.append(_decode(file.readline(), path, number))
-    return rows
-
-
-def count_rows(path: Path | str) -> int:
-    return len(_offsets(Path(path)))
 
 
 def truncate_after_step(path: Path | str, step: int) -> int:
@@ -222,48 +204,3 @@ def _replace(path: Path, content: Iterable[bytes]) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
-
-
-class _Scan(NamedTuple):
-    """How far a file was scanned, and how it looked then."""
-
-    inode: int
-    modified: int
-    size: int
-    scanned: int  # bytes
-    offsets: list[int]  # where each complete row begins
-    last: bytes  # the last complete row
-
-
-_scans: dict[Path, _Scan] = {}
-
-
-def _offsets(path: Path) -> list[int]:
-    """Where each complete row of a file begins.
-
-    A file that has only grown is scanned from where it ended; it is taken to have only grown if
-    it is the same file, is longer and still has the last row where it was.
-    """
-    path = path.resolve()
-    with path.open("rb") as file:
-        stat = os.fstat(file.fileno())
-        state = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
-        known = _scans.get(path)
-        if known and known[:3] == state:
-            return known.offsets
-        scanned, offsets, last = 0, [], b""
-        if known and known.offsets and known.inode == stat.st_ino and known.size < stat.st_size:
-            file.seek(known.offsets[-1])
-            # a list of its own: a page may be read in another thread
-            if file.read(len(known.last)) == known.last:
-                scanned, offsets, last = known.scanned, list(known.offsets), known.last
-        file.seek(scanned)
-        for line in file:
-            if not line.endswith(b"\n"):
-                break
-            if line.strip():
-                offsets.append(scanned)
-                last = line
-            scanned += len(line)
-    _scans[path] = _Scan(*state, scanned, offsets, last)
-    return offsets
