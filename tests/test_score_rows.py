@@ -151,6 +151,12 @@ def test_claims_without_places_are_found_in_their_sections() -> None:
     assert claims[2] == Claim(2, "zzz", coverage=0.0)
 
 
+def test_an_integer_beyond_all_floats_is_malformed() -> None:
+    claims = [{"text": "Ada", "label": "correct", "p": 10**400}]
+    with pytest.raises(Malformed, match="p of 'claim:0' is not between 0 and 1"):
+        parse({"id": 1, "response": "Ada.", "claims": claims}, {}, {})
+
+
 def test_a_row_of_another_version_is_malformed() -> None:
     with pytest.raises(Malformed, match='"schema" is 2'):
         parse({**FULL, "schema": 2}, {}, {})

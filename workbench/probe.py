@@ -161,18 +161,22 @@ def _in_actors(actors: Actors, bench: Bench, name: str, grade: Grade, how: Sampl
     """Questions are answered by Ray's actors and graded by this process."""
     path = bench.path(name)
     adapter = adapter_folder(Path(path))
-    # folders by their whole path, on every machine
-    places = [path, (bench.base(name) or adapter_base(adapter)) if adapter else None]
-    places = [str(Path(one).resolve()) if one and Path(one).is_dir() else one for one in places]
-    folders = [one and str(adapter_folder(Path(one)) or one) for one in places]
-    hashes = {one: policy_hash(one) for one in folders if one} if actors.address else {}
-    make = partial(_answering, places[0], places[1], hashes, how)
+    base = (bench.base(name) or adapter_base(adapter)) if adapter else None
+    policy, base = _place(path), base and _place(base)
+    folders = [str(adapter_folder(Path(one)) or one) for one in (policy, base) if one]
+    hashes = {folder: policy_hash(folder) for folder in folders} if actors.address else {}
+    make = partial(_answering, policy, base, hashes, how)
 
     def sampler(chunks: Iterable[list[Question]]) -> Iterator[list[tuple[Sample, ...]]]:
         for answered in map_chunks(actors, make, _left_open, chunks):
             yield samples_of(grade, answered, how.samples)
 
     return sampler
+
+
+def _place(name: str) -> str:
+    """A folder by its whole path, for every machine; a name on the hub as it is."""
+    return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
 def _answering(

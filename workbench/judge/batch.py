@@ -188,13 +188,14 @@ def cached(judge: Judge, file: Path | str, name: str | None = None) -> BatchJudg
 
     def send(prompts: Sequence[Prompt], arrived: Arrived) -> None:
         for index, (prompt, reply) in enumerate(zip(prompts, judge(prompts), strict=True)):
-            used = asdict(reply.cost)
-            del used["cached"]
-            totals.add(**used)
+            used = reply.cost
+            totals.add(**{**asdict(used), "cached": 0})
             if reply.error is None:
                 text = settle(prompt, reply.text or "")
-                failed = isinstance(text, Failure)
-                reply = Reply(None if failed else text, text if failed else None, reply.cost)  # type: ignore[arg-type]
+                if isinstance(text, Failure):
+                    reply = Reply(None, text, used)
+                else:
+                    reply = Reply(text, cost=used)
             arrived(index, reply)
 
     return BatchJudge(str(name), send, totals=totals, cache=Cache(file))
