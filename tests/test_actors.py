@@ -8,14 +8,19 @@ import importlib.util
 import re
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, make_bench
 from tests.helpers.tiny_model import make_policy
-from workbench.actors import Actors
+from workbench.actors import STRIKES, Actors, _Pool
 from workbench.failures import TooManyFailures
 from workbench.generate import Sampling
 from workbench.metrics.boundary import Probed
@@ -105,3 +110,94 @@ def test_a_question_that_could_not_be_answered_is_left_open(
     (tmp_path / "strict").mkdir()
     with pytest.raises(TooManyFailures, match="3 of 30 samples could not be graded"):
         probe_questions(one_dies, questions, tmp_path / "strict", 3, max_failed=0.09)
+
+
+class Ray:
+    """Ray's interface as the pool uses it. Calls end in any order; some die with their process:
+    a share of them by chance, and all with a deadly item."""
+
+    class exceptions:
+        class RayError(Exception): ...
+
+        class RayTaskError(RayError):
+            def __init__(self, cause: Exception) -> None:
+                self.cause = cause
+
+    def __init__(self, chance: Random, share: float, deadly: set[int]) -> None:
+        self.chance, self.share, self.deadly = chance, share, deadly
+        self.killed: list[Any] = []
+
+    def put(self, value: Any) -> Any:
+        return value
+
+    def remote(self, kind: Any) -> Any:
+        return SimpleNamespace(
+            options=lambda **_: SimpleNamespace(remote=lambda make: self.actor(kind(make)))
+        )
+
+    def actor(self, worker: Any) -> Any:
+        def method(name: str) -> Any:
+            return SimpleNamespace(remote=lambda *given: SimpleCall(getattr(worker, name), given))
+
+        return SimpleNamespace(ready=method("ready"), do=method("do"))
+
+    def wait(self, answers: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
+        return [self.chance.choice(answers)], []
+
+    def get(self, answer: Any) -> Any:
+        items = answer.given[0] if answer.given else []
+        if self.deadly & set(items) or self.chance.random() < self.share:
+            raise self.exceptions.RayError("its process has gone")
+        try:
+            return answer.call(*answer.given)
+        except ValueError as error:
+            raise self.exceptions.RayTaskError(error) from error
+
+    def kill(self, actor: Any) -> None:
+        self.killed.append(actor)
+
+
+class SimpleCall:
+    def __init__(self, call: Any, given: tuple[Any, ...]) -> None:
+        self.call, self.given = call, given
+
+
+def pooled(
+    ray: Ray, chunks: list[list[int]], count: int, work: Any = lambda items: [-one for one in items]
+) -> list[list[Any]]:
+    with patch.dict("sys.modules", ray=ray):
+        return list(_Pool(count, lambda: work, lambda item, failure: failure.kind).map(chunks))
+
+
+SIZES = st.lists(st.integers(1, 4), max_size=8)
+
+
+@given(SIZES, st.integers(1, 3), st.floats(0, 0.2), st.sets(st.integers(0, 20)), st.randoms())
+def test_whatever_dies_each_item_has_one_result_in_order(
+    sizes: list[int], count: int, share: float, deadly: set[int], chance: Random
+) -> None:
+    chunks = [[4 * number + place for place in range(size)] for number, size in enumerate(sizes)]
+    try:
+        found = pooled(Ray(chance, share, deadly), chunks, count)
+    except WorkbenchError as error:
+        assert "died one after another" in str(error)
+        return
+    expected = [-item for chunk in chunks for item in chunk]
+    results = [result for chunk in found for result in chunk]
+    assert [len(chunk) for chunk in found] == sizes
+    for result, wanted in zip(results, expected, strict=True):
+        assert result == wanted or (result == "died" and (-wanted in deadly or share))
+        assert -wanted not in deadly or result == "died"
+
+
+def test_actors_that_die_of_everything_stop_and_errors_of_the_work_are_raised() -> None:
+    with pytest.raises(WorkbenchError, match=f"{2 * STRIKES + 1} of Ray's actors died"):
+        pooled(Ray(Random(1), 1.0, set()), [[1, 2]], 2)
+
+    def broken(items: list[int]) -> list[int]:
+        raise ValueError("broken")
+
+    ray = Ray(Random(1), 0.0, set())
+    with pytest.raises(ValueError, match="broken"):
+        pooled(ray, [[1, 2]], 2, broken)
+    assert len(ray.killed) == 2
