@@ -162,9 +162,11 @@ class SimpleCall:
         self.call, self.given = call, given
 
 
-def pooled(
-    ray: Ray, chunks: list[list[int]], count: int, work: Any = lambda items: [-one for one in items]
-) -> list[list[Any]]:
+def negative(items: list[int]) -> list[int]:
+    return [-item for item in items]
+
+
+def pooled(ray: Ray, chunks: list[list[int]], count: int, work: Any = negative) -> list[list[Any]]:
     with patch.dict("sys.modules", ray=ray):
         return list(_Pool(count, lambda: work, lambda item, failure: failure.kind).map(chunks))
 

@@ -89,11 +89,12 @@ def test_every_label_in_any_case_and_no_other(task: str) -> None:
         "correct wrong",
     ):
         assert kind(task, json.dumps({"label": label})) == "label"
+    # a label of another task
+    assert kind("verify", '{"label": "Incorrect"}') == "label"
 
 
 NO_VERDICTS = [
     ("INCORRECT - a wrong date", "not_json"),
-    ('{"label": "Incorrect"}', "label"),
     ("[1] The materials say so. Supported", "extra_text"),
     ("", "empty"),
     ("null", "type"),

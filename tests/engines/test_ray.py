@@ -167,7 +167,7 @@ def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
         _, err = refused.communicate(timeout=120)
         assert refused.returncode == 2 and "has 2 CPUs" in err and not lines(out)
         process = scoring(tmp_path, "--address", address, **OWN)
-        wait_for(lambda: lines(out) or process.poll() is not None, 180)
+        wait_for(lambda: lines(out) > 0 or process.poll() is not None, 180)
         nodes.stdin.write("\n")
         nodes.stdin.flush()
         assert nodes.stdout.readline() == "gone\n" and process.poll() is None

@@ -81,11 +81,11 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
         return Answer(failure=lost("broken", "the message is no text", raw), again="retry")
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
-    tokens = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    tokens: list[Any] = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
     estimated = not all(type(count) is int and count >= 0 for count in tokens)
     if estimated:
         tokens = [estimate_tokens(prompt.text), estimate_tokens(text or "")]
-    cost = Cost(1, 0, *tokens)
+    cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
         failure = lost(
             "truncated", "the reply was cut off at max_new_tokens: allow more", text or ""

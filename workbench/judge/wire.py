@@ -234,7 +234,8 @@ def _claim(value: Any, task: str) -> Any:
 
 
 def _outline(value: Any, task: str, passages: int | None) -> dict[str, Any]:
-    fields, points = _fields(value, "structure", "points"), []
+    fields = _fields(value, "structure", "points")
+    points: list[dict[str, Any]] = []
     listed = _list(fields, "points")
     if not 1 <= len(listed) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(listed)}")

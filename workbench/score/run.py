@@ -87,7 +87,8 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
         _check_output_space(options)
         job = prepare(options, closing)
         survey, names = job.survey, list(job.plan.rewards)
-        watch = progress(len(survey.ids), job.judge and job.judge.totals) if progress else None
+        totals = job.judge.totals if job.judge else None
+        watch = progress(len(survey.ids), totals) if progress else None
         claim(options.out, job.settings, options.overwrite)
         tally, remaining = Tally(names), dict(survey.ids)
         earlier = resume(options.out, remaining, names, tally)
