@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.judge.cache import Cache
-from workbench.judge.wire import clip, settle
+from workbench.judge.wire import checked_reply, clip
 from workbench.types import Cost, Failure, Judge, Prompt, Reply, WorkbenchError
 
 Arrived = Callable[[int, Reply], None]  # called once for each prompt, in any order, from one thread
@@ -99,9 +99,9 @@ class BatchJudge:
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         if self.closed.is_set():
-            return [Reply(None, lost("stopped", "not asked, since the work has stopped"))] * len(
-                prompts
-            )
+            return [
+                Reply(None, call_failure("stopped", "not asked, since the work has stopped"))
+            ] * len(prompts)
         with self._lock:
             pending = self._pending
             others = {prompt: pending[prompt] for prompt in prompts if prompt in pending}
@@ -151,7 +151,7 @@ class BatchJudge:
             stored = self.cache.get(list(keys.values()))
             for prompt, key in keys.items():
                 # a stored reply that can no longer be read is asked for again
-                text = settle(prompt, stored[key]) if key in stored else None
+                text = checked_reply(prompt, stored[key]) if key in stored else None
                 if isinstance(text, str):
                     done(prompt, Reply(text, cost=Cost(cached=1)))
             unanswered = [prompt for prompt in futures if not futures[prompt].done()]
@@ -191,7 +191,7 @@ def cached(judge: Judge, file: Path | str, name: str | None = None) -> BatchJudg
             used = reply.cost
             totals.add(**{**asdict(used), "cached": 0})
             if reply.error is None:
-                text = settle(prompt, reply.text or "")
+                text = checked_reply(prompt, reply.text or "")
                 if isinstance(text, Failure):
                     reply = Reply(None, text, used)
                 else:
@@ -206,6 +206,6 @@ def estimate_tokens(text: str) -> int:
     return (len(text) + 3) // 4
 
 
-def lost(kind: str, message: str, raw: str = "") -> Failure:
+def call_failure(kind: str, message: str, raw: str = "") -> Failure:
     """The failure of a call without a reply to read."""
     return Failure("judge", kind, message, clip(raw))

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 from workbench.judge.address import Address, address
-from workbench.judge.batch import Arrived, BatchJudge, Limits, Totals, cached, lost
+from workbench.judge.batch import Arrived, BatchJudge, Limits, Totals, cached, call_failure
 from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
-from workbench.judge.wire import Form, in_form, settle
-from workbench.judge.workers import run_apart, together
+from workbench.judge.wire import Form, checked_reply, in_form
+from workbench.judge.workers import run_in_thread, run_workers
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
 
 CONCURRENCY = 64  # requests in flight
@@ -144,7 +144,7 @@ class _Client:
     def send(self, prompts: Sequence[Prompt], arrived: Arrived) -> None:
         # raises here, before anything is sent
         prepared = [in_form(prompt, self.form) for prompt in prompts]
-        run_apart(lambda: _Batch(self, prompts, prepared, arrived).run())
+        run_in_thread(lambda: _Batch(self, prompts, prepared, arrived).run())
 
     def allowed(self, answer: Answer, retried: int, reasked: int) -> bool:
         """Whether a prompt may be sent again after this answer."""
@@ -195,7 +195,7 @@ class _Batch:
             ),
             headers=client.address.headers,
         ) as self.session:
-            await together(work, min(client.concurrency, len(self.prompts)))
+            await run_workers(work, min(client.concurrency, len(self.prompts)))
 
     async def _ask(self, index: int) -> Reply:
         """Send one prompt until it has a reply or no retry is left."""
@@ -218,13 +218,13 @@ class _Batch:
     def _refused(self, again: bool) -> Failure | None:
         """Take one call out of the budget, or say why not."""
         if file := self.client.totals.unstored:
-            return lost(
+            return call_failure(
                 "cache",
                 f"not sent, since its reply could not be kept in '{file}': free some space, or name"
                 " another",
             )
         spent = self.client.totals.begin(self.client.limits, again)
-        return lost("budget", f"the budget is used up: {spent}") if spent else None
+        return call_failure("budget", f"the budget is used up: {spent}") if spent else None
 
     async def _send(self, index: int) -> Answer:
         """Send one request, count it, and read its reply strictly."""
@@ -243,7 +243,7 @@ class _Batch:
         except aiohttp.ClientError as error:
             answer = unreachable(url, error)
         except TimeoutError:
-            failure = lost("timeout", f"no reply within {client.timeout:g} s")
+            failure = call_failure("timeout", f"no reply within {client.timeout:g} s")
             answer = Answer(failure=failure, again="retry")
         except (OSError, ValueError) as error:
             answer = unreachable(url, error)
@@ -257,7 +257,7 @@ class _Batch:
         if answer.text is None:
             return replace(answer, cost=cost)
         self.answered, self.strikes = True, 0
-        text = settle(self.prompts[index], answer.text, client.form)
+        text = checked_reply(self.prompts[index], answer.text, client.form)
         if isinstance(text, Failure):
             return replace(answer, text=None, failure=text, again="reask", cost=cost)
         return replace(answer, text=text, cost=cost)

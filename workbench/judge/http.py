@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from workbench.judge.address import Address, shown
-from workbench.judge.batch import estimate_tokens, lost
+from workbench.judge.batch import call_failure, estimate_tokens
 from workbench.types import Cost, Failure, Prompt
 
 # bytes of a body that are read; the longest valid reply, with all characters escaped, is shorter
@@ -53,7 +53,7 @@ async def read_response(response: Any, prompt: Prompt, sent_to: Address) -> Answ
     body = sent_to.without_secrets(b"".join(pieces))
     status, raw = response.status, body[:8000].decode("utf-8", "replace")
     if status in RETRIED or status >= 500:
-        failure = lost(
+        failure = call_failure(
             "rate_limit" if status == 429 else "server", f"the server answered {status}", raw
         )
         wait = retry_after(response.headers.get("Retry-After"))
@@ -62,9 +62,11 @@ async def read_response(response: Any, prompt: Prompt, sent_to: Address) -> Answ
         kind, remedy = _REMEDIES.get(status, ("refused", "it does not take this request"))
         if target := response.headers.get("Location"):
             remedy = f"it is now at {shown(target)}: give that address"
-        return Answer(failure=lost(kind, f"the server answered {status}: {remedy}"[:400], raw))
+        return Answer(
+            failure=call_failure(kind, f"the server answered {status}: {remedy}"[:400], raw)
+        )
     if size > LARGEST:
-        failure = lost("broken", f"the body has more than {LARGEST:,} bytes", raw)
+        failure = call_failure("broken", f"the body has more than {LARGEST:,} bytes", raw)
         return Answer(failure=failure, again="reask")
     return _read_completion(body, raw, prompt)
 
@@ -76,9 +78,11 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
         choice = value["choices"][0]
         text, finish = choice["message"]["content"], choice.get("finish_reason")
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return Answer(failure=lost("broken", "the body is no chat completion", raw), again="retry")
+        return Answer(
+            failure=call_failure("broken", "the body is no chat completion", raw), again="retry"
+        )
     if text is not None and not isinstance(text, str):
-        return Answer(failure=lost("broken", "the message is no text", raw), again="retry")
+        return Answer(failure=call_failure("broken", "the message is no text", raw), again="retry")
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     tokens: list[Any] = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
@@ -87,12 +91,12 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
         tokens = [estimate_tokens(prompt.text), estimate_tokens(text or "")]
     cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
-        failure = lost(
+        failure = call_failure(
             "truncated", "the reply was cut off at max_new_tokens: allow more", text or ""
         )
         return Answer(failure=failure, cost=cost, estimated=estimated)
     if not text or not text.strip():
-        failure = lost("empty", "the message is empty", raw)
+        failure = call_failure("empty", "the message is empty", raw)
         return Answer(failure=failure, again="retry", cost=cost, estimated=estimated)
     return Answer(text, cost=cost, estimated=estimated)
 
@@ -121,13 +125,13 @@ def unreachable(url: str, error: Exception) -> Answer:
             f"the certificate of {url} is not trusted ({reason[:200]}): name the file of whoever"
             " signed it in SSL_CERT_FILE, or give the name that it is for"
         )
-        return Answer(failure=lost("connection", message))
+        return Answer(failure=call_failure("connection", message))
     if isinstance(error, aiohttp.ClientSSLError):
         message = (
             f"no TLS connection to {url} ({reason[:200]}): does it speak TLS? If not, give its"
             " address with http://"
         )
-        return Answer(failure=lost("connection", message))
+        return Answer(failure=call_failure("connection", message))
     absent = isinstance(error, aiohttp.ClientConnectorError)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         reason, absent = "it does not take connections", True
@@ -139,5 +143,5 @@ def unreachable(url: str, error: Exception) -> Answer:
     advice = "is the server running there?"
     if not absent and not url.startswith("https"):
         advice += " Does it want https://?"
-    failure = lost("connection", f"{problem[:340]}{advice}")
+    failure = call_failure("connection", f"{problem[:340]}{advice}")
     return Answer(failure=failure, again="retry", absent=absent)

@@ -88,7 +88,7 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))
 
 
-def settle(prompt: Prompt, text: str, form: Form = "json") -> str | Failure:
+def checked_reply(prompt: Prompt, text: str, form: Form = "json") -> str | Failure:
     """A reply to `prompt` as canonical JSON that `read` accepts; or why not. What has no task of
     ours is only not empty.
     """

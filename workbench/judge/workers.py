@@ -11,7 +11,7 @@ from typing import Any
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 
-async def together(work: Work, count: int) -> None:
+async def run_workers(work: Work, count: int) -> None:
     """Run `count` workers to their end. If one raises, or all are cancelled, all are stopped."""
     tasks = [asyncio.create_task(work()) for _ in range(count)]
     try:
@@ -22,7 +22,7 @@ async def together(work: Work, count: int) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def run_apart(main: Work) -> None:
+def run_in_thread(main: Work) -> None:
     """Run a coroutine to its end in a thread of its own: the caller may be in an event loop.
 
     An interrupt of the caller cancels the coroutine and waits until its connections are closed.
