@@ -40,7 +40,8 @@ REPLY = "\n## Reply\n"
 # which have no encoding; and what nobody sees and a model reads: Unicode's default-ignorable
 # characters (zero-width, direction, variation selectors, tags) and annotations.
 _IGNORABLE = (
-    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u3164\ufe00-\ufe0f\ufeff\uffa0"
     r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _SPECIAL = re.compile(
