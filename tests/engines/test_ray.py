@@ -263,7 +263,9 @@ def workers() -> list[Any]:
 
 
 def kill_twice(progress: Callable[[], int], after: int) -> threading.Thread:
-    """Kill two actors, as soon as there are `after` and twice as many rows."""
+    """Kill an actor at once, and another one as soon as there are `after` rows."""
+    import psutil
+
     killed: list[int] = []
 
     def run() -> None:
@@ -271,8 +273,9 @@ def kill_twice(progress: Callable[[], int], after: int) -> threading.Thread:
         while len(killed) < 2 and time.monotonic() < deadline:
             others = [one for one in workers() if one.pid not in killed]
             if others and progress() >= after * len(killed):
-                killed.append(others[0].pid)
-                others[0].kill()
+                with suppress(psutil.NoSuchProcess):
+                    others[0].kill()
+                    killed.append(others[0].pid)
             time.sleep(0.1)
 
     thread = threading.Thread(target=run)
@@ -283,11 +286,15 @@ def kill_twice(progress: Callable[[], int], after: int) -> threading.Thread:
 
 def test_killed_actors_lose_and_double_no_row(tmp_path: Path, cluster: None) -> None:
     source = write(tmp_path / "in.jsonl", bridges(6 * CHUNK))
-    out = tmp_path / "ray" / "f.jsonl"
-    killer = kill_twice(lambda: lines(out), CHUNK)
-    summary = both(tmp_path, source, method="rlfh")
+    local = Options(source, tmp_path / "local" / "f.jsonl", method="rlfh")
+    score_file(local)
+    remote = replace(local, out=tmp_path / "ray" / "f.jsonl", engine="ray", actors=2)
+    killer = kill_twice(lambda: lines(remote.out), CHUNK)
+    summary = score_file(remote)
     killer.join()
-    assert len(set(killer.killed)) == 2 and summary["failed"] == 0  # type: ignore[attr-defined]
+    assert len(set(killer.killed)) == 2  # type: ignore[attr-defined]
+    assert (summary["status"], summary["failed"]) == ("done", 0)
+    assert without_cost(remote.out) == without_cost(local.out)
 
 
 def exits(options: Options, judged: bool, known: Any) -> Callable[[list[Any]], Any]:
