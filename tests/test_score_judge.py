@@ -295,6 +295,7 @@ def compare(clean: Verdicts, faulty: Verdicts, extracted: set[str]) -> tuple[int
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_with_faults_every_verdict_is_the_clean_one_or_a_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -518,7 +519,7 @@ def start(folder: Path, url: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_killed_at_five_moments_every_id_is_there_once_and_no_call_is_repeated(
+def test_killed_twice_every_id_is_there_once_and_no_call_is_repeated(
     tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]]
 ) -> None:
     url, counts = server_process
@@ -526,7 +527,7 @@ def test_killed_at_five_moments_every_id_is_there_once_and_no_call_is_repeated(
     write(tmp_path / "in.jsonl", rows)
     unique = 500 * (1 + 3 + 1)
     in_flight = 0
-    for share in (0.02, 0.2, 0.4, 0.6, 0.85):
+    for share in (0.02, 0.6):
         process = start(tmp_path, url)
         wait_for(lambda share=share: counts().get("requests", 0) >= share * unique, 60)  # type: ignore[misc]
         process.send_signal(signal.SIGKILL)
@@ -544,22 +545,21 @@ def test_killed_at_five_moments_every_id_is_there_once_and_no_call_is_repeated(
     # calls a kill.
     assert found["unique"] == unique
     assert found["requests"] <= unique + in_flight
-    print(f"{found['requests']} requests for {unique} prompts over 5 kills with 16 in flight")
+    print(f"{found['requests']} requests for {unique} prompts over 2 kills with 16 in flight")
     again = start(tmp_path, url)
     assert again.communicate(timeout=60)[0] and again.returncode == 0
     assert counts()["requests"] == found["requests"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_with_130_and_is_taken_up(
-    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]], sent: signal.Signals
+    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]]
 ) -> None:
     url, counts = server_process
     write(tmp_path / "in.jsonl", responses(300, claims=2, thinking=False))
     process = start(tmp_path, url)
     wait_for(lambda: counts().get("requests", 0) >= 100, 60)
-    process.send_signal(sent)
+    process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert json.loads(out)["status"] == "interrupted"
