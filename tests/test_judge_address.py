@@ -5,7 +5,12 @@ message or a file.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import shutil
+import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +27,7 @@ from workbench.judge import endpoint, render
 from workbench.judge.address import HOSTS as SERVICES
 from workbench.judge.address import KEY as VARIABLE
 from workbench.judge.address import address, key_of, shown
+from workbench.judge.scripted import JudgeServer
 from workbench.types import WorkbenchError
 
 KEY, PASSWORD = "sk-0123456789", "pa55-w0rd"
@@ -221,3 +227,52 @@ def test_a_password_reaches_no_file_and_no_message(
     assert PASSWORD not in told and token not in told and f"ada:{PASSWORD}" not in told
     reply = endpoint(f"http://{server}", "m", key=KEY, retries=0)([PROMPT])[0]
     assert KEY not in repr(reply) and (reply.error is None) == (status == 200)
+
+
+def test_tls_to_a_server_that_does_not_speak_it_is_told_and_not_tried_again() -> None:
+    prompts = [
+        render("outcome", question=f"{n}?", answers=["Ada"], response="Ada.") for n in range(20)
+    ]
+    with JudgeServer() as server:
+        url = server.url.replace("http:", "https:")
+        replies = endpoint(url, "m", retries=5, backoff=0.001, concurrency=2)(prompts)
+        assert all(
+            f"no TLS connection to {url}" in str(reply.error)
+            for reply in replies
+            if reply.cost.calls
+        )
+        assert "give its address with http://" in str(replies[0].error) and "running" not in str(
+            replies[0].error
+        )
+        assert sum(reply.cost.calls for reply in replies) <= 2
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_a_certificate_that_nobody_signed_is_told_and_not_tried_again(tmp_path: Path) -> None:
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj"
+        " /CN=localhost"
+    )
+    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=_shake_hands, args=(listener, context), daemon=True)
+        server.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/v1"
+        (reply,) = endpoint(url, "m", retries=5, backoff=0.001)([PROMPT])
+    assert (
+        "is not trusted" in str(reply.error)
+        and "SSL_CERT_FILE" in str(reply.error)
+        and reply.cost.calls == 1
+    )
+
+
+def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                context.wrap_socket(connection, server_side=True)
+        except OSError:
+            return

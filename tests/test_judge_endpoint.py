@@ -5,13 +5,10 @@ called from.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -480,52 +477,3 @@ def test_a_mistake_is_named_before_anything_is_sent(
     with pytest.raises(WorkbenchError, match=message) as raised:
         endpoint(url, **{"model": "m", **options})
     assert "\n" not in str(raised.value) and "sk-1" not in str(raised.value)
-
-
-def test_tls_to_a_server_that_does_not_speak_it_is_told_and_not_tried_again() -> None:
-    with JudgeServer() as server:
-        url = server.url.replace("http:", "https:")
-        replies = endpoint(url, "m", retries=5, backoff=0.001, concurrency=2)(
-            [verify(n) for n in range(20)]
-        )
-        assert all(
-            f"no TLS connection to {url}" in failure(reply).message
-            for reply in replies
-            if reply.cost.calls
-        )
-        assert (
-            "give its address with http://" in failure(replies[0]).message
-            and "running" not in failure(replies[0]).message
-        )
-        assert sum(reply.cost.calls for reply in replies) <= 2
-
-
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_a_certificate_that_nobody_signed_is_told_and_not_tried_again(tmp_path: Path) -> None:
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj"
-        " /CN=localhost"
-    )
-    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = threading.Thread(target=_shake_hands, args=(listener, context), daemon=True)
-        server.start()
-        url = f"https://127.0.0.1:{listener.getsockname()[1]}/v1"
-        (reply,) = endpoint(url, "m", retries=5, backoff=0.001)([verify(0)])
-    assert (
-        "is not trusted" in failure(reply).message
-        and "SSL_CERT_FILE" in failure(reply).message
-        and reply.cost.calls == 1
-    )
-
-
-def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
-    while True:
-        try:
-            connection, _ = listener.accept()
-            with connection, contextlib.suppress(OSError):
-                context.wrap_socket(connection, server_side=True)
-        except OSError:
-            return

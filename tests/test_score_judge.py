@@ -5,12 +5,7 @@ any moment.
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +13,6 @@ from typing import Any
 import pytest
 
 from tests.helpers.score_helpers import read, reply, responses, write
-from tests.helpers.waiting import wait_for
 from workbench.cli import main
 from workbench.judge import Element, endpoint
 from workbench.judge.scripted import JudgeServer
@@ -82,17 +76,6 @@ def test_outcomes_that_rules_decide_are_not_asked_about(tmp_path: Path) -> None:
         assert summary["outcomes_judged"] == 100.0
     with pytest.raises(WorkbenchError, match="--judge-in-doubt"):
         score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl", in_doubt=True))
-
-
-def test_claims_that_no_method_looks_at_are_not_asked_about(tmp_path: Path) -> None:
-    with JudgeServer(reply=reply) as server:
-        score_file(options(tmp_path, server, responses(3), method="rlfh"))
-        assert server.tasks["verify"] == 6  # of twelve claims; the others are thoughts
-        score_file(options(tmp_path, server, responses(3), method="knowrl", overwrite=True))
-        assert server.tasks["verify"] == 12
-        score_file(options(tmp_path, server, responses(3), method="truthrl", overwrite=True))
-        # the replies are in the cache; the outcome needs no claims
-        assert server.tasks["extract"] == 3
 
 
 def test_a_second_run_of_the_same_work_makes_no_calls(tmp_path: Path) -> None:
@@ -471,103 +454,6 @@ def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
         summary = score_file(chosen)
         assert server.requests == 3
     assert (summary["failed"], summary["labels"]) == (0, {"hedged_wrong": 3})
-
-
-@pytest.fixture
-def server_process(tmp_path: Path) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    """A judge in a process of its own: its address, and what it counts."""
-    code = (
-        "import asyncio; from workbench.judge.scripted import JudgeServer; from"
-        " tests.helpers.score_helpers import reply; asyncio.run(JudgeServer(reply=reply,"
-        " delay=0.01).serve())"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    url = process.stdout.readline().strip()
-
-    def counts() -> dict[str, Any]:
-        with urllib.request.urlopen(url.removesuffix("/v1") + "/count") as answer:
-            return json.load(answer)
-
-    yield url, counts
-    process.kill()
-    process.wait()
-
-
-def start(folder: Path, url: str) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "workbench.cli",
-        "score",
-        "--in",
-        folder / "in.jsonl",
-        "--out",
-        folder / "f.jsonl",
-    ]
-    command += ["--method", "rlfh", "--judge", url, "--model", "m", "--concurrency", "16", "--json"]
-    return subprocess.Popen(
-        list(map(str, command)),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ},
-    )
-
-
-@pytest.mark.slow
-def test_killed_twice_every_id_is_there_once_and_no_call_is_repeated(
-    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]]
-) -> None:
-    url, counts = server_process
-    rows = responses(500, claims=3, thinking=False)
-    write(tmp_path / "in.jsonl", rows)
-    unique = 500 * (1 + 3 + 1)
-    in_flight = 0
-    for share in (0.02, 0.6):
-        process = start(tmp_path, url)
-        wait_for(lambda share=share: counts().get("requests", 0) >= share * unique, 60)  # type: ignore[misc]
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        in_flight += 16
-    process = start(tmp_path, url)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    summary = json.loads(out)
-    assert (summary["rows"], summary["failed"]) == (500, 0)
-    ids = [row["id"] for row in read(tmp_path / "f.jsonl")]
-    assert sorted(ids) == sorted(row["id"] for row in rows)
-    found = counts()
-    # What a killed process was waiting for was never heard, and has to be asked again: at most 16
-    # calls a kill.
-    assert found["unique"] == unique
-    assert found["requests"] <= unique + in_flight
-    print(f"{found['requests']} requests for {unique} prompts over 2 kills with 16 in flight")
-    again = start(tmp_path, url)
-    assert again.communicate(timeout=60)[0] and again.returncode == 0
-    assert counts()["requests"] == found["requests"]
-
-
-@pytest.mark.slow
-def test_an_interrupt_ends_with_130_and_is_taken_up(
-    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]]
-) -> None:
-    url, counts = server_process
-    write(tmp_path / "in.jsonl", responses(300, claims=2, thinking=False))
-    process = start(tmp_path, url)
-    wait_for(lambda: counts().get("requests", 0) >= 100, 60)
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 130, err
-    assert json.loads(out)["status"] == "interrupted"
-    assert "Traceback" not in err and "the same command" in err
-    again = start(tmp_path, url)
-    out, _ = again.communicate(timeout=60)
-    assert (again.returncode, json.loads(out)["rows"]) == (0, 300)
-    assert counts()["requests"] <= 300 * 4 + 16
 
 
 def test_another_process_may_not_write_the_same_output(tmp_path: Path) -> None:
