@@ -78,24 +78,6 @@ def test_the_judge_completes_what_the_columns_do_not_say(checks: Checks, country
     ]
 
 
-def test_columns_as_data_sets_have_them(tmp_path: Path, checks: Checks) -> None:
-    """A number as the answer, 0 among them; rows without an id are told apart; a text where a
-    list may stand is one item.
-    """
-    reward = workbench.trl_reward("truthrl", checks, out=tmp_path)
-    asked = ["How many moons has Venus?", "How many has Mars?"]
-    assert reward(
-        asked, ["0", "2"], answer=[0, 2], id=[None, None], checklist=["It has none.", None]
-    ) == [1.0, 1.0]
-    kept = [row.response for row in iter_feedback(tmp_path)]
-    assert [response.question.checklist for response in kept] == [("It has none.",), ()]
-    assert len({response.question.id for response in kept}) == 2
-    with pytest.raises(
-        WorkbenchError, match="a column of the data set cannot be read: a passage is neither"
-    ):
-        reward(asked[:1], ["0"], answer=[0], passages=[[{"body": "x"}]])
-
-
 @pytest.mark.parametrize(
     ("recipe", "settings", "value"),
     [
