@@ -46,7 +46,7 @@ from workbench.generate import generate  # noqa: E402
 from workbench.jsonl import write_json  # noqa: E402
 from workbench.judge import endpoint  # noqa: E402
 from workbench.judge.scripted import JudgeServer  # noqa: E402
-from workbench.judge.workers import run_apart, together  # noqa: E402
+from workbench.judge.workers import run_in_thread, run_workers  # noqa: E402
 from workbench.knowledge import Search, build_index, open_index  # noqa: E402
 from workbench.metrics.bootstrap import collect, intervals  # noqa: E402
 from workbench.metrics.confidence import Ranked  # noqa: E402
@@ -132,7 +132,7 @@ class Tally:
                 for _ in waiting:
                     await asyncio.sleep(SEARCH)
 
-            run_apart(lambda: together(wait, min(in_flight, len(queries))))
+            run_in_thread(lambda: run_workers(wait, min(in_flight, len(queries))))
             self.searches += len(queries)
             return search(queries, k, titles)
 

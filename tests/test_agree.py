@@ -110,16 +110,6 @@ def test_claims_are_matched_by_id_then_by_text_and_the_rest_is_counted(tmp_path:
     assert "items" not in found
 
 
-def test_an_id_that_comes_twice_counts_once(tmp_path: Path) -> None:
-    first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct")]), row("a", [("x", "wrong")])])
-    found = agreement(first, write(tmp_path / "b.jsonl", [row("a", [("x", "correct")])]))
-    assert (found["rows"], found["claims"]["accuracy"], found["excluded"]["duplicates"]) == (
-        1,
-        1.0,
-        1,
-    )
-
-
 def test_the_same_claim_twice_is_matched_twice(tmp_path: Path) -> None:
     first = write(tmp_path / "a.jsonl", [row("a", [("x", "correct"), ("x", "wrong")])])
     second = write(
@@ -208,13 +198,6 @@ def test_rows_that_nobody_judged_are_left_out_and_a_file_of_them_is_refused(tmp_
                 agreement(*files)
 
 
-def test_files_about_different_responses_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match="no response id in common"):
-        agreement(
-            write(tmp_path / "a.jsonl", [row("a", [])]), write(tmp_path / "b.jsonl", [row("b", [])])
-        )
-
-
 def test_a_file_without_a_row_that_can_be_read_is_refused_with_what_is_wrong(
     tmp_path: Path,
 ) -> None:
@@ -245,20 +228,3 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             assert json.loads(out)["claims"]["accuracy"] == 0.5
         else:
             assert "claims: n 2, accuracy 0.500, kappa 0.000" in out
-
-
-def test_outcomes_of_one_file_alone_are_no_claims_and_a_run_may_be_named_by_its_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, more in (("a", {"outcome": "correct", "reasoning": "good"}), ("b", {})):
-        (tmp_path / name).mkdir()
-        write(tmp_path / name / "rollouts.jsonl", [row("r", [("x", "correct")], **more)])
-    with pytest.raises(SystemExit) as exit:
-        main(["agree", str(tmp_path / "a"), str(tmp_path / "b")])
-    out = capsys.readouterr().out
-    assert exit.value.code == 0, out
-    assert (
-        "left out: 1 outcomes only in one file · 1 verdicts on reasoning only in one file\n" in out
-    )
-    excluded = agreement(tmp_path / "a" / "rollouts.jsonl", tmp_path / "b")["excluded"]
-    assert (excluded["claims"], excluded["outcomes"], excluded["reasoning"]) == (0, 1, 1)

@@ -20,7 +20,7 @@ from tests.test_sft import rows
 from workbench.config import scaled
 from workbench.generate import Sampling, hf
 from workbench.policy import load_policy
-from workbench.train.collect import InChunk, collect, sampled
+from workbench.train.collect import collect
 from workbench.train.dpo import DPO, check, train_dpo
 from workbench.train.rows import Pair, laid_out
 from workbench.types import Question, WorkbenchError
@@ -156,19 +156,3 @@ def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(
         collected(broken, str(make_policy(tmp_path / "new", seed=7)))
     with pytest.raises(WorkbenchError, match="there twice"):
         collected(tmp_path / "other", questions=[QUESTIONS[0]] * 2)
-
-
-def test_a_question_alone_has_the_samples_that_it_has_in_its_chunk(policy: str) -> None:
-    """Of prompts of other lengths, which are not begun in the order in which they are asked."""
-    asked = [Question(f"q{n}", " Where is Ada" * (1 + n * 5 % 4)) for n in range(4)]
-    chunk, how, loaded = (
-        [InChunk(2, tuple(asked), place) for place in range(4)],
-        Sampling(6, samples=3),
-        load_policy(policy),
-    )
-    whole = sampled(loaded, grade, chunk, how)
-    assert [sampled(loaded, grade, [one], how) for one in chunk] == [[samples] for samples in whole]
-    texts = [feedback.response.text for samples in whole for feedback in samples]
-    assert len(set(texts)) > 6  # neither are they all the same, nor those of another chunk
-    other = sampled(loaded, grade, [one._replace(number=3) for one in chunk], how)
-    assert texts != [feedback.response.text for samples in other for feedback in samples]

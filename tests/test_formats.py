@@ -119,6 +119,7 @@ def test_settings_of_a_scoring_are_those_of_the_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     with JudgeServer() as server:
         bench = make_bench(tmp_path / "policy").judged_by(LLMJudge(server.url, "m"))

@@ -5,7 +5,12 @@ message or a file.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import shutil
+import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +24,10 @@ from hypothesis import strategies as st
 from tests.helpers.score_helpers import responses, write
 from workbench.cli import main
 from workbench.judge import endpoint, render
-from workbench.judge.address import address, leads_to, shown
+from workbench.judge.address import HOSTS as SERVICES
+from workbench.judge.address import KEY as VARIABLE
+from workbench.judge.address import address, key_of, shown
+from workbench.judge.scripted import JudgeServer
 from workbench.types import WorkbenchError
 
 KEY, PASSWORD = "sk-0123456789", "pa55-w0rd"
@@ -152,10 +160,7 @@ def test_a_secret_goes_to_this_machine_as_it_is(host: str) -> None:
     assert address(f"http://{host}", KEY).headers == {"Authorization": f"Bearer {KEY}"}
 
 
-HOSTS = [
-    "judge.example", "gpu-node:8000", "10.0.0.7", "192.168.1.5:8000", "localhost.example", "127.0.0.1.example", "127.1",
-    "0.0.0.0", "[2001:db8::1]", "api.openai.com",
-]  # fmt: skip
+HOSTS = ["judge.example", "10.0.0.7", "localhost.example", "127.1", "0.0.0.0", "[2001:db8::1]"]
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -176,63 +181,26 @@ def test_no_secret_goes_unencrypted_to_another_machine(host: str) -> None:
         )
 
 
-def test_a_known_host_is_known_by_its_whole_name() -> None:
-    assert leads_to("https://api.openai.com/v1", ("api.openai.com",)) and leads_to(
-        "https://API.openai.com:443", ("api.openai.com",)
-    )
-    for url in (
-        "http://api.openai.com",
-        "https://api.openai.com.evil.example",
-        "https://evil.example/api.openai.com",
-        "https://api.openai.com@evil.example",
-        "https://evil.example?api.openai.com",
-        "https://api.openai.com:8443",
-        "https://[",
-        "",
-    ):
-        assert not leads_to(url, ("api.openai.com",)), url
-
-
-def test_the_key_of_a_service_goes_to_no_other_judge(
-    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    code, _ = score(tmp_path / "a", capsys, "--judge", f"http://{server}/v1")
-    assert code == 0 and Judge.authorized and set(Judge.authorized) == {None}
-    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "sk-workbench")
-    Judge.authorized.clear()
-    code, told = score(tmp_path / "b", capsys, "--judge", f"http://{server}/v1")
-    assert (
-        code == 0
-        and set(Judge.authorized) == {"Bearer sk-workbench"}
-        and "sk-workbench" not in told
-    )
-    Judge.authorized.clear()
-    code, told = score(
-        tmp_path / "c", capsys, "--judge", f"http://{server}/v1", "--api-key-env", "OPENAI_API_KEY"
-    )
-    assert code == 0 and set(Judge.authorized) == {f"Bearer {KEY}"} and KEY not in told
-
-
 def test_which_variable_is_read_for_which_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.judge.key import HOSTS, KEY
-    from workbench.judge.key import key_of as key
-
-    assert set(HOSTS) == {"OPENAI_API_KEY"} and KEY == "WORKBENCH_JUDGE_KEY"
-    monkeypatch.delenv(KEY, raising=False)
+    assert set(SERVICES) == {"OPENAI_API_KEY"} and VARIABLE == "WORKBENCH_JUDGE_KEY"
+    monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "openai")
-    assert key("https://api.openai.com/v1") == key("https://eu.api.openai.com") == "openai"
+    for url in ("https://api.openai.com/v1", "https://API.openai.com:443"):
+        assert key_of(url) == "openai"
     for url in (
         "https://judge.example",
         "http://api.openai.com/v1",
-        "http://127.0.0.1",
+        "https://api.openai.com.evil.example",
+        "https://evil.example?api.openai.com",
+        "https://api.openai.com:8443",
         "https://api.openai.com@judge.example",
+        "https://[",
     ):
-        assert key(url) is None
-        assert key(url, "OPENAI_API_KEY") == "openai"
-    monkeypatch.setenv(KEY, "ours")
-    assert key("https://api.openai.com/v1") == key("https://judge.example") == "ours"
-    assert key("https://ada:pa55-w0rd@judge.example") is None  # which says itself who asks
+        assert key_of(url) is None
+        assert key_of(url, "OPENAI_API_KEY") == "openai"
+    monkeypatch.setenv(VARIABLE, "ours")
+    assert key_of("https://api.openai.com/v1") == key_of("https://judge.example") == "ours"
+    assert key_of("https://ada:pa55-w0rd@judge.example") is None
 
 
 def test_a_key_in_the_place_of_its_name_is_not_repeated(
@@ -248,7 +216,7 @@ def test_a_key_in_the_place_of_its_name_is_not_repeated(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("status", [200, 308, 400, 401, 500])
+@pytest.mark.parametrize("status", [200, 308, 401])
 def test_a_password_reaches_no_file_and_no_message(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], status: int
 ) -> None:
@@ -261,7 +229,50 @@ def test_a_password_reaches_no_file_and_no_message(
     assert KEY not in repr(reply) and (reply.error is None) == (status == 200)
 
 
-def test_no_server_is_told_without_the_login() -> None:
-    judge = endpoint(f"http://ada:{PASSWORD}@127.0.0.1:9", "m", retries=0)
-    told = repr(judge([PROMPT])[0]) + repr(judge)
-    assert "127.0.0.1:9" in told and PASSWORD not in told and "ada" not in told
+def test_tls_to_a_server_that_does_not_speak_it_is_told_and_not_tried_again() -> None:
+    prompts = [
+        render("outcome", question=f"{n}?", answers=["Ada"], response="Ada.") for n in range(20)
+    ]
+    with JudgeServer() as server:
+        url = server.url.replace("http:", "https:")
+        replies = endpoint(url, "m", retries=5, backoff=0.001, concurrency=2)(prompts)
+        assert all(
+            f"no TLS connection to {url}" in str(reply.error)
+            for reply in replies
+            if reply.cost.calls
+        )
+        assert "give its address with http://" in str(replies[0].error) and "running" not in str(
+            replies[0].error
+        )
+        assert sum(reply.cost.calls for reply in replies) <= 2
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_a_certificate_that_nobody_signed_is_told_and_not_tried_again(tmp_path: Path) -> None:
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj"
+        " /CN=localhost"
+    )
+    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=_shake_hands, args=(listener, context), daemon=True)
+        server.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/v1"
+        (reply,) = endpoint(url, "m", retries=5, backoff=0.001)([PROMPT])
+    assert (
+        "is not trusted" in str(reply.error)
+        and "SSL_CERT_FILE" in str(reply.error)
+        and reply.cost.calls == 1
+    )
+
+
+def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                context.wrap_socket(connection, server_side=True)
+        except OSError:
+            return

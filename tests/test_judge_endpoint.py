@@ -5,13 +5,10 @@ called from.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -115,18 +112,6 @@ def test_replies_are_in_order_and_each_prompt_is_asked_once() -> None:
     assert all(reply.cost.seconds > 0 for reply in replies[:40])
 
 
-def test_nothing_to_ask() -> None:
-    with JudgeServer() as server:
-        assert fast(server)([]) == [] and server.requests == 0
-
-
-@pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/", "/v1/chat/completions"])
-def test_addresses(suffix: str) -> None:
-    with JudgeServer() as server:
-        judge = endpoint(server.url.removesuffix("/v1") + suffix, "m", retries=0)
-        assert judge([verify(0)])[0].error is None
-
-
 def test_what_is_sent() -> None:
     with JudgeServer(keep_bodies=True, key="secret") as server:
         judge = fast(server, key="secret", seed=7, max_new_tokens=99, extra={"top_p": 0.5})
@@ -172,28 +157,11 @@ def test_with_a_third_of_faults_a_verdict_is_right_or_a_failure() -> None:
         if reply.error is None
     )
     failed = Counter(failure(reply).kind for reply in replies if reply.error)
-    print(
-        "right",
-        right,
-        "failed",
-        dict(failed),
-        "requests",
-        server.requests,
-        judge.totals.to_row(),
-        dict(server.faulted),
-    )
     assert right + failed.total() == len(prompts)
     assert set(server.faulted) == set(server.kinds)  # every kind of fault occurred
     assert 0 < failed.total() < 0.1 * len(prompts) and failed == judge.totals.failures
     assert server.requests == judge.totals.calls == len(prompts) + judge.totals.retries
     assert sum(reply.cost.calls for reply in replies) == judge.totals.calls
-
-
-def test_all_faults_of_the_network_can_be_outlasted() -> None:
-    kinds = ("429", "500", "reset", "garbage", "no_choices", "empty", "hang")
-    with JudgeServer(faults=0.5, kinds=kinds, seed=2) as server:
-        replies = fast(server, timeout=0.2, retries=30, reasks=0)([verify(n) for n in range(60)])
-    assert all(reply.error is None for reply in replies) and set(server.faulted) == set(kinds)
 
 
 def test_a_server_that_hangs() -> None:
@@ -203,26 +171,6 @@ def test_a_server_that_hangs() -> None:
         assert {failure(reply).kind for reply in replies} == {"timeout"}
         assert server.requests == judge.totals.calls <= 2 * 16  # the rest was given up
     assert judge.totals.failures == {"timeout": 200}
-
-
-def test_a_server_that_is_not_there() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # nobody listens
-        judge = endpoint(
-            f"http://127.0.0.1:{taken.getsockname()[1]}",
-            "m",
-            retries=2,
-            backoff=0.001,
-            concurrency=4,
-        )
-        replies = judge([verify(n) for n in range(100)])
-    assert {failure(reply).kind for reply in replies} == {
-        "connection"
-    } and judge.totals.calls <= 3 * 8
-    assert (
-        "127.0.0.1" in failure(replies[0]).message
-        and "is the server running" in failure(replies[0]).message
-    )
 
 
 def test_a_server_that_was_never_reached_is_soon_given_up_and_then_looked_for_once() -> None:
@@ -259,10 +207,8 @@ def test_a_server_that_restarts_is_waited_for() -> None:
     [
         (400, "refused", ""),
         (401, "auth", "API key"),
-        (403, "auth", "key"),
         (404, "not_found", "/v1"),
         (413, "refused", "long"),
-        (422, "refused", ""),
         (308, "refused", "give that address"),
     ],
 )
@@ -282,7 +228,7 @@ def test_refusals_are_not_repeated(status: int, kind: str, remedy: str) -> None:
     )
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
+@pytest.mark.parametrize("status", [408, 429, 503])
 def test_what_may_pass_is_repeated(status: int) -> None:
     reply, server = ask_one(web.Response(status=status, headers={"Retry-After": "0"}))
     assert (
@@ -331,23 +277,15 @@ def test_one_refused_prompt_does_not_end_the_batch() -> None:
     ("answer", "kind", "requests"),
     [
         (web.Response(text="<html>"), "broken", 3),
-        (web.Response(body=b"\xff\xfe\x00"), "broken", 3),
         (web.Response(text="[" * 200_000), "broken", 3),
         (web.Response(body=b" " * (LARGEST + 10)), "broken", 2),
         (web.json_response({"choices": []}), "broken", 3),
-        (web.json_response({"choices": [{"text": "correct"}]}), "broken", 3),
         (web.json_response(["correct"]), "broken", 3),
-        (web.json_response("correct"), "broken", 3),
         (completion([{"type": "text", "text": '{"label": "correct"}'}]), "broken", 3),
-        (completion({"label": "correct"}), "broken", 3),
         (completion(None), "empty", 3),
-        (completion("  \n"), "empty", 3),
         (completion('{"label": "correct"}', finish="length"), "truncated", 1),
-        (completion('{"lab', finish="length"), "truncated", 1),
-        (completion("correct " * 1_250_000), "broken", 2),
         (completion("correct " * 200_000), "too_long", 2),
         ("INCORRECT - a wrong date", "not_json", 2),
-        ('{"label": "incorrect"}', "label", 2),
         ('{"label": "correct"} {"label": "wrong"}', "extra_text", 2),
     ],
     ids=lambda part: ascii(part.body)[:20] if isinstance(part, web.Response) else str(part)[:12],
@@ -377,11 +315,6 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
         assert {
             failure(one).kind for one in fast(server, reasks=0)([verify(n) for n in range(5, 10)])
         } == {"not_json"}
-
-
-def test_a_task_that_is_not_ours_is_passed_on() -> None:
-    with JudgeServer(reply=lambda task, found: f"anything for {task}") as server:
-        assert fast(server)([Prompt("my task", "Say something.")])[0].text == "anything for my task"
 
 
 def test_the_line_form() -> None:
@@ -417,7 +350,7 @@ def test_budgets_leave_failures_and_are_kept_across_batches() -> None:
         assert "25 of 25 calls" in failure(judge([verify(99)])[0]).message
 
 
-def test_budgets_of_tokens_and_money() -> None:
+def test_a_budget_of_tokens() -> None:
     each = len(verify(0).text.split()) + 2
     with JudgeServer() as server:
         judge = fast(server, max_tokens_total=10 * each, concurrency=1)
@@ -425,13 +358,6 @@ def test_budgets_of_tokens_and_money() -> None:
         assert [reply.error is None for reply in replies] == [True] * 10 + [
             False
         ] * 20 and server.requests == 10
-        dear = fast(server, max_cost=5.0, prices=(1e6, 1e6), concurrency=1)
-        assert [reply.error is None for reply in dear([verify(n) for n in range(3)])] == [
-            True,
-            False,
-            False,
-        ]
-        assert dear.totals.money == pytest.approx(each) and judge.totals.money is None
 
 
 def test_tokens_that_no_server_counted_are_marked_as_estimated() -> None:
@@ -453,15 +379,11 @@ def test_waits_as_the_server_asks_up_to_a_limit() -> None:
     ("header", "seconds"),
     [
         ("7", 7),
-        ("0", 0),
         (" 2.5", 2.5),
         ("Sat, 21 Nov 2026 12:00:30 GMT", 30),
         ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
         (None, None),
-        ("", None),
         ("soon", None),
-        ("-3", None),
-        ("nan", None),
         ("1e9", None),
         ("9" * 400, None),
     ],
@@ -478,52 +400,31 @@ def test_inside_a_running_event_loop() -> None:
         assert all(reply.error is None for reply in asyncio.run(notebook_cell()))
 
 
-def test_from_several_threads() -> None:
-    with JudgeServer(delay=0.01) as server, ThreadPoolExecutor(4) as pool:
-        judge = fast(server, max_calls=150)
-        batches = list(
-            pool.map(judge, [[verify(100 * thread + n) for n in range(50)] for thread in range(4)])
-        )
-        assert server.requests == judge.totals.calls == 150
-    assert sum(reply.error is None for batch in batches for reply in batch) == 150
-    assert [len(batch) for batch in batches] == [50] * 4
-
-
-def test_progress() -> None:
-    seen: list[tuple[int, int, int]] = []
-
-    def reply(task: str, found: Sequence[Element]) -> str:
-        return "no" if "Claim 3." in found[-1].text else str(by_checksum(task, found))
-
-    with JudgeServer(reply=reply) as server:
-        fast(server, on_reply=lambda *counts: seen.append(counts))(
-            [verify(n % 5) for n in range(10)]
-        )
-    assert seen[-1] == (10, 10, 2) and [done for done, _, _ in seen] == [2, 4, 6, 8, 10]
-
-
 def test_an_error_in_the_callers_own_code_is_raised_and_leaves_nothing_running() -> None:
-    def stop(*_: int) -> None:
+    def stop(*_: Any) -> None:
         raise RuntimeError("enough")
 
     with JudgeServer(delay=0.05) as server:
         with pytest.raises(RuntimeError, match="enough"):
-            fast(server, concurrency=4, on_reply=stop)([verify(n) for n in range(50)])
-        assert "workbench-judge" not in {thread.name for thread in threading.enumerate()}
+            fast(server, concurrency=4).send([verify(n) for n in range(50)], stop)
+        wait_for(lambda: "workbench-judge" not in {one.name for one in threading.enumerate()})
         assert server.requests <= 8
 
 
-def test_importing_judges_is_light() -> None:
-    probe = (
-        "import sys, workbench.judge; print([m for m in ('aiohttp', 'httpx', 'torch',"
-        " 'transformers') if m in sys.modules])"
-    )
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True
-        ).stdout
-        == "[]\n"
-    )
+def test_a_prompt_that_another_thread_asks_is_waited_for_until_the_judge_is_closed() -> None:
+    with JudgeServer(delay=0.05) as server, ThreadPoolExecutor(4) as pool:
+        judge = fast(server, max_calls=60)
+        parts = [[verify(20 * thread + n) for n in range(30)] for thread in range(4)]
+        batches = list(pool.map(judge, parts))
+        assert server.requests == judge.totals.calls == 60
+        assert max(server.asked.values()) == 1
+        for prompts, replies in zip(parts, batches, strict=True):
+            right = [reply.text for reply in judge(prompts) if reply.error is None]
+            assert len(replies) == 30 and not right  # the budget is spent
+        costs = [reply.cost.calls for batch in batches for reply in batch if not reply.error]
+        assert sum(costs) == 60 and len(costs) >= 60
+        judge.close()
+        assert failure(judge([verify(0)])[0]).kind == "stopped"
 
 
 INTERRUPTED = """
@@ -534,7 +435,8 @@ try:
     endpoint(sys.argv[1], "m", concurrency=16)(prompts)
 except KeyboardInterrupt:
     paths = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
-    sockets = [path for path in paths if os.path.lexists(path) and os.readlink(path).startswith("socket:")]
+    targets = [os.readlink(path) for path in paths if os.path.lexists(path)]
+    sockets = [target for target in targets if target.startswith("socket:")]
     print([thread.name for thread in threading.enumerate()], len(sockets))
 """
 
@@ -559,13 +461,9 @@ def test_an_interrupt_leaves_no_threads_and_no_sockets() -> None:
     ("url", "options", "message"),
     [
         ("localhost:8000", {}, "address"),
-        ("ftp://host/v1", {}, "address"),
-        ("http://", {}, "address"),
         ("http://host:port/v1", {}, "address"),
         ("http://host/v1?key=1", {}, "address"),
-        ("", {}, "address"),
         ("http://h", {"model": ""}, "model"),
-        ("http://h", {"max_cost": 1.0}, "prices"),
         ("http://h", {"concurrency": 0}, "concurrency"),
         ("http://h", {"retries": -1}, "retries"),
         ("http://h", {"timeout": 0}, "timeout"),
@@ -579,52 +477,3 @@ def test_a_mistake_is_named_before_anything_is_sent(
     with pytest.raises(WorkbenchError, match=message) as raised:
         endpoint(url, **{"model": "m", **options})
     assert "\n" not in str(raised.value) and "sk-1" not in str(raised.value)
-
-
-def test_tls_to_a_server_that_does_not_speak_it_is_told_and_not_tried_again() -> None:
-    with JudgeServer() as server:
-        url = server.url.replace("http:", "https:")
-        replies = endpoint(url, "m", retries=5, backoff=0.001, concurrency=2)(
-            [verify(n) for n in range(20)]
-        )
-        assert all(
-            f"no TLS connection to {url}" in failure(reply).message
-            for reply in replies
-            if reply.cost.calls
-        )
-        assert (
-            "give its address with http://" in failure(replies[0]).message
-            and "running" not in failure(replies[0]).message
-        )
-        assert sum(reply.cost.calls for reply in replies) <= 2
-
-
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_a_certificate_that_nobody_signed_is_told_and_not_tried_again(tmp_path: Path) -> None:
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj"
-        " /CN=localhost"
-    )
-    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = threading.Thread(target=_shake_hands, args=(listener, context), daemon=True)
-        server.start()
-        url = f"https://127.0.0.1:{listener.getsockname()[1]}/v1"
-        (reply,) = endpoint(url, "m", retries=5, backoff=0.001)([verify(0)])
-    assert (
-        "is not trusted" in failure(reply).message
-        and "SSL_CERT_FILE" in failure(reply).message
-        and reply.cost.calls == 1
-    )
-
-
-def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
-    while True:
-        try:
-            connection, _ = listener.accept()
-            with connection, contextlib.suppress(OSError):
-                context.wrap_socket(connection, server_side=True)
-        except OSError:
-            return

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.judge import LABELS, TASKS, read, render
-from workbench.judge.wire import RAW, settle
+from workbench.judge import LABELS, TASKS, read
+from workbench.judge.wire import RAW
 from workbench.types import Failure
 
 LABELLED = ("verify", "outcome", "reasoning", "prefer")
@@ -69,23 +69,9 @@ def test_the_declared_object_is_read(task: str) -> None:
         f"```\r\n{text}\n```\n",
     ):
         assert read(task, accepted) == value(task)
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_a_reasoning_judges_thoughts_may_stand_before_the_object(task: str) -> None:
-    """Whatever they quote, as a judge of answers that think does: what counts is what follows
-    them.
-    """
-    text = json.dumps(VALID[task])
-    for thoughts in (
-        "",
-        "\nIt says so.\n",
-        ' {"label": "wrong"} ',
-        " it thinks <think>Ada.</think>{} and then answers ",
-    ):
-        assert read(task, f"\n<think>{thoughts}</think>\n\n{text}\n") == value(task)
-        assert read(task, f"<think>{thoughts}</think>```json\n{text}\n```") == value(task)
-    assert read("verify", "<think>Hm.</think>\nLABEL: vague", form="line") == "vague"
+        # a reasoning judge's thoughts may quote anything
+        for thoughts in ("", ' {"label": "wrong"} ', " <think>Ada.</think>{} and then "):
+            assert read(task, f"\n<think>{thoughts}</think>\n\n{accepted}\n") == value(task)
 
 
 @pytest.mark.parametrize("task", LABELLED)
@@ -95,9 +81,6 @@ def test_every_label_in_any_case_and_no_other(task: str) -> None:
         assert read(task, json.dumps({"label": label.title()})) == label
     for label in (
         "supported",
-        "true",
-        "yes",
-        "untrue",
         "",
         "not_correct",
         "in correct",
@@ -106,45 +89,25 @@ def test_every_label_in_any_case_and_no_other(task: str) -> None:
         "correct wrong",
     ):
         assert kind(task, json.dumps({"label": label})) == "label"
-
-
-def test_incorrect_is_never_correct() -> None:
-    assert read("outcome", '{"label": "Incorrect"}') == "incorrect"
+    # a label of another task
     assert kind("verify", '{"label": "Incorrect"}') == "label"
-    assert kind("outcome", '{"label": "INCORRECT - a wrong date"}') == "label"
 
 
 NO_VERDICTS = [
     ("INCORRECT - a wrong date", "not_json"),
-    ("Incorrect", "not_json"),
-    ("correct", "not_json"),
     ("[1] The materials say so. Supported", "extra_text"),
-    ("### Supported. ###", "not_json"),
-    ("untrue", "not_json"),
     ("", "empty"),
-    (" \n\t", "empty"),
     ("null", "type"),
-    ("1", "type"),
-    ("true", "type"),
     ('"correct"', "type"),
-    ('["correct"]', "type"),
-    ("[]", "type"),
     ("{}", "keys"),
-    ('{"score": "1"}', "keys"),
     ('{"Label": "correct"}', "keys"),
     ('{"label": "correct", "reason": "because"}', "keys"),
     ('{"label": "correct", "label": "wrong"}', "keys"),
-    ('{"label": "correct", "label": "correct"}', "keys"),
     ('{"label": ["correct"]}', "type"),
-    ('{"label": {"label": "correct"}}', "type"),
-    ('{"label": null}', "type"),
     ('{"label": 1}', "type"),
-    ('{"label": true}', "type"),
     ('{"label": NaN}', "not_json"),
     ('{"label": "correct"} {"label": "wrong"}', "extra_text"),
-    ('{"label": "correct"}.', "extra_text"),
     ('{"label": "correct"}\n\nThe claim is wrong.', "extra_text"),
-    ('The label is {"label": "correct"}', "extra_text"),
     ('Well. <think>wrong?</think>{"label": "correct"}', "extra_text"),
     ("<think>wrong?</think>", "empty"),
     ('<think>{"label": "correct"}', "extra_text"),  # cut in its thoughts
@@ -153,35 +116,22 @@ NO_VERDICTS = [
         '<think>no</think>{"label": "wrong"}, since it says </think>{"label": "correct"}',
         "extra_text",
     ),
-    ('<think>a <think>b</think>{"label": "correct"}', "extra_text"),
     ('<think>a</think><think>b</think>{"label": "correct"}', "extra_text"),
     ('<think>a</think>So: {"label": "correct"}', "extra_text"),
-    ('<think>a</think>{"label": "correct"} <think>or not</think>', "extra_text"),
-    ('<THINK>a</THINK>{"label": "correct"}', "extra_text"),
     ('</think>{"label": "correct"}', "extra_text"),
-    ("<think>a</think>correct", "not_json"),
     ('```json\n{"label": "correct"}\n```\nbut in truth wrong', "extra_text"),
     ('```json\n{"label": "correct"}\n```\n```json\n{"label": "wrong"}\n```', "extra_text"),
-    ("```json\n\n```", "not_json"),
     ("```json\n```", "not_json"),
     ('```python\n{"label": "correct"}\n```', "extra_text"),
     ('{"label": "correct"', "not_json"),
-    ('{"label": "corr', "not_json"),
-    ('{"label"', "not_json"),
     ("{'label': 'correct'}", "not_json"),
-    ('{"label": correct}', "not_json"),
-    ('{"label": "correct",}', "not_json"),
     ('\ufeff{"label": "correct"}', "extra_text"),
     ('{"label": "correct\x00"}', "not_json"),
     ('{"label": "correct\\u0000"}', "label"),
-    ('{"label": "\\ud800"}', "label"),
     ('{"label": "сorrect"}', "label"),  # a Cyrillic letter
-    ('{"label": "ｃｏｒｒｅｃｔ"}', "label"),
     ('{"lab\udc80el": "correct"}', "keys"),
     ('{"label": ' * 50_000, "too_long"),
-    ('{"label": ' * 10_000, "not_json"),
     ("[" * 150_000, "not_json"),
-    ('{"label": ' + "1" * 5_000 + "}", "not_json"),
     ('{"label": "' + "correct " * 20_000 + '"}', "label"),
 ]
 
@@ -193,19 +143,11 @@ def test_what_only_looks_like_a_verdict(text: str, expected: str) -> None:
         kind(task, text)
 
 
-@pytest.mark.parametrize(
-    "filler", ["correct ", "{", "[", '{"label": "correct"} ', "```json\n", "\\", '"', " ", "\n"]
-)
-def test_ten_megabytes_fail_without_being_parsed(filler: str) -> None:
-    text = filler * (10_000_000 // len(filler))
-    for task in TASKS:
-        assert kind(task, text) == "too_long"
-
-
-@pytest.mark.parametrize("filler", ["```json\n", "\n```", "{", " ", '{"a":', "\\", "\n"])
+@pytest.mark.parametrize("filler", ["```json\n", "{", " ", '{"a":', "\\", "\n"])
 def test_the_longest_that_is_parsed_takes_no_time(filler: str) -> None:
     """A quadratic step would not come to an end."""
     text = filler * (199_000 // len(filler))
+    assert kind("verify", text + filler * 2_000) == "too_long"
     for line in ("json", "line"):
         for form in (f"```json\n{text}", f"LABEL: {text}"):
             kind("verify", form, form=line)
@@ -228,18 +170,13 @@ POINT = {"text": "A is B", "passage": 2}
         ([POINT] * 6, "length"),
         (POINT, "type"),
         (["A is B [2]"], "type"),
-        ([{"text": "A is B"}], "keys"),
         ([{**POINT, "why": "x"}], "keys"),
         ([{**POINT, "text": " … "}], "blank"),
-        ([{**POINT, "text": None}], "type"),
         ([{**POINT, "passage": 0}], "label"),
-        ([{**POINT, "passage": -1}], "label"),
         ([{**POINT, "passage": 4}], "label"),
         ([{**POINT, "passage": "2"}], "type"),
         ([{**POINT, "passage": True}], "type"),
-        ([{**POINT, "passage": [1, 2]}], "type"),
         ([{**POINT, "passage": 2.0}], "type"),
-        ([{**POINT, "passage": 10**30}], "label"),
     ],
 )
 def test_points_name_one_passage_each_that_is_there(points: Any, expected: str) -> None:
@@ -252,7 +189,6 @@ def test_points_name_one_passage_each_that_is_there(points: Any, expected: str) 
     for structure, why in (
         ("mixed", "label"),
         ("", "label"),
-        (None, "type"),
         (["parallel"], "type"),
     ):
         assert kind("outline", json.dumps({"structure": structure, "points": [POINT]}), 3) == why
@@ -283,14 +219,10 @@ def test_what_would_be_read_back_otherwise_is_no_part_of_a_plan(text: str) -> No
     ("answer", "expected"),
     [
         ("", "blank"),
-        ("…", "blank"),
         (None, "type"),
-        (["A [1]."], "type"),
         ("A [4].", "label"),
-        ("A [0].", "label"),
         ("A [1, 9].", "label"),
         ("A [2-4].", "label"),
-        ("A [1; 1234].", "label"),
         ("A, in [2019].", "label"),
         ("A\ud800 [1].", "characters"),
     ],
@@ -308,14 +240,10 @@ def test_an_answer_cites_passages_that_are_there(answer: Any, expected: str) -> 
     [
         (0, "label"),
         (6, "label"),
-        (-1, "label"),
-        (10**30, "label"),
         (True, "type"),
-        (False, "type"),
         (3.0, "type"),
         ("3", "type"),
         (None, "type"),
-        ([3], "type"),
     ],
 )
 def test_ratings_are_whole_numbers_from_one_to_five(rating: Any, expected: str) -> None:
@@ -328,25 +256,14 @@ def test_ratings_are_whole_numbers_from_one_to_five(rating: Any, expected: str) 
 
 
 @pytest.mark.parametrize(
-    "number", ["NaN", "Infinity", "-Infinity", "1e999", "03", "+3", "0x3", "3.", "１"]
-)
-def test_odd_numbers_are_no_ratings(number: str) -> None:
-    assert kind("inform", f'{{"ratings": [{number}]}}') in ("not_json", "type")
-
-
-@pytest.mark.parametrize(
     ("sentences", "expected"),
     [
         ({}, "type"),
-        ("A.", "type"),
         ([1], "type"),
-        ([["A."]], "type"),
         ([{"text": "A."}], "keys"),
         ([{"text": "A.", "claims": [], "n": 1}], "keys"),
-        ([{"text": 1, "claims": []}], "type"),
         ([{"text": "A.", "claims": "a"}], "type"),
         ([{"text": "A.", "claims": [1]}], "type"),
-        ([{"text": "A.", "claims": [None]}], "type"),
         ([{"text": "A.", "claims": ["…"]}], "blank"),
         ([{"text": " ", "claims": []}], "blank"),
         ([{"text": "A\ud800.", "claims": []}], "characters"),
@@ -357,22 +274,6 @@ def test_sentences_have_exactly_the_declared_fields(sentences: Any, expected: st
     text = json.dumps({"sentences": sentences})
     assert kind("extract", text) == (expected or "type")
     assert kind("single_pass", text) in (expected or "keys", "type")
-
-
-def test_no_claims_is_a_reading_of_its_own() -> None:
-    assert read("extract", '{"sentences": []}') == {"sentences": []}
-
-
-@given(st.sampled_from(sorted(TASKS)), st.text(st.characters(exclude_categories=())))
-def test_text_that_is_no_object_is_a_failure(task: str, text: str) -> None:
-    """Even inside a fence; random text is no complete JSON object with the declared keys."""
-    for reply in (
-        text,
-        f"```json\n{text}\n```",
-        f"{json.dumps(VALID[task])}x{text}",
-        f"x{text}{json.dumps(VALID[task])}",
-    ):
-        kind(task, reply)
 
 
 @given(st.sampled_from(sorted(TASKS)), st.data())
@@ -423,32 +324,17 @@ def test_the_line_form(task: str, text: str, expected: Any) -> None:
     ("task", "text", "expected"),
     [
         ("verify", "correct", "not_line"),
-        ("verify", "LABEL correct", "not_line"),
         ("verify", "LABEL: correct\nLABEL: wrong", "not_line"),
-        ("verify", "LABEL: correct\nbecause", "not_line"),
         ("verify", "The LABEL: correct", "not_line"),
         ("verify", "LABEL: ", "label"),
-        ("verify", "LABEL: correct, wrong", "label"),
-        ("verify", "LABEL: correct.", "label"),
         ("verify", "LABEL: INCORRECT - a wrong date", "label"),
-        ("verify", '{"label": "correct"}', "not_line"),
         ("verify", "LABELS: correct", "not_line"),
-        ("inform", "RATINGS: 5 3 1", "length"),
         ("inform", "RATINGS: 5, 3", "length"),
         ("inform", "RATINGS: 5, 3, ", "type"),
         ("inform", "RATINGS: 5, 3, 6", "label"),
         ("inform", "RATINGS: 5, 3, １", "type"),
-        ("inform", "RATINGS: 5, 3, 10", "type"),
         ("checklist", "LABELS: missing, missing", "length"),
     ],
 )
 def test_the_line_form_is_as_strict(task: str, text: str, expected: str) -> None:
     assert kind(task, text, 3 if task != "verify" else None, form="line") == expected
-
-
-def test_settled_replies_are_canonical() -> None:
-    prompt = render("inform", question="q", response="r", claims=["a", "b"])
-    assert settle(prompt, "RATINGS: 5, 2", "line") == '{"ratings": [5, 2]}'
-    assert settle(prompt, '{"ratings": [5, 2]}') == '{"ratings": [5, 2]}'
-    failure = settle(prompt, '{"ratings": [5, 2, 1]}')
-    assert isinstance(failure, Failure) and failure.kind == "length"

@@ -24,7 +24,7 @@ from workbench.judge.scripted import Fault, JudgeServer, by_checksum
 from workbench.knowledge import build_index
 from workbench.llm_judge import REPLIES, LLMJudge, llm_judge
 from workbench.probe import probe_policy
-from workbench.queue import Entry, queue_runs, run_of
+from workbench.queue import Entry
 from workbench.recipes import METHODS
 from workbench.types import Response, WorkbenchError
 
@@ -81,11 +81,6 @@ def test_a_password_in_its_address_is_shown_and_stored_nowhere(
         identity_of(TRUTHRL, SMALL, judged, seed=1),
     )
     assert "pa55" not in " ".join(map(repr, told))
-
-
-def test_without_options_there_is_no_judge() -> None:
-    assert llm_judge(None, None) is None
-    assert llm_judge(NOWHERE, "m", "wiki", "file") == LLMJudge(NOWHERE, "m", "wiki", Path("file"))
 
 
 def test_the_tiny_bench_keeps_its_exact_judge(tmp_path: Path, cli: Cli) -> None:
@@ -199,44 +194,8 @@ def test_a_judge_that_comes_back_elsewhere_is_asked_nothing_twice(
         assert other.requests == 3  # another model is another judge
 
 
-def test_a_judge_is_tried_out_before_an_evaluation(place: Bench) -> None:
-    with pytest.raises(WorkbenchError, match=r"gives no verdict .*: start its server"):
-        evaluate_policy("sft", "test", place, 1, threads=1, judge=LLMJudge(NOWHERE, "m"))
-
-
 @pytest.mark.slow
-def test_a_judge_is_tried_out_anew_where_a_run_or_a_probe_goes_on(
-    place: Bench, tmp_path: Path
-) -> None:
-    def train() -> None:
-        run_experiment(
-            TRUTHRL,
-            SMALL,
-            place.judged_by(LLMJudge(NOWHERE, "m")),
-            tmp_path / "run",
-            seed=1,
-            threads=1,
-        )
-
-    def probe() -> None:
-        probe_policy(
-            bench=place,
-            k=2,
-            limit=3,
-            out=tmp_path / "probe",
-            threads=1,
-            judge=LLMJudge(NOWHERE, "m"),
-        )
-
-    for go_on, folder in ((train, tmp_path / "run"), (probe, tmp_path / "probe")):
-        folder.mkdir()
-        (folder / "config.json").write_text('{"seed": 1}')  # it was begun
-        with pytest.raises(WorkbenchError, match=r"gives no verdict .*: start its server"):
-            go_on()
-        assert [path.name for path in folder.iterdir()] == ["config.json"]
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_judge_that_dies_leaves_no_evaluation_behind(place: Bench, tmp_path: Path) -> None:
     """Its first evaluation is not taken for one, and is made when the judge is well again."""
     well = False
@@ -287,42 +246,8 @@ def test_an_evaluation_stops_where_it_is_told_to(place: Bench) -> None:
             evaluate_policy("sft", "test", place, 1, threads=1, judge=judge, max_failed=0.1)
 
 
-def test_a_queue_tells_policy_and_judge(tmp_path: Path) -> None:
-    policy, questions = make_policy(tmp_path / "model"), hotpotqa(tmp_path / "hotpot.json")
-    run = {
-        "method": "truthrl",
-        "bench": "paper",
-        "questions": str(questions),
-        "policy": str(policy),
-    }
-    rows = [
-        run,
-        {**run, "judge": NOWHERE, "judge_model": "m"},
-        {**run, "judge": NOWHERE, "judge_model": "n"},
-    ]
-    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = queue_runs(tmp_path / "q.jsonl", tmp_path)
-    assert [(one.entry.policy, one.entry.judge) for one in found] == [
-        (str(policy), None),
-        *[(str(policy), NOWHERE)] * 2,
-    ]
-    again = run_of(
-        "truthrl",
-        0,
-        "paper",
-        questions=str(questions),
-        policy=str(policy),
-        judge=NOWHERE,
-        judge_model="m",
-        root=tmp_path,
-    )
-    assert again.folder == found[1].folder
-    assert len({one.hash for one in found}) == 3
-    assert [one.identity.get("judge", {}).get("model") for one in found] == [None, "m", "n"]
-    assert {one.identity["policy"] for one in found} == {str(policy)}
-
-
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_another_policy_is_trained_and_evaluated_over_itself(place: Bench, tmp_path: Path) -> None:
     other = make_policy(tmp_path / "other", seed=5)
     with pytest.raises(WorkbenchError, match="no policy folder"):

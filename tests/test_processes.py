@@ -20,8 +20,10 @@ from workbench.types import Feedback, WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "scaling.md").read_text()
-SMALL = "steps=3 prompts_per_step=4 group_size=4 max_new_tokens=16 micro_batch=2 advantages=whiten".split()
-SMALL += ["gradient_checkpointing=true"]  # as for every model that is not tiny
+SMALL = (
+    "steps=3 prompts_per_step=4 group_size=4 max_new_tokens=16 micro_batch=2 advantages=whiten"
+    " gradient_checkpointing=true"  # as for every model that is not tiny
+).split()
 
 
 def block(language: str, number: int = 0) -> str:

@@ -34,9 +34,6 @@ REFUSED = {
         "klcf prepare --out new --judge http://127.0.0.1:9/v1 --judge-model m"
     ),
     "klcf prepare: no samples": "klcf prepare --out new --set klcf.prepare.samples=0",
-    "klcf prepare: no Ray, or no cluster": (
-        "klcf prepare --out new --actors 2 --address 127.0.0.1:9"
-    ),
     "probe: no Ray, or no cluster": "probe --out new/a --actors 2 --address 127.0.0.1:9",
     "probe: a cluster without actors": "probe --out new/a --address 127.0.0.1:9",
     "klcf prepare: no such kind": "klcf prepare --out new --kind nonsense",

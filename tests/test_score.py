@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.score_helpers import SAID, Cli, options, read, world_rows, write
 from workbench.score import Options, estimate_file, score_file
-from workbench.store import Store, iter_feedback, read_questions, table
+from workbench.store import iter_feedback, read_questions, table
 from workbench.types import WorkbenchError
 
 
@@ -112,36 +112,6 @@ def test_methods_that_a_row_gives_nothing_for_are_unscored_and_the_row_has_not_f
         assert row["rewards"]["rlfh"]["value"] is not None
 
 
-def test_rows_without_what_the_method_needs_are_unscored_and_have_not_failed(
-    tmp_path: Path, cli: Cli
-) -> None:
-    chosen = options(tmp_path, world_rows(2), judge="world", method="truthrl")
-    command = [
-        "score",
-        "--in",
-        chosen.source,
-        "--out",
-        chosen.out,
-        "--judge",
-        "world",
-        "--method",
-        "truthrl",
-        "--json",
-    ]
-    code, out, err = cli(*command, "--max-failed", 1)
-    summary = json.loads(out)
-    assert (
-        code,
-        summary["failed"],
-        summary["unscored"],
-        summary["rewards"]["truthrl"]["unscored"],
-    ) == (3, 0, 2, 2)
-    assert (summary["lacking"], summary["failures"]) == ({"no gold answer": 2}, {})
-    assert "unscored, without having failed: 2 of 2 rows (no gold answer 2)" in err
-    code, _, err = cli(*command)
-    assert code == 4 and "of 2 rows, 2 could not be scored" in err
-
-
 def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli) -> None:
     rows = world_rows(2)
     rows[0]["response"] += " Glorbs zibble the quavering mumps."
@@ -170,17 +140,6 @@ def test_what_pays_little_without_having_failed_is_told(tmp_path: Path, cli: Cli
     assert json.loads(out)["rewards"]["klcf"]["bad_format"] == 0 and "paid for a broken" not in err
 
 
-def test_settings_that_pay_for_bad_claims_are_told_once(tmp_path: Path, cli: Cli) -> None:
-    rows = write(tmp_path / "in.jsonl", [{**SAID, "id": name} for name in "abc"])
-    call = ("score", "--in", rows, "--method", "rlfh", "--json", "--out")
-    code, _, err = cli(*call, tmp_path / "usual.jsonl")
-    assert code == 0 and "warning" not in err
-    code, out, err = cli(*call, tmp_path / "paid.jsonl", "--set", "rlfh.f_wrong=0")
-    [line] = [line for line in err.splitlines() if "warning" in line]
-    assert code == 0 and "rlfh pays more for a bad claim than for none by f_wrong=0" in line
-    assert json.loads(out)["rewards"]["rlfh"]["scored"] == 3
-
-
 def test_resuming_adds_only_what_is_missing(tmp_path: Path) -> None:
     rows = world_rows(6)
     chosen = options(tmp_path, rows[:4], judge="world", method="rlfh")
@@ -201,24 +160,6 @@ def test_a_last_line_that_was_cut_off_is_repaired_and_its_row_scored_again(tmp_p
     with pytest.warns(UserWarning, match="unfinished last line"):
         assert score_file(chosen)["earlier"] == 4
     assert chosen.out.read_bytes() == whole
-
-
-def test_a_finished_scoring_names_the_next_command(tmp_path: Path, cli: Cli) -> None:
-    command = [
-        "score",
-        "--in",
-        write(tmp_path / "in.jsonl", world_rows(1)),
-        "--judge",
-        "world",
-        "--method",
-        "rlfh",
-        "--out",
-    ]
-    _, out, _ = cli(*command, tmp_path / "a b" / "out.jsonl")
-    assert out.splitlines()[-1] == f"next: workbench metrics '{tmp_path}/a b/out.jsonl'"
-    _, out, _ = cli(*command, tmp_path / "run" / "rollouts.jsonl")
-    assert out.splitlines()[-1] == f"next: workbench inspect --run {tmp_path}/run"
-    assert "next" not in cli(*command, tmp_path / "other.jsonl", "--dry-run")[1]
 
 
 def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -> None:
@@ -383,20 +324,6 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
         assert mine.read_text() == text
 
 
-def test_rows_that_name_questions_of_another_program_say_so(tmp_path: Path) -> None:
-    write(tmp_path / "questions.jsonl", [{"id": "q", "question": "Who?"}])
-    source = write(tmp_path / "in.jsonl", [{"id": 1, "question_id": "q", "response": "Ada."}])
-    with pytest.raises(WorkbenchError, match="not what a record of feedback has"):
-        score_file(Options(source, tmp_path / "out" / "f.jsonl", judge="world"))
-
-
-def test_the_input_is_not_its_own_output(tmp_path: Path) -> None:
-    source = write(tmp_path / "in.jsonl", [SAID])
-    with pytest.raises(WorkbenchError, match="same file"):
-        score_file(Options(source, source))
-    assert read(source) == [SAID]
-
-
 def test_a_judge_without_evidence_is_refused(tmp_path: Path) -> None:
     chosen = options(tmp_path, world_rows(2), judge="http://127.0.0.1:1/v1", model="m")
     with pytest.raises(WorkbenchError, match="--passages FILE or --store NAME"):
@@ -503,16 +430,9 @@ def test_a_missing_verifier_is_told_with_what_there_is_instead(
 
 def test_the_dry_run_of_a_replay_costs_nothing_and_writes_nothing(tmp_path: Path, cli: Cli) -> None:
     source = write(tmp_path / "in.jsonl", [SAID])
-    code, out, _ = cli(
-        "score",
-        "--in",
-        source,
-        "--out",
-        tmp_path / "o" / "f.jsonl",
-        "--dry-run",
-        "--json",
-    )
-    found = json.loads(out)
+    out = tmp_path / "o" / "f.jsonl"
+    code, told, _ = cli("score", "--in", source, "--out", out, "--dry-run", "--json")
+    found = json.loads(told)
     assert (code, found["calls"], found["tokens_in"], found["judged"]) == (0, 0, 0, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
@@ -524,20 +444,6 @@ def test_a_person_reads_tables(tmp_path: Path, cli: Cli) -> None:
     )
     assert code == 0 and "truthrl" in out and "done" in out
     assert "1/1" in err
-
-
-def test_a_stored_feedback_file_takes_any_name(tmp_path: Path) -> None:
-    chosen = options(tmp_path, world_rows(2), judge="world", method="rlfh")
-    score_file(chosen)
-    found = list(iter_feedback(chosen.out))
-    with Store(tmp_path / "copy" / "g.jsonl") as store:
-        store.append(found)
-    assert list(iter_feedback(tmp_path / "copy" / "g.jsonl")) == found
-    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == [
-        "g.jsonl",
-        "passages.jsonl",
-        "questions.jsonl",
-    ]
 
 
 def test_a_method_that_scored_nothing_is_not_applicable_and_says_why(

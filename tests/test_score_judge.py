@@ -5,12 +5,7 @@ any moment.
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +13,10 @@ from typing import Any
 import pytest
 
 from tests.helpers.score_helpers import read, reply, responses, write
-from tests.helpers.waiting import wait_for
 from workbench.cli import main
 from workbench.judge import Element, endpoint
 from workbench.judge.scripted import JudgeServer
 from workbench.score import Options, estimate_file, score_file
-from workbench.store import read_questions
 from workbench.types import WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,17 +78,6 @@ def test_outcomes_that_rules_decide_are_not_asked_about(tmp_path: Path) -> None:
         score_file(Options(tmp_path / "in.jsonl", tmp_path / "f.jsonl", in_doubt=True))
 
 
-def test_claims_that_no_method_looks_at_are_not_asked_about(tmp_path: Path) -> None:
-    with JudgeServer(reply=reply) as server:
-        score_file(options(tmp_path, server, responses(3), method="rlfh"))
-        assert server.tasks["verify"] == 6  # of twelve claims; the others are thoughts
-        score_file(options(tmp_path, server, responses(3), method="knowrl", overwrite=True))
-        assert server.tasks["verify"] == 12
-        score_file(options(tmp_path, server, responses(3), method="truthrl", overwrite=True))
-        # the replies are in the cache; the outcome needs no claims
-        assert server.tasks["extract"] == 3
-
-
 def test_a_second_run_of_the_same_work_makes_no_calls(tmp_path: Path) -> None:
     with JudgeServer(reply=reply) as server:
         chosen = options(tmp_path, server, responses(5), method="rlfh")
@@ -144,14 +126,13 @@ def test_overwriting_asks_another_judge_and_tells_what_is_not_asked(
 
 def test_the_estimate_is_what_is_then_asked(tmp_path: Path) -> None:
     with JudgeServer(reply=reply) as server:
-        chosen = options(tmp_path, server, responses(8), price=(1.0, 2.0))
+        chosen = options(tmp_path, server, responses(8))
         expected = estimate_file(chosen)
         assert server.requests == 0
         assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
         summary = score_file(chosen)
         assert expected["by_task"] == dict(server.tasks)
         assert expected["calls"] == summary["cost"]["calls"]
-        assert expected["price"] > 0 and summary["price"] > 0
 
 
 MIXED: list[dict[str, Any]] = [
@@ -181,7 +162,7 @@ MIXED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("method", ["all", "none", "rlfh", "truthrl", "klcf", "knowrl"])
+@pytest.mark.parametrize("method", ["all", "none", "klcf"])
 def test_the_estimate_counts_what_is_asked_of_any_row_for_any_method(
     tmp_path: Path, method: str
 ) -> None:
@@ -297,6 +278,7 @@ def compare(clean: Verdicts, faulty: Verdicts, extracted: set[str]) -> tuple[int
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_with_faults_every_verdict_is_the_clean_one_or_a_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -455,56 +437,6 @@ def test_a_store_that_breaks_fails_the_claims_and_not_the_run(tmp_path: Path) ->
     )
 
 
-def test_the_estimate_of_a_single_pass_counts_its_claims(tmp_path: Path) -> None:
-    with JudgeServer() as server:
-        more = {"method": "all", "overrides": ["rlfh.mode=single_pass", "klcf.truth=missing"]}
-        chosen = options(tmp_path, server, responses(6), **more)
-        expected = estimate_file(chosen)
-        summary = score_file(chosen)
-        assert expected["by_task"] == dict(server.tasks) and server.tasks["verify"] == 0
-        assert expected["claims"] == summary["claims"] == 24
-
-
-def test_long_replies_and_long_responses(tmp_path: Path) -> None:
-    """A response of 100,000 characters is judged; a reply of ten million bytes is a failure of
-    its row, whatever it says.
-    """
-
-    def huge(task: str, found: Any) -> str:
-        return (
-            reply(task, found) + " " * 10_000_000
-            if "again" in found[0].text
-            else reply(task, found)
-        )
-
-    rows = responses(2, thinking=False)
-    rows[0]["response"] = f"<answer>{'This goes on and on. ' * 5_000}</answer>"
-    rows[1]["question"] = "What about it, again?"
-    with JudgeServer(reply=huge) as server:
-        chosen = options(tmp_path, server, rows, method="truthrl", max_failed=1.0)
-        summary = score_file(chosen)
-        assert server.requests == 3  # the long reply was asked for once more
-    assert summary["failures"] == {"judge: broken": 1}
-    first, second = read(chosen.out)
-    assert (
-        first["rewards"]["truthrl"]["value"] in (1.0, -1.0)
-        and second["rewards"]["truthrl"]["value"] is None
-    )
-
-
-def test_the_key_is_read_from_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "wrong")
-    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
-    with JudgeServer(reply=reply, key="secret") as server:
-        chosen = options(tmp_path, server, responses(2), method="truthrl")
-        assert score_file(chosen)["failed"] == 0
-    assert "secret" not in "".join(
-        path.read_text(errors="replace") for path in (tmp_path / "out").iterdir()
-    )
-
-
 def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
     def once(task: str, found: Any) -> str:
         assert task == "single_pass"
@@ -522,127 +454,6 @@ def test_single_pass_asks_once_a_response(tmp_path: Path) -> None:
         summary = score_file(chosen)
         assert server.requests == 3
     assert (summary["failed"], summary["labels"]) == (0, {"hedged_wrong": 3})
-
-
-def test_a_judge_that_nothing_was_asked_of_has_nothing_to_say(tmp_path: Path) -> None:
-    with JudgeServer(reply=reply) as server:
-        chosen = options(tmp_path, server, [{**responses(1)[0], "response": "I do not know."}])
-        summary = score_file(chosen)
-        assert server.tasks == {"checklist": 1}
-    assert summary["outcomes"] == {"uncertain": 1}
-    assert read(chosen.out)[0]["rewards"]["rlfh"]["value"] == 0
-
-
-def test_the_questions_of_the_rows_are_stored_with_what_they_bring(tmp_path: Path) -> None:
-    with JudgeServer(reply=reply) as server:
-        chosen = options(tmp_path, server, responses(2), method="truthrl")
-        score_file(chosen)
-    stored = read_questions(chosen.out.parent)
-    [first, _] = [stored[row["question_id"]] for row in read(chosen.out)]
-    assert (first.text, first.answers, first.checklist) == (
-        "What about 0?",
-        ("Fact 0",),
-        ("Item 0.", "Other item 0."),
-    )
-    assert [passage.title for passage in first.passages] == ["Page 0", ""]
-
-
-@pytest.fixture
-def server_process(tmp_path: Path) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    """A judge in a process of its own: its address, and what it counts."""
-    code = (
-        "import asyncio; from workbench.judge.scripted import JudgeServer; from"
-        " tests.helpers.score_helpers import reply; asyncio.run(JudgeServer(reply=reply,"
-        " delay=0.01).serve())"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    url = process.stdout.readline().strip()
-
-    def counts() -> dict[str, Any]:
-        with urllib.request.urlopen(url.removesuffix("/v1") + "/count") as answer:
-            return json.load(answer)
-
-    yield url, counts
-    process.kill()
-    process.wait()
-
-
-def start(folder: Path, url: str) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "workbench.cli",
-        "score",
-        "--in",
-        folder / "in.jsonl",
-        "--out",
-        folder / "f.jsonl",
-    ]
-    command += ["--method", "rlfh", "--judge", url, "--model", "m", "--concurrency", "16", "--json"]
-    return subprocess.Popen(
-        list(map(str, command)),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ},
-    )
-
-
-@pytest.mark.slow
-def test_killed_at_five_moments_every_id_is_there_once_and_no_call_is_repeated(
-    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]]
-) -> None:
-    url, counts = server_process
-    rows = responses(500, claims=3, thinking=False)
-    write(tmp_path / "in.jsonl", rows)
-    unique = 500 * (1 + 3 + 1)
-    in_flight = 0
-    for share in (0.02, 0.2, 0.4, 0.6, 0.85):
-        process = start(tmp_path, url)
-        wait_for(lambda share=share: counts().get("requests", 0) >= share * unique, 60)  # type: ignore[misc]
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        in_flight += 16
-    process = start(tmp_path, url)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    summary = json.loads(out)
-    assert (summary["rows"], summary["failed"]) == (500, 0)
-    ids = [row["id"] for row in read(tmp_path / "f.jsonl")]
-    assert sorted(ids) == sorted(row["id"] for row in rows)
-    found = counts()
-    # What a killed process was waiting for was never heard, and has to be asked again: at most 16
-    # calls a kill.
-    assert found["unique"] == unique
-    assert found["requests"] <= unique + in_flight
-    print(f"{found['requests']} requests for {unique} prompts over 5 kills with 16 in flight")
-    again = start(tmp_path, url)
-    assert again.communicate(timeout=60)[0] and again.returncode == 0
-    assert counts()["requests"] == found["requests"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_with_130_and_is_taken_up(
-    tmp_path: Path, server_process: tuple[str, Callable[[], dict[str, Any]]], sent: signal.Signals
-) -> None:
-    url, counts = server_process
-    write(tmp_path / "in.jsonl", responses(300, claims=2, thinking=False))
-    process = start(tmp_path, url)
-    wait_for(lambda: counts().get("requests", 0) >= 100, 60)
-    process.send_signal(sent)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 130, err
-    assert json.loads(out)["status"] == "interrupted"
-    assert "Traceback" not in err and "the same command" in err
-    again = start(tmp_path, url)
-    out, _ = again.communicate(timeout=60)
-    assert (again.returncode, json.loads(out)["rows"]) == (0, 300)
-    assert counts()["requests"] <= 300 * 4 + 16
 
 
 def test_another_process_may_not_write_the_same_output(tmp_path: Path) -> None:

@@ -19,26 +19,31 @@ from workbench.score.source import Malformed
 from workbench.types import Claim, Passage
 
 ERROR = {"stage": "judge", "kind": "timeout", "message": "m", "raw": ""}
-FULL: dict[str, Any] = {
-    "schema": 1, "id": "a", "question_id": "q", "question": "Who?", "group": "g", "sample": 0, "step": 3, "finish": "stop",
-    "response": "<think>Ada sings.</think>Ada paints.", "answers": ["Ada"], "title": "Ada", "passages": ["p", {"text": "t"}],
-    "checklist": ["Ada paints."], "kind": "single",
-    "tokens": {"source": "sampled", "ids": [1, 2], "offsets": [[0, 9], [9, 36]], "logprobs": [-1.0, -0.5]},
-    "sentences": [[7, 17], [25, 36]],
-    "claims": [{"id": 0, "text": "Ada paints", "section": "body", "sentence": 1, "span": [25, 35], "end": 35, "coverage": 1.0}],
-    "verdicts": [
-        {"target": "claim:0", "aspect": "fact", "label": "correct", "p": 0.9, "informativeness": 4,
-         "evidence": [{"passage": "p", "span": [0, 1]}], "by": "x", "error": None},
-        {"target": "outcome", "aspect": "answer", "label": None, "error": ERROR},
-    ],
-    "rewards": {"old": {"value": 1.0, "parts": {"a": 1.0}, "events": [{"part": "a", "value": 1.0, "end": 4}],
-                        "tokens": [1.0, 0.0], "unplaced": [], "error": None}},
-    "error": None, "cost": {"calls": 1, "seconds": 0.5},
-}  # fmt: skip
+FULL: dict[str, Any] = json.loads("""{
+  "schema": 1, "id": "a", "question_id": "q", "question": "Who?", "group": "g", "sample": 0,
+  "step": 3, "finish": "stop", "response": "<think>Ada sings.</think>Ada paints.",
+  "answers": ["Ada"], "title": "Ada", "passages": ["p", {"text": "t"}],
+  "checklist": ["Ada paints."], "kind": "single", "sentences": [[7, 17], [25, 36]],
+  "tokens": {"source": "sampled", "ids": [1, 2], "offsets": [[0, 9], [9, 36]],
+    "logprobs": [-1.0, -0.5]},
+  "claims": [{"id": 0, "text": "Ada paints", "section": "body", "sentence": 1, "span": [25, 35],
+    "end": 35, "coverage": 1.0}],
+  "verdicts": [
+    {"target": "claim:0", "aspect": "fact", "label": "correct", "p": 0.9, "informativeness": 4,
+     "evidence": [{"passage": "p", "span": [0, 1]}], "by": "x", "error": null},
+    {"target": "outcome", "aspect": "answer", "label": null,
+     "error": {"stage": "judge", "kind": "timeout", "message": "m", "raw": ""}}],
+  "rewards": {"old": {"value": 1.0, "parts": {"a": 1.0}, "tokens": [1.0, 0.0], "unplaced": [],
+    "events": [{"part": "a", "value": 1.0, "end": 4}], "error": null}},
+  "error": null, "cost": {"calls": 1, "seconds": 0.5}
+}""")
 SHORT: dict[str, Any] = {
-    "id": "a", "response": "Ada paints.", "outcome": "correct", "reasoning": "good",
+    "id": "a",
+    "response": "Ada paints.",
+    "outcome": "correct",
+    "reasoning": "good",
     "claims": [{"text": "Ada paints", "label": "correct", "informativeness": 5}],
-}  # fmt: skip
+}
 GOOD = {"id": "good", "response": "I do not know.", "claims": [], "outcome": "uncertain"}
 
 JSON = st.recursive(
@@ -86,7 +91,7 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
     return row
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(damaged(), min_size=1, max_size=6))
 def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(
     rows: list[dict[str, Any]],
@@ -107,27 +112,6 @@ def test_a_damaged_row_is_scored_or_reported_and_spoils_no_other(
         assert good["rewards"]["truthrl"]["value"] == 0.0
         again = score_file(Options(source, Path(name) / "out.jsonl", judge="world", max_failed=1.0))
         assert again["rows"] == summary["rows"]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"verdicts": [{**FULL["verdicts"][0], "evidence": [None]}]},
-        {"error": "lost"},
-        {"verdicts": 5},
-        {"verdicts": [None]},
-        {"rewards": [1]},
-        {"rewards": {"old": {"value": 1.0, "parts": True}}},
-        {"verdicts": [{"target": "outcome", "aspect": "answer", "label": None, "error": "lost"}]},
-    ],
-)
-def test_what_stands_in_the_place_of_a_value_stops_nothing(
-    tmp_path: Path, damage: dict[str, Any]
-) -> None:
-    source = write(tmp_path / "in.jsonl", [{**FULL, **damage}, {**FULL, "id": "b"}])
-    summary = score_file(Options(source, tmp_path / "out.jsonl", judge="world", max_failed=1.0))
-    assert "b" in {row["id"] for row in read(tmp_path / "out.jsonl")}
-    assert summary["rows"] + summary["malformed"] == 2
 
 
 def test_a_full_row_is_taken_as_it_is() -> None:
@@ -167,6 +151,12 @@ def test_claims_without_places_are_found_in_their_sections() -> None:
     assert claims[2] == Claim(2, "zzz", coverage=0.0)
 
 
+def test_an_integer_beyond_all_floats_is_malformed() -> None:
+    claims = [{"text": "Ada", "label": "correct", "p": 10**400}]
+    with pytest.raises(Malformed, match="p of 'claim:0' is not between 0 and 1"):
+        parse({"id": 1, "response": "Ada.", "claims": claims}, {}, {})
+
+
 def test_a_row_of_another_version_is_malformed() -> None:
     with pytest.raises(Malformed, match='"schema" is 2'):
         parse({**FULL, "schema": 2}, {}, {})
@@ -196,18 +186,7 @@ def test_columns_have_other_names_and_tables_have_gaps() -> None:
     )
 
 
-@pytest.mark.parametrize("answers", ["Ada", ["Ada"], ("Ada",)])
-def test_one_answer_may_stand_alone(answers: Any) -> None:
-    row = {"id": 1, "question": "q", "response": "r", "answers": answers}
-    assert parse(row, {}, {}).response.question.answers == ("Ada",)
-
-
-def test_a_nested_question_is_refused() -> None:
-    with pytest.raises(Malformed, match='"question" is not a text'):
-        parse({"id": 1, "question": {"text": "q"}, "response": "r"}, {}, {})
-
-
-@pytest.mark.parametrize("given", [[""], ["", " "], ["  \n"]])
+@pytest.mark.parametrize("given", [["", "  \n"]])
 @pytest.mark.parametrize("name", ["answers", "checklist"])
 def test_a_list_of_empty_texts_is_told(name: str, given: list[str]) -> None:
     with pytest.raises(Malformed, match=f'"{name}" has only empty texts'):

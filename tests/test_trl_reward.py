@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 import workbench
-from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer, make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.bench import bench
 from workbench.checks import Checks, world_checks
-from workbench.recipes.klcf import KLCF
 from workbench.recipes.knowrl import KnowRL
 from workbench.score.imports import import_completions
 from workbench.store import iter_feedback
@@ -77,35 +76,6 @@ def test_the_judge_completes_what_the_columns_do_not_say(checks: Checks, country
     assert workbench.trl_reward("truthrl", checks, max_failed=1.0)(["What now?"], ["Rome"]) == [
         None
     ]
-
-
-def test_columns_as_data_sets_have_them(tmp_path: Path, checks: Checks) -> None:
-    """A number as the answer, 0 among them; rows without an id are told apart; a text where a
-    list may stand is one item.
-    """
-    reward = workbench.trl_reward("truthrl", checks, out=tmp_path)
-    asked = ["How many moons has Venus?", "How many has Mars?"]
-    assert reward(
-        asked, ["0", "2"], answer=[0, 2], id=[None, None], checklist=["It has none.", None]
-    ) == [1.0, 1.0]
-    kept = [row.response for row in iter_feedback(tmp_path)]
-    assert [response.question.checklist for response in kept] == [("It has none.",), ()]
-    assert len({response.question.id for response in kept}) == 2
-    with pytest.raises(
-        WorkbenchError, match="a column of the data set cannot be read: a passage is neither"
-    ):
-        reward(asked[:1], ["0"], answer=[0], passages=[[{"body": "x"}]])
-
-
-def test_a_bench_brings_its_settings_of_a_method(country: Question) -> None:
-    # the tiny policy writes no tags
-    tiny, said, unlisted = bench("tiny"), f"{country.answers[0]}.", ["klcf.w_check=0"]
-    assert workbench.trl_reward("klcf", tiny, settings=unlisted)([country.text], [said]) == [1.0]
-    assert workbench.trl_reward("klcf", tiny, settings=[*unlisted, "klcf.form=true"])(
-        [country.text], [said]
-    ) == [-1.0]
-    # a config is taken as it is
-    assert workbench.trl_reward(KLCF(), tiny)([country.text], [said]) == [-1.0]
 
 
 @pytest.mark.parametrize(
@@ -245,20 +215,3 @@ def test_what_a_prompt_opens_is_the_beginning_of_the_response(checks: Checks) ->
         == [2.0]
     )
     assert reward(["Q?"], [rest], **columns) == [0.0]  # nobody opened it
-
-
-def test_a_template_counts_only_for_conversations(checks: Checks) -> None:
-    """TRL does not template a prompt that is a text: what the template would have opened is not
-    open.
-    """
-    tokenizer = byte_tokenizer()
-    tokenizer.chat_template = TEMPLATE.replace("<|assistant|>", "<|assistant|><think>")
-    reward = workbench.trl_reward("knowrl", checks, tokenizer=tokenizer)
-    whole = "<think>Who knows?</think><answer>I don't know</answer>"
-    columns = {"question": ["Where?"], "answers": [["Rome"]]}
-    for prompt, text in (
-        ("Q?", whole),
-        ([{"role": "user", "content": "Q?"}], whole.removeprefix("<think>")),
-    ):
-        ids = [tokenizer(text, add_special_tokens=False)["input_ids"]]
-        assert reward([prompt], [text], completion_ids=ids, **columns) == [2.0]

@@ -24,7 +24,7 @@ from workbench.entailment.named import (
     with_known_labels,
 )
 from workbench.entailment.verifier import Settings
-from workbench.score import setup
+from workbench.score.options import check
 from workbench.types import WorkbenchError
 
 WORDS = (
@@ -236,4 +236,4 @@ def test_a_named_verifier_judges_claims_of_the_local_checks(saved: Any, tmp_path
     checks = local_checks(verifier=str(saved("bert", THREE)))
     assert set(checks.verify) == {"fact", "outcome"}
     with pytest.raises(WorkbenchError, match="--verifier"):
-        setup.check(options_for(tmp_path, [], judge="world", verifier="some/model"))
+        check(options_for(tmp_path, [], judge="world", verifier="some/model"))

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from workbench.checks import world_checks
 from workbench.failures import TooManyFailures
-from workbench.integrations.grading import grader
 from workbench.integrations.verl_rows import (
     estimate,
     grader_of,
@@ -35,9 +33,15 @@ from workbench.world import load_world
 
 NAN = math.nan
 QUESTION = Question(
-    "q7", "Where was Ada born?", ("Paris", "Paris, France"), "Ada", (Passage("p", "Ada", "Ada was born in Paris."),),
-    ("Ada was born in Paris.",), "single", "Be brief.",
-)  # fmt: skip
+    "q7",
+    "Where was Ada born?",
+    ("Paris", "Paris, France"),
+    "Ada",
+    (Passage("p", "Ada", "Ada was born in Paris."),),
+    ("Ada was born in Paris.",),
+    "single",
+    "Be brief.",
+)
 
 
 def response(count: int) -> Response:
@@ -110,13 +114,6 @@ def test_questions_of_verls_own_data_sets(
         {**row, "raw_prompt": [{"role": role, "content": content} for role, content in turns]}
     )
     assert (read.text, read.answers) == (text, answers)
-
-
-def test_an_unreadable_column_is_named() -> None:
-    with pytest.raises(
-        WorkbenchError, match="a column of the data set cannot be read: a passage is neither"
-    ):
-        question_of({"raw_prompt": "Where?", "extra_info": {"passages": [{"body": "x"}]}})
 
 
 def test_a_reward_is_told_with_its_tokens() -> None:
@@ -292,30 +289,8 @@ def test_settings_of_a_config_make_a_grader() -> None:
             {"recipe": "truthrl", "judge": {"url": "http://h/v1", "modle": "m"}},
             "judge has no 'modle'",
         ),
-        ({"recipe": "truthrl", "judge": {"url": "http://h/v1"}}, "needs the name of a model"),
-        ({"recipe": "grpo", "judge": "world"}, "no method 'grpo'"),
-        ({"recipe": "rlfh", "judge": "rules"}, "no check fact"),
-        (
-            {"recipe": "truthrl", "judge": "world", "settings": ["truthrl.wrogn=1"]},
-            "no field 'wrogn'",
-        ),
     ],
 )
 def test_a_config_that_cannot_work_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
         grader_of(given)
-
-
-def test_methods_pay_a_verl_row_as_they_pay_a_question() -> None:
-    """What a world's question earns when verl has carried it: as much as without."""
-    world = load_world()
-    made = grader("rlfh", world_checks(world))
-    asked = world.questions("ood", ["single"])[:3]
-    said = [
-        Response(str(n), question, f"{question.answers[0]}.") for n, question in enumerate(asked)
-    ]
-    carried = [
-        Response(r.id, made.recognise(question_of(row_of(r.question))), r.text) for r in said
-    ]
-    values = [[row.rewards["rlfh"].value for row in made.grade(batch)] for batch in (said, carried)]
-    assert values[0] == values[1] and None not in values[0]

@@ -10,14 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from workbench.checks import Checks, rule_checks, world_checks
 from workbench.data import SPLITS, load
 from workbench.generate import Policy
-from workbench.llm_judge import REPLIES, LLMJudge, judging
+from workbench.llm_judge import REPLIES, LLMJudge
 from workbench.policy import Engine, adapter_folder, check_policy_name, load_apart, load_policy
 from workbench.runs.folder import read_json
 from workbench.types import TWO_FACETS, Question, WorkbenchError
@@ -103,16 +103,6 @@ class Bench:
         passages = (question.passages for split in SPLITS for question in self.questions(split))
         evidence = judge.store is not None or any(passages)
         return replace(self, llm_judge=judge, judge=lambda: judge.checks(evidence))
-
-    def checks_elsewhere(self) -> Callable[[Mapping[str, Any]], Checks]:
-        """What makes the checks in another process, told whom to ask there: a language model
-        ("judge") and its "search" stay in this one, and so do address and key."""
-        judge = self.judge
-        return (
-            partial(_asking, "fact" in self.checks.verify)
-            if self.llm_judge
-            else lambda asked: judge()
-        )
 
     def kept_in(self, folder: Path) -> Bench:
         """The bench whose judge keeps its replies in this folder, unless it was told where."""
@@ -200,10 +190,6 @@ class Bench:
             else load_policy(path, base=base, engine=engine)
         )
         return replace(loaded, name=policy)
-
-
-def _asking(evidence: bool, asked: Mapping[str, Any]) -> Checks:
-    return judging(asked["judge"], asked.get("search"), evidence)
 
 
 def check_world(name: str, path: str, world_hash: str) -> None:

@@ -4,8 +4,7 @@ where its replies are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +13,8 @@ from typing import Any
 
 from workbench.checks import Checks, judge_checks
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
-from workbench.judge.address import address, shown
-from workbench.judge.endpoint import CONCURRENCY
-from workbench.judge.key import key_of
-from workbench.judge.shared import Shared
-from workbench.knowledge import Search, open_index
+from workbench.judge.address import address, key_of, shown
+from workbench.knowledge import open_index
 from workbench.types import Judge, Prompt, Reply, WorkbenchError
 
 # in the folder of what a judge was asked for, unless it was told another file
@@ -63,22 +59,12 @@ class LLMJudge:
 
         Nothing is asked and no file is made before the first reply is wanted.
         """
-        return judging(self.ask, self._search, evidence)
-
-    @property
-    def _search(self) -> Search | None:
-        return open_index(self.store).search if self.store else None
-
-    @contextmanager
-    def shared(self, many: int) -> Iterator[dict[str, Callable[..., Any]]]:
-        """Its model ("judge") and its search, if it has one ("search"), for `many` that ask at a
-        time: what one is asking the others wait for, and all together have no more requests
-        under way than one would."""
-        judge, search = Shared(_Later(self, many)), self._search
-        try:
-            yield {"judge": judge, "search": search} if search else {"judge": judge}
-        finally:
-            judge.close()
+        search = open_index(self.store).search if self.store else None
+        checks = judge_checks(self.ask, search)
+        if evidence:
+            return checks
+        verify = {name: check for name, check in checks.verify.items() if name != "fact"}
+        return replace(checks, verify=verify)
 
     def try_out(self) -> None:
         """Ask one question, before anything long is begun; its reply is not kept.
@@ -93,18 +79,6 @@ class LLMJudge:
                 f" ({reply.error.message}): start its server, or name another --judge URL or"
                 " --judge-model NAME"
             )
-
-
-def judging(ask: Judge, search: Search | None, evidence: bool) -> Checks:
-    """What a model can do; without `evidence` it cannot tell facts."""
-    able = judge_checks(ask, search)
-    return (
-        able
-        if evidence
-        else replace(
-            able, verify={name: one for name, one in able.verify.items() if name != "fact"}
-        )
-    )
 
 
 def llm_judge(
@@ -139,7 +113,6 @@ class _Later:
     """
 
     settings: LLMJudge
-    share: int = 1  # of so many that ask at a time, each has its part of the requests under way
     lock: Any = field(default_factory=Lock, repr=False, compare=False)
 
     @property
@@ -149,15 +122,7 @@ class _Later:
     @cached_property
     def _asked(self) -> BatchJudge:
         one = self.settings
-        share = max(1, CONCURRENCY // self.share)
-        return endpoint(
-            one.url,
-            one.model,
-            key=key_of(one.url),
-            cache=one.cache,
-            kept_as=ANYWHERE,
-            concurrency=share,
-        )
+        return endpoint(one.url, one.model, key=key_of(one.url), cache=one.cache, kept_as=ANYWHERE)
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         with self.lock:

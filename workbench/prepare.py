@@ -9,27 +9,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from workbench.actors import Actors
-from workbench.actors.cluster import check as check_actors
 from workbench.bench import Bench
 from workbench.bench import bench as bench_of
 from workbench.config import check_values
-from workbench.generate import Sampling
 from workbench.jsonl import write_json
 from workbench.llm_judge import LLMJudge
 from workbench.recipes.klcf import METHOD
 from workbench.recipes.klcf_stages import source_of
 from workbench.recipes.method import check_evidence, training_questions
 from workbench.runs.folder import differences, finished, lock, open_run, versions
-from workbench.threads import use_threads
-from workbench.train.collect import Sampler, lost, sampled
-from workbench.train.elsewhere import in_actors, threads_of
+from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.prepare import check_checks, compared, prepare, read_values
 from workbench.types import WorkbenchError
 
@@ -41,10 +35,9 @@ def prepare_klcf(
     policy: str | None = None,
     seed: int = 0,
     overrides: Sequence[str] = (),
-    threads: int | None = None,
+    threads: int = DEFAULT_THREADS,
     questions: str | Path | None = None,
     judge: LLMJudge | None = None,
-    actors: Actors | None = None,
 ) -> dict[str, Any]:
     """Sample the base model on a bench's training questions and keep, in the folder `out`, what
     trainings take of it: `klcf.prepare.folder` names it there.
@@ -57,7 +50,7 @@ def prepare_klcf(
         overrides: settings "klcf.prepare.field=value", `klcf.kinds`, and `klcf.base` in the
         place of `policy`.
         questions, judge: as `workbench.experiment.train` takes them.
-        threads, actors: as `workbench.probe.probe_policy` takes them.
+        threads: CPU threads.
 
     Returns:
         the card, with `status` ("done" or "interrupted") and `out`.
@@ -66,7 +59,6 @@ def prepare_klcf(
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
         workbench.failures.TooManyFailures: the judge failed too often.
     """
-    threads = threads_of(threads, actors)
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.starting_from(policy).judged_by(judge).kept_in(out)
     config = METHOD.configure(chosen.name, overrides)
@@ -87,8 +79,6 @@ def prepare_klcf(
         "threads": threads,
         **judged,
     }
-    if actors and not finished(out):
-        check_actors(actors)
     if chosen.llm_judge and not finished(out):
         chosen.llm_judge.try_out()
     with lock(out):
@@ -96,28 +86,11 @@ def prepare_klcf(
             print(f"'{out}' is finished: this is its stored result", file=sys.stderr)
             return {**summary, "out": str(out)}
         summary = {"status": "interrupted"}
-        drawn = config.prepare.drawn
-        how = drawn.sampling.decoding(seed, drawn.samples)
-        with (
-            suppress(KeyboardInterrupt),
-            use_threads(threads),
-            _sampler(chosen, source.base, how, actors) as sampler,
-        ):
-            card = prepare(
-                config.prepare, source, asked, chosen.checks, out, seed=seed, sampler=sampler
-            )
+        with suppress(KeyboardInterrupt), use_threads(threads):
+            card = prepare(config.prepare, source, asked, chosen.checks, out, seed=seed)
             summary = {**card, "status": "done"}
         write_json(out / "summary.json", summary)
     return {**summary, "out": str(out)}
-
-
-def _sampler(
-    bench: Bench, base: str, how: Sampling, actors: Actors | None
-) -> AbstractContextManager[Sampler | None]:
-    if actors is None:
-        return nullcontext()
-    work, without = partial(sampled, how=how), partial(lost, samples=how.samples)
-    return in_actors(actors, bench, base, None, check_checks, work, without)
 
 
 def _read(stored: dict[str, Any]) -> dict[str, Any]:

@@ -11,16 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import socket
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from workbench.actors import Actors
-from workbench.actors.cluster import check
+from workbench.actors import Actors, map_chunks
 from workbench.bench import Bench, check_policy
 from workbench.bench import bench as bench_of
 from workbench.config import check_values
@@ -28,26 +28,27 @@ from workbench.evaluate import select, told
 from workbench.generate import Sampling
 from workbench.jsonl import write_json
 from workbench.llm_judge import LLMJudge
-from workbench.metrics.boundary import boundary_report
-from workbench.policy import Engine, adapter_base, adapter_folder, check_engine
+from workbench.metrics.boundary import Sample, boundary_report
+from workbench.policy import Engine, adapter_base, adapter_folder, check_engine, load_policy
 from workbench.recipes.method import known_kinds
 from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
-from workbench.threads import use_threads
-from workbench.train.elsewhere import in_actors, threads_of
+from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.probing import (
     Sampler,
     answers,
     here,
-    lost,
     outcomes,
     probe_questions,
     recorded,
+    samples_of,
 )
 from workbench.train.settings import Samples
 from workbench.train.settings import Sampling as Settings
-from workbench.types import Question, WorkbenchError
+from workbench.types import Failure, Grade, Question, Response, WorkbenchError
 
 ROOT = Path("runs") / "probe"
+# of an actor; the number decides how sums are rounded, so it is part of a run's identity
+ACTOR_THREADS = 1
 
 
 def probe_policy(
@@ -85,8 +86,8 @@ def probe_policy(
         without gold answers is not
             probed.
         threads: CPU threads; by default two, and with actors one.
-        actors: of Ray, which sample and grade in the place of this process; what they write is
-        what it writes with one thread.
+        actors: Ray's actors that sample in the place of this process, each with the policy on one
+            CPU. The result is that of one thread.
 
     Returns:
         `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or
@@ -99,7 +100,11 @@ def probe_policy(
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.judged_by(judge)
     name = policy or chosen.policy
-    threads = threads_of(threads, actors)
+    if actors and threads not in (None, ACTOR_THREADS):
+        raise WorkbenchError(
+            f"each actor has one thread, and not {threads}: leave --threads out with --actors"
+        )
+    threads = threads or (ACTOR_THREADS if actors else DEFAULT_THREADS)
     if actors and engine != "hf":
         raise WorkbenchError(
             f"--engine {engine}: Ray's actors generate by transformers alone, so leave that or"
@@ -125,9 +130,9 @@ def probe_policy(
     }
     folder = out or root / _name(identity)
     chosen = chosen.kept_in(folder)
-    outcomes(chosen.checks)  # raises where they tell none
+    grade = outcomes(chosen.checks)  # raises where they tell none
     if actors and not finished(folder):
-        check(actors)
+        actors.check()
     if chosen.llm_judge and not finished(folder):
         chosen.llm_judge.try_out()
     with lock(folder):
@@ -136,11 +141,11 @@ def probe_policy(
             print(f"'{folder}' is finished: this is its stored result", file=sys.stderr)
             return {**summary, "out": str(folder)}
         status = "interrupted"
-        with (
-            suppress(KeyboardInterrupt),
-            use_threads(threads),
-            _sampler(chosen, name, how, engine, actors) as sampler,
-        ):
+        with suppress(KeyboardInterrupt), use_threads(threads):
+            if actors:
+                sampler = _in_actors(actors, chosen, name, grade, how)
+            else:
+                sampler = here(chosen.load(name, engine=engine), grade, how)
             probe_questions(sampler, selected, folder, k, chosen.shown)
             status = "done"
         result = {
@@ -153,13 +158,46 @@ def probe_policy(
     return {**result, "out": str(folder)}
 
 
-def _sampler(
-    bench: Bench, policy: str, how: Sampling, engine: Engine, actors: Actors | None
-) -> AbstractContextManager[Sampler]:
-    if actors is None:
-        return nullcontext(here(bench.load(policy, engine=engine), outcomes(bench.checks), how))
-    work, without = partial(answers, how=how), partial(lost, k=how.samples)
-    return in_actors(actors, bench, bench.path(policy), bench.base(policy), outcomes, work, without)
+def _in_actors(actors: Actors, bench: Bench, name: str, grade: Grade, how: Sampling) -> Sampler:
+    """Questions are answered by Ray's actors and graded by this process."""
+    path = bench.path(name)
+    adapter = adapter_folder(Path(path))
+    base = (bench.base(name) or adapter_base(adapter)) if adapter else None
+    policy, base = _place(path), base and _place(base)
+    folders = [str(adapter_folder(Path(one)) or one) for one in (policy, base) if one]
+    hashes = {folder: policy_hash(folder) for folder in folders} if actors.address else {}
+    make = partial(_answering, policy, base, hashes, how)
+
+    def sampler(chunks: Iterable[list[Question]]) -> Iterator[list[tuple[Sample, ...]]]:
+        for answered in map_chunks(actors, make, _left_open, chunks):
+            yield samples_of(grade, answered, how.samples)
+
+    return sampler
+
+
+def _place(name: str) -> str:
+    """A folder by its whole path, for every machine; a name on the hub as it is."""
+    return str(Path(name).resolve()) if Path(name).is_dir() else name
+
+
+def _answering(
+    policy: str, base: str | None, hashes: Mapping[str, str | None], how: Sampling
+) -> Callable[[list[Question]], list[list[Response] | Failure]]:
+    """In an actor: the function that answers a chunk, with the policy in memory."""
+    use_threads(ACTOR_THREADS).__enter__()  # for as long as the actor lives
+    for folder, expected in hashes.items():
+        if policy_hash(folder) != expected:
+            raise WorkbenchError(
+                f"'{folder}' is not on {socket.gethostname()}, or another one: copy it to every"
+                " machine"
+            )
+    loaded = load_policy(policy, base=base, device="cpu")
+    return lambda questions: answers(loaded, questions, how)
+
+
+def _left_open(question: Question, failure: Failure) -> Failure:
+    print(f"probing: question '{question.id}' is left open: {failure.message}", file=sys.stderr)
+    return failure
 
 
 def _questions(bench: Bench, split: str, kinds: Sequence[str] | None, lang: str) -> list[Question]:

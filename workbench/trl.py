@@ -65,26 +65,14 @@ def trl_reward(
         questions = [made.recognise(question) for question in _questions(prompts, columns)]
         state = columns.get("trainer_state")
         step = None if state is None else state.global_step + 1
-        feedbacks = made.grade(
-            _responses(
-                questions,
-                prompts,
-                completions,
-                columns.get("completion_ids"),
-                tokenizer=tokenizer,
-                step=step,
-            )
-        )
+        ids = columns.get("completion_ids")
+        feedbacks = made.grade(_responses(questions, prompts, completions, ids, tokenizer, step))
         if out is not None:
             append_feedback(out, feedbacks)
         _log(name, feedbacks, columns)
         values = [reward_of(feedback, name) for feedback in feedbacks]
-        unscored = (
-            reason(feedback, name)
-            for feedback, value in zip(feedbacks, values, strict=True)
-            if value is None
-        )
-        stop_at(max_failed, list(unscored), len(values))
+        reasons = [reason(one, name) for one in feedbacks if reward_of(one, name) is None]
+        stop_at(max_failed, reasons, len(values))
         return values
 
     reward.__name__ = f"workbench_{name}"  # TRL logs rewards under this
@@ -94,7 +82,7 @@ def trl_reward(
 def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Question]:
     present = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
     return [
-        asked(prompt, {name: present[name][number] for name in present})
+        asked(prompt, {name: column[number] for name, column in present.items()})
         for number, prompt in enumerate(prompts)
     ]
 
@@ -104,7 +92,6 @@ def _responses(
     prompts: Sequence[Any],
     completions: Sequence[Any],
     ids: Sequence[Sequence[int]] | None,
-    *,
     tokenizer: Any,
     step: int | None,
 ) -> list[Response]:
@@ -113,27 +100,18 @@ def _responses(
     What the prompt opened is read from the prompt where it is a text, and from the tokenizer's
     chat template where TRL is given a conversation.
     """
-
-    def read(number: int, question: Question) -> Response:
-        prompt, completion = prompts[number], completions[number]
+    responses = []
+    places = zip(questions, prompts, completions, grouped(questions, step), strict=True)
+    for number, (question, prompt, completion, (group, sample)) in enumerate(places):
         if tokenizer is not None and ids is not None:
             response = as_response(tokenizer, question, ids[number], [tokenizer.eos_token_id])
         else:
             text = completion if isinstance(completion, str) else last(completion, "assistant")
             response = Response("", question, text, offsets=words(text), source="words")
-        return replace(response, prefill=opened(prompt)) if isinstance(prompt, str) else response
-
-    assert len(questions) == len(completions) == len(prompts), (
-        len(questions),
-        len(completions),
-        len(prompts),
-    )
-    return [
-        named(read(number, question), group, sample, step)
-        for number, (question, (group, sample)) in enumerate(
-            zip(questions, grouped(questions, step), strict=True)
-        )
-    ]
+        if isinstance(prompt, str):
+            response = replace(response, prefill=opened(prompt))
+        responses.append(named(response, group, sample, step))
+    return responses
 
 
 def _log(name: str, feedbacks: Sequence[Feedback], columns: Mapping[str, Any]) -> None:

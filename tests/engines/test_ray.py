@@ -1,5 +1,5 @@
-"""`workbench score --engine ray`: the rows of the local engine, and what is lost and paid where
-something is killed.
+"""`workbench score --engine ray` and `workbench probe --actors`: the rows of one process, whatever
+is killed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,80 +22,80 @@ import pytest
 from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
 from tests.helpers.score_helpers import Cli, read, reply, responses, world_rows, write
+from tests.helpers.small_bench import make_bench
 from tests.helpers.waiting import wait_for
-from workbench.actors import Actors, pool
-from workbench.actors.cluster import OWN, started
-from workbench.judge import Element
+from tests.test_bench import make_run
+from workbench import actors
+from workbench.actors import OWN, Actors, map_chunks, started
+from workbench.bench import Bench, bench
 from workbench.judge.scripted import JudgeServer
-from workbench.score import Options, score_file
-from workbench.score import ray as engine
+from workbench.llm_judge import LLMJudge
+from workbench.probe import probe_policy
+from workbench.score import Options, pipeline, score_file
 from workbench.score.run import CHUNK
-from workbench.types import WorkbenchError
+from workbench.train import probing
+from workbench.types import Question, WorkbenchError
 
 pytestmark = needs("ray")
-MINE = ("cost", "seconds", "out", "cache")  # of a summary: what two runs need not have in common
+MINE = ("seconds", "out", "cost")  # of a summary: what two runs need not have in common
 
 
-def unpriced(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file but for what they cost, which depends on who asked first."""
+def bridges(count: int) -> list[dict[str, Any]]:
+    """Responses about bridges, right but for the length, with the page that says so."""
+    rows = []
+    for number in range(count):
+        name, year = f"Aar Bridge {number}", 1800 + number % 200
+        page = f"{name} is a bridge in Bern. It opened in {year}. It is {100 + number} metres long."
+        response = f"{name} opened in {year}. {name} is {300 + number} metres long."
+        row = {"id": number, "question": f"What is {name}?", "response": response, "title": name}
+        rows.append({**row, "passages": [page]})
+    return rows
+
+
+def without_cost(path: Path) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "cost"} for row in read(path)]
 
 
-def test_nothing_is_started_for_input_that_cannot_be_scored(tmp_path: Path, cli: Cli) -> None:
-    """The same words as of the local engine, and Ray, which takes seconds to begin, is not so
-    much as imported.
-    """
-    bare = write(tmp_path / "in.jsonl", responses(1))
-    bad = write(tmp_path / "bad.jsonl", ["{", '{"id": 1}'])
-    for given in (
-        (bad,),
-        (tmp_path / "none.jsonl",),
-        (bare, "--method", "nobody"),
-        (bare, "--judge", "nowhere"),
-    ):
-        command = ["score", "--out", tmp_path / "o" / "f.jsonl", "--in", *given]
-        local, remote = cli(*command), cli(*command, "--engine", "ray")
-        assert local == remote and local[0] == 2
-    assert not (tmp_path / "o").exists() and "ray" not in sys.modules
+def same(one: Path, other: Path, *names: str) -> None:
+    for name in names:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
-def start(folder: Path, url: str, *more: str, **environment: str) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "workbench.cli",
-        "score",
-        "--in",
-        folder / "in.jsonl",
-        "--out",
-        folder / "f.jsonl",
-    ]
-    command += ["--method", "rlfh", "--judge", url, "--model", "m", "--concurrency", "16", "--json"]
-    command += ["--engine", "ray", "--actors", "2", *more]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+def start(*words: object, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        list(map(str, command)), cwd=ROOT, env={**os.environ, **environment}, **pipes
+        [sys.executable, "-m", "workbench.cli", *map(str, words)],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
-def test_no_cluster_at_the_address(tmp_path: Path, cli: Cli) -> None:
-    source = write(tmp_path / "in.jsonl", world_rows(1))
-    command = [
-        "score",
-        "--in",
-        source,
-        "--out",
-        tmp_path / "o" / "f.jsonl",
-        "--judge",
-        "world",
-        "--engine",
-        "ray",
-    ]
-    for address in ("127.0.0.1:9", "nowhere", "127.0.0.1:high", "127.0.0.1:99999"):
-        code, _, err = cli(*command, "--address", address)
-        assert code == 2 and f"no Ray cluster at '{address}'" in err and "ray start --head" in err
-    code, _, err = cli(*command, "--address", "ray://127.0.0.1:10001")
-    assert code == 2 and "write HOST:PORT" in err
+def scoring(folder: Path, *more: object, **environment: str) -> subprocess.Popen[str]:
+    files = ("--in", folder / "in.jsonl", "--out", folder / "ray" / "f.jsonl")
+    engine = ("--method", "rlfh", "--engine", "ray", "--actors", 2, "--json")
+    return start("score", *files, *engine, *more, **environment)
+
+
+def lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def test_bad_input_is_refused_before_ray_is_imported(tmp_path: Path, cli: Cli) -> None:
+    good = write(tmp_path / "in.jsonl", world_rows(1))
+    bad = write(tmp_path / "bad.jsonl", ["{", '{"id": 1}'])
+    command = ["score", "--out", tmp_path / "o" / "f.jsonl", "--in"]
+    for given in ((bad,), (good, "--method", "nobody"), (good, "--judge", "nowhere")):
+        local, remote = cli(*command, *given), cli(*command, *given, "--engine", "ray")
+        assert local == remote and local[0] == 2
+    probe = ["probe", "--out", tmp_path / "o", "--actors", 2]
+    for address in ("127.0.0.1:9", "nowhere", "127.0.0.1:high"):
+        for words in ([*command, good, "--judge", "world", "--engine", "ray"], probe):
+            code, _, err = cli(*words, "--address", address)
+            assert code == 2 and f"no Ray cluster at '{address}'" in err
+    code, _, err = cli(*probe[:-1], 100_000)
+    assert code == 2 and "CPUs, one for an actor: lower --actors" in err
     assert not (tmp_path / "o").exists() and "ray" not in sys.modules
 
 
@@ -107,40 +108,29 @@ def alive(process: Any) -> bool:
         return False
 
 
-def test_the_driver_is_interrupted_then_killed_and_goes_on_each_time(tmp_path: Path) -> None:
+def test_an_interrupted_then_killed_driver_goes_on_each_time(tmp_path: Path) -> None:
     import psutil
 
-    rows = responses(5 * CHUNK, claims=1, thinking=False)
+    rows = bridges(8 * CHUNK)
     write(tmp_path / "in.jsonl", rows)
-    unique = 3 * len(rows)
-    with JudgeServer(reply=reply, delay=0.02) as server:
-        for share, sent, status in (
-            (0.2, signal.SIGTERM, 130),
-            (0.6, signal.SIGKILL, -signal.SIGKILL),
-        ):
-            process = start(tmp_path, server.url)
-            wait_for(lambda share=share: server.requests >= share * unique, 120)  # type: ignore[misc]
-            # But for Ray's two agents, which do nothing by then, and notice after a minute or two.
-            children = psutil.Process(process.pid).children(recursive=True)
-            begun = [child for child in children if not child.name().endswith("Agent")]
-            process.send_signal(sent)
-            out, err = process.communicate(timeout=60)
-            assert process.returncode == status, err
-            assert sent == signal.SIGKILL or json.loads(out)["status"] == "interrupted"
-            assert len(begun) > 5
-            wait_for(lambda begun=begun: not any(map(alive, begun)), 60)  # type: ignore[misc]
-        assert 0 < len(read(tmp_path / "f.jsonl")) < len(rows)
-        process = start(tmp_path, server.url)
-        out, err = process.communicate(timeout=180)
-        assert process.returncode == 0, err
-        assert json.loads(out)["rows"] == len(rows)
-        assert [row["id"] for row in read(tmp_path / "f.jsonl")] == [row["id"] for row in rows]
-        # what was under way is asked again
-        assert len(server.asked) == unique and server.requests <= unique + 2 * 16
-        print(
-            f"{server.requests} requests for {unique} prompts over an interrupt and a kill with 16"
-            " in flight"
-        )
+    out = tmp_path / "ray" / "f.jsonl"
+    for sent, status in ((signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)):
+        before, process = lines(out), scoring(tmp_path)
+        wait_for(lambda b=before, p=process: lines(out) > b or p.poll() is not None, 180)  # type: ignore[misc]
+        # but for Ray's two agents, which notice after a minute or two
+        children = psutil.Process(process.pid).children(recursive=True)
+        begun = [child for child in children if not child.name().endswith("Agent")]
+        process.send_signal(sent)
+        said, err = process.communicate(timeout=60)
+        assert process.returncode == status, err
+        assert sent == signal.SIGKILL or json.loads(said)["status"] == "interrupted"
+        assert len(begun) > 5
+        wait_for(lambda begun=begun: not any(map(alive, begun)), 60)  # type: ignore[misc]
+    assert 0 < len(read(out)) < len(rows)
+    process = scoring(tmp_path)
+    said, err = process.communicate(timeout=240)
+    assert process.returncode == 0 and json.loads(said)["rows"] == len(rows), err
+    assert [row["id"] for row in read(out)] == [str(row["id"]) for row in rows]
 
 
 # Two nodes of a cluster, each with one CPU: as two machines, but for what lies between them.
@@ -159,8 +149,9 @@ cluster.shutdown()
 
 
 def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
-    rows = responses(4 * CHUNK, claims=1, thinking=False)
+    rows = bridges(6 * CHUNK)
     write(tmp_path / "in.jsonl", rows)
+    out = tmp_path / "ray" / "f.jsonl"
     nodes = subprocess.Popen(
         [sys.executable, "-c", TWO_NODES],
         cwd=ROOT,
@@ -172,256 +163,147 @@ def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
     assert nodes.stdin and nodes.stdout
     try:
         address = nodes.stdout.readline().strip()
-        with JudgeServer(reply=reply, delay=0.02) as server:
-            refused = start(tmp_path, server.url, "--address", address, "--actors", "3", **OWN)
-            _, err = refused.communicate(timeout=120)
-            assert refused.returncode == 2 and "has 2 CPUs" in err and server.requests == 0
-            process = start(tmp_path, server.url, "--address", address, **OWN)
-            wait_for(lambda: server.requests >= len(rows), 120)
-            nodes.stdin.write("\n")
-            nodes.stdin.flush()
-            assert nodes.stdout.readline() == "gone\n"
-            out, err = process.communicate(timeout=180)
-            assert process.returncode == 0, err
-            assert (json.loads(out)["rows"], json.loads(out)["failed"]) == (len(rows), 0)
-            assert [row["id"] for row in read(tmp_path / "f.jsonl")] == [row["id"] for row in rows]
-            assert set(server.asked.values()) == {1}
+        refused = scoring(tmp_path, "--address", address, "--actors", 3, **OWN)
+        _, err = refused.communicate(timeout=120)
+        assert refused.returncode == 2 and "has 2 CPUs" in err and not lines(out)
+        process = scoring(tmp_path, "--address", address, **OWN)
+        wait_for(lambda: lines(out) > 0 or process.poll() is not None, 180)
+        nodes.stdin.write("\n")
+        nodes.stdin.flush()
+        assert nodes.stdout.readline() == "gone\n" and process.poll() is None
+        assert lines(out) < len(rows)
+        said, err = process.communicate(timeout=240)
+        assert process.returncode == 0, err
+        assert (json.loads(said)["rows"], json.loads(said)["failed"]) == (len(rows), 0)
+        assert [row["id"] for row in read(out)] == [str(row["id"]) for row in rows]
     finally:
         nodes.communicate("\n\n", timeout=60)
 
 
-def bridges(count: int) -> list[dict[str, Any]]:
-    """Responses about bridges, right but for the length, with the page that says so."""
-    rows = []
-    for number in range(count):
-        name = f"Aar Bridge {number}"
-        page = (
-            f"{name} is a bridge in Bern. It opened in {1800 + number % 200}. It is {100 + number}"
-            " metres long."
-        )
-        said = f"{name} opened in {1800 + number % 200}. {name} is {300 + number} metres long."
-        rows.append(
-            {
-                "id": number,
-                "question": f"What is {name}?",
-                "response": said,
-                "title": name,
-                "page": page,
-            }
-        )
-    return rows
-
-
-def test_growth(tmp_path: Path) -> None:
-    """By the local rules, one actor against two; what is measured begins with the first chunk
-    that is written.
-    """
-    count = (12 if os.environ.get("WORKBENCH_TELL") else 3) * CHUNK
-    rows = bridges(count)
-    for row in rows:
-        row["passages"] = [row.pop("page")]
-    source, found = write(tmp_path / "in.jsonl", rows), dict[str, Any]()
-    for name, more in (
-        ("local", {}),
-        ("1", {"engine": "ray", "actors": 1}),
-        ("2", {"engine": "ray", "actors": 2}),
-    ):
-        times: list[tuple[float, int]] = []
-        began = time.perf_counter()
-
-        def told(total: int, totals: Any, times: list[tuple[float, int]] = times) -> Any:
-            return lambda tally, done: times.append((time.perf_counter(), done)) if done else None
-
-        summary = score_file(
-            Options(source, tmp_path / name / "f.jsonl", method="rlfh", **more), told
-        )  # type: ignore[arg-type]
-        (first, some), (last, all_rows) = times[0], times[-1]
-        found[name] = {
-            "rows_a_second": round((all_rows - some) / (last - first), 1),
-            "first_rows_after": round(first - began, 1),
-            "seconds": round(last - began, 1),
-            "claims": summary["claims"],
-            "load": round(os.getloadavg()[0], 1),
-        }
-    assert unpriced(tmp_path / "2" / "f.jsonl") == unpriced(tmp_path / "local" / "f.jsonl")
-    tell(
-        "ray",
-        {"growth": {"rows": count, "cpus": os.cpu_count(), "judge": "local", "by_actors": found}},
-    )
-    print(json.dumps(found))
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    """Ray as the engine starts it, once for all tests of this process."""
+    """Ray as the commands start it, once for all tests of this process."""
     with started(Actors(2)):
         yield
 
 
-def both(folder: Path, source: Path, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Score a file here and by two actors; the rows have to be the same, and the summaries but
-    for what `MINE` names.
-    """
+def both(folder: Path, source: Path, **more: Any) -> dict[str, Any]:
+    """Score a file here and by two actors: the same rows, sidecar files and summary."""
     local = Options(source, folder / "local" / "f.jsonl", **more)
     remote = replace(local, out=folder / "ray" / "f.jsonl", engine="ray", actors=2)
     first, second = score_file(local), score_file(remote)
-    assert unpriced(remote.out) == unpriced(local.out)
-    for name in ("questions.jsonl", "passages.jsonl"):
-        assert (remote.out.parent / name).read_text() == (local.out.parent / name).read_text()
+    assert without_cost(remote.out) == without_cost(local.out)
+    same(local.out.parent, remote.out.parent, "questions.jsonl", "passages.jsonl")
     assert {**second, **dict.fromkeys(MINE)} == {**first, **dict.fromkeys(MINE)}
-    return first, second
-
-
-def table(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    import pyarrow
-    import pyarrow.parquet as pq
-
-    pq.write_table(pyarrow.Table.from_pylist(list(rows)), path)
-    return path
+    return first
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
-def test_rows_are_those_of_the_local_engine_in_the_order_of_the_input(
+def test_rows_are_those_of_the_local_engine_in_order(
     tmp_path: Path, suffix: str, cluster: None
 ) -> None:
+    import pyarrow
+    import pyarrow.parquet as pq
+
     rows = [
         {**row, "id": f"{row['id']}/{copy}"} for copy in range(2) for row in world_rows(2 * CHUNK)
     ]
-    source = tmp_path / f"in.{suffix}"
+    source, extra = tmp_path / f"in.{suffix}", [rows[0], {**rows[0], "id": None}]
     if suffix == "parquet":
-        table(source, [*rows, rows[0], {**rows[0], "id": None}])
+        pq.write_table(pyarrow.Table.from_pylist([*rows, *extra]), source)
     else:
-        write(source, [*rows[:9], "{half", *rows[9:], rows[0], {**rows[0], "id": None}])
-    summary, _ = both(tmp_path, source, judge="world")
+        write(source, [*rows[:9], "{half", *rows[9:], *extra])
+    summary = both(tmp_path, source, judge="world")
     assert (summary["rows"], summary["duplicates"]) == (len(rows), 1) and len(rows) > 2 * CHUNK
     assert summary["malformed"] == (2 if suffix == "parquet" else 3)
     assert [row["id"] for row in read(tmp_path / "ray" / "f.jsonl")] == [row["id"] for row in rows]
 
 
-def test_the_local_judge_and_its_evidence(tmp_path: Path, cluster: None) -> None:
+@pytest.mark.parametrize("long", [False, True])
+def test_the_local_judge_with_evidence_from_a_file(
+    tmp_path: Path, cluster: None, long: bool
+) -> None:
     rows = bridges(CHUNK + 10)
-    pages = write(
-        tmp_path / "pages.jsonl", [{"title": row["title"], "text": row.pop("page")} for row in rows]
-    )
-    summary, _ = both(tmp_path, write(tmp_path / "in.jsonl", rows), method="rlfh", passages=pages)
+    pages = [{"title": row["title"], "text": row.pop("passages")[0]} for row in rows]
+    if long:
+        pages += [{"title": f"Page {n}", "text": f"Nothing about {n}."} for n in range(400)]
+    file, source = write(tmp_path / "pages.jsonl", pages), write(tmp_path / "in.jsonl", rows)
+    summary = both(tmp_path, source, method="rlfh", passages=file)
     assert summary["failed"] == 0 and summary["labels"]["correct"] > 0
 
 
-def test_a_judge_is_asked_no_prompt_twice_whoever_asks(tmp_path: Path, cluster: None) -> None:
-    rows = responses(3 * CHUNK, claims=2)
-    for row in rows[::2]:  # the same everywhere: both actors want it at the same time
-        row |= {
-            "question": "What?",
-            "response": "<answer>Fact of all is 1.</answer>",
-            "passages": ["The same."],
-        }
-    with JudgeServer(reply=reply, delay=0.01) as server:
-        source = write(tmp_path / "in.jsonl", rows)
-        first, second = both(tmp_path, source, judge=server.url, model="m", concurrency=8)
-        assert first["cost"]["calls"] == second["cost"]["calls"] == len(server.asked)
-        assert set(server.asked.values()) == {2} and server.peak <= 8
-
-
-def test_rows_with_verdicts_are_paid_anew_without_a_judge(tmp_path: Path, cluster: None) -> None:
-    score_file(
-        Options(
-            write(tmp_path / "in.jsonl", world_rows(40)),
-            tmp_path / "first" / "f.jsonl",
-            judge="world",
-        )
-    )
-    summary, _ = both(
-        tmp_path, tmp_path / "first" / "f.jsonl", method="rlfh", overrides=["rlfh.alpha=2"]
-    )
-    assert summary["rows"] == 40 and summary["cost"]["calls"] == 0
-
-
-def test_failures_of_the_judge_are_failures_of_their_rows_and_stop_the_scoring(
-    tmp_path: Path, cluster: None
+def test_a_judge_at_a_url_is_asked_by_this_process(
+    tmp_path: Path, cluster: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def partly(task: str, found: Sequence[Element]) -> str:
-        return "I cannot say." if "What about 3" in found[0].text else reply(task, found)
-
-    with JudgeServer(reply=partly) as server:
-        source = write(tmp_path / "in.jsonl", responses(40, claims=1))
-        summary, _ = both(
-            tmp_path, source, judge=server.url, model="m", method="truthrl", max_failed=1.0
-        )
-        assert summary["failed"] == 11  # 3, and 30 to 39
-        values = {
-            row["id"]: row["rewards"]["truthrl"]["value"]
-            for row in read(tmp_path / "ray" / "f.jsonl")
-        }
-        assert {name for name, value in values.items() if value is None} == {
-            "r3",
-            *(f"r{n}" for n in range(30, 40)),
-        }
-        stopped = Options(
-            source,
-            tmp_path / "stopped" / "f.jsonl",
-            judge=server.url,
-            model="m",
-            method="truthrl",
-            engine="ray",
-            actors=2,
-        )
-        assert score_file(stopped)["status"] == "too_many_failures"
+    with JudgeServer(reply=reply, delay=0.01) as server:
+        source = write(tmp_path / "in.jsonl", responses(2 * CHUNK, claims=1))
+        chosen: dict[str, Any] = {"judge": server.url, "model": "m", "concurrency": 8}
+        local = Options(source, tmp_path / "a" / "f.jsonl", **chosen)
+        remote = replace(local, out=tmp_path / "b" / "f.jsonl", engine="ray")
+        score_file(remote)
+        assert set(server.asked.values()) == {1} and server.peak <= 8
+        assert "rows are scored in this process" in capsys.readouterr().err
+        score_file(local)
+    assert without_cost(remote.out) == without_cost(local.out)
 
 
-def graders() -> list[Any]:
-    """The processes of actors that grade, of this process's cluster."""
+def test_rows_with_verdicts_need_no_judge(tmp_path: Path, cluster: None) -> None:
+    first = Options(write(tmp_path / "in.jsonl", world_rows(40)), tmp_path / "0" / "f.jsonl")
+    score_file(replace(first, judge="world"))
+    summary = both(tmp_path, first.out, method="rlfh", overrides=["rlfh.alpha=2"])
+    assert summary["rows"] == 40
+
+
+def workers() -> list[Any]:
+    """The processes of this process's actors."""
     import psutil
 
-    return [
-        child
-        for child in psutil.Process().children(recursive=True)
-        if child.name().startswith("ray::Worker")
-    ]
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # others come and go
+            if child.name().startswith("ray::_Worker"):
+                found.append(child)
+    return found
 
 
-def test_an_actor_that_is_killed_loses_no_row_and_no_reply(
-    tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # of the driver, after Ray was started: actors do not have it
-    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
-    rows, killed = responses(3 * CHUNK, claims=1, thinking=False), list[int]()
+def kill_twice(progress: Callable[[], int], after: int) -> threading.Thread:
+    """Kill an actor at once, and another one as soon as there are `after` rows."""
+    import psutil
 
-    def script(task: str, found: Sequence[Element]) -> str:
-        if (
-            task == "verify"
-            and len(killed) < 2
-            and server.tasks["verify"] >= 100 * (len(killed) + 1)
-        ):
-            victim = graders()[0]
-            killed.append(victim.pid)
-            victim.kill()
-        return reply(task, found)
+    killed: list[int] = []
 
-    with JudgeServer(reply=script, delay=0.01, key="secret") as server:
-        source = write(tmp_path / "in.jsonl", rows)
-        remote = Options(
-            source,
-            tmp_path / "ray" / "f.jsonl",
-            judge=server.url,
-            model="m",
-            method="rlfh",
-            engine="ray",
-            actors=2,
-        )
-        summary = score_file(remote)
-        assert len(set(killed)) == 2 and summary["status"] == "done" and summary["failed"] == 0
-        # what had been asked for the dead was answered to the living
-        assert set(server.asked.values()) == {1}
-        local = replace(remote, out=tmp_path / "local" / "f.jsonl", engine="local", actors=None)
-        score_file(local)
-    assert unpriced(remote.out) == unpriced(local.out)
+    def run() -> None:
+        deadline = time.monotonic() + 120
+        while len(killed) < 2 and time.monotonic() < deadline:
+            others = [one for one in workers() if one.pid not in killed]
+            if others and progress() >= after * len(killed):
+                with suppress(psutil.NoSuchProcess):
+                    others[0].kill()
+                    killed.append(others[0].pid)
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=run)
+    thread.killed = killed  # type: ignore[attr-defined]
+    thread.start()
+    return thread
 
 
-def exits(options: Options, judged: bool, asked: Any) -> Callable[[list[Any]], Any]:
-    """What actors score with, but that their process ends, as where it has no memory left, at a
-    row that says so.
-    """
-    score, deadly = engine._scoring(options, judged, asked), options.out.parent.parent / "deadly"
+def test_killed_actors_lose_and_double_no_row(tmp_path: Path, cluster: None) -> None:
+    source = write(tmp_path / "in.jsonl", bridges(4 * CHUNK))
+    local = Options(source, tmp_path / "local" / "f.jsonl", method="rlfh")
+    score_file(local)
+    remote = replace(local, out=tmp_path / "ray" / "f.jsonl", engine="ray", actors=2)
+    killer = kill_twice(lambda: lines(remote.out), CHUNK)
+    summary = score_file(remote)
+    killer.join()
+    assert len(set(killer.killed)) == 2  # type: ignore[attr-defined]
+    assert (summary["status"], summary["failed"]) == ("done", 0)
+    assert without_cost(remote.out) == without_cost(local.out)
+
+
+def exits(options: Options, judged: bool, known: Any) -> Callable[[list[Any]], Any]:
+    """A scorer whose process ends, as without memory, at a row that says so."""
+    score, deadly = pipeline_in_actor(options, judged, known), options.out.parent.parent / "deadly"
 
     def run(items: list[Any]) -> Any:
         if deadly.exists() and any("too much" in item.response.text for item in items):
@@ -431,75 +313,190 @@ def exits(options: Options, judged: bool, asked: Any) -> Callable[[list[Any]], A
     return run
 
 
-def test_a_row_that_kills_whoever_scores_it_fails_alone_and_is_tried_again(
+pipeline_in_actor = pipeline.in_actor
+
+
+def test_a_row_that_kills_its_actor_fails_alone_and_is_tried_again(
     tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = world_rows(12)
     rows[7]["response"] += " This is too much."
-    chosen = Options(
-        write(tmp_path / "in.jsonl", rows),
-        tmp_path / "out" / "f.jsonl",
-        judge="world",
-        method="rlfh",
-        engine="ray",
-        actors=1,
-    )
+    source = write(tmp_path / "in.jsonl", rows)
+    chosen = Options(source, tmp_path / "out" / "f.jsonl", "rlfh", "world", engine="ray", actors=1)
     (tmp_path / "deadly").touch()
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "_scoring", exits)
+        patched.setattr("workbench.score.run.in_actor", exits)
         summary = score_file(chosen)
     assert (summary["rows"], summary["failed"], summary["failures"]) == (12, 1, {"grade: died": 1})
     bad = read(chosen.out)[7]
     assert bad["id"] == "7" and bad["rewards"]["rlfh"]["value"] is None and bad["verdicts"] == []
-    others = [row for row in unpriced(chosen.out) if row["id"] != "7"]
+    others = [row for row in without_cost(chosen.out) if row["id"] != "7"]
     summary = score_file(chosen)
     assert (summary["failed"], summary["earlier"]) == (0, 11)
-    assert unpriced(chosen.out)[:11] == others and [row["id"] for row in read(chosen.out)][11:] == [
-        "7"
-    ]
+    assert without_cost(chosen.out)[:11] == others and read(chosen.out)[11]["id"] == "7"
 
 
 def never(item: Any, failure: Any) -> Any:
     raise AssertionError((item, failure))
 
 
-def test_what_scoring_raises_is_raised_and_not_tried_again(tmp_path: Path, cluster: None) -> None:
+def test_errors_of_the_work_are_raised_and_actors_that_die_of_everything_stop_it(
+    cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse() -> Callable[[Any], Any]:
         raise WorkbenchError("this cannot work: do that")
 
-    with pytest.raises(WorkbenchError, match=r"^this cannot work: do that$"):
-        list(pool.Pool(refuse, 1, never).map([["a row"]]))
-
-
-def test_actors_that_die_of_everything_stop_it(
-    tmp_path: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
     def die() -> Callable[[Any], Any]:
         os._exit(1)
 
-    monkeypatch.setattr(pool, "STRIKES", 2)
+    with pytest.raises(WorkbenchError, match=r"^this cannot work: do that$"):
+        list(map_chunks(Actors(1), refuse, never, [["a row"]]))
+    monkeypatch.setattr(actors, "STRIKES", 2)
     with pytest.raises(WorkbenchError, match="3 of Ray's actors died one after another"):
-        list(pool.Pool(die, 1, never).map([["a row", "another"]]))
+        list(map_chunks(Actors(1), die, never, [["a row", "another"]]))
 
 
-def test_only_this_machine_can_reach_what_is_started_and_nothing_is_sent(cluster: None) -> None:
+def test_only_this_machine_can_reach_ray_and_nothing_is_sent(cluster: None) -> None:
     import psutil
 
-    everyone = [psutil.Process(), *psutil.Process().children(recursive=True)]
     connections = []
-    for process in everyone:
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
         with suppress(psutil.NoSuchProcess):
             connections += process.net_connections("inet")
-    listening = {
-        one.laddr.ip.removeprefix("::ffff:")
-        for one in connections
-        if one.status == psutil.CONN_LISTEN
-    }
-    reached = {one.raddr.ip.removeprefix("::ffff:") for one in connections if one.raddr}
-    assert listening == reached == {"127.0.0.1"}
+    listening = [one.laddr for one in connections if one.status == psutil.CONN_LISTEN]
+    hosts = {place.ip for place in (*listening, *(one.raddr for one in connections if one.raddr))}
+    assert {host.removeprefix("::ffff:") for host in hosts} == {"127.0.0.1"}
+    assert 8265 not in {place.port for place in listening}  # the dashboard's
     [head] = [process for process in psutil.Process().children() if process.name() == "gcs_server"]
     assert head.environ()["RAY_USAGE_STATS_ENABLED"] == "0"
-    # the dashboard's
-    assert not [
-        one for one in connections if one.status == psutil.CONN_LISTEN and one.laddr.port == 8265
+
+
+FILES = ("probe.jsonl", "summary.json", "config.json")
+
+
+def test_a_probe_by_killed_actors_is_that_of_one_process(tmp_path: Path, cluster: None) -> None:
+    """Three chunks of the tiny policy; then a folder that both go on with."""
+    how: dict[str, Any] = {"k": 4, "limit": 40, "seed": 3, "kinds": ["single"]}
+    local = probe_policy("sft", out=tmp_path / "local", threads=1, **how)
+    killer = kill_twice(lambda: lines(tmp_path / "ray" / "probe.jsonl"), 1)
+    remote = probe_policy("sft", out=tmp_path / "ray", actors=Actors(2), **how)
+    killer.join()
+    assert len(set(killer.killed)) == 2  # type: ignore[attr-defined]
+    assert {**remote, "out": ""} == {**local, "out": ""} and remote["failed"] == 0
+    same(tmp_path / "local", tmp_path / "ray", *FILES)
+    rows = (tmp_path / "local" / "probe.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(rows) == 40
+    (tmp_path / "ray" / "summary.json").unlink()
+    (tmp_path / "ray" / "probe.jsonl").write_bytes(b"".join(rows[:16]))
+    probe_policy("sft", out=tmp_path / "ray", actors=Actors(1), **how)
+    same(tmp_path / "local", tmp_path / "ray", *FILES)
+    with pytest.raises(WorkbenchError, match="threads is 1, not 2"):
+        probe_policy("sft", out=tmp_path / "ray", threads=2, **how)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Bench:
+    return make_bench(tmp_path / "policy")
+
+
+def test_a_probe_with_a_judge_asks_each_prompt_once(
+    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The judge's key is in this process alone: it was set after Ray was started."""
+    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
+    monkeypatch.setattr(probing, "CHUNK", 2)
+    with JudgeServer(reply=reply, key="secret") as server:
+        how: dict[str, Any] = {"bench": place, "k": 12, "judge": LLMJudge(server.url, "m")}
+        remote = probe_policy(out=tmp_path / "ray", actors=Actors(2), **how)
+        assert (remote["status"], remote["failed"]) == ("done", 0)
+        asked = dict(server.asked)
+        assert set(asked.values()) == {1} and len(asked) > 24
+        probe_policy(out=tmp_path / "local", threads=1, **how)
+        assert server.asked.keys() == asked.keys()
+    same(tmp_path / "local", tmp_path / "ray", *FILES)
+
+
+def deadly_answers(policy: Any, questions: Any, how: Any) -> Any:
+    """As `probing.answers`, but that its process ends at one question."""
+    if any(question.id.endswith("Ed") for question in questions):
+        os._exit(137)
+    return probing.answers(policy, questions, how)
+
+
+def test_a_question_that_kills_its_actor_is_left_open_alone(
+    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = probe_policy(bench=place, k=6, out=tmp_path / "local", threads=1)
+
+    def deadly(policy: str, base: Any, hashes: Any, how: Any) -> Any:
+        from workbench.policy import load_policy
+
+        loaded = load_policy(policy, base=base, device="cpu")
+        return lambda questions: deadly_answers(loaded, questions, how)
+
+    monkeypatch.setattr("workbench.probe._answering", deadly)
+    remote = probe_policy(bench=place, k=6, out=tmp_path / "ray", actors=Actors(1))
+    found = (local["failed"], remote["failed"], remote["unsettled"], remote["status"])
+    assert found == (0, 6, 1, "done")
+    whole, rows = (read(tmp_path / name / "probe.jsonl") for name in ("local", "ray"))
+    assert [row["question_id"] for row in rows if row["failed"]] == ["validation-Ed"]
+    assert [row for row in rows if not row["failed"]] == [
+        row for row in whole if row["question_id"] != "validation-Ed"
     ]
+
+
+def test_the_adapter_of_a_run_lies_over_the_policy_of_the_bench(
+    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is named by a path from here, and its adapter's own base is a path from elsewhere."""
+    run = make_run(tmp_path / "run", Path(place.path("sft")))
+    config = json.loads((run / "policy" / "adapter_config.json").read_text())
+    config["base_model_name_or_path"] = "no/where"
+    (run / "policy" / "adapter_config.json").write_text(json.dumps(config))
+    settings = {"method": "truthrl", "bench": "test", "policy": "sft"}
+    (run / "config.json").write_text(json.dumps(settings))
+    monkeypatch.chdir(tmp_path)
+    local = probe_policy("run", bench=place, k=6, out=tmp_path / "local", threads=1)
+    probe_policy("run", bench=place, k=6, out=tmp_path / "ray", actors=Actors(1))
+    same(tmp_path / "local", tmp_path / "ray", "probe.jsonl", "summary.json")
+    assert local["failed"] == 0
+
+
+def test_growth(tmp_path: Path) -> None:
+    """Rows, and questions, a second by one process, one actor and two."""
+    telling = bool(os.environ.get("WORKBENCH_TELL"))
+    source = write(tmp_path / "in.jsonl", bridges((12 if telling else 3) * CHUNK))
+    how: dict[str, Any] = {"k": 64 if telling else 16, "kinds": ["single"]}
+    how["limit"] = (24 if telling else 4) * probing.CHUNK
+    scored, probed, tiny = dict[str, Any](), dict[str, Any](), bench("tiny")
+    for name, count in (("local", 0), ("1", 1), ("2", 2)):
+        times: list[tuple[float, int]] = []
+        engine: dict[str, Any] = {"engine": "ray", "actors": count} if count else {}
+
+        def progress(total: int, totals: Any, times: list[tuple[float, int]] = times) -> Any:
+            return lambda tally, done: times.append((time.perf_counter(), done)) if done else None
+
+        out = tmp_path / name / "f.jsonl"
+        score_file(Options(source, out, method="rlfh", **engine), progress)
+        (began, first), (ended, last) = times[0], times[-1]
+        scored[name] = {"rows_a_second": round((last - first) / (ended - began), 1)}
+        answered: list[float] = []
+
+        def shown(question: Question, answered: list[float] = answered) -> int | None:
+            answered.append(time.perf_counter())
+            return tiny.shown(question)
+
+        by: dict[str, Any] = {"actors": Actors(count)} if count else {"threads": 1}
+        probe_policy(
+            "sft", bench=replace(tiny, shown=shown), out=tmp_path / f"p{name}", **how, **by
+        )
+        skipped = 2 * probing.CHUNK
+        rate = (len(answered) - skipped) / (answered[-1] - answered[skipped - 1])
+        probed[name] = {"questions_a_second": round(rate, 2)}
+    assert without_cost(tmp_path / "2" / "f.jsonl") == without_cost(tmp_path / "local" / "f.jsonl")
+    same(tmp_path / "plocal", tmp_path / "p2", "probe.jsonl")
+    found = {"cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}
+    tell(
+        "ray", {"growth": {**found, "by_actors": scored}, "probing": {**found, "by_actors": probed}}
+    )
+    print(json.dumps({"growth": scored, "probing": probed, **found}))

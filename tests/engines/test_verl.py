@@ -6,11 +6,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -228,31 +225,6 @@ def test_the_settings_of_the_page_are_ones_that_verl_knows(compose: Compose) -> 
         assert manager.grader.name == "rlfh"
 
 
-def test_the_command_of_the_page_composes_the_config(compose: Compose) -> None:
-    """As the tests here do, with verl's own entry and without training."""
-    from omegaconf import OmegaConf
-
-    compose()  # writes the files
-    command = "-m verl.trainer.main_ppo --config-dir . --config-name training --cfg job".split()
-    page = (ROOT / "docs" / "verl.md").read_text()
-    assert " ".join(["python", *command[:-2]]) in page
-    done = subprocess.run(
-        [sys.executable, *command],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    composed = OmegaConf.create(done.stdout)
-    assert composed.reward.reward_kwargs.settings == ["rlfh.alpha=2.0"]
-    assert (
-        composed.algorithm.max_failed == 0.2
-        and composed.algorithm.adv_estimator == "workbench_process"
-    )
-    assert composed.reward.reward_manager.module.path == "pkg://workbench.integrations.verl"
-
-
 @pytest.mark.parametrize(
     ("override", "message"),
     [
@@ -345,9 +317,10 @@ checks = world_checks(load_world())
 def outcome(batch):
     with open("together.txt", "a") as file:
         print(len(batch), file=file)
-    failed = Checked((Verdict("outcome", "answer", error=Failure("verify", "timeout", "no reply")),))
+    timeout = Failure("verify", "timeout", "no reply")
+    failed = Checked((Verdict("outcome", "answer", error=timeout),))
     good = checks.verify["outcome"]
-    return [failed if "Voku" in response.text else good([(response, claims)])[0] for response, claims in batch]
+    return [failed if "Voku" in row[0].text else good([row])[0] for row in batch]
 
 Manager = reward_manager("truthrl", replace(checks, verify={**checks.verify, "outcome": outcome}))
 """

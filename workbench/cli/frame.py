@@ -80,8 +80,8 @@ Actors = Annotated[
         min=1,
         metavar="N",
         help=(
-            "Let N of Ray's actors (extra ray) sample and grade in the place of this process, each"
-            " on one CPU. The rows are those of --threads 1."
+            "Sample in N of Ray's actors (extra ray), each on one CPU. The rows are those of"
+            " --threads 1."
         ),
     ),
 ]

@@ -8,10 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.actors.cluster import actors_of
 from workbench.cli.frame import (
-    Actors,
-    Address,
     Bench,
     Json,
     Judge,
@@ -23,7 +20,7 @@ from workbench.cli.frame import (
     Questions,
     Seed,
     StoreName,
-    ThreadsOfAnActor,
+    Threads,
     app,
     ended_by_signal,
     exit_code,
@@ -34,6 +31,7 @@ from workbench.cli.frame import (
 )
 from workbench.llm_judge import llm_judge
 from workbench.prepare import prepare_klcf
+from workbench.threads import DEFAULT_THREADS
 
 klcf_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
@@ -68,14 +66,12 @@ def klcf_prepare(
         list[str] | None,
         typer.Option("--set", metavar="klcf.FIELD=VALUE", help="Change a setting; repeatable."),
     ] = None,
-    threads: ThreadsOfAnActor = None,
+    threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
     judge: Judge = None,
     judge_model: JudgeModel = None,
     store: StoreName = None,
     judge_cache: JudgeCache = None,
-    actors: Actors = None,
-    address: Address = None,
     as_json: Json = False,
 ) -> int:
     """Sample the base model, verify what it claims, and keep checklists and labelled claims for
@@ -101,7 +97,6 @@ def klcf_prepare(
             threads=threads,
             questions=questions,
             judge=asked,
-            actors=actors_of(actors, address),
         )
     show(result, as_json, _print)
     return exit_code(result)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from workbench.actors.cluster import actors_of
+from workbench.actors import actors_of
 from workbench.cli.frame import (
     Actors,
     Address,

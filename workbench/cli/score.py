@@ -32,23 +32,28 @@ from workbench.score.progress import bar
 from workbench.store import ROLLOUTS
 from workbench.types import REASONS, WorkbenchError
 
-_FIELDS = (
-    "id", "question", "question_id", "response", "answers", "title", "passages", "checklist", "group", "sample", "step",
-    "finish", "kind", "claims", "outcome", "prefill",
-)  # fmt: skip
+_FIELDS = tuple(
+    "id question question_id response answers title passages checklist group sample step finish"
+    " kind claims outcome prefill".split()
+)
 SHOWN = 10  # malformed rows that are reported one by one
 NAMED = 5  # failed rows, and those with another response, that are named
 KINDS = 5  # of failures that are explained
 
 
 LEFT_OUT = {
-    "only_first": "rows only in A", "only_second": "rows only in B", "unreadable": "rows that cannot be read",
-    "other_response": "rows with another response", "not_judged": "rows not judged in both",
+    "only_first": "rows only in A",
+    "only_second": "rows only in B",
+    "unreadable": "rows that cannot be read",
+    "other_response": "rows with another response",
+    "not_judged": "rows not judged in both",
     "duplicates": "rows with an id that came before",
-    "claims": "claims only in one file", "outcomes": "outcomes only in one file", "items": "checklist items only in one file",
-    "reasoning": "verdicts on reasoning only in one file", "verdicts": "verdicts without a label in both",
-}  # fmt: skip
-
+    "claims": "claims only in one file",
+    "outcomes": "outcomes only in one file",
+    "items": "checklist items only in one file",
+    "reasoning": "verdicts on reasoning only in one file",
+    "verdicts": "verdicts without a label in both",
+}
 COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "checklist"}'
 
 Source = Annotated[
@@ -182,7 +187,7 @@ def score(
     ] = None,
     address: Address = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask and write nothing.")
+        bool, typer.Option("--dry-run", help="Print calls and tokens; ask and write nothing.")
     ] = False,
     api_key_env: KeyName = None,
     overwrite: Annotated[

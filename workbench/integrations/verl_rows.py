@@ -101,23 +101,21 @@ def grader_of(given: Mapping[str, Any]) -> Grader:
 
 def _judge(given: Any) -> str | Checks:
     if isinstance(given, Mapping):
-        told = {name: given.get(name) for name in ("url", "model", "store", "cache")}
-        if unknown := [name for name in given if name not in told]:
+        options = {name: given.get(name) for name in ("url", "model", "store", "cache")}
+        if unknown := [name for name in given if name not in options]:
             raise WorkbenchError(
-                f"reward.reward_kwargs.judge has no '{unknown[0]}': it takes {', '.join(told)}"
+                f"reward.reward_kwargs.judge has no '{unknown[0]}': it takes {', '.join(options)}"
             )
-        if found := llm_judge(**told):
-            return found.checks()
-    if given not in JUDGES:
-        raise WorkbenchError(
-            f"no judge '{given}': write one of {', '.join(JUDGES)}, or {{url: …, model: …}}"
-        )
-    return (
-        "tiny"
-        if given == "world"
-        else rule_checks(require_box=None)
-        if given == "rules"
-        else local_checks()
+        if judge := llm_judge(**options):
+            return judge.checks()
+    if given == "world":
+        return "tiny"
+    if given == "rules":
+        return rule_checks(require_box=None)
+    if given == "local":
+        return local_checks()
+    raise WorkbenchError(
+        f"no judge '{given}': write one of {', '.join(JUDGES)}, or {{url: …, model: …}}"
     )
 
 
@@ -182,19 +180,18 @@ def estimate(
     stop_at(
         told.get("max_failed", 0.2),
         ["their workbench_error says why"] * failed,
-        failed + _scored(rows),
+        failed + sum(row.rewards is not None for row in rows),
     )
     groups: dict[Any, list[int]] = {}
     for place, group in enumerate(index):
         groups.setdefault(group, []).append(place)
-    found: dict[int, tuple[float, ...]] = {}
-    for places, advantages in zip(
-        groups.values(),
-        ESTIMATORS[name]([[rows[at] for at in places] for places in groups.values()]),
-        strict=True,
-    ):
-        found.update(zip(places, advantages, strict=True))
-    return as_tensor([found[place] for place in range(len(rows))], mask_BT) * mask_BT
+    advantages = ESTIMATORS[name]([[rows[at] for at in places] for places in groups.values()])
+    by_place = {
+        place: advantage
+        for places, found in zip(groups.values(), advantages, strict=True)
+        for place, advantage in zip(places, found, strict=True)
+    }
+    return as_tensor([by_place[place] for place in range(len(rows))], mask_BT) * mask_BT
 
 
 def _row(rewards_T: torch.Tensor, mask_T: torch.Tensor) -> Rewarded:
@@ -206,7 +203,3 @@ def _row(rewards_T: torch.Tensor, mask_T: torch.Tensor) -> Rewarded:
         return Rewarded(length, None)
     marked = (rewards_T.signbit() & (rewards_T == 0)).nonzero().flatten().tolist()
     return Rewarded(length, tuple(rewards_T.tolist()), frozenset(marked))
-
-
-def _scored(rows: Sequence[Rewarded]) -> int:
-    return sum(row.rewards is not None for row in rows)

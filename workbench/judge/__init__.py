@@ -4,13 +4,24 @@ local models, a cache on disk.
 `workbench.judge.scripted` is a server to rehearse with: it replies, and fails, by a script.
 """
 
-from workbench.judge.batch import BatchJudge, Totals, cached, estimate_tokens, money
+from workbench.judge.batch import BatchJudge, Totals, cached, estimate_tokens
 from workbench.judge.endpoint import endpoint
 from workbench.judge.local_model import local_model
 from workbench.judge.prompts import TASKS, Element, elements, fingerprint, render
 from workbench.judge.wire import LABELS, read
 
 __all__ = [
-    "LABELS", "TASKS", "BatchJudge", "Element", "Totals", "cached", "elements", "endpoint", "estimate_tokens", "fingerprint",
-    "local_model", "money", "read", "render",
-]  # fmt: skip
+    "LABELS",
+    "TASKS",
+    "BatchJudge",
+    "Element",
+    "Totals",
+    "cached",
+    "elements",
+    "endpoint",
+    "estimate_tokens",
+    "fingerprint",
+    "local_model",
+    "read",
+    "render",
+]

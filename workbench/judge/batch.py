@@ -1,39 +1,33 @@
-"""What every judge does around its calls: ask each distinct prompt once, look in the cache,
-store and count what arrives.
-"""
+"""The common part of every judge: distinct prompts, a cache, totals, several threads."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from workbench.judge.cache import Cache
-from workbench.judge.wire import clip, settle
+from workbench.judge.wire import checked_reply, clip
 from workbench.types import Cost, Failure, Judge, Prompt, Reply, WorkbenchError
 
 Arrived = Callable[[int, Reply], None]  # called once for each prompt, in any order, from one thread
 Send = Callable[[Sequence[Prompt], Arrived], None]
-Limits = tuple[int | None, int | None, float | None]  # calls, tokens, money
-# how many prompts of this batch are done, how many there are, how many failed
-OnReply = Callable[[int, int, int], None]
-
-
-HIDDEN = ("lock", "prices", "failures", "unstored")  # fields of `Totals` that are no plain counters
+Limits = tuple[int | None, int | None]  # calls, tokens
+HIDDEN = ("lock", "unstored")  # attributes of `Totals` that are not counters
 
 
 @dataclass
 class Totals:
     """What a judge has used since it was made; `calls` = distinct prompts sent + `retries`.
 
-    `retries` counts every repeated request, `reasks` those among them that were made because a
-    reply could not be read; `cached` the prompts that needed no request; `estimated` the calls
-    whose tokens no server counted (four characters are taken as one token); `seconds` is the sum
-    over calls, many of which run at the same time; `money` needs `prices`, for a million tokens
-    in and out.
+    `retries` counts every repeated request, `reasks` those that were repeated because a reply
+    could not be read; `cached` the prompts that needed no request; `estimated` the calls whose
+    tokens no server counted (four characters are taken as one token); `seconds` is the sum over
+    calls, many of which run at the same time.
     """
 
     calls: int = 0
@@ -44,30 +38,22 @@ class Totals:
     tokens_out: int = 0
     estimated: int = 0
     seconds: float = 0.0
-    # by kind, one for each prompt of a batch that got no verdict
+    # prompts without a reply, by the kind of failure
     failures: Counter[str] = field(default_factory=Counter)
-    prices: tuple[float, float] | None = None
-    # the cache that could not keep a reply: what is paid for is then no longer asked
-    unstored: str = ""
-    lock: Any = field(default_factory=threading.Lock, repr=False, compare=False)
+    unstored: str = ""  # the cache file that could not store a reply; then nothing more is sent
+
+    def __post_init__(self) -> None:
+        self.lock = threading.Lock()
 
     @property
     def tokens(self) -> int:
         return self.tokens_in + self.tokens_out
 
-    @property
-    def money(self) -> float | None:
-        if self.prices is None:
-            return None
-        return money(self.tokens_in, self.tokens_out, self.prices)
-
     def begin(self, limits: Limits, again: bool) -> str | None:
-        """Count a call that is about to be made, unless a limit is reached: then say which, and
-        count nothing.
-        """
+        """Count a call that is about to be made; or return the limit that forbids it."""
         with self.lock:
-            used = (self.calls, self.tokens, self.money or 0.0)
-            for name, limit, amount in zip(("calls", "tokens", "money"), limits, used, strict=True):
+            used = (self.calls, self.tokens)
+            for name, limit, amount in zip(("calls", "tokens"), limits, used, strict=True):
                 if limit is not None and amount >= limit:
                     return f"{amount:g} of {limit:g} {name}"
             self.calls += 1
@@ -80,19 +66,10 @@ class Totals:
                 setattr(self, name, getattr(self, name) + amount)
 
     def to_row(self) -> dict[str, Any]:
-        """The counters as JSON; without the prices."""
+        """The counters as JSON."""
         with self.lock:
-            row = {
-                counter.name: getattr(self, counter.name)
-                for counter in fields(self)
-                if counter.name not in HIDDEN
-            }
-            return {
-                **row,
-                "seconds": round(self.seconds, 3),
-                "money": self.money,
-                "failures": dict(self.failures),
-            }
+            row = {name: value for name, value in vars(self).items() if name not in HIDDEN}
+            return {**row, "seconds": round(self.seconds, 3), "failures": dict(self.failures)}
 
 
 @dataclass(frozen=True)
@@ -101,82 +78,102 @@ class BatchJudge:
     strictly, as it arrives.
 
     A reply is in the cache before it is counted as done, so a process that is killed loses only
-    what was under way. Failures are not stored. The cost of a prompt that stands in a batch
-    several times is with its first; the others are `cached`. `on_reply` is called from the
-    judge's own thread.
+    the requests in flight. Failures are not stored. Several threads may call it: a prompt that
+    another thread is asking is waited for and not sent again. The cost of a prompt that is asked
+    several times is on its first reply; the others are `cached`. `sampling` is what decides a
+    reply besides model and prompt.
     """
 
     name: str
     send: Send = field(repr=False)
-    # what decides a reply besides model and prompt
     sampling: Mapping[str, Any] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
     cache: Cache | None = None
-    on_reply: OnReply | None = field(default=None, repr=False)
+    closed: threading.Event = field(default_factory=threading.Event, repr=False)
+    _lock: Any = field(default_factory=threading.Lock, repr=False, compare=False)
+    _pending: dict[Prompt, Future[Reply]] = field(default_factory=dict, repr=False, compare=False)
+
+    def close(self) -> None:
+        """Send nothing more; requests in flight may end."""
+        self.closed.set()
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        replies: dict[Prompt, Reply] = {}
-        sizes = Counter(prompts)
-        done = failed = 0
+        if self.closed.is_set():
+            return [
+                Reply(None, call_failure("stopped", "not asked, since the work has stopped"))
+            ] * len(prompts)
+        with self._lock:
+            pending = self._pending
+            others = {prompt: pending[prompt] for prompt in prompts if prompt in pending}
+            own = {prompt: Future[Reply]() for prompt in prompts if prompt not in others}
+            pending.update(own)
+        try:
+            self._ask(own, Counter(prompt for prompt in prompts if prompt in own))
+        except BaseException as error:
+            for future in own.values():
+                if not future.done():
+                    future.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                for prompt in own:
+                    del pending[prompt]
+        replies, seen = {**own, **others}, set(others)
+        ordered = []
+        for prompt in prompts:
+            reply = replies[prompt].result()
+            ordered.append(_repeated(reply) if prompt in seen else reply)
+            seen.add(prompt)
+        return ordered
 
-        def note(prompt: Prompt, reply: Reply) -> None:
-            nonlocal done, failed
-            assert prompt not in replies, prompt.task
-            replies[prompt] = reply
-            copies = sizes[prompt]
-            done += copies
+    def _ask(self, futures: Mapping[Prompt, Future[Reply]], copies: Counter[Prompt]) -> None:
+        """Set the result of each future, from the cache or by sending its prompt."""
+
+        def done(prompt: Prompt, reply: Reply) -> None:
             if reply.error:
-                failed += copies
                 with self.totals.lock:
-                    self.totals.failures[reply.error.kind] += copies
-            self.totals.add(cached=0 if reply.error else copies - 1 + reply.cost.cached)
-            if self.on_reply:
-                self.on_reply(done, len(prompts), failed)
-
-        unanswered = self._known(list(sizes), note)
-        if unanswered:
-            self.send(
-                unanswered,
-                lambda index, reply: note(unanswered[index], self._store(unanswered[index], reply)),
-            )
-        return _in_order(prompts, replies)
-
-    def _known(self, prompts: list[Prompt], note: Callable[[Prompt, Reply], None]) -> list[Prompt]:
-        """Note what the cache has; returns the rest. A stored reply that is not readable (any
-        more) is asked for again.
-        """
-        if not self.cache:
-            return prompts
-        keys = {prompt: self.cache.key(self.name, prompt, self.sampling) for prompt in prompts}
-        stored = self.cache.get(list(keys.values()))
-        rest = []
-        for prompt, key in keys.items():
-            text = settle(prompt, stored[key]) if key in stored else None
-            if isinstance(text, str):
-                note(prompt, Reply(text, cost=Cost(cached=1)))
+                    self.totals.failures[reply.error.kind] += copies[prompt]
             else:
-                rest.append(prompt)
-        return rest
+                self.totals.add(cached=copies[prompt] - 1 + reply.cost.cached)
+            futures[prompt].set_result(reply)
 
-    def _store(self, prompt: Prompt, reply: Reply) -> Reply:
-        if self.cache and reply.text is not None and reply.error is None:
-            key = self.cache.key(self.name, prompt, self.sampling)
-            if not self.cache.put(key, self.name, prompt.task, reply.text):
-                self.totals.unstored = str(self.cache.file)
-        return reply
+        def arrived(index: int, reply: Reply) -> None:
+            prompt = unanswered[index]
+            if self.cache and reply.text is not None and reply.error is None:
+                key = self.cache.key(self.name, prompt, self.sampling)
+                if not self.cache.put(key, self.name, prompt.task, reply.text):
+                    self.totals.unstored = str(self.cache.file)
+            done(prompt, reply)
+
+        unanswered = list(futures)
+        if self.cache:
+            keys = {p: self.cache.key(self.name, p, self.sampling) for p in unanswered}
+            stored = self.cache.get(list(keys.values()))
+            for prompt, key in keys.items():
+                # a stored reply that can no longer be read is asked for again
+                text = checked_reply(prompt, stored[key]) if key in stored else None
+                if isinstance(text, str):
+                    done(prompt, Reply(text, cost=Cost(cached=1)))
+            unanswered = [prompt for prompt in futures if not futures[prompt].done()]
+        if unanswered:
+            self.send(unanswered, arrived)
+
+
+def _repeated(reply: Reply) -> Reply:
+    """The same reply without its cost, which is counted where the prompt was first asked."""
+    return replace(reply, cost=Cost() if reply.error else Cost(cached=1))
 
 
 def cached(judge: Judge, file: Path | str, name: str | None = None) -> BatchJudge:
-    """`judge` with its readable replies kept in `file`: the same prompts, asked again, make no
+    """`judge` with its readable replies stored in `file`: the same prompt, asked again, makes no
     call.
 
-    Replies are kept by (model, task, prompt, sampling), an endpoint's by its address too. A
-    judge made by `endpoint` or `local_model` stores each reply as it arrives; any other callable
-    at the end of each batch, and needs a `name` for its model. Its replies are read strictly
-    too.
+    Replies are stored by (model, task, prompt, sampling), an endpoint's by its address too. A
+    judge made by `endpoint` or `local_model` stores each reply as it arrives. Any other callable
+    stores at the end of each batch, needs a `name`, and its replies are read strictly too.
 
     Raises:
-        WorkbenchError: the file is no cache of ours or cannot be written, or the judge has no
+        WorkbenchError: the file is not a cache of ours or cannot be written, or the judge has no
         name.
     """
     if isinstance(judge, BatchJudge):
@@ -188,45 +185,20 @@ def cached(judge: Judge, file: Path | str, name: str | None = None) -> BatchJudg
             " the judge"
         )
     totals = Totals()
-    return BatchJudge(str(name), _from_callable(judge, totals), totals=totals, cache=Cache(file))
 
-
-def _from_callable(judge: Judge, totals: Totals) -> Send:
     def send(prompts: Sequence[Prompt], arrived: Arrived) -> None:
-        replies = judge(prompts)
-        assert len(replies) == len(prompts), (len(replies), len(prompts))
-        for index, (prompt, reply) in enumerate(zip(prompts, replies, strict=True)):
+        for index, (prompt, reply) in enumerate(zip(prompts, judge(prompts), strict=True)):
             used = reply.cost
-            totals.add(
-                calls=used.calls,
-                tokens_in=used.tokens_in,
-                tokens_out=used.tokens_out,
-                seconds=used.seconds,
-            )
+            totals.add(**{**asdict(used), "cached": 0})
             if reply.error is None:
-                text = settle(prompt, reply.text or "")
-                reply = (
-                    Reply(None, text, used) if isinstance(text, Failure) else Reply(text, cost=used)
-                )
+                text = checked_reply(prompt, reply.text or "")
+                if isinstance(text, Failure):
+                    reply = Reply(None, text, used)
+                else:
+                    reply = Reply(text, cost=used)
             arrived(index, reply)
 
-    return send
-
-
-def _in_order(prompts: Sequence[Prompt], replies: Mapping[Prompt, Reply]) -> list[Reply]:
-    ordered: list[Reply] = []
-    seen = set()
-    for prompt in prompts:
-        reply = replies[prompt]
-        again = Cost() if reply.error else Cost(cached=1)
-        ordered.append(replace(reply, cost=again) if prompt in seen else reply)
-        seen.add(prompt)
-    return ordered
-
-
-def money(tokens_in: float, tokens_out: float, prices: tuple[float, float]) -> float:
-    """What tokens cost at the prices of a million of them, in and out."""
-    return (tokens_in * prices[0] + tokens_out * prices[1]) / 1e6
+    return BatchJudge(str(name), send, totals=totals, cache=Cache(file))
 
 
 def estimate_tokens(text: str) -> int:
@@ -234,6 +206,6 @@ def estimate_tokens(text: str) -> int:
     return (len(text) + 3) // 4
 
 
-def lost(kind: str, message: str, raw: str = "") -> Failure:
-    """A call that gave nothing to read."""
+def call_failure(kind: str, message: str, raw: str = "") -> Failure:
+    """The failure of a call without a reply to read."""
     return Failure("judge", kind, message, clip(raw))

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.generate import Policy, generate, prompt_ids
-from workbench.judge.batch import Arrived, BatchJudge, OnReply, Totals, cached, lost
-from workbench.judge.wire import Form, in_form, settle
+from workbench.judge.batch import Arrived, BatchJudge, Totals, cached, call_failure
+from workbench.judge.wire import Form, checked_reply, in_form
 from workbench.policy import load_policy
 from workbench.types import Cost, Failure, Prompt, Question, Reply, Response
 
@@ -22,7 +22,6 @@ def local_model(
     max_new_tokens: int = 512,
     form: Form = "json",
     cache: Path | str | None = None,
-    on_reply: OnReply | None = None,
 ) -> BatchJudge:
     """A judge from a folder or a hub name, as `workbench.policy.load_policy` takes them; the
     model is loaded at once.
@@ -52,7 +51,9 @@ def local_model(
                     tokens_out=cost.tokens_out,
                     seconds=cost.seconds,
                 )
-                settled = text if isinstance(text, Failure) else settle(prompts[index], text, form)
+                settled = (
+                    text if isinstance(text, Failure) else checked_reply(prompts[index], text, form)
+                )
                 arrived(
                     index,
                     (
@@ -67,7 +68,6 @@ def local_model(
         send,
         {"greedy": True, "max_tokens": max_new_tokens, "form": form},
         totals,
-        on_reply=on_reply,
     )
     return cached(judge, cache) if cache else judge
 
@@ -88,7 +88,7 @@ def _fit(
         " positions"
     )
     long = {
-        index: Reply(None, lost("too_long", message.format(length)))
+        index: Reply(None, call_failure("too_long", message.format(length)))
         for index, length in enumerate(lengths)
         if length > room
     }
@@ -122,7 +122,7 @@ def _generate(
 
 def _text(response: Response) -> str | Failure:
     if response.finish == "length":
-        return lost(
+        return call_failure(
             "truncated", "the reply was cut off at max_new_tokens: allow more", response.text
         )
     return response.text

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from workbench.types import Passage, Prompt, WorkbenchError
 
@@ -29,6 +30,8 @@ TASKS = {
     "outline": ("question", "passages"),
     "expand": ("question", "passages", "outline"),
 }
+# the element of each text of a list
+TAGS = {"responses": "response", "claims": "claim", "items": "item", "answers": "answer"}
 # the heading under which every template says what a reply looks like; it comes after the data
 REPLY = "\n## Reply\n"
 
@@ -37,7 +40,8 @@ REPLY = "\n## Reply\n"
 # which have no encoding; and what nobody sees and a model reads: Unicode's default-ignorable
 # characters (zero-width, direction, variation selectors, tags) and annotations.
 _IGNORABLE = (
-    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u3164\ufe00-\ufe0f\ufeff\uffa0"
     r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _SPECIAL = re.compile(
@@ -97,22 +101,10 @@ def render(
         "answers": answers,
         "outline": outline,
     }
-    _check(task, {name for name, value in inputs.items() if value is not None})
-    blocks = {
-        "question": [_element("question", question or "")],
-        "passages": [_materials(passages or ())],
-        "answers": [_element("answer", answer) for answer in answers or ()],
-        "response": [_element("response", response or "")],
-        "responses": [_element("response", candidate) for candidate in _number(task, responses, 2)],
-        "claims": [
-            _element("claim", claim)
-            for claim in _number(task, claims, 1 if task == "verify" else None)
-        ],
-        "items": [_element("item", item) for item in _number(task, items, None)],
-        "outline": [_element("outline", outline or "")],
-    }
-    names = [name.rstrip("?") for name in TASKS[task] if inputs[name.rstrip("?")] is not None]
-    data = "\n".join(block for name in names for block in blocks[name])
+    given = {name: value for name, value in inputs.items() if value is not None}
+    _check(task, set(given))
+    names = [name.rstrip("?") for name in TASKS[task] if name.rstrip("?") in given]
+    data = "\n".join(block for name in names for block in _blocks(task, name, given[name]))
     return Prompt(task, _template(task).substitute(data=data))
 
 
@@ -177,14 +169,21 @@ def _check(task: str, names: set[str]) -> None:
         )
 
 
-def _number(task: str, texts: Sequence[str] | None, size: int | None) -> Iterator[str]:
-    if isinstance(texts, str):
+def _blocks(task: str, name: str, value: Any) -> list[str]:
+    """The elements of one argument of `render`."""
+    if name == "passages":
+        return [_materials(value)]
+    if name not in TAGS:
+        return [_element(name, value)]
+    if isinstance(value, str):
         raise WorkbenchError(f"a prompt for '{task}' takes a list of texts, not one text")
-    if texts is not None and (len(texts) != size if size else not texts):
+    size = {"responses": 2, "claims": 1 if task == "verify" else None}.get(name)
+    wrong = len(value) != size if size else not value and name != "answers"
+    if wrong:
         raise WorkbenchError(
-            f"a prompt for '{task}' takes {size or 'at least one'} of them, not {len(texts)}"
+            f"a prompt for '{task}' takes {size or 'at least one'} of them, not {len(value)}"
         )
-    yield from texts or ()
+    return [_element(TAGS[name], text) for text in value]
 
 
 def _materials(passages: Sequence[Passage | str]) -> str:

@@ -78,66 +78,50 @@ Script = Callable[[str, Sequence[Element]], "str | Fault | web.Response"]
 
 def by_checksum(task: str, elements: Sequence[Element]) -> str:
     """A script: a readable reply to every task, whose labels and ratings follow from a checksum
-    of what is judged.
+    of the judged text.
     """
-    tags = ("response", "claim", "item", "answer")
-    texts = {tag: [element.text for element in elements if element.tag == tag] for tag in tags}
+
+    def texts(tag: str) -> list[str]:
+        return [element.text for element in elements if element.tag == tag]
+
     if task in ("extract", "single_pass"):
-        sentences = [
-            sentence.strip() for sentence in re.findall(r"[^.!?\n]+[.!?]?", texts["response"][0])
-        ]
-        return json.dumps(
-            {
-                "sentences": [
-                    _sentence(task, text) for text in sentences if any(map(str.isalnum, text))
-                ]
-            }
-        )
+        parts = re.findall(r"[^.!?\n]+[.!?]?", texts("response")[0])
+        sentences = [part.strip() for part in parts if any(map(str.isalnum, part))]
+        return json.dumps({"sentences": [_sentence(task, text) for text in sentences]})
     if task in ("outline", "expand"):
-        return json.dumps(
-            _planned(task, next(element for element in elements if element.tag == "materials"))
-        )
+        materials = next(element for element in elements if element.tag == "materials")
+        # by the first words of the first passages
+        points = [
+            " ".join(re.findall(r"\w+", one.text)[:5]) or "nothing"
+            for one in materials.children[:MOST_POINTS]
+        ]
+        if task == "expand":
+            answer = " ".join(f"{text} [{number}]." for number, text in enumerate(points, 1))
+            return json.dumps({"answer": answer or "Nothing."})
+        planned = [{"text": text, "passage": number} for number, text in enumerate(points, 1)]
+        return json.dumps({"structure": _label(task, "".join(points)), "points": planned})
     if task == "inform":
-        return json.dumps({"ratings": [_rating(claim) for claim in texts["claim"]]})
+        return json.dumps({"ratings": [_checksum(claim) % 5 + 1 for claim in texts("claim")]})
     if task == "checklist":
-        return json.dumps(
-            {"labels": [_label(task, item + texts["response"][0]) for item in texts["item"]]}
-        )
-    return json.dumps({"label": _label(task, "".join((*texts["claim"], *texts["response"])))})
-
-
-def _planned(task: str, materials: Element) -> dict[str, Any]:
-    """A point for each of the first passages, by its first words; or these as the sentences of
-    an answer.
-    """
-    shown = [
-        " ".join(re.findall(r"\w+", one.text)[:5]) or "nothing"
-        for one in materials.children[:MOST_POINTS]
-    ]
-    if task == "expand":
-        return {
-            "answer": " ".join(f"{text} [{number}]." for number, text in enumerate(shown, 1))
-            or "Nothing."
-        }
-    points = [{"text": text, "passage": number} for number, text in enumerate(shown, 1)]
-    return {"structure": _label(task, "".join(shown)), "points": points}
+        response = texts("response")[0]
+        return json.dumps({"labels": [_label(task, item + response) for item in texts("item")]})
+    return json.dumps({"label": _label(task, "".join((*texts("claim"), *texts("response"))))})
 
 
 def _sentence(task: str, text: str) -> dict[str, Any]:
     if task == "extract":
         return {"text": text, "claims": [text]}
-    return {
-        "text": text,
-        "claims": [{"text": text, "label": _label(task, text), "informativeness": _rating(text)}],
-    }
+    rating = _checksum(text) % 5 + 1
+    claim = {"text": text, "label": _label(task, text), "informativeness": rating}
+    return {"text": text, "claims": [claim]}
 
 
 def _label(task: str, text: str) -> str:
-    return LABELS[task][crc32(text.encode("utf-8", "replace")) % len(LABELS[task])]
+    return LABELS[task][_checksum(text) % len(LABELS[task])]
 
 
-def _rating(text: str) -> int:
-    return crc32(text.encode("utf-8", "replace")) % 5 + 1
+def _checksum(text: str) -> int:
+    return crc32(text.encode("utf-8", "replace"))
 
 
 @dataclass
@@ -245,20 +229,21 @@ class JudgeServer:
         )
         await runner.setup()
         try:
-            await self._open(web.TCPSite(runner, "127.0.0.1", self.port))
+            try:
+                await web.TCPSite(runner, "127.0.0.1", self.port).start()
+            except OSError as error:
+                raise WorkbenchError(
+                    f"cannot serve at 127.0.0.1:{self.port} ({error}): name another port, or 0 for"
+                    " any"
+                ) from None
             self.port = runner.addresses[0][1]
             yield
         finally:
             await runner.cleanup()
-            await _cancel_all()
-
-    async def _open(self, site: web.TCPSite) -> None:
-        try:
-            await site.start()
-        except OSError as error:
-            raise WorkbenchError(
-                f"cannot serve at 127.0.0.1:{self.port} ({error}): name another port, or 0 for any"
-            ) from None
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _count(self, _: web.Request) -> web.Response:
         counts = {**self.counts, "unique": len(self.asked), "peak": self.peak}
@@ -360,13 +345,6 @@ def _wrong_length(text: str) -> str:
     return json.dumps(
         {key: [*value, *value[:1], "extra"] if isinstance(value, list) else [value, value]}
     )
-
-
-async def _cancel_all() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def main() -> None:

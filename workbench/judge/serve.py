@@ -116,36 +116,15 @@ def arguments(
     import torch
 
     on_gpu = torch.cuda.is_available() if on_gpu is None else on_gpu
-    room = ["--gpu-memory-utilization", f"{memory:g}"]
+    memory_options = f"--gpu-memory-utilization {memory:g}"
     if not on_gpu:
-        room = [
-            "--dtype",
-            "float32",
-            "--enforce-eager",
-            "--kv-cache-memory-bytes",
-            str(vllm.CPU_CACHE),
-        ]
-    return [
-        "--model",
-        model,
-        "--served-model-name",
-        name,
-        "--host",
-        HOST,
-        "--port",
-        str(port),
-        "--load-format",
-        "safetensors",
-        "--generation-config",
-        "vllm",
-        "--seed",
-        "0",
-        "--enable-prefix-caching",
-        "--disable-uvicorn-access-log",
-        "--max-model-len",
-        "auto" if length is None else str(length),
-        *room,
-    ]
+        memory_options = f"--dtype float32 --enforce-eager --kv-cache-memory-bytes {vllm.CPU_CACHE}"
+    options = (
+        f"--host {HOST} --port {port} --load-format safetensors --generation-config vllm --seed 0"
+        " --enable-prefix-caching --disable-uvicorn-access-log"
+        f" --max-model-len {length or 'auto'} {memory_options}"
+    )
+    return ["--model", model, "--served-model-name", name, *options.split()]
 
 
 def run(arguments: list[str]) -> None:

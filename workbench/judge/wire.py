@@ -80,15 +80,15 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
             raise _Unreadable(
                 "too_long", f"the reply has {len(text):,} characters, more than {LONGEST:,}"
             )
-        if not (said := _without_thoughts(text.strip())):
+        if not (reply := _without_thoughts(text.strip())):
             raise _Unreadable("empty", "the reply is empty")
-        value = _from_line(task, said) if form == "line" else _from_json(said)
+        value = _from_line(task, reply) if form == "line" else _from_json(reply)
         return _READERS[task](value, task, count)
     except _Unreadable as error:
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))
 
 
-def settle(prompt: Prompt, text: str, form: Form = "json") -> str | Failure:
+def checked_reply(prompt: Prompt, text: str, form: Form = "json") -> str | Failure:
     """A reply to `prompt` as canonical JSON that `read` accepts; or why not. What has no task of
     ours is only not empty.
     """
@@ -112,24 +112,16 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
     """
     if form == "json" or prompt.task not in TASKS:
         return prompt
-    key = _key(prompt.task)
-    value_form = (
-        "a whole number from 1 to 5"
-        if key == "ratings"
-        else f"one of {', '.join(LABELS[prompt.task])}"
-    )
-    if key == "label":
-        return with_reply(
-            prompt,
-            f"One line and nothing else: the word LABEL, a colon, and {value_form}:\n\nLABEL: …",
-        )
-    list_form = (
-        f"{value_form} for each of them in their order, {count(prompt)} in all, with commas between"
-    )
+    key, listed = _key(prompt.task), ""
+    value = "a whole number from 1 to 5"
+    if key != "ratings":
+        value = f"one of {', '.join(LABELS[prompt.task])}"
+    if key != "label":
+        listed = f" for each of them in their order, {count(prompt)} in all, with commas between"
     return with_reply(
         prompt,
-        f"One line and nothing else: the word {key.upper()}, a colon, and"
-        f" {list_form}:\n\n{key.upper()}: …, …",
+        f"One line and nothing else: the word {key.upper()}, a colon, and {value}{listed}:\n\n"
+        f"{key.upper()}: …{', …' if listed else ''}",
     )
 
 
@@ -203,14 +195,10 @@ def _from_line(task: str, line: str) -> Any:
         raise _Unreadable("not_line", f"the reply is not one line '{key.upper()}: …'")
     if key == "label":
         return {key: match[2]}
-    words = [word.strip(" \t") for word in match[2].split(",")]
-    return {
-        key: (
-            [int(word) if re.fullmatch("[0-9]", word) else word for word in words]
-            if key == "ratings"
-            else words
-        )
-    }
+    values: list[Any] = [word.strip(" \t") for word in match[2].split(",")]
+    if key == "ratings":
+        values = [int(word) if re.fullmatch("[0-9]", word) else word for word in values]
+    return {key: values}
 
 
 def _labelled(value: Any, task: str, expected: int | None) -> str:
@@ -218,42 +206,28 @@ def _labelled(value: Any, task: str, expected: int | None) -> str:
 
 
 def _labels(value: Any, task: str, expected: int | None) -> list[str]:
-    return [
-        _label(label, task)
-        for label in _list(_fields(value, "labels")["labels"], "labels", expected)
-    ]
+    return [_label(one, task) for one in _list(_fields(value, "labels"), "labels", expected)]
 
 
 def _ratings(value: Any, task: str, expected: int | None) -> list[int]:
-    return [
-        _rating(rating)
-        for rating in _list(_fields(value, "ratings")["ratings"], "ratings", expected)
-    ]
+    return [_rating(one) for one in _list(_fields(value, "ratings"), "ratings", expected)]
 
 
-def _sentences(
-    claim: Callable[[Any, str], Any],
-) -> Callable[[Any, str, int | None], dict[str, Any]]:
-    def sentence(value: Any, task: str) -> dict[str, Any]:
-        fields = _fields(value, "text", "claims")
-        claims = [claim(item, task) for item in _list(fields["claims"], "claims")]
-        return {"text": _text(fields["text"], task), "claims": claims}
-
-    def whole(value: Any, task: str, expected: int | None) -> dict[str, Any]:
-        return {
-            "sentences": [
-                sentence(item, task)
-                for item in _list(_fields(value, "sentences")["sentences"], "sentences")
-            ]
-        }
-
-    return whole
+def _sentences(value: Any, task: str, expected: int | None) -> dict[str, Any]:
+    sentences = []
+    for item in _list(_fields(value, "sentences"), "sentences"):
+        fields = _fields(item, "text", "claims")
+        claims = [_claim(claim, task) for claim in _list(fields, "claims")]
+        sentences.append({"text": _text(fields["text"]), "claims": claims})
+    return {"sentences": sentences}
 
 
-def _judged_claim(value: Any, task: str) -> dict[str, Any]:
+def _claim(value: Any, task: str) -> Any:
+    if task == "extract":
+        return _text(value)
     fields = _fields(value, "text", "label", "informativeness")
     return {
-        "text": _text(fields["text"], task),
+        "text": _text(fields["text"]),
         "label": _label(fields["label"], task),
         "informativeness": _rating(fields["informativeness"]),
     }
@@ -261,34 +235,27 @@ def _judged_claim(value: Any, task: str) -> dict[str, Any]:
 
 def _outline(value: Any, task: str, passages: int | None) -> dict[str, Any]:
     fields = _fields(value, "structure", "points")
-    points = _list(fields["points"], "points")
-    if not 1 <= len(points) <= MOST_POINTS:
-        raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
-    structure, planned = (
-        _label(fields["structure"], task),
-        [_point(point, task, passages) for point in points],
-    )
-    _check_formed(
-        Outline(structure, tuple(Point(point["text"], point["passage"]) for point in planned), "…")
-    )
-    return {"structure": structure, "points": planned}
-
-
-def _point(value: Any, task: str, passages: int | None) -> dict[str, Any]:
-    fields = _fields(value, "text", "passage")
-    number = fields["passage"]
-    if type(number) is not int:
-        raise _Unreadable(
-            "type", f"a passage's number has to be a whole number, not {_kind(number)}"
-        )
-    return {
-        "text": " ".join(_text(fields["text"], task).split()),
-        "passage": _passage(number, passages),
-    }
+    points: list[dict[str, Any]] = []
+    listed = _list(fields, "points")
+    if not 1 <= len(listed) <= MOST_POINTS:
+        raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(listed)}")
+    structure = _label(fields["structure"], task)
+    for item in listed:
+        point = _fields(item, "text", "passage")
+        number = point["passage"]
+        if type(number) is not int:
+            raise _Unreadable(
+                "type", f"a passage's number has to be a whole number, not {_kind(number)}"
+            )
+        text = " ".join(_text(point["text"]).split())
+        points.append({"text": text, "passage": _passage(number, passages)})
+    planned = tuple(Point(point["text"], point["passage"]) for point in points)
+    _check_formed(Outline(structure, planned, "…"))
+    return {"structure": structure, "points": points}
 
 
 def _answer(value: Any, task: str, passages: int | None) -> str:
-    text = _text(_fields(value, "answer")["answer"], task).strip()
+    text = _text(_fields(value, "answer")["answer"]).strip()
     _check_formed(Outline(STRUCTURES[0], (Point("…"),), text))
     for number in citations(text):
         _passage(number, passages)
@@ -329,7 +296,8 @@ def _fields(value: Any, *names: str) -> Mapping[str, Any]:
     return value
 
 
-def _list(value: Any, name: str, expected: int | None = None) -> Sequence[Any]:
+def _list(fields: Mapping[str, Any], name: str, expected: int | None = None) -> Sequence[Any]:
+    value = fields[name]
     if not isinstance(value, list):
         raise _Unreadable("type", f"'{name}' has to be a list, not {_kind(value)}")
     if expected is not None and len(value) != expected:
@@ -357,7 +325,7 @@ def _rating(value: Any) -> int:
     return value
 
 
-def _text(value: Any, task: str) -> str:
+def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise _Unreadable("type", f"a text has to be a string, not {_kind(value)}")
     if _SURROGATE.search(value):
@@ -381,8 +349,8 @@ def _kind(value: Any) -> str:
 
 
 _READERS: dict[str, Callable[[Any, str, int | None], Any]] = {
-    "extract": _sentences(_text),
-    "single_pass": _sentences(_judged_claim),
+    "extract": _sentences,
+    "single_pass": _sentences,
     "checklist": _labels,
     "inform": _ratings,
     "outline": _outline,

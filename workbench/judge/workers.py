@@ -1,4 +1,4 @@
-"""Coroutines that work side by side, in an event loop of their own."""
+"""Concurrent coroutines, run from synchronous code."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from typing import Any
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 
-async def together(work: Work, count: int) -> None:
-    """Run `count` workers to their end; if one raises, or all are cancelled, none is left
-    running.
-    """
+async def run_workers(work: Work, count: int) -> None:
+    """Run `count` workers to their end. If one raises, or all are cancelled, all are stopped."""
     tasks = [asyncio.create_task(work()) for _ in range(count)]
     try:
         await asyncio.gather(*tasks)
@@ -24,16 +22,15 @@ async def together(work: Work, count: int) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def run_apart(main: Work) -> None:
-    """Run a coroutine to its end in a thread of its own, so that the caller may itself be inside
-    an event loop.
+def run_in_thread(main: Work) -> None:
+    """Run a coroutine to its end in a thread of its own: the caller may be in an event loop.
 
-    An interrupt of the caller cancels it and waits until its connections are closed.
+    An interrupt of the caller cancels the coroutine and waits until its connections are closed.
     """
     loop = asyncio.new_event_loop()
     task = loop.create_task(main())
     errors: list[BaseException] = []
-    # an interrupted Thread.join believes that the thread has ended (Python 3.11)
+    # instead of Thread.join, which is wrong after an interrupt (Python 3.11)
     done = threading.Event()
 
     def run() -> None:
@@ -45,16 +42,13 @@ def run_apart(main: Work) -> None:
             loop.close()
             done.set()
 
-    thread = threading.Thread(target=run, name="workbench-judge", daemon=True)
-    thread.start()
+    threading.Thread(target=run, name="workbench-judge", daemon=True).start()
     try:
         done.wait()
     except BaseException:
         with contextlib.suppress(RuntimeError):  # the loop may just have been closed
             loop.call_soon_threadsafe(task.cancel)
-        if done.wait(5):
-            thread.join()
+        done.wait(5)
         raise
-    thread.join()
     if errors:
         raise errors[0]

@@ -1,11 +1,9 @@
-"""How far two feedback files agree, on the same responses: two judges, or an annotator and a
-judge.
-"""
+"""Agreement of two feedback files on the same responses, as of an annotator and a judge."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +11,10 @@ from workbench.failures import failed, judged
 from workbench.metrics.rows import file_of
 from workbench.score.source import Malformed, read
 from workbench.score.survey import Reader
-from workbench.types import Feedback, Verdict, WorkbenchError
+from workbench.types import Feedback, WorkbenchError
 
 Pair = tuple[str, str]  # the label in the first file, the label in the second
-NAMED = 100  # ids that are told
+NAMED = 100  # ids that are listed
 ASPECTS = {"claims": "fact", "outcomes": "answer", "items": "checklist", "reasoning": "reasoning"}
 LEFT_OUT = (
     "only_first",
@@ -48,43 +46,10 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
         in common.
     """
     excluded: Counter[str] = Counter(dict.fromkeys(LEFT_OUT, 0))
-    failures = 0
     first, second = file_of(first), file_of(second)
-    rows, other_rows = _judged(first, excluded), _judged(second, excluded)
-    pairs: dict[str, list[Pair]] = {name: [] for name in ASPECTS}
-    common = [identity for identity in other_rows if identity in rows]
-    differ = [identity for identity in common if rows[identity].text != other_rows[identity].text]
-    _check_common(first, second, common, differ)
-    for row, other in ((rows[identity], other_rows[identity]) for identity in common):
-        if row.text != other.text:
-            continue
-        if not (row.judged and other.judged):
-            excluded["not_judged"] += 1
-            continue
-        failures += row.failed or other.failed
-        for name in ASPECTS:
-            pairs[name] += _pairs(row.labels[name], other.labels[name], name, excluded)
-    excluded["only_first"], excluded["only_second"] = (
-        len(rows) - len(common),
-        len(other_rows) - len(common),
-    )
-    excluded["other_response"] = len(differ)
-    scores = {
-        name: compare(aspect_pairs)
-        for name, aspect_pairs in pairs.items()
-        if aspect_pairs or name in ("claims", "outcomes")
-    }
-    compared = len(common) - len(differ) - excluded["not_judged"]
-    return {
-        "rows": compared,
-        "failed": failures,
-        **scores,
-        "excluded": dict(excluded),
-        "other_responses": differ[:NAMED],
-    }
-
-
-def _check_common(first: Path, second: Path, common: Sequence[str], differ: Sequence[str]) -> None:
+    rows, others = _rows(first, excluded), _rows(second, excluded)
+    common = [identity for identity in others if identity in rows]
+    differ = [identity for identity in common if rows[identity].text != others[identity].text]
     if not common:
         raise WorkbenchError(
             f"'{first}' and '{second}' have no response id in common: give two files about the same"
@@ -95,6 +60,33 @@ def _check_common(first: Path, second: Path, common: Sequence[str], differ: Sequ
             f"'{first}' and '{second}' have {len(common)} ids in common, and another response under"
             f" each (as under '{differ[0]}'): give two files about the same responses"
         )
+    excluded["only_first"] = len(rows) - len(common)
+    excluded["only_second"] = len(others) - len(common)
+    excluded["other_response"] = len(differ)
+    pairs: dict[str, list[Pair]] = {name: [] for name in ASPECTS}
+    compared = failures = 0
+    for row, other in ((rows[identity], others[identity]) for identity in common):
+        if row.text != other.text:
+            continue
+        if not (row.judged and other.judged):
+            excluded["not_judged"] += 1
+            continue
+        compared += 1
+        failures += row.failed or other.failed
+        for name, found in pairs.items():
+            found += _pairs(row.labels[name], other.labels[name], name, excluded)
+    scores = {
+        name: compare(found)
+        for name, found in pairs.items()
+        if found or name in ("claims", "outcomes")
+    }
+    return {
+        "rows": compared,
+        "failed": failures,
+        **scores,
+        "excluded": dict(excluded),
+        "other_responses": differ[:NAMED],
+    }
 
 
 def compare(pairs: Sequence[Pair]) -> dict[str, Any]:
@@ -144,9 +136,7 @@ Labels = dict[str, tuple[str, str | None]]
 
 
 class _Row(NamedTuple):
-    """What is kept of a row: what tells its response from another, its labels, and what became
-    of it.
-    """
+    """What is compared of a row; `text` is a hash of its response without white space."""
 
     text: int
     labels: Mapping[str, Labels]
@@ -154,94 +144,79 @@ class _Row(NamedTuple):
     failed: bool
 
 
-def _judged(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
+def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
     """The rows of a file by their ids.
 
     Raises:
-        WorkbenchError: it has no row that can be read, or not one of them is judged.
+        WorkbenchError: no row can be read, or none is judged.
     """
     rows: dict[str, _Row] = {}
-    unreadable = excluded["unreadable"]
-    for identity, row in _compact(path, excluded):
-        excluded["duplicates"] += identity in rows
-        rows.setdefault(identity, row)
-    if not rows:
-        bad = excluded["unreadable"] - unreadable
-        raise WorkbenchError(
-            f"'{path}' has nothing to compare: "
-            + (
-                f"none of its {bad} rows is a feedback row in UTF-8, as `workbench score` writes it"
-                if bad
-                else "it is empty"
-            )
-        )
-    if not any(row.judged for row in rows.values()):
-        raise WorkbenchError(
-            f"'{path}' has nothing to compare: none of its {len(rows)} rows is judged; `workbench"
-            f" score --in {path} --out NEW.jsonl` judges them"
-        )
-    return rows
-
-
-def _compact(path: Path, excluded: Counter[str]) -> Iterator[tuple[str, _Row]]:
-    reader = Reader(path)
+    reader, unreadable = Reader(path), 0
     for line in read(path):
         try:
             item = reader.item(line, split=False)
         except Malformed:
-            excluded["unreadable"] += 1
+            unreadable += 1
             continue
-        row = line.row or {}
+        raw = line.row or {}
         labels = {name: _labels(item.feedback, aspect) for name, aspect in ASPECTS.items()}
         text = hash(" ".join(item.response.text.split()))
-        yield item.response.id, _Row(text, labels, judged(row), failed(row))
+        excluded["duplicates"] += item.response.id in rows
+        rows.setdefault(item.response.id, _Row(text, labels, judged(raw), failed(raw)))
+    excluded["unreadable"] += unreadable
+    problem = ""
+    if not rows:
+        problem = "it is empty"
+        if unreadable:
+            problem = (
+                f"none of its {unreadable} rows is a feedback row in UTF-8, as `workbench score`"
+                " writes it"
+            )
+    elif not any(row.judged for row in rows.values()):
+        problem = (
+            f"none of its {len(rows)} rows is judged; `workbench score --in {path} --out NEW.jsonl`"
+            " judges them"
+        )
+    if problem:
+        raise WorkbenchError(f"'{path}' has nothing to compare: {problem}")
+    return rows
 
 
 def _labels(feedback: Feedback, aspect: str) -> Labels:
     texts = {
         f"claim:{claim.id}": " ".join(claim.text.casefold().split()) for claim in feedback.claims
     }
-    verdicts: dict[str, Verdict] = {}
+    labels: Labels = {}
     for verdict in feedback.verdicts:
-        if verdict.aspect == aspect and (
-            aspect != "checklist" or verdict.target.startswith("item:")
-        ):
-            verdicts.setdefault(verdict.target, verdict)
-    labelled = {
-        target: (texts.get(target, ""), verdict.label) for target, verdict in verdicts.items()
-    }
-    silent = {
-        target: (text, None)
-        for target, text in texts.items()
-        if aspect == "fact" and target not in labelled
-    }
-    return labelled | silent
+        item = aspect != "checklist" or verdict.target.startswith("item:")
+        if verdict.aspect == aspect and item:
+            labels.setdefault(verdict.target, (texts.get(verdict.target, ""), verdict.label))
+    if aspect == "fact":
+        labels |= {name: (text, None) for name, text in texts.items() if name not in labels}
+    return labels
 
 
 def _pairs(first: Labels, second: Labels, name: str, excluded: Counter[str]) -> list[Pair]:
-    """The labels of what both have: by target where its text is the same, else by text, each
-    once; `name` says what it is.
+    """The labels of what both have, each once: by target where its text is the same, else by
+    text.
     """
-    remaining, pairs = dict(second), []
-    by_text: dict[str, list[str]] = {}
+    remaining, partners = dict(second), dict[str, str]()
+    for target, (text, _) in first.items():
+        if second.get(target, ("\0",))[0] == text:
+            partners[target] = target
+    free: dict[str, list[str]] = {}
     for target, (text, _) in second.items():
-        by_text.setdefault(text, []).append(target)
-    unmatched = 0
-    for target, (text, label) in sorted(
-        first.items(), key=lambda entry: second.get(entry[0], ("", None))[0] != entry[1][0]
-    ):
-        same = target if remaining.get(target, ("\0", None))[0] == text else None
-        partner = same or next(
-            (candidate for candidate in by_text.get(text, ()) if candidate in remaining and text),
-            None,
-        )
-        if partner is None:
-            unmatched += 1
-            continue
-        other_label = remaining.pop(partner)[1]
-        if label is None or other_label is None:
+        if target not in partners:
+            free.setdefault(text, []).append(target)
+    for target, (text, _) in first.items():
+        if target not in partners and text and free.get(text):
+            partners[target] = free[text].pop(0)
+    pairs: list[Pair] = []
+    for target, partner in partners.items():
+        label, other = first[target][1], remaining.pop(partner)[1]
+        if label is None or other is None:
             excluded["verdicts"] += 1
         else:
-            pairs.append((label, other_label))
-    excluded[name] += unmatched + len(remaining)
+            pairs.append((label, other))
+    excluded[name] += len(first) - len(partners) + len(remaining)
     return pairs

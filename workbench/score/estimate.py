@@ -1,20 +1,19 @@
-"""What a scoring would take, without asking anyone: the prompts are written and counted instead
-of sent.
-"""
+"""Calls and tokens of a scoring: the prompts are written and counted instead of sent."""
 
 from __future__ import annotations
 
 import collections
 import itertools
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 from workbench.extract import rules
 from workbench.judge import elements
 from workbench.metrics.pairs import Pairs
-from workbench.score.run import Plan
-from workbench.score.survey import Reader, Survey
+from workbench.score.options import Options, check
+from workbench.score.run import prepare
 from workbench.types import Claims, Extract, Failure, Prompt, Reply, Response, Verdict
 
 SAMPLE = 200  # rows whose prompts are written; more are counted by their share
@@ -55,22 +54,25 @@ def _reply_tokens(prompt: Prompt) -> float:
     return SHORT + PER_LABEL * listed if prompt.task in ("inform", "checklist") else SHORT
 
 
-def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> dict[str, Any]:
-    """Calls and tokens for the rows that a judge has to see. Claims are guessed by rules, tokens
-    from characters; what a cache already holds is counted too."""
+def estimate_file(options: Options) -> dict[str, Any]:
+    """Calls and tokens that scoring a file would take. Nothing is asked and nothing is written.
+
+    Claims are guessed by rules, tokens from characters; cached replies are counted too.
+    """
+    check(options)
+    counter = Counter()
+    job = prepare(options, ExitStack(), counter)
+    survey, checks = job.survey, job.plan.checks if options.remote else None
     claims, sampled = 0, 0
-    every = -(-survey.judged // SAMPLE)
-    if plan.checks:
-        together = plan.checks.single_pass
-        checks = replace(
-            plan.checks,
-            extract=_guess(plan.checks.extract),
-            single_pass=together and _guess(together, judged=True),
+    if checks:
+        guessing = replace(
+            checks,
+            extract=_guess(checks.extract),
+            single_pass=checks.single_pass and _guess(checks.single_pass, judged=True),
         )
-        guessing = replace(plan, checks=checks)
-        fresh = (item.response for item in reader.items(dict(survey.ids)) if not item.replay)
-        responses = list(itertools.islice(fresh, 0, None, every))
-        graded = guessing.grade()(responses)
+        fresh = (one.response for one in job.reader.items(dict(survey.ids)) if not one.replay)
+        responses = list(itertools.islice(fresh, 0, None, -(-survey.judged // SAMPLE)))
+        graded = replace(job.plan, checks=guessing).grade()(responses)
         claims, sampled = sum(len(feedback.claims) for feedback in graded), len(responses)
     scale = survey.judged / sampled if sampled else 0.0
     return {
@@ -79,7 +81,7 @@ def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> di
         "judged": survey.judged,
         "malformed": survey.malformed,
         "claims": round(claims * scale),
-        "calls": round(sum(counter.calls.values()) * scale),
+        "calls": round(counter.calls.total() * scale),
         "by_task": {task: round(calls * scale) for task, calls in counter.calls.items()},
         "tokens_in": round(counter.tokens_in * scale),
         "tokens_out": round(counter.tokens_out * scale),
@@ -87,9 +89,7 @@ def estimate(reader: Reader, survey: Survey, plan: Plan, counter: Counter) -> di
 
 
 def estimate_pairs(paired: Pairs) -> dict[str, Any]:
-    """What it would take to ask which of two answers is better; what a cache already holds is
-    counted too.
-    """
+    """Calls and tokens to ask which of two answers is better; cached replies are counted too."""
     counter = Counter()
     counter([prompt for pair in paired.pairs for prompt in pair.prompts])
     return {
@@ -106,21 +106,24 @@ def estimate_pairs(paired: Pairs) -> dict[str, Any]:
 
 
 def _guess(extract: Extract, judged: bool = False) -> Extract:
-    """`extract` is asked, for its calls to be counted; the claims are those of the rules, with
-    verdicts if it judges them.
+    """Call `extract`, to count its prompts, and return the claims of the rules; with verdicts,
+    so that they are not asked about, where `extract` judges them.
     """
 
     def run(responses: Sequence[Response]) -> list[Claims]:
         extract(responses)
-        return [_judged(claims) if judged else claims for claims in rules()(responses)]
+        guessed = rules()(responses)
+        if not judged:
+            return guessed
+        return [
+            replace(
+                claims,
+                verdicts=tuple(
+                    Verdict(f"claim:{claim.id}", "fact", "vague", informativeness=1, by="nobody")
+                    for claim in claims.claims
+                ),
+            )
+            for claims in guessed
+        ]
 
     return run
-
-
-def _judged(claims: Claims) -> Claims:
-    """So that they are not asked about again."""
-    verdicts = (
-        Verdict(f"claim:{claim.id}", "fact", "vague", informativeness=1, by="nobody")
-        for claim in claims.claims
-    )
-    return replace(claims, verdicts=tuple(verdicts))

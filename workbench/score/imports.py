@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -15,7 +16,7 @@ from typing import Any
 
 from workbench.credit.tokens import words
 from workbench.runs.rows import finite
-from workbench.score.source import Line, read
+from workbench.score.source import Line, Malformed, read
 from workbench.store import Store
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, WorkbenchError
 
@@ -95,22 +96,25 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = [file for file in path.iterdir() if file.suffix in SUFFIXES]
-    return sorted(
-        files, key=lambda file: (int("".join(filter(str.isdigit, file.stem)) or 0), file.name)
-    )
+
+    def step(file: Path) -> tuple[int, str]:
+        return int("".join(filter(str.isdigit, file.stem)) or 0), file.name
+
+    return sorted((file for file in path.iterdir() if file.suffix in SUFFIXES), key=step)
 
 
 def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
-    """The columns that hold numbers: in a row without one, its reward function gave none."""
+    """The columns that hold numbers: in a row without one, its reward function returned none."""
     reserved = TRL if kind == "trl" else VERL
-    rows = (line.row for file in files for line in read(file) if line.row is not None)
     return list(
         dict.fromkeys(
             name
-            for row in rows
-            for name, value in row.items()
-            if name not in reserved and _is_number(value)
+            for file in files
+            for line in read(file)
+            for name, value in (line.row or {}).items()
+            if name not in reserved
+            and isinstance(value, (int, float))
+            and not isinstance(value, bool)
         )
     )
 
@@ -118,91 +122,65 @@ def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
 def _feedback(
     kind: str, files: Sequence[Path], numbers: Sequence[str], problems: list[dict[str, Any]]
 ) -> Iterator[Feedback]:
-    counts: dict[tuple[Any, str], int] = {}
-    number = 0
-    for file in files:
-        for line in read(file):
-            number += 1
-            if isinstance(parsed := _parse(kind, line, numbers), str):
-                problems.append({"line": line.number, "problem": parsed})
-                continue
-            question, text, step, rewards = parsed
-            sample = counts[step, question.id] = counts.get((step, question.id), -1) + 1
-            identity = f"{kind}-{number:06d}"
-            yield _row(
-                Response(
-                    identity,
-                    question,
-                    text,
-                    group=f"{step}/{question.id}",
-                    sample=sample,
-                    step=step,
-                ),
-                rewards,
-            )
-
-
-def _row(response: Response, rewards: Mapping[str, Reward]) -> Feedback:
-    return Feedback(
-        replace(response, offsets=words(response.text), source="words"), rewards=rewards
-    )
-
-
-def _parse(
-    kind: str, line: Line, numbers: Sequence[str]
-) -> tuple[Question, str, int | None, dict[str, Reward]] | str:
-    """Question, response, step and logged numbers of one row; or what is wrong with it."""
-    if line.row is None:
-        return line.problem
-    row = line.row
-    prompt_name, text_name = ("prompt", "completion") if kind == "trl" else ("input", "output")
-    prompt, text = _said(row.get(prompt_name)), _said(row.get(text_name))
-    if prompt is None or text is None:
-        return (
-            f'no "{prompt_name}" or "{text_name}"; the row has'
-            f" {', '.join(list(row)[:8]) or 'nothing'}"
+    counts: Counter[tuple[Any, str]] = Counter()
+    lines = (line for file in files for line in read(file))
+    for number, line in enumerate(lines, start=1):
+        try:
+            response = _response(kind, line)
+        except Malformed as problem:
+            problems.append({"line": line.number, "problem": str(problem)})
+            continue
+        row, question = line.row or {}, response.question.id
+        key = response.step, question
+        response = replace(
+            response,
+            id=f"{kind}-{number:06d}",
+            group=f"{response.step}/{question}",
+            sample=counts[key],
         )
-    step = row.get("step")
+        counts[key] += 1
+        rewards = {f"{kind}:{name}": _reward(row.get(name)) for name in numbers}
+        yield Feedback(response, rewards=rewards)
+
+
+def _response(kind: str, line: Line) -> Response:
+    """The response of one row, without id and group; raises Malformed."""
+    if line.row is None:
+        raise Malformed(line.problem)
+    row = line.row
+    names = ("prompt", "completion") if kind == "trl" else ("input", "output")
+    prompt, text = (_last_message(row.get(name)) for name in names)
+    if prompt is None or text is None:
+        columns = ", ".join(list(row)[:8]) or "nothing"
+        raise Malformed(f'no "{names[0]}" or "{names[1]}"; the row has {columns}')
     gold = row.get("gts") if kind == "verl" else None
     # as the data sets of Search-R1 have them
     gold = gold.get("target") if isinstance(gold, Mapping) else gold
-    answers = (
-        _listed(gold)
-        if isinstance(gold, str)
-        else tuple(gold or ())
-        if isinstance(gold, list)
-        else ()
-    )
+    answers = _listed(gold) if isinstance(gold, str) else gold if isinstance(gold, list) else ()
     if not all(isinstance(answer, str) for answer in answers):
         answers = ()
-    rewards = {f"{kind}:{name}": _reward(row.get(name)) for name in numbers}
-    identity = (
-        "q-"
-        + hashlib.sha256(
-            "\0".join((prompt, *answers)).encode("utf-8", "surrogatepass")
-        ).hexdigest()[:12]
-    )
-    return (
-        Question(identity, _last_turn(prompt), answers),
+    value = "\0".join((prompt, *answers)).encode("utf-8", "surrogatepass")
+    identity = f"q-{hashlib.sha256(value).hexdigest()[:12]}"
+    question, step = Question(identity, _last_turn(prompt), tuple(answers)), row.get("step")
+    return Response(
+        "",
+        question,
         text,
-        step if isinstance(step, int) else None,
-        rewards,
+        step=step if isinstance(step, int) else None,
+        offsets=words(text),
+        source="words",
     )
 
 
-def _said(value: Any) -> str | None:
-    """A text, or the last message's text of a conversation."""
-    if isinstance(value, str):
-        return value
+def _last_message(value: Any) -> str | None:
+    """A text, or the text of a conversation's last message."""
     if isinstance(value, list) and value and isinstance(value[-1], Mapping):
-        return _said(value[-1].get("content"))
-    return None
+        return _last_message(value[-1].get("content"))
+    return value if isinstance(value, str) else None
 
 
 def _last_turn(prompt: str) -> str:
-    """The last user turn of a decoded conversation; a prompt that is none is the question as it
-    is.
-    """
+    """The last user turn of a decoded conversation; any other prompt as it is."""
     if marked := _CHATML.findall(prompt) or _LLAMA.findall(prompt):
         return str(marked[-1]).strip() or prompt
     plain = (
@@ -221,10 +199,6 @@ def _listed(gold: str) -> tuple[str, ...]:
         return tuple(ast.literal_eval(part) for part in re.findall(_STRING, gold))
     except (SyntaxError, ValueError):  # an escape that Python does not know
         return (gold,)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _reward(value: Any) -> Reward:

@@ -4,7 +4,7 @@ carry their labels.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -38,25 +38,18 @@ USUAL = {
 
 def stored(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
     """A row with `verdicts`: as it was stored, or with no more than it needs."""
-    claims = _claims(row)
-    verdicts = tuple(_verdict(raw, response) for raw in _list(row, "verdicts"))
+    spans, claims = _located(row, response, split)
+    verdicts = tuple(_verdict(raw) for raw in _list(row, "verdicts"))
     targets = {f"claim:{claim.id}" for claim in claims}
-    if stray := next(
-        (v.target for v in verdicts if v.target.startswith("claim:") and v.target not in targets),
-        None,
-    ):
-        raise Malformed(f"a verdict is on '{stray}', which is not among the claims")
+    for verdict in verdicts:
+        if verdict.target.startswith("claim:") and verdict.target not in targets:
+            raise Malformed(f"a verdict is on '{verdict.target}', which is not among the claims")
     _check_one_verdict(verdicts)
-    spans, claims = _located(row, response, claims, split)
-    return Feedback(
-        response,
-        spans,
-        claims,
-        verdicts,
-        rewards=rewards(row),
-        error=_failure(row.get("error")),
-        cost=_cost(row),
-    )
+    cost = _made(Cost, row.get("cost") or {}, "cost")
+    if not all(map(is_number, vars(cost).values())):
+        raise Malformed('"cost" has a field that is not a number')
+    error = _failure(row.get("error"))
+    return Feedback(response, spans, claims, verdicts, rewards=rewards(row), error=error, cost=cost)
 
 
 def shorthand(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
@@ -65,37 +58,31 @@ def shorthand(row: Mapping[str, Any], response: Response, split: bool) -> Feedba
     for claim in raw_claims:
         if not isinstance(claim, Mapping) or claim.get("label") not in CLAIM_LABELS:
             raise Malformed(f'a claim has no "label" out of {", ".join(CLAIM_LABELS)}')
-    spans, claims = _located(row, response, _claims(row), split)
-    verdicts = [
-        _verdict({**claim, "target": f"claim:{number}", "by": claim.get("by", "given")}, response)
-        for number, claim in zip((claim.id for claim in claims), raw_claims, strict=True)
+    spans, claims = _located(row, response, split)
+    given = [
+        {**raw, "target": f"claim:{claim.id}", "by": raw.get("by", "given")}
+        for claim, raw in zip(claims, raw_claims, strict=True)
     ]
     for target in ("outcome", "reasoning"):
         if target in row:
-            verdicts.append(
-                _verdict({"target": target, "label": row[target], "by": "given"}, response)
-            )
-    return Feedback(response, spans, claims, tuple(verdicts), rewards=rewards(row))
+            given.append({"target": target, "label": row[target], "by": "given"})
+    return Feedback(response, spans, claims, tuple(map(_verdict, given)), rewards=rewards(row))
 
 
 def _check_one_verdict(verdicts: Sequence[Verdict]) -> None:
     """Raise Malformed where two verdicts of one aspect on one target differ: a reward would take
-    the first, unseen.
+    the first.
     """
     first: dict[tuple[str, str], Verdict] = {}
     for verdict in verdicts:
         earlier = first.setdefault((verdict.target, verdict.aspect), verdict)
-        differ = [
-            name
-            for name in ("label", "p", "informativeness")
-            if getattr(earlier, name) != getattr(verdict, name)
-        ]
-        if differ:
-            values = " and ".join(str(getattr(v, differ[0])) for v in (earlier, verdict))
-            raise Malformed(
-                f"two verdicts on '{verdict.target}' ({verdict.aspect}) contradict each other:"
-                f" {differ[0]} {values}"
-            )
+        for name in ("label", "p", "informativeness"):
+            before, value = getattr(earlier, name), getattr(verdict, name)
+            if before != value:
+                raise Malformed(
+                    f"two verdicts on '{verdict.target}' ({verdict.aspect}) contradict each other:"
+                    f" {name} {before} and {value}"
+                )
 
 
 def _list(row: Mapping[str, Any], name: str) -> Sequence[Any]:
@@ -110,33 +97,31 @@ def _claims(row: Mapping[str, Any]) -> tuple[Claim, ...]:
     for number, raw in enumerate(_list(row, "claims")):
         if not isinstance(raw, Mapping) or not isinstance(raw.get("text"), str):
             raise Malformed('a claim is not {"text", …}')
-        claims.append(_claim(number, raw))
+        span, section, coverage = raw.get("span"), raw.get("section") or "body", raw.get("coverage")
+        integers = {n: raw[n] for n in ("id", "sentence", "end") if raw.get(n) is not None}
+        if section not in SECTIONS:
+            raise Malformed(f'a claim\'s "section" is none of {", ".join(SECTIONS)}')
+        pair = isinstance(span, Sequence) and len(span) == 2 and all(map(_is_whole, span))
+        if span is not None and not pair:
+            raise Malformed('a claim\'s "span" is not a pair of positions')
+        if not all(map(_is_whole, integers.values())) or not (
+            coverage is None or is_number(coverage)
+        ):
+            raise Malformed(
+                'a claim has an "id", "sentence", "end" or "coverage" that is no number'
+            )
+        claims.append(
+            Claim(
+                **{"id": number, **integers},
+                text=raw["text"],
+                section=section,
+                span=(span[0], span[1]) if span is not None else None,
+                coverage=coverage,
+            )
+        )
     if len({claim.id for claim in claims}) < len(claims):
         raise Malformed("two claims have the same id")
     return tuple(claims)
-
-
-def _claim(number: int, raw: Mapping[str, Any]) -> Claim:
-    span, section = raw.get("span"), raw.get("section") or "body"
-    integers = {name: raw[name] for name in ("id", "sentence", "end") if raw.get(name) is not None}
-    if section not in SECTIONS:
-        raise Malformed(f'a claim\'s "section" is none of {", ".join(SECTIONS)}')
-    if span is not None and not (
-        isinstance(span, Sequence) and len(span) == 2 and all(map(_is_whole, span))
-    ):
-        raise Malformed('a claim\'s "span" is not a pair of positions')
-    if not all(map(_is_whole, integers.values())) or not (
-        raw.get("coverage") is None or is_number(raw["coverage"])
-    ):
-        raise Malformed('a claim has an "id", "sentence", "end" or "coverage" that is no number')
-    pair = None if span is None else (span[0], span[1])
-    return Claim(
-        **{"id": number, **integers},
-        text=raw["text"],
-        section=section,
-        span=pair,
-        coverage=raw.get("coverage"),
-    )
 
 
 def _is_whole(value: Any) -> bool:
@@ -144,74 +129,51 @@ def _is_whole(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max  # False for NaN, and for huge integers
 
 
 def _located(
-    row: Mapping[str, Any], response: Response, claims: tuple[Claim, ...], split: bool
+    row: Mapping[str, Any], response: Response, split: bool
 ) -> tuple[tuple[tuple[int, int], ...], tuple[Claim, ...]]:
-    """Sentences and claims with their places: the row's own, or found in the response where it
-    gives none.
-    """
-    spans = (
-        _spans(row, response)
-        if "sentences" in row
-        else sentences(response.text, response.prefill)
-        if split
-        else None
-    )
-    _check_places(spans, claims, len(response.text))
-    if spans is None or "sentences" in row or all(claim.span for claim in claims):
+    """Sentences and claims with their places: the row's own, or found in the response."""
+    claims, size, given = _claims(row), len(response.text), "sentences" in row
+    spans: tuple[tuple[int, int], ...] | None = None
+    if given:
+        try:
+            spans = spans_in(row["sentences"], response)
+        except (TypeError, ValueError) as error:
+            raise Malformed('"sentences" is not a list of spans in the response') from error
+    elif split:
+        spans = sentences(response.text, response.prefill)
+    for claim in claims:
+        if claim.sentence is not None and spans is None:
+            raise Malformed('a claim names a "sentence", and the row has no "sentences"')
+        if claim.sentence is not None and not 0 <= claim.sentence < len(spans or ()):
+            raise Malformed("a claim names a sentence that is not there")
+        start, stop = claim.span or (0, 0)
+        if not (0 <= start <= stop <= size and 0 <= (claim.end or 0) <= size):
+            raise Malformed("a claim has a span outside the response")
+    if spans is None or given or all(claim.span for claim in claims):
         return spans or (), claims
-    parts = sections(response.text, response.prefill)
-    located = locate(response.text, spans, claims)
-    return spans, tuple(
-        (
-            replace(claim, section=section_at(parts, claim.span[0]) or "body")
-            if claim.span and claim.section == "body"
-            else claim
-        )
-        for claim in located
-    )
-
-
-def _spans(row: Mapping[str, Any], response: Response) -> tuple[tuple[int, int], ...]:
-    try:
-        return spans_in(row["sentences"], response)
-    except (TypeError, ValueError) as error:
-        raise Malformed('"sentences" is not a list of spans in the response') from error
+    parts, located = sections(response.text, response.prefill), []
+    for claim in locate(response.text, spans, claims):
+        if claim.span and claim.section == "body":
+            claim = replace(claim, section=section_at(parts, claim.span[0]) or "body")
+        located.append(claim)
+    return spans, tuple(located)
 
 
 def spans_in(given: Any, response: Response) -> tuple[tuple[int, int], ...]:
-    """Pairs of positions in the response; raises ValueError or TypeError if they are none."""
+    """Pairs of positions in the response; raises ValueError or TypeError for anything else."""
     spans = tuple((start, end) for start, end in given)
-    if not all(
-        _is_whole(start) and _is_whole(end) and 0 <= start <= end <= len(response.text)
-        for start, end in spans
-    ):
-        raise ValueError(given)
+    for start, end in spans:
+        if not (_is_whole(start) and _is_whole(end) and 0 <= start <= end <= len(response.text)):
+            raise ValueError(given)
     return spans
 
 
-def _check_places(
-    spans: Sequence[tuple[int, int]] | None, claims: Sequence[Claim], size: int
-) -> None:
-    """Raise Malformed for places that the response has not; `spans` None: its sentences are not
-    known yet.
-    """
-    numbers = [claim.sentence for claim in claims if claim.sentence is not None]
-    if spans is None and numbers:
-        raise Malformed('a claim names a "sentence", and the row has no "sentences"')
-    if spans is not None and any(not 0 <= number < len(spans) for number in numbers):
-        raise Malformed("a claim names a sentence that is not there")
-    ends = [claim.end for claim in claims if claim.end is not None]
-    if any(
-        claim.span and not 0 <= claim.span[0] <= claim.span[1] <= size for claim in claims
-    ) or any(not 0 <= end <= size for end in ends):
-        raise Malformed("a claim has a span outside the response")
-
-
-def _verdict(raw: Any, response: Response) -> Verdict:
+def _verdict(raw: Any) -> Verdict:
     if not isinstance(raw, Mapping) or not isinstance(raw.get("target"), str):
         raise Malformed('a verdict has no "target"')
     target = raw["target"]
@@ -243,7 +205,7 @@ def _verdict(raw: Any, response: Response) -> Verdict:
 
 
 def rewards(row: Mapping[str, Any]) -> dict[str, Reward]:
-    """The rewards that were paid before; those of the methods asked for are paid anew."""
+    """The stored rewards; those of the methods asked for are computed anew."""
     by_method = row.get("rewards") or {}
     if not isinstance(by_method, Mapping) or not all(
         reward is None or isinstance(reward, Mapping) for reward in by_method.values()
@@ -273,13 +235,6 @@ def _failure(raw: Any) -> Failure | None:
     if not all(isinstance(value, str) for value in vars(failure).values()):
         raise Malformed('"error" has a field that is not a text')
     return failure
-
-
-def _cost(row: Mapping[str, Any]) -> Cost:
-    cost = _made(Cost, row.get("cost") or {}, "cost")
-    if not all(map(is_number, vars(cost).values())):
-        raise Malformed('"cost" has a field that is not a number')
-    return cost
 
 
 def _made(kind: type, raw: Any, name: str) -> Any:

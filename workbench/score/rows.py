@@ -1,5 +1,4 @@
-"""One input row to what is scored: a response that a judge has to see, or feedback that only has
-to be paid again.
+"""Parse one input row: a response to judge, or feedback whose rewards are computed anew.
 
 Accepted are `{id, question, response, answers?, title?, passages?, checklist?}`; a stored
 feedback row; and, for replay without any judge, `{id, response, claims: [{text, label,
@@ -9,19 +8,26 @@ informativeness}], outcome?}`.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from workbench.credit.tokens import Offsets, words
+from workbench.credit.tokens import Offsets, encode, words
 from workbench.data.record import question_of
 from workbench.failures import judged
+from workbench.hub import from_disk_or_hub
 from workbench.score import replay
 from workbench.score.source import Malformed
-from workbench.types import SCHEMA, Feedback, Question, Response
+from workbench.types import SCHEMA, Feedback, Question, Response, WorkbenchError
 
 Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
+BY_TOKEN = ("logprobs", "ref_logprobs", "values")
+# a lone half of a surrogate pair, as in a text that was cut; no tokenizer takes it
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,10 @@ def parse(
 
     Args:
         columns: our name of a field -> the row's name of it.
-        questions: by id, for rows of stored feedback, which name their question by `question_id`
-        alone.
+        questions: by id, for rows of stored feedback, which have a `question_id` alone.
         tokenize: how to split responses into tokens; None keeps a row's own tokens and splits
-        others into words.
-        split: False leaves out the splitting into tokens and sentences, for a first look at the
-        row.
+            others into words.
+        split: False leaves out the splitting into tokens and sentences, for a survey.
 
     Raises:
         Malformed: what is wrong with the row.
@@ -68,63 +72,65 @@ def parse(
     row = {name: value for name, value in row.items() if value is not None}
     if "verdicts" in row and row.get("schema", SCHEMA) != SCHEMA:
         raise Malformed(f'"schema" is {row["schema"]!r}, and this version reads {SCHEMA}')
-    name = identity(row)
-    response = _tokens(_response(name, row, _question(row, questions)), row, tokenize, split)
-    stored = "verdicts" in row
-    if not ("claims" in row or stored):
+    response = _response(row, questions)
+    response = _with_tokens(response, row, tokenize, split)
+    verdicts = row.get("verdicts")
+    if "claims" not in row and verdicts is None:
         return Item(Feedback(response), replay=False)
-    readable = (
-        stored
-        and isinstance(row["verdicts"], list)
-        and all(isinstance(verdict, Mapping) for verdict in row["verdicts"])
-    )
+    readable = isinstance(verdicts, list) and all(isinstance(one, Mapping) for one in verdicts)
     if readable and "schema" in row and not judged(row):
-        # logged, and never judged
+        # logged by a trainer, and never judged
         return Item(Feedback(response, rewards=replay.rewards(row)), replay=False)
-    return Item((replay.stored if stored else replay.shorthand)(row, response, split), replay=True)
+    read = replay.shorthand if verdicts is None else replay.stored
+    return Item(read(row, response, split), replay=True)
 
 
-def _response(name: str, row: Mapping[str, Any], question: Question) -> Response:
-    text, finish = row.get("response"), row.get("finish", "stop")
+def _response(row: Mapping[str, Any], questions: Mapping[str, Question]) -> Response:
+    name, text, finish = identity(row), row.get("response"), row.get("finish", "stop")
+    question, raw = questions.get(str(row.get("question_id"))), row.get("question")
+    if raw is not None or question is None:
+        if raw is None and "claims" not in row and "verdicts" not in row:
+            raise Malformed(_absent(row, "question"))
+        try:
+            question = question_of(row, _text(row, "question_id"), "" if raw is None else raw)
+        except ValueError as problem:
+            raise Malformed(str(problem)) from problem
     if not isinstance(text, str):
         raise Malformed(_absent(row, "response") if text is None else '"response" is not a text')
     if finish not in ("stop", "length"):
         raise Malformed('"finish" is neither "stop" nor "length"')
-    sample, step = _whole(row, "sample") or 0, _whole(row, "step")
     return Response(
         name,
         question,
         text,
         group=_text(row, "group"),
-        sample=sample,
-        step=step,
+        sample=_whole(row, "sample") or 0,
+        step=_whole(row, "step"),
         finish=finish,
         prefill=_text(row, "prefill"),
     )
 
 
 def identity(row: Mapping[str, Any]) -> str:
-    raw = row.get("id")
-    # so whole numbers come out of a table with gaps
-    if isinstance(raw, float) and raw.is_integer():
-        raw = int(raw)
+    raw = _integer(row.get("id"))
     if isinstance(raw, bool) or not isinstance(raw, (str, int)) or raw == "":
-        raise Malformed(
-            _absent(row, "id") if raw is None else '"id" is not a text or a whole number'
-        )
+        absent = _absent(row, "id") if raw is None else '"id" is not a text or a whole number'
+        raise Malformed(absent)
     return str(raw)
 
 
+def _integer(value: Any) -> Any:
+    """A whole float, as tables with gaps have it, as an integer; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _absent(row: Mapping[str, Any], name: str) -> str:
-    columns = ", ".join(list(row)[:8]) or "nothing"
-    return f'no "{name}"; the row has {columns}'
+    return f'no "{name}"; the row has {", ".join(list(row)[:8]) or "nothing"}'
 
 
 def _whole(row: Mapping[str, Any], name: str) -> int | None:
-    value = row.get(name)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+    value = _integer(row.get(name))
+    if value is not None and type(value) is not int:
         raise Malformed(f'"{name}" is not a whole number')
     return value
 
@@ -136,60 +142,70 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     return str(value)
 
 
-def _question(row: Mapping[str, Any], questions: Mapping[str, Question]) -> Question:
-    """The row's question; its id is the row's `question_id`, or empty."""
-    raw, stored = row.get("question"), questions.get(str(row.get("question_id")))
-    if raw is None and stored is not None:
-        return stored
-    if raw is None and not ("claims" in row or "verdicts" in row):
-        raise Malformed(_absent(row, "question"))
-    try:
-        return question_of(row, _text(row, "question_id"), "" if raw is None else raw)
-    except ValueError as problem:
-        raise Malformed(str(problem)) from problem
-
-
-def fingerprint(question: Question) -> str:
-    """Equal for questions that differ in nothing but their id."""
-    return _hash(asdict(replace(question, id="")))
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _tokens(
+def _with_tokens(
     response: Response, row: Mapping[str, Any], tokenize: Tokenize | None, split: bool
 ) -> Response:
     own = row.get("tokens")
     if tokenize is None and isinstance(own, Mapping) and own.get("offsets"):
         try:
             offsets = replay.spans_in(own["offsets"], response)
-            numbers: dict[str, Any] = {
-                name: tuple(own.get(name) or ()) for name in ("logprobs", "ref_logprobs", "values")
-            }
             ids = tuple(own.get("ids") or ())
-            if not all(
-                map(
-                    replay.is_number,
-                    (*ids, *(value for values in numbers.values() for value in values)),
-                )
-            ):
+            numbers: dict[str, Any] = {name: tuple(own.get(name) or ()) for name in BY_TOKEN}
+            if not all(map(replay.is_number, itertools.chain(ids, *numbers.values()))):
                 raise ValueError(own)
         except (TypeError, ValueError) as error:
             raise Malformed(
                 '"tokens" is not {source, ids, offsets}, with offsets in the response'
             ) from error
-        return replace(
-            response,
-            token_ids=ids,
-            offsets=offsets,
-            source=_text(own, "source") or "sampled",
-            **numbers,
-        )
+        source = _text(own, "source") or "sampled"
+        return replace(response, token_ids=ids, offsets=offsets, source=source, **numbers)
     if not split:
         return response
-    if tokenize is None:
-        return replace(response, offsets=words(response.text), source="words")
-    ids, offsets, source = tokenize(response.text)
+    ids, offsets, source = (tokenize or _words)(response.text)
     return replace(response, token_ids=ids, offsets=offsets, source=source)
+
+
+def _words(text: str) -> tuple[tuple[int, ...], Offsets, str]:
+    return (), words(text), "words"
+
+
+def tokenizer(name: str | None) -> Tokenize | None:
+    """How responses are split into tokens: into words, or by the tokenizer of a model.
+
+    Raises:
+        WorkbenchError: there is no such tokenizer, or it does not return offsets.
+    """
+    if name is None or name == "words":
+        return _words if name else None
+    folder = Path(name).expanduser()
+    try:
+        if folder.is_dir() and not any((*folder.glob("token*"), *folder.glob("vocab*"))):
+            under = sorted(str(path.parent) for path in folder.glob("*/tokenizer.json"))
+            raise OSError(
+                "there is none in that folder"
+                + (f", but in {' and '.join(under)}" if under else "")
+            )
+        if not folder.is_dir() and name.startswith((".", "/", "~")):
+            raise OSError("no such folder")
+        from transformers import AutoTokenizer
+
+        path = str(folder) if folder.is_dir() else name
+        loaded = from_disk_or_hub(AutoTokenizer.from_pretrained, path)
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise WorkbenchError(
+            f"cannot load the tokenizer '{name}': {reason}; name a model's folder or hub name, or"
+            " words"
+        ) from error
+    encode(loaded, "a")
+
+    def split(text: str) -> tuple[tuple[int, ...], Offsets, str]:
+        return *encode(loaded, _HALVES.sub("\ufffd", text)), "encoded"
+
+    return split
+
+
+def fingerprint(question: Question) -> str:
+    """Equal for questions that differ in nothing but their id."""
+    value = json.dumps(asdict(replace(question, id="")), sort_keys=True)
+    return hashlib.sha256(value.encode()).hexdigest()[:12]

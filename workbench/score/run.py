@@ -1,165 +1,286 @@
-"""Score a file of responses: streaming, resumable, one failed row at a time."""
+"""Score a file of responses: read rows, run the pipeline, write rows; resumable."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from workbench.checks import Checks
+from workbench.actors import map_chunks
+from workbench.disk import check_space
 from workbench.failures import too_many
-from workbench.grade import SECTIONS, assemble, rescore
-from workbench.judge import Totals
-from workbench.score.ahead import ahead
-from workbench.score.record import claim, resume
-from workbench.score.rows import Item
+from workbench.jsonl import taken_back
+from workbench.judge import BatchJudge, Totals, endpoint
+from workbench.judge.address import key_of
+from workbench.recipes import reward_fns
+from workbench.recipes.method import reward_settings
+from workbench.runs.folder import lock
+from workbench.score.evidence import Evidence, evidence, index_folder
+from workbench.score.options import Options, check
+from workbench.score.pipeline import Plan, Scored, checks_of, in_actor, methods, plan
+from workbench.score.record import check_free, claim, resume
+from workbench.score.rows import Item, tokenizer
 from workbench.score.survey import Reader, Survey
 from workbench.score.tally import Tally
-from workbench.store import Store
-from workbench.types import Failure, Feedback, Grade, Passage, RewardFn, WorkbenchError
+from workbench.store import Store, stored_questions
+from workbench.types import Judge, WorkbenchError
 
 CHUNK = 128  # responses that are judged, and written, together
 ENOUGH = 20  # rows after which the share of failures can stop a scoring
 
-
-# of a chunk of rows, in order, and whether each was asked for now, or only paid anew
-Scored = list[tuple[Feedback, bool]]
-# chunks of rows -> these scored, in the same order
-Engine = Callable[[Iterable[list[Item]]], Iterator[Scored]]
+Watch = Callable[[Tally, int], None]  # called with the running totals and the number of rows done
+# called with the number of rows and the judge's counters
+Progress = Callable[[int, "Totals | None"], Watch]
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How rows are scored: the checks by name out of those that a judge can do, and the rewards
-    by method; claims of other `sections` are not checked.
+class Job:
+    """A surveyed file and how its rows are scored. `settings` identify the output."""
 
-    `checks` may be None where every row brings its verdicts. `retrieved` gives the passages that
-    were found since it was last asked; `totals` count the judge's calls as they are made;
-    `left_out` are methods that the judge has no checks for. `asked` are the judge and the search
-    that the checks ask, where there are such, by these names: what an engine that scores
-    elsewhere has to have answered here.
+    options: Options
+    reader: Reader
+    survey: Survey
+    plan: Plan
+    settings: Mapping[str, Any]
+    judge: BatchJudge | None = None
+    search: Evidence | None = None
+
+    def scored(self, chunks: Iterable[list[Item]]) -> Iterator[Scored]:
+        """Chunks of rows scored, in order: in threads of this process, or in Ray's actors."""
+        if self.options.engine == "ray" and not self.options.remote:
+            options, search = self.options, self.search
+            if search and search.index:
+                options = replace(options, store=str(index_folder(options)), passages=None)
+            judged, known = self.plan.checks is not None, search.known if search else {}
+            make = partial(in_actor, options, judged, known)
+            return map_chunks(options.ray, make, self.plan.lost, chunks)
+        return ahead(self.plan.score, chunks, _threads(self.options, self.survey))
+
+
+def score_file(options: Options, progress: Progress | None = None) -> dict[str, Any]:
+    """Score the rows of a file into feedback rows; returns the summary, as `workbench score
+    --json` prints it.
+
+    What `out` already has is kept, if it was begun with the same settings; rows that failed are
+    tried again. `status` is "done", "interrupted", or "too_many_failures": more than
+    `max_failed` of the rows so far failed, or lack what the rewards look at.
+
+    Raises:
+        WorkbenchError: before anything is asked or written, for options or an input that cannot
+        work.
     """
-
-    rewards: Mapping[str, RewardFn]
-    needed: Sequence[str] = ()
-    sections: frozenset[str] = SECTIONS
-    checks: Checks | None = None
-    retrieved: Callable[[], list[Passage]] = list
-    workers: int = 1
-    chunk: int = CHUNK
-    totals: Totals | None = None
-    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    asked: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-
-    def grade(self) -> Grade:
-        """The judge's part, for rows that are not replayed. Without rewards, a row without gold
-        answers needs no outcome.
-        """
-        assert self.checks is not None
-        return assemble(
-            self.checks, self.needed, self.rewards, self.sections, where_given=not self.rewards
-        )
-
-
-def run(
-    reader: Reader,
-    survey: Survey,
-    plan: Plan,
-    out: Path,
-    settings: Mapping[str, Any],
-    *,
-    engine: Engine | None = None,
-    max_failed: float = 0.2,
-    overwrite: bool = False,
-    watch: Callable[[Tally, int], None] = lambda tally, done: None,
-) -> dict[str, Any]:
-    """Score the rows of a surveyed file into `out`; returns the summary.
-
-    What `out` already has is kept, if it was begun with the same `settings`; rows that failed
-    are tried again. `engine` scores elsewhere what threads of this process do by default; rows
-    are read and written here. `status` is "done", "interrupted", or "too_many_failures": more
-    than `max_failed` of the rows so far failed, or lack what the rewards asked for look at.
-    """
+    check(options)
     began = time.perf_counter()
-    claim(out, settings, overwrite)
-    tally, remaining, status = Tally(list(plan.rewards)), dict(survey.ids), "done"
-    earlier = resume(out, remaining, list(plan.rewards), tally)
-    watch(tally, earlier)
-    with Store(out) as store, suppress(KeyboardInterrupt):
-        status = "interrupted"
-        for rows in (engine or here(plan))(_chunks(reader.items(remaining), plan.chunk)):
-            stored = store.append([row for row, _ in rows], plan.retrieved())
-            for row, (_, judged) in zip(stored, rows, strict=True):
-                tally.add(row, judged)
-            watch(tally, tally.rows)
-            if tally.rows >= ENOUGH and too_many(
-                tally.failed + tally.unscored, tally.rows, max_failed
-            ):
-                break
-        status = (
-            "too_many_failures"
-            if too_many(tally.failed + tally.unscored, tally.rows, max_failed)
-            else "done"
-        )
-    if status == "done" and remaining:
-        raise WorkbenchError(
-            f"'{reader.path}' has changed since it was begun: run the same command again"
-        )
+    with taken_back(options.cache_path.parent), lock(options.out.parent), ExitStack() as closing:
+        _check_output_space(options)
+        job = prepare(options, closing)
+        survey, names = job.survey, list(job.plan.rewards)
+        totals = job.judge.totals if job.judge else None
+        watch = progress(len(survey.ids), totals) if progress else None
+        claim(options.out, job.settings, options.overwrite)
+        tally, remaining = Tally(names), dict(survey.ids)
+        earlier = resume(options.out, remaining, names, tally)
+        status = _write(job, tally, remaining, watch or (lambda tally, done: None))
+    cache = options.cache_path
     return {
         "status": status,
-        "out": str(out),
+        "out": str(options.out),
         **tally.summary(),
-        "left_out": dict(plan.left_out),
+        "left_out": dict(job.plan.left_out),
         "earlier": earlier,
         "malformed": survey.malformed,
         "duplicates": survey.duplicates,
         "problems": [{"line": line, "problem": problem} for line, problem in survey.problems],
         "cost": dict(tally.cost),
         "seconds": round(time.perf_counter() - began, 2),
+        "cache": str(cache) if options.remote and cache.exists() else None,
     }
 
 
-def here(plan: Plan) -> Engine:
-    """Chunks are scored in threads of this process."""
-    return lambda chunks: ahead(scoring(plan), chunks, plan.workers)
+def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> str:
+    """Score the remaining rows and append them to the output; returns the status."""
+    options, status = job.options, "interrupted"
+
+    def stopped() -> bool:
+        return too_many(tally.failed + tally.unscored, tally.rows, options.max_failed)
+
+    watch(tally, tally.rows)
+    items = job.reader.items(remaining)
+    chunks = iter(lambda: list(itertools.islice(items, CHUNK)), [])
+    with Store(options.out) as store, suppress(KeyboardInterrupt):
+        for rows in job.scored(chunks):
+            stored = store.append([row for row, _ in rows])
+            for row, (_, judged) in zip(stored, rows, strict=True):
+                tally.add(row, judged)
+            watch(tally, tally.rows)
+            if tally.rows >= ENOUGH and stopped():
+                break
+        status = "too_many_failures" if stopped() else "done"
+    if status == "done" and remaining:
+        raise WorkbenchError(
+            f"'{options.source}' has changed since it was begun: run the same command again"
+        )
+    return status
 
 
-def scoring(plan: Plan) -> Callable[[list[Item]], Scored]:
-    """What scores a chunk of rows."""
-    judged = plan.grade() if plan.checks else None
+def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) -> Job:
+    """Survey the input and make what scores it; with a `counter` in the place of the endpoint,
+    nothing is asked and nothing is written. What has to be closed is left to `closing`.
+    """
+    configs = methods(options)
+    world = checks_of(options) if options.exact else None
+    reader = Reader(
+        options.source,
+        options.columns,
+        tokenizer(options.tokenizer),
+        world.recognise if world else None,
+        stored_questions(options.out.parent),
+    )
+    survey = reader.survey()
+    if not survey.ids:
+        raise WorkbenchError(_nothing_to_score(options.source, survey))
+    local = not options.remote and not options.exact
+    if not survey.judged or (counter and local):
+        settings = _identity(options, configs, bool(survey.judged))
+        return Job(options, reader, survey, Plan(reward_fns(configs)), settings)
+    search, judge = None if world else evidence(options), None
+    if options.remote and counter is None:
+        judge = _endpoint(options, survey, closing)
+    checks = world or checks_of(options, search, counter or judge)
+    served, made = plan(options, configs, checks)
+    bare = survey.bare == survey.judged and search is None and world is None
+    if bare and "fact" in made.needed and "single_pass" not in made.needed:
+        raise WorkbenchError(
+            'claims are verified against passages, and there are none: give the rows "passages", or'
+            " name --passages FILE or --store NAME"
+        )
+    settings = _identity(options, served, True)
+    if search and counter is None:
+        check_free(options.out, settings, options.overwrite)
+        search.prepare()
+    return Job(options, reader, survey, made, settings, judge, search)
 
-    def score(items: list[Item]) -> Scored:
-        fresh = [item for item in items if not item.replay]
-        if fresh and judged is None:
-            raise WorkbenchError("a row without verdicts needs a judge")
-        graded = iter(judged([item.response for item in fresh]) if fresh and judged else ())
-        return [
-            (rescore(item.feedback, plan.rewards), False)
-            if item.replay
-            else (_keeping(item.feedback, next(graded)), True)
-            for item in items
-        ]
 
-    return score
+def _check_output_space(options: Options) -> None:
+    """Raise a WorkbenchError where not even the responses, which the output repeats, fit."""
+    existing = options.out.stat().st_size if options.out.exists() and not options.overwrite else 0
+    needed = max(0, options.source.stat().st_size - existing)
+    check_space(options.out.parent, needed, "name an --out on another disk")
 
 
-def given_up(
-    rewards: Mapping[str, RewardFn], item: Item, failure: Failure
-) -> tuple[Feedback, bool]:
-    """A row that could not be scored at all: a failed one, which the next run tries again."""
-    return rescore(replace(item.feedback, error=failure), rewards), True
+def _nothing_to_score(source: Path, survey: Survey) -> str:
+    """Why no row of a file can be scored; the remedy names columns only where there are some."""
+    if not survey.problems:
+        return (
+            f"{source}: the file is empty: name one with rows of questions and responses with --in"
+            " FILE"
+        )
+    line, problem = survey.problems[0]
+    remedy = "" if problem.startswith("not ") else ": --map response=COLUMN names columns"
+    return f"{source}:{line}: {problem}; no row can be scored{remedy}"
 
 
-def _keeping(logged: Feedback, graded: Feedback) -> Feedback:
-    """New feedback with the rewards that came with its row."""
-    return replace(graded, rewards={**logged.rewards, **graded.rewards})
+def _threads(options: Options, survey: Survey) -> int:
+    """Two chunks at a time where a judge is waited for, so that it is not idle between chunks."""
+    return 2 if options.remote and survey.judged > CHUNK and options.concurrency > 1 else 1
 
 
-def _chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    remaining = iter(items)
-    while chunk := list(itertools.islice(remaining, size)):
-        yield chunk
+def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudge:
+    """The endpoint's model as a judge, with its cache."""
+    url, file, new = str(options.judge), options.cache_path, not options.cache_path.exists()
+    judge = endpoint(
+        url,
+        str(options.model),
+        key=key_of(url, options.api_key_env),
+        concurrency=max(1, options.concurrency // _threads(options, survey)),
+        timeout=options.timeout,
+        cache=file,
+    )
+
+    def close() -> None:
+        judge.close()
+        unused = new and judge.cache is not None and not len(judge.cache)
+        if judge.cache:
+            judge.cache.close()
+        if unused:  # a new cache without a reply is not left behind
+            file.unlink(missing_ok=True)
+
+    closing.callback(close)
+    if options.engine == "ray":
+        print(
+            "workbench: --engine ray: rows are scored in this process, since an endpoint is waited"
+            " for and not computed; --concurrency sets the calls in flight",
+            file=sys.stderr,
+        )
+    if options.overwrite and judge.cache and len(judge.cache):
+        print(
+            f"workbench: --overwrite: replies of this judge ({judge.name} at"
+            f" {judge.sampling['endpoint']}) kept in '{file}' are used again, and only the others"
+            " are asked for; delete it to ask anew",
+            file=sys.stderr,
+        )
+    return judge
+
+
+def _identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[str, Any]:
+    """What an output depends on besides its input: with other settings it is not continued."""
+    settings: dict[str, Any] = {
+        "method": options.method,
+        "config": {name: reward_settings(config) for name, config in configs.items()},
+        "tokenizer": options.tokenizer,
+        "columns": dict(options.columns),
+    }
+    if asked:
+        # a server may come back at another address
+        judge = "endpoint" if options.remote else options.judge or "local"
+        settings |= {"judge": judge, "model": options.model, "store": options.store}
+        if options.verifier:
+            settings["verifier"] = options.verifier
+        if options.in_doubt:
+            settings["outcomes"] = "in doubt"
+        settings["passages"] = None
+        if options.passages:
+            with options.passages.open("rb") as file:
+                settings["passages"] = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return settings
+
+
+def ahead(
+    work: Callable[[Piece], Result], pieces: Iterable[Piece], workers: int
+) -> Iterator[Result]:
+    """`map(work, pieces)` with up to `workers` pieces at a time, each in a thread; the order stays.
+
+    An exception is raised where its result would stand. The threads do not keep an interrupted
+    process alive, as those of an executor would.
+    """
+    if workers <= 1:
+        yield from map(work, pieces)
+        return
+    running: deque[Future[Result]] = deque()
+    for piece in pieces:
+        future: Future[Result] = Future()
+        threading.Thread(target=_run, args=(future, work, piece), daemon=True).start()
+        running.append(future)
+        if len(running) >= workers:
+            yield running.popleft().result()
+    while running:
+        yield running.popleft().result()
+
+
+def _run(future: Future[Result], work: Callable[[Piece], Result], piece: Piece) -> None:
+    try:
+        future.set_result(work(piece))
+    except BaseException as error:
+        future.set_exception(error)

@@ -10,34 +10,28 @@ from typing import Any
 from workbench.failures import failed, failures, lacking, unjudged
 from workbench.types import LACKING, UNPARSED, Cost
 
-NAMED = 100  # failed rows that are kept with their reason
+NAMED = 100  # failed rows that are listed with their reason
 
 
-def unpaid(row: Mapping[str, Any], methods: Sequence[str]) -> bool:
-    """Whether none of the rewards asked for was scored: the row failed, or it lacks what they
-    look at.
-    """
-    return bool(methods) and all(
-        row["rewards"].get(name, {}).get("value") is None for name in methods
-    )
+def unscored(row: Mapping[str, Any], methods: Sequence[str]) -> bool:
+    """Whether a row has none of the rewards asked for: it failed, or lacks what they look at."""
+    values = [row["rewards"].get(name, {}).get("value") for name in methods]
+    return bool(methods) and all(value is None for value in values)
 
 
 def unfinished(row: Mapping[str, Any], methods: Sequence[str]) -> bool:
-    """Whether a row is to be tried again by the next run: it failed, or earned nothing of what
-    was asked for.
-    """
-    return failed(row) or unpaid(row, methods)
+    """Whether the next run tries a row again."""
+    return failed(row) or unscored(row, methods)
 
 
 @dataclass
 class Tally:
     """Counts over rows as they are stored.
 
-    `failed` rows have a failure recorded on them; `unscored` ones have none, and yet earned none
-    of the rewards asked for. `lacking` counts rows by what the input gives nothing for,
-    `unparsed` the claims that their judge cannot read, `unjudged` these and all others that
-    nobody compared with anything, by their reason, and `bad_format` by method the rows that are
-    paid for a broken form. `reason` is what most of a method's unscored rows lack.
+    `failed` rows have a failure recorded on them; `unscored` ones have none, and yet none of the
+    rewards asked for. `lacking` counts rows by what their input lacks, `unparsed` the claims that
+    their judge cannot read, `unjudged` these and all others that were compared with nothing, by
+    reason.
     """
 
     methods: Sequence[str]
@@ -49,77 +43,76 @@ class Tally:
     outcomes: Counter[str] = field(default_factory=Counter)
     judged: int = 0  # outcomes that no rule decided
     failures: Counter[str] = field(default_factory=Counter)
-    # the first message of each kind of failure
-    reasons: dict[str, str] = field(default_factory=dict)
-    # the first of them, each with its first failure
-    failed_rows: list[dict[str, str]] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)  # each kind's first message
+    failed_rows: list[dict[str, str]] = field(default_factory=list)  # with their first failure
     lacking: Counter[str] = field(default_factory=Counter)
-    sums: Counter[str] = field(default_factory=Counter)
-    paid: Counter[str] = field(default_factory=Counter)
-    bad_format: Counter[str] = field(default_factory=Counter)
-    # by method: why it scored nothing -> rows
-    why_unpaid: dict[str, Counter[str]] = field(default_factory=dict)
+    sums: Counter[str] = field(default_factory=Counter)  # of rewards, by method
+    scored: Counter[str] = field(default_factory=Counter)  # rows with a reward, by method
+    bad_format: Counter[str] = field(
+        default_factory=Counter
+    )  # rows with a malus for their form, by method
+    why: dict[str, Counter[str]] = field(default_factory=dict)  # by method: reason -> rows
     unparsed: int = 0
     unjudged: Counter[str] = field(default_factory=Counter)
     cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
 
-    def add(self, row: Mapping[str, Any], paid_for: bool = True) -> None:
-        """Count a row; `paid_for` if its judge calls were made by this command."""
+    def add(self, row: Mapping[str, Any], judged: bool = True) -> None:
+        """Count a row; its cost only if it was `judged` by this command."""
         self.rows += 1
         self.claims += len(row["claims"])
-        self._failures(row)
+        self._add_failures(row)
         for verdict in row["verdicts"]:
             reasons = unjudged(verdict)
             self.unparsed += UNPARSED in reasons
             self.unjudged.update(reasons.values())
-            if verdict["label"] is not None and verdict["aspect"] in ("fact", "answer"):
-                (self.labels if verdict["aspect"] == "fact" else self.outcomes)[
-                    verdict["label"]
-                ] += 1
-                self.judged += verdict["aspect"] == "answer" and verdict["by"] != "rule"
+            label, aspect = verdict["label"], verdict["aspect"]
+            if label is not None and aspect == "fact":
+                self.labels[label] += 1
+            elif label is not None and aspect == "answer":
+                self.outcomes[label] += 1
+                self.judged += verdict["by"] != "rule"
         for name in self.methods:
             reward = row["rewards"].get(name, {})
-            if (value := reward.get("value")) is not None:
-                self.paid[name] += 1
+            if (value := reward.get("value")) is None:
+                error = reward.get("error") or row["error"] or {}
+                reason = error.get("message", "no reward is recorded")
+                self.why.setdefault(name, Counter())[reason] += 1
+            else:
+                self.scored[name] += 1
                 self.sums[name] += value
                 self.bad_format[name] += (reward.get("parts") or {}).get("format", 0) < 0
-            else:
-                why = (reward.get("error") or row["error"] or {}).get(
-                    "message", "no reward is recorded"
-                )
-                self.why_unpaid.setdefault(name, Counter())[why] += 1
-        if paid_for:
+        if judged:
             self.cost.update(row["cost"])
 
-    def _failures(self, row: Mapping[str, Any]) -> None:
+    def _add_failures(self, row: Mapping[str, Any]) -> None:
         errors = failures(row)
         self.failed += bool(errors)
-        self.unscored += not errors and unpaid(row, self.methods)
+        self.unscored += not errors and unscored(row, self.methods)
         self.lacking.update(lacking(row))
         if errors and len(self.failed_rows) < NAMED:
-            self.failed_rows.append(
-                {
-                    "id": row["id"],
-                    **{name: errors[0][name] for name in ("stage", "kind", "message")},
-                }
-            )
-        for kind, message in _by_check(row):
+            first = {name: errors[0][name] for name in ("stage", "kind", "message")}
+            self.failed_rows.append({"id": row["id"], **first})
+        # once each check, unlike `failures`
+        checked = [row["error"], *(verdict["error"] for verdict in row["verdicts"])]
+        checked = [error for error in checked if error and error["kind"] not in LACKING]
+        for error in [*checked, *(error for error in errors if error not in checked)]:
+            kind = f"{error['stage']}: {error['kind']}"
             self.failures[kind] += 1
-            self.reasons.setdefault(kind, message)
+            self.reasons.setdefault(kind, error["message"])
 
     def summary(self) -> dict[str, Any]:
         rewards = {
             name: {
-                "mean": round(self.sums[name] / self.paid[name], 6) if self.paid[name] else None,
-                "scored": self.paid[name],
-                "unscored": self.rows - self.paid[name],
-                "reason": self.why_unpaid[name].most_common(1)[0][0]
-                if name in self.why_unpaid
-                else None,
+                "mean": round(self.sums[name] / scored, 6) if scored else None,
+                "scored": scored,
+                "unscored": self.rows - scored,
+                "reason": self.why[name].most_common(1)[0][0] if name in self.why else None,
                 "bad_format": self.bad_format[name],
             }
             for name in self.methods
+            for scored in [self.scored[name]]
         }
+        outcomes = self.outcomes.total()
         return {
             "rows": self.rows,
             "failed": self.failed,
@@ -130,21 +123,9 @@ class Tally:
             "unjudged": dict(self.unjudged),
             "labels": dict(self.labels),
             "outcomes": dict(self.outcomes),
-            "outcomes_judged": _per_hundred(self.judged, self.outcomes.total()),
+            "outcomes_judged": round(100 * self.judged / outcomes, 1) if outcomes else None,
             "failures": dict(self.failures),
             "reasons": dict(self.reasons),
             "failed_rows": list(self.failed_rows),
             "rewards": rewards,
         }
-
-
-def _per_hundred(count: int, total: int) -> float | None:
-    return round(100 * count / total, 1) if total else None
-
-
-def _by_check(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Stage and kind of everything that failed in a row, once each check, with its message."""
-    checked = [row["error"], *(verdict["error"] for verdict in row["verdicts"])]
-    errors = [error for error in checked if error is not None and error["kind"] not in LACKING]
-    errors += [error for error in failures(row) if error not in errors]  # a reward's own
-    return [(f"{error['stage']}: {error['kind']}", error["message"]) for error in errors]

@@ -8,37 +8,22 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from workbench.failures import TooManyFailures, too_many
-from workbench.generate import Policy, Sampling, generate, prompt_ids
-from workbench.generate.hf import longest_first
+from workbench.generate import Sampling, generate
 from workbench.jsonl import iter_rows, repair, truncate_after_step, write_json
 from workbench.policy import load_apart, load_policy
 from workbench.runs.folder import policy_hash, read_json
 from workbench.store import ROLLOUTS, Store, iter_feedback
 from workbench.train.record import reason, reward_of
-from workbench.types import LACKING, Failure, Feedback, Grade, Question, Response, WorkbenchError
+from workbench.types import LACKING, Feedback, Grade, Question, WorkbenchError
 
 SAMPLES = "samples"  # the folder of a stage's samples, in the stage's own
 IDENTITY = "collect.json"  # in that folder: whose samples they are, and of what
-
-
-class InChunk(NamedTuple):
-    """A question among those that are sampled together: the chunk's number, from 1, its
-    questions, and which of them it is.
-    """
-
-    number: int
-    questions: tuple[Question, ...]
-    place: int
-
-
-# chunks -> samples by question, in order
-Sampler = Callable[[Iterable[list[InChunk]]], Iterator[list[list[Feedback]]]]
 
 
 def collect(
@@ -51,14 +36,13 @@ def collect(
     method: str | None,
     chunk: int = 64,
     max_failed: float = 0.2,
-    sampler: Sampler | None = None,
 ) -> list[Feedback]:
     """`how.samples` graded responses of `policy` to every question, recorded in the folder
     `out`; what is there is kept.
 
     So many questions as `chunk` says are sampled, graded and written at a time; rows carry its
     number, from 1, as their step. What is sampled in a chunk depends on `how.seed` and that
-    number. `sampler` samples and grades elsewhere what this process does by default.
+    number.
 
     Raises:
         WorkbenchError: no questions, or one twice, or the folder holds samples of something else.
@@ -81,13 +65,14 @@ def collect(
             "chunk": chunk,
         },
     )
-    chunks = _chunks(questions, chunk)
+    chunks = [questions[at : at + chunk] for at in range(0, len(questions), chunk)]
     done = _whole(out, [len(part) * how.samples for part in chunks])
-    if left := chunks[done:]:
-        draw = sampler or here(policy, grade, how)
+    if done < len(chunks):
+        loaded = load_apart(policy) if "unsloth" in sys.modules else load_policy(policy)
         with Store(out) as store:
-            for number, found in enumerate(draw(left), start=done + 1):
-                feedbacks = [feedback for samples in found for feedback in samples]
+            for number, part in enumerate(chunks[done:], start=done + 1):
+                drawn = replace(how, seed=_seed(how, number))
+                feedbacks = grade(generate(loaded, part, step=number, **vars(drawn)))
                 _check_graded(feedbacks, method, max_failed)
                 store.append(feedbacks)
                 store.sync()
@@ -109,12 +94,9 @@ def _keep_identity(out: Path, identity: Mapping[str, Any]) -> None:
         write_json(out / IDENTITY, wanted)
 
 
-def _chunks(questions: Sequence[Question], size: int) -> list[list[InChunk]]:
-    parts = [tuple(questions[at : at + size]) for at in range(0, len(questions), size)]
-    return [
-        [InChunk(number, part, place) for place in range(len(part))]
-        for number, part in enumerate(parts, start=1)
-    ]
+def _seed(how: Sampling, number: int) -> int:
+    """That of a chunk, which is no chunk's of another seed."""
+    return random.Random(f"collect-{how.seed}-{number}").randrange(2**32)
 
 
 def _whole(out: Path, sizes: Sequence[int]) -> int:
@@ -144,58 +126,6 @@ def ungraded(feedback: Feedback) -> str | None:
         if verdict.error is None or verdict.error.kind not in LACKING
     ]
     return told[0].message if told and told[0] and all(told) else None
-
-
-def here(policy: str, grade: Grade, how: Sampling) -> Sampler:
-    """Questions are asked by this process, whose policy is loaded at once."""
-    loaded = load_apart(policy) if "unsloth" in sys.modules else load_policy(policy)
-    return lambda chunks: (sampled(loaded, grade, chunk, how) for chunk in chunks)
-
-
-def sampled(
-    policy: Policy, grade: Grade, asked: Sequence[InChunk], how: Sampling
-) -> list[list[Feedback]]:
-    """The samples of each of a chunk's questions, graded; of a part of it those that the whole
-    would have, but for rounding, where `generate.decode` runs the policy."""
-    number, questions, _ = asked[0]
-    places = [one.place for one in asked]
-    # no two chunks of any two seeds have the same
-    seed = random.Random(f"collect-{how.seed}-{number}").randrange(2**32)
-    drawn = replace(how, seed=seed, rows=_rows(policy, questions, places, how.samples))
-    graded = grade(
-        generate(policy, [questions[place] for place in places], step=number, **vars(drawn))
-    )
-    return [graded[at : at + how.samples] for at in range(0, len(graded), how.samples)]
-
-
-def lost(asked: InChunk, failure: Failure, samples: int) -> list[Feedback]:
-    """The samples of a question that could not be sampled: rows without a text, which have
-    failed.
-    """
-    question, group = (
-        asked.questions[asked.place],
-        f"{asked.questions[asked.place].id}/{asked.number}",
-    )
-    error = Failure("generate", "died", failure.message)
-    return [
-        Feedback(
-            Response(f"{group}/{sample}", question, "", group, sample, asked.number), error=error
-        )
-        for sample in range(samples)
-    ]
-
-
-def _rows(
-    policy: Policy, questions: Sequence[Question], places: Sequence[int], samples: int
-) -> tuple[int, ...]:
-    """Which of the chunk's random numbers the samples at these places are drawn by; () for all
-    of them.
-    """
-    if len(places) == len(questions):
-        return ()
-    prompts = [ids for ids in prompt_ids(policy.tokenizer, questions) for _ in range(samples)]
-    rows = {index: row for row, index in enumerate(longest_first(prompts))}
-    return tuple(rows[place * samples + sample] for place in places for sample in range(samples))
 
 
 def _check_graded(feedbacks: Sequence[Feedback], method: str | None, max_failed: float) -> None:

@@ -33,7 +33,7 @@ from workbench.train.checklists import (
     facts_of,
     truth_rows,
 )
-from workbench.train.collect import SAMPLES, Sampler, collect
+from workbench.train.collect import SAMPLES, collect
 from workbench.train.settings import Samples
 from workbench.train.stage import order
 from workbench.types import Cost, Feedback, Grade, Question, WorkbenchError
@@ -138,10 +138,9 @@ def prepare(
     out: Path,
     *,
     seed: int,
-    sampler: Sampler | None = None,
 ) -> dict[str, Any]:
     """Prepare training's questions in the folder `out`, continuing what is there, and return the
-    card; `sampler` as `collect` takes it.
+    card.
 
     Raises:
         WorkbenchError: settings that cannot work, checks that cannot tell facts, a folder that
@@ -170,7 +169,6 @@ def prepare(
         method=None,
         chunk=CHUNK,
         max_failed=drawn.sampling.max_failed,
-        sampler=sampler,
     )
     return made(config, source, asked, samples, checks, out, seed=seed)
 

@@ -121,28 +121,34 @@ def recorded(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
 
 
 def here(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
-    """Questions are asked by this process."""
-    return lambda chunks: (answers(policy, grade, chunk, how) for chunk in chunks)
+    """Questions are answered and graded by this process."""
+    return lambda chunks: (
+        samples_of(grade, answers(policy, chunk, how), how.samples) for chunk in chunks
+    )
 
 
 def answers(
-    policy: Policy, grade: Grade, questions: Sequence[Question], how: Sampling
-) -> list[tuple[Sample, ...]]:
-    """The samples of each question, graded."""
+    policy: Policy, questions: Sequence[Question], how: Sampling
+) -> list[list[Response] | Failure]:
+    """The sampled responses to each question. Its seed depends on the question alone."""
     seeds = tuple(
         random.Random(f"probe-{how.seed}-{question.id}").randrange(2**32) for question in questions
     )
-    graded = grade(generate(policy, questions, **asdict(replace(how, seeds=seeds))))
+    drawn = generate(policy, questions, **asdict(replace(how, seeds=seeds)))
+    return [drawn[at : at + how.samples] for at in range(0, len(drawn), how.samples)]
+
+
+def samples_of(
+    grade: Grade, answered: Sequence[list[Response] | Failure], k: int
+) -> list[tuple[Sample, ...]]:
+    """The graded samples of each question; of one that could not be answered, k ungraded ones."""
+    graded = iter(grade([one for found in answered if isinstance(found, list) for one in found]))
     return [
-        tuple(map(sample_of, graded[at : at + how.samples]))
-        for at in range(0, len(graded), how.samples)
+        tuple(sample_of(next(graded)) for _ in found)
+        if isinstance(found, list)
+        else (Sample(None, None),) * k
+        for found in answered
     ]
-
-
-def lost(question: Question, failure: Failure, k: int) -> tuple[Sample, ...]:
-    """The samples of a question that could not be asked: none is graded."""
-    print(f"probing: question '{question.id}' is left open: {failure.message}", file=sys.stderr)
-    return (Sample(None, None),) * k
 
 
 def outcomes(checks: Checks) -> Grade:

@@ -1,7 +1,9 @@
-"""Working ahead: order, how far, what is raised where, and what a kill can lose."""
+"""Chunks scored ahead of their turn, and what a kill or an interrupt can lose."""
 
 from __future__ import annotations
 
+import json
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -17,8 +19,7 @@ from tests.helpers.score_helpers import read, reply, responses, write
 from tests.helpers.waiting import wait_for
 from workbench.judge import Element
 from workbench.judge.scripted import Fault, JudgeServer
-from workbench.score.ahead import ahead
-from workbench.score.run import CHUNK
+from workbench.score.run import CHUNK, ahead
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,21 +58,12 @@ def test_ahead_raises_where_the_result_would_stand() -> None:
         next(results)
 
 
-def start(folder: Path, url: str) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-m",
-        "workbench.cli",
-        "score",
-        "--in",
-        folder / "in.jsonl",
-        "--out",
-        folder / "f.jsonl",
-    ]
-    command += ["--method", "truthrl", "--judge", url, "--model", "m", "--concurrency", "16"]
-    return subprocess.Popen(
-        list(map(str, command)), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+def start(folder: Path, url: str, method: str = "rlfh") -> subprocess.Popen[str]:
+    files = f"--in {folder}/in.jsonl --out {folder}/f.jsonl"
+    options = f"--method {method} --judge {url} --model m --concurrency 16 --json"
+    command = [sys.executable, "-m", "workbench.cli", "score", *f"{files} {options}".split()]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True)
 
 
 def stored(cache: Path) -> int:
@@ -80,6 +72,7 @@ def stored(cache: Path) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_kill_loses_two_chunks_of_rows_at_most_and_no_reply(tmp_path: Path) -> None:
     """The third of four chunks waits for one reply, the fourth is done: as docs/numbers.md says,
     256 rows are not written.
@@ -93,7 +86,7 @@ def test_a_kill_loses_two_chunks_of_rows_at_most_and_no_reply(tmp_path: Path) ->
         return Fault("hang", text) if holding and elements[0].text == late else text
 
     with JudgeServer(script, hang=3600) as server:
-        process = start(tmp_path, server.url)
+        process = start(tmp_path, server.url, "truthrl")
         try:
             wait_for(
                 lambda: (
@@ -103,10 +96,11 @@ def test_a_kill_loses_two_chunks_of_rows_at_most_and_no_reply(tmp_path: Path) ->
             )
         finally:
             process.kill()
-            process.wait()
+            process.communicate()
         assert len(read(tmp_path / "f.jsonl")) == count - 2 * CHUNK
         holding = False
-        assert start(tmp_path, server.url).wait(60) == 0
+        again = start(tmp_path, server.url, "truthrl")
+        assert again.communicate(timeout=60)[0] and again.returncode == 0
         assert server.requests == count + 1  # what was under way is asked again, and nothing else
         assert sorted(server.asked.values()) == [1] * (count - 1) + [2]
     assert sorted(row["id"] for row in read(tmp_path / "f.jsonl")) == sorted(
@@ -114,3 +108,45 @@ def test_a_kill_loses_two_chunks_of_rows_at_most_and_no_reply(tmp_path: Path) ->
     )
     told = (ROOT / "docs" / "numbers.md").read_text()
     assert f"at most {2 * CHUNK} rows with a\njudge URL, {CHUNK} without" in told
+
+
+@pytest.mark.slow
+def test_killed_twice_every_id_is_there_once_and_no_call_is_repeated(tmp_path: Path) -> None:
+    rows = responses(500, claims=3, thinking=False)
+    write(tmp_path / "in.jsonl", rows)
+    unique = 500 * (1 + 3 + 1)
+    with JudgeServer(reply=reply, delay=0.01) as server:
+        for share in (0.02, 0.6):
+            process = start(tmp_path, server.url)
+            wait_for(lambda share=share: server.requests >= share * unique, 60)  # type: ignore[misc]
+            process.kill()
+            process.communicate()
+        process = start(tmp_path, server.url)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        assert (json.loads(out)["rows"], json.loads(out)["failed"]) == (500, 0)
+        stored_ids = [row["id"] for row in read(tmp_path / "f.jsonl")]
+        assert sorted(stored_ids) == sorted(row["id"] for row in rows)
+        # the calls in flight at a kill, at most 16, are repeated
+        asked = server.requests
+        assert len(server.asked) == unique and asked <= unique + 2 * 16
+        again = start(tmp_path, server.url)
+        assert again.communicate(timeout=60)[0] and again.returncode == 0
+        assert server.requests == asked
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_with_130_and_is_resumed(tmp_path: Path) -> None:
+    write(tmp_path / "in.jsonl", responses(300, claims=2, thinking=False))
+    with JudgeServer(reply=reply, delay=0.01) as server:
+        process = start(tmp_path, server.url)
+        wait_for(lambda: server.requests >= 100, 60)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=30)
+        assert process.returncode == 130, err
+        assert json.loads(out)["status"] == "interrupted"
+        assert "Traceback" not in err and "the same command" in err
+        again = start(tmp_path, server.url)
+        out, _ = again.communicate(timeout=60)
+        assert (again.returncode, json.loads(out)["rows"]) == (0, 300)
+        assert server.requests <= 300 * 4 + 16

@@ -1,0 +1,205 @@
+"""Ray's actors, as far as they need no Ray: refusals, and questions that could not be answered.
+`tests/engines/test_ray.py` has the actors themselves.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.helpers.score_helpers import read
+from tests.helpers.small_bench import NAMES, make_bench
+from tests.helpers.tiny_model import make_policy
+from workbench.actors import STRIKES, Actors, _Pool
+from workbench.failures import TooManyFailures
+from workbench.generate import Sampling
+from workbench.metrics.boundary import Probed
+from workbench.policy import load_policy
+from workbench.probe import _answering, _left_open
+from workbench.runs.folder import policy_hash
+from workbench.train.probing import answers, outcomes, probe_questions, samples_of
+from workbench.types import Failure, WorkbenchError
+
+Cli = Callable[..., tuple[int, str, str]]
+DIED = Failure("grade", "died", "2 processes died of it: out of memory")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--address", "a:1"), "say how many with --actors N"),
+        (("--actors", "0"), "greater than or equal to 1"),
+        (("--actors", "2", "--threads", "2"), "each actor has one thread, and not 2"),
+        (("--actors", "2", "--address", "ray://a:1"), "write HOST:PORT, on a machine that has"),
+        (("--actors", "2", "--engine", "vllm"), "generate by transformers alone"),
+    ],
+)
+def test_options_that_cannot_work_are_refused(
+    tmp_path: Path, cli: Cli, more: tuple[str, ...], message: str
+) -> None:
+    code, out, err = cli("probe", "--out", tmp_path / "out", *more, "--json")
+    assert (code, out, err.count("\n")) == (2, "", 1) and message in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed here")
+def test_without_ray_the_error_names_what_to_install(tmp_path: Path, cli: Cli) -> None:
+    code, _, err = cli("probe", "--out", tmp_path / "out", "--actors", "2")
+    project = Path(__file__).parent.with_name("pyproject.toml").read_text()
+    pinned = re.search(r"ray==[\d.]+", project)
+    assert code == 2 and pinned and f"pip install {pinned[0]}" in err
+    assert "pip install -e '.[ray]'" in err and not (tmp_path / "out").exists()
+
+
+def test_no_more_actors_than_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.delitem(__import__("sys").modules, "ray", raising=False)
+    Actors(4).check()
+    with pytest.raises(WorkbenchError, match="this machine has 4 CPUs, one for an actor"):
+        Actors(5).check()
+
+
+def test_another_policy_on_an_actors_machine_is_refused(tmp_path: Path) -> None:
+    policy = str(make_policy(tmp_path / "policy"))
+    other = str(make_policy(tmp_path / "other", seed=1))
+    how = Sampling(4, samples=3)
+    assert callable(_answering(policy, None, {policy: policy_hash(policy)}, how))
+    for folder, expected in (
+        (policy, policy_hash(other)),
+        (str(tmp_path / "nowhere"), policy_hash(policy)),
+    ):
+        with pytest.raises(WorkbenchError, match=f"'{folder}' is not on .*copy it to every"):
+            _answering(policy, None, {folder: expected}, how)
+
+
+def test_a_question_that_could_not_be_answered_is_left_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = make_bench(tmp_path / "policy")
+    questions = [question for question in place.questions("validation") if question.answers]
+    policy, how = load_policy(place.path("sft")), Sampling(4, samples=3)
+
+    def one_dies(chunks: Any) -> Any:
+        for chunk in chunks:
+            found = answers(policy, chunk, how)
+            for number, question in enumerate(chunk):
+                if question.id.endswith("Cy"):
+                    found[number] = _left_open(question, DIED)
+            yield samples_of(outcomes(place.checks), found, 3)
+
+    (tmp_path / "probe").mkdir()
+    probe_questions(one_dies, questions, tmp_path / "probe", 3)
+    rows = read(tmp_path / "probe" / "probe.jsonl")
+    bad = [row for row in rows if row["failed"]]
+    assert [(row["question_id"], row["failed"], row["ook"]) for row in bad] == [
+        ("validation-Cy", 3, None)
+    ]
+    assert len(rows) == len(NAMES) and Probed.from_row(rows[2]).majority is None
+    assert "'validation-Cy' is left open: 2 processes died of it" in capsys.readouterr().err
+    (tmp_path / "strict").mkdir()
+    with pytest.raises(TooManyFailures, match="3 of 30 samples could not be graded"):
+        probe_questions(one_dies, questions, tmp_path / "strict", 3, max_failed=0.09)
+
+
+class Ray:
+    """Ray's interface as the pool uses it. Calls end in any order; some die with their process:
+    a share of them by chance, and all with a deadly item."""
+
+    class exceptions:
+        class RayError(Exception): ...
+
+        class RayTaskError(RayError):
+            def __init__(self, cause: Exception) -> None:
+                self.cause = cause
+
+    def __init__(self, chance: Random, share: float, deadly: set[int]) -> None:
+        self.chance, self.share, self.deadly = chance, share, deadly
+        self.killed: list[Any] = []
+
+    def put(self, value: Any) -> Any:
+        return value
+
+    def remote(self, kind: Any) -> Any:
+        return SimpleNamespace(
+            options=lambda **_: SimpleNamespace(remote=lambda make: self.actor(kind(make)))
+        )
+
+    def actor(self, worker: Any) -> Any:
+        def method(name: str) -> Any:
+            return SimpleNamespace(remote=lambda *given: SimpleCall(getattr(worker, name), given))
+
+        return SimpleNamespace(ready=method("ready"), do=method("do"))
+
+    def wait(self, answers: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
+        return [self.chance.choice(answers)], []
+
+    def get(self, answer: Any) -> Any:
+        items = answer.given[0] if answer.given else []
+        if self.deadly & set(items) or self.chance.random() < self.share:
+            raise self.exceptions.RayError("its process has gone")
+        try:
+            return answer.call(*answer.given)
+        except ValueError as error:
+            raise self.exceptions.RayTaskError(error) from error
+
+    def kill(self, actor: Any) -> None:
+        self.killed.append(actor)
+
+
+class SimpleCall:
+    def __init__(self, call: Any, given: tuple[Any, ...]) -> None:
+        self.call, self.given = call, given
+
+
+def negative(items: list[int]) -> list[int]:
+    return [-item for item in items]
+
+
+def pooled(ray: Ray, chunks: list[list[int]], count: int, work: Any = negative) -> list[list[Any]]:
+    with patch.dict("sys.modules", ray=ray):
+        return list(_Pool(count, lambda: work, lambda item, failure: failure.kind).map(chunks))
+
+
+SIZES = st.lists(st.integers(1, 4), max_size=8)
+
+
+@given(SIZES, st.integers(1, 3), st.floats(0, 0.2), st.sets(st.integers(0, 20)), st.randoms())
+def test_whatever_dies_each_item_has_one_result_in_order(
+    sizes: list[int], count: int, share: float, deadly: set[int], chance: Random
+) -> None:
+    chunks = [[4 * number + place for place in range(size)] for number, size in enumerate(sizes)]
+    try:
+        found = pooled(Ray(chance, share, deadly), chunks, count)
+    except WorkbenchError as error:
+        assert "died one after another" in str(error)
+        return
+    expected = [-item for chunk in chunks for item in chunk]
+    results = [result for chunk in found for result in chunk]
+    assert [len(chunk) for chunk in found] == sizes
+    for result, wanted in zip(results, expected, strict=True):
+        assert result == wanted or (result == "died" and (-wanted in deadly or share))
+        assert -wanted not in deadly or result == "died"
+
+
+def test_actors_that_die_of_everything_stop_and_errors_of_the_work_are_raised() -> None:
+    with pytest.raises(WorkbenchError, match=f"{2 * STRIKES + 1} of Ray's actors died"):
+        pooled(Ray(Random(1), 1.0, set()), [[1, 2]], 2)
+
+    def broken(items: list[int]) -> list[int]:
+        raise ValueError("broken")
+
+    ray = Ray(Random(1), 0.0, set())
+    with pytest.raises(ValueError, match="broken"):
+        pooled(ray, [[1, 2]], 2, broken)
+    assert len(ray.killed) == 2
