@@ -12,9 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from workbench.answers.asides import DEMONYM
-from workbench.answers.names import TITLES, agree
-from workbench.answers.places import regions
+from workbench.answers.names import DEMONYM, TITLES, agree, regions
 from workbench.answers.text import MONTHS
 from workbench.entailment.reading import Token
 
