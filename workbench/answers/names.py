@@ -20,12 +20,12 @@ DEMONYM = re.compile(
     r"[a-z]+(?:ish|ese|ian|ean|ican|can)|german|french|dutch|greek|swiss|scots|scottish|welsh|czech"
     r"|thai|iraqi|israeli|american"
 )
-# Families in which two people share a given name and a surname.
-_NAMESAKES = frozenset("adams bush bach strauss".split())
-_SMALL = frozenset("of the de da la du des der von van".split())
+# Families in which two people share a given name and a surname; words inside a name.
+_NAMESAKES = frozenset("adams bush bach strauss of the de da la du des der von van".split())
 
 
-def _lines(file: str) -> Iterator[str]:
+def lines(file: str) -> Iterator[str]:
+    """The lines of a data file of this package that are not comments."""
     text = (Path(__file__).parent / file).read_text(encoding="utf-8")
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 
@@ -34,7 +34,7 @@ def _lines(file: str) -> Iterator[str]:
 def _given_names() -> dict[str, set[str]]:
     """For each given name, the names that it is short for, itself included."""
     names: dict[str, set[str]] = defaultdict(set)
-    for line in _lines("nicknames.txt"):
+    for line in lines("nicknames.txt"):
         name, shorts = line.split(": ")
         for short in (name, *shorts.split()):
             names[short].add(name)
@@ -43,69 +43,54 @@ def _given_names() -> dict[str, set[str]]:
 
 def agree(a: str, b: str) -> bool:
     """Whether two given names may be one person's: the same, an initial, or short for the other."""
-    if not (a.isalpha() and b.isalpha()):
-        return False
     if 1 in (len(a), len(b)):
-        return a[0] == b[0]
+        return a[:1] == b[:1] and a.isalpha() and b.isalpha()
     names = _given_names()
     return a == b or not names.get(a, set()).isdisjoint(names.get(b, ()))
 
 
 def person_end(form: Sequence[str], words: Sequence[str]) -> int:
-    """The number of `words` that name the person of `form`: same surname, and given names that
-    agree; 0 if they do not. "John Stuart Lennon" may be another person than "John Lennon"."""
-    *given, last = form
-    at = next((i for i, word in enumerate(words[:6]) if word == last), 0)
-    if not (given and at and len(last) > 2 and "".join(form).isalpha()) or _SMALL & {*form}:
+    """How many of `words` name the person of `form`: the same surname, and given names that agree;
+    0 if they name another. "John Stuart Lennon" may be another person than "John Lennon"."""
+    at = next((i for i, word in enumerate(words) if word == form[-1]), 0)
+    if not at or len(form[-1]) < 3 or not "".join(form).isalpha() or _NAMESAKES & {*form}:
         return 0
-    gold, found = _initials_apart(given), _initials_apart(words[:at])
+    gold, found = _given(form[:-1]), _given(words[:at])
     pairs = list(zip(gold, found, strict=False))
-    if not all(agree(*pair) for pair in pairs):
-        return 0
-    if len(gold) == len(found):
-        same = len(pairs) > 2 or any(min(map(len, pair)) > 1 for pair in pairs)
-    else:
-        added = found[len(gold) :]
-        known = len(pairs) == 1 and min(map(len, pairs[0])) > 1 and last not in _NAMESAKES
-        same = known and all(len(name) == 1 for name in added)
-    return (at + 1) * same
+    told = len(pairs) > 2 or any(min(map(len, pair)) > 1 for pair in pairs)
+    if len(gold) != len(found):
+        added = max(found[len(gold) :], key=len, default="")
+        told = len(pairs) == 1 and told and len(added) < 2
+    return (at + 1) * (told and all(agree(*pair) for pair in pairs))
 
 
-def _initials_apart(names: Sequence[str]) -> list[str]:
-    """The given names, with the letters of "jrr" as three."""
+def _given(names: Sequence[str]) -> list[str]:
+    """Given names, with the letters of "jrr" as three."""
+    initials = (len(name) < 4 and not re.search("[aeiou]", name) for name in names)
     return [
         part
-        for name in names
-        for part in (name if len(name) < 4 and not re.search("[aeiou]", name) else [name])
+        for name, apart in zip(names, initials, strict=True)
+        for part in (name if apart else [name])
     ]
 
 
 @cache
-def _places() -> tuple[dict[str, set[str]], set[str], dict[str, set[str]]]:
-    """For each place the larger ones around it; the countries and regions; their other names."""
+def _places() -> tuple[dict[str, set[str]], set[str]]:
+    """For each place the larger ones around it; the names of countries and regions."""
     around: dict[str, set[str]] = defaultdict(set)
     areas: set[str] = set()
-    others: dict[str, set[str]] = {}
-    for line in _lines("places.txt"):
+    for line in lines("places.txt"):
         head, sign, tail = re.split(" ([:=]) ", line)
         heads, parts = set(head.split(", ")), set(tail.split(", "))
         areas |= heads | (parts if sign == "=" else set())
-        for name in heads:
-            around[name] |= set()
-            others[normalise(name)] = heads
-        for part in parts:
-            around[part] |= heads
+        for name in heads | parts:
+            around[name] |= heads if name in parts else set()
     for _ in range(2):  # a town of England lies in Britain too
         around = {
             name: wholes.union(*(around[whole] for whole in wholes)) - {name}
             for name, wholes in around.items()
         }
-    return {normalise(name): wholes for name, wholes in around.items()}, areas, others
-
-
-def wholes(name: str) -> set[str] | None:
-    """The regions that a listed place lies in; None if it is not listed."""
-    return _places()[0].get(normalise(name))
+    return {normalise(name): wholes for name, wholes in around.items()}, areas
 
 
 def regions() -> set[str]:
@@ -113,27 +98,27 @@ def regions() -> set[str]:
     return _places()[1]
 
 
-def other_names(name: str) -> set[str]:
-    """The other names of a country ("USA")."""
-    return _places()[2].get(normalise(name), set())
-
-
 @cache
 def _placed() -> re.Pattern[str]:
     names = "|".join(map(re.escape, sorted(regions(), key=len, reverse=True)))
-    return re.compile(rf"(?P<inner>[^,.;:()\n]{{1,60}})(?:, | \()(?:in )?(?P<outer>{names})(?![\w’'-])")
+    return re.compile(
+        rf"(?P<inner>[^,.;:()\n]{{1,60}})(?P<link>, | \(|,? (?:\w+ed )?in |\. It is (?:\w+ed )?in )"
+        rf"(?P<outer>{names})(?![\w’'-])"
+    )
 
 
 def located(text: str) -> str:
-    """The text with "Paris in France" for "Paris, France". A place that is put where it does not
-    lie, and a country beside another one, keep their comma."""
+    """The text with "Paris in France" for "Paris, France", and with "Paris, Lyon" and "Paris or
+    Texas" for what is put beside or inside a place where it does not lie."""
     for _ in range(3):  # "Chicago, Illinois, USA"
         text = _placed().sub(_in, text)
     return text
 
 
 def _in(match: re.Match[str]) -> str:
-    inner, outer = match["inner"].split(), match["outer"]
-    around = (wholes(" ".join(inner[start:])) for start in range(len(inner)))
+    inner, outer, known = match["inner"].split(), match["outer"], _places()[0]
+    around = (known.get(normalise(" ".join(inner[start:]))) for start in range(len(inner)))
     found = next((one for one in around if one is not None), {outer})
-    return f"{match['inner']} in {outer}" if outer in found else match[0]
+    if outer in found:
+        return f"{match['inner']} in {outer}"
+    return f"{match['inner']} or {outer}" if found and "in " in match["link"] else match[0]
