@@ -142,7 +142,8 @@ _GREETING = re.compile(
 )
 _FAREWELL = re.compile(
     r"(?<=[.!?\n])\s*(?:let (?:me|us) know|feel free|(?:i )?hope|if you|is there anything|please"
-    r"|do(?:n['’]t| not) hesitate|thank|i(?:'m| am| would be|'d be) (?:happy|glad))\b[^.!?\n]*[.!?]*",
+    r"|do(?:n['’]t| not) hesitate|thank|i(?:'m| am| would be|'d be) (?:happy|glad))\b"
+    r"(?-i:(?:[^.!?\nA-Z0-9]|\bI\b)*)(?:[.!?]+|$)",
     re.I,
 )
 # the only item of a list

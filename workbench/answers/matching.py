@@ -47,7 +47,7 @@ _QUALIFIED = [
         r"\b(?:former|formerly|previously|once|historically|no longer|used to|ceased)\b(?=.*@)",
         r"(?<=@)(?: \S+){0,6} (?:until|no longer|formerly|previously|used to|once|ceased)\b",
         r"(?<=@)(?: (?:is|are|was|were|has|have|had|do|does|did|been|,(?= who| which)|who|which))*"
-        r" (?:not|never|lost|loses|beaten|defeated|failed|jr|sr|junior|senior)\b",
+        r" (?:not|never|no|lost|loses|beaten|defeated|failed|jr|sr|junior|senior)\b",
         r"(?<=@) , (?:no|never|wrong)\b",
         # another thing than the gold answer, which is named beside it
         r"\b(?:near|outside|beyond|unlike|like|than|opposite|against|versus|except|excluding"
@@ -57,7 +57,7 @@ _QUALIFIED = [
         rf"\b(?:{_KIN})(?= @| of @| to @)",
         r"\b(?!(?:city|town|village|state|country|republic|kingdom|province|region|county|district"
         r"|island|year|month|name|title|rank|role|genre|form|kind|type|number|total|heart|center"
-        r"|centre|part|symbol|species|citizen|native|student|staff|home|seat|member|coast|people)\b)[^\W\d]\S*(?= of @)",
+        r"|centre|part|symbol|species|citizen|native|student|staff|home|seat|member|coast|people|works?|creation)\b)[^\W\d]\S*(?= of @)",
         r"\b(?:he|she|they) (?!is|was|has|does)[a-z]+(?:ed|s)(?= @)",
     )
 ]
@@ -76,7 +76,7 @@ _EVENTS = [  # a sentence may not speak of another one than the question does
                   "first last second third", "largest smallest", "won lost")
 ]  # fmt: skip
 _SAYS_WRONG = re.compile(
-    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|lie|joke|ruled out)\b"
+    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke|ruled out)\b"
     r"|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous|prior|above)\b"
     r"|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b"
     r"|\b(?!9\d|100)\d+% (?:sure|certain|confident)\b",
@@ -84,7 +84,9 @@ _SAYS_WRONG = re.compile(
 )
 _CONCEDED = re.compile(  # what others think, or what is granted before the answer
     r"(?:^|(?<=[.!?] ))(?:while|although|though|despite|unlike|contrary to)\b[^,.;:\n]+, "
-    r"|[^.;:,?!\n]*\b(?:think|believe|assume|say|expect|thought|believed|assumed)\b[^.;:?!\n]*?,? but "
+    r"|[^.;:,?!\n]*\b(?:many|most|some|people|everyone|you|often|commonly|sometimes|widely|mistakenly)"
+    r"\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed|assumed)\b[^.;:?!\n]*?,? but "
+    r"(?!maybe|perhaps|possibly)"
     r"|,? (?:although|though|but) (?:many|most|some|people|it is (?:often|commonly))\b[^.;:\n]*",
     re.I,
 )
@@ -183,7 +185,8 @@ def _single(answer: str, asked: _Gold, known: str) -> float:
     asks = any(map(asked.named_in, _ASKED.findall(answer)))
     if says_wrong or asks or len(tokens) > LONGEST:
         return 0.0
-    return STATED * _states(tokenise(located(_CONCEDED.sub("", answer))), asked)
+    answer = _CONCEDED.sub("", answer)
+    return STATED * _states(tokenise(answer if asked.placed else located(answer)), asked)
 
 
 class _Gold(NamedTuple):
@@ -197,6 +200,7 @@ class _Gold(NamedTuple):
     number: bool  # all forms are numbers or dates
     counted: bool  # the question asks how many, how far, …
     person: bool
+    placed: bool  # a form has a comma, as "Paris, Texas"
     people: bool  # a form is a people or language
     kind: str  # "river" of "Which river …?"
 
@@ -253,6 +257,7 @@ def _read_gold(question: str, gold: tuple[str, ...]) -> _Gold:
         and (not named or all({*MONTHS} & {*form} for form in forms if not form[0][0].isdigit())),
         counted,
         person,
+        any("," in form for form in gold),
         any(DEMONYM.fullmatch(form[0]) for form in forms),
         kinds[1] if kinds else "",
     )
@@ -364,7 +369,7 @@ def _states(tokens: Sequence[Token], asked: _Gold) -> bool:
     )
 
 
-def _denied(texts: Sequence[str]) -> set[int]:
+def _denied(texts: Sequence[str], given: frozenset[str] = frozenset()) -> set[int]:
     """The places in a sentence that it denies: what stands behind a negation up to the end of its
     clause. "Anything but Vetra" denies Vetra; "if not Vetra" and "not only Vetra" do not."""
     denied, scope = set(), False
@@ -374,7 +379,9 @@ def _denied(texts: Sequence[str]) -> set[int]:
             scope = texts[i - 1 : i] in (["anything"], ["everything"], ["nothing"])
         elif scope and text in (",", ":", "it", "he", "she"):
             scope = text == "," and after in ("or", "nor", "and")
-        elif text in _NEGATIONS and after not in (",", "only", "just", "merely", "wait"):
+        elif text == "instead" and after != "of":
+            continue
+        elif text in _NEGATIONS - given and after not in (",", "only", "just", "merely", "wait"):
             scope = scope or texts[i - 1 : i] != ["if"]
         if scope:
             denied.add(i)
@@ -389,11 +396,22 @@ class _Word(NamedTuple):
     link: tuple[str, ...]  # the words of grammar before it; "=" for a word of the question
     role: bool  # a preposition, article or verb gives it a role beside the answer
 
+    @property
+    def listed(self) -> bool:
+        """Only commas and "and" stand before it."""
+        return bool(self.link) and all(one in _AND or one in ",:@" for one in self.link)
+
+    @property
+    def joined(self) -> bool:
+        """A word stands before it that joins guesses, in its own clause."""
+        breaks = [i for i, one in enumerate(self.link) if one in _RELATIVE | {"="}]
+        return not _JOINERS.union(_HEDGES).isdisjoint(self.link[max(breaks, default=0) :])
+
 
 def _words(sentence: Sequence[Token], asked: _Gold) -> list[_Word]:
     """The words of a sentence that neither the question nor the grammar gives, that are not denied
     and not numbers, in their order."""
-    denied = _denied([token.text for token in sentence])
+    denied = _denied([token.text for token in sentence], asked.given)
     found: list[_Word] = []
     link: list[str] = []
     for i, token in enumerate(sentence):
@@ -415,6 +433,8 @@ def _words(sentence: Sequence[Token], asked: _Gold) -> list[_Word]:
         verb = bool(_VERB.fullmatch(text)) and not (token.name and (i or token.article))
         named = _PREPOSITIONS | _DETERMINERS | _RELATIVE | _AUXILIARY | {"=", "born"}
         role = token.article or verb or text.endswith("ly") or (not name and "=" in link)
+        listed = not name and all(one in _AND | {","} for one in link)
+        role = role or (found[-1].role if found and listed and not found[-1].name else False)
         role = role or (link[-1] in named if link else bool(found) and found[-1].role)
         found.append(_Word(i, name and not verb, tuple(link), role))
         link = []
@@ -452,14 +472,15 @@ def _sentence_states(sentence: list[Token], asked: _Gold) -> bool:
     for group in _EVENTS:
         if group & asked.question and group & words and not group & asked.question & words:
             return False
-    if not _denied(texts).isdisjoint(places) or _is_offered(sentence, places[0], asked):
+    if _has_two_predicates(texts, asked.question) or not _denied(texts, asked.given).isdisjoint(
+        places
+    ):
+        return False
+    if _is_offered(sentence, places[0], asked):
         return False
     text = " ".join("@" if _is_mention(token) else token.text for token in sentence)
-    qualified = (
-        match[0]
-        for form in (_BOUNDED if asked.number else _QUALIFIED)
-        for match in form.finditer(text)
-    )
+    patterns = _BOUNDED if asked.number else _QUALIFIED if asked.named else _QUALIFIED[:-2]
+    qualified = (match[0] for form in patterns for match in form.finditer(text))
     if any(_unasked(match, asked.question) for match in qualified):
         return False
     if asked.number:
@@ -469,6 +490,20 @@ def _sentence_states(sentence: list[Token], asked: _Gold) -> bool:
     return all(_is_bounded(sentence, place, asked) for place in places) and not (
         _rival_before(sentence, places[0], asked) or _rival_behind(sentence, places[0], asked)
     )
+
+
+def _has_two_predicates(texts: Sequence[str], question: frozenset[str]) -> bool:
+    """Whether a verb comes twice in one clause: "Lyon lies in Rome lies in Paris"."""
+    breaks = _AND | _RELATIVE | _PRONOUNS | {",", ":", "but"}
+    seen: set[str] = set()
+    for text in texts:
+        if text in seen:
+            return True
+        if text in breaks:
+            seen = set()
+        elif (text in _BE or _VERB.fullmatch(text)) and text not in question:
+            seen.add(text)
+    return False
 
 
 def _unasked(qualifier: str, question: frozenset[str]) -> bool:
@@ -571,7 +606,7 @@ def _rival_before(sentence: Sequence[Token], place: int, asked: _Gold) -> bool:
         return False
     link = texts[words[-1].at + 1 :]
     own = sentence[place].article or bool(
-        link and link[-1] in _PREPOSITIONS | _DETERMINERS | asked.given
+        link and link[-1] in _PREPOSITIONS | _DETERMINERS | asked.given - _RELATIVE
     )
     for word in words:
         behind = texts[word.at + 1 :]
@@ -595,41 +630,55 @@ def _rival_behind(sentence: Sequence[Token], place: int, asked: _Gold) -> bool:
     """Whether something that could be the answer stands behind it in its sentence: what no
     preposition, article or verb gives another role."""
     texts = [token.text for token in sentence]
-    rest = texts[place + 1 :]
-    fragment = not any(text in _BE | _AUXILIARY or _VERB.fullmatch(text) for text in texts)
     letters = "".join(word[0] for word in texts[place][1:].split() if word not in _PREPOSITIONS)
     settled = False  # whether the word before has a role of its own
     for word in _words(sentence, asked):
         if word.at < place:
             continue
-        text, link = texts[word.at], word.link
-        if link == ("@", ",") and (
-            letters.startswith(text) or (len(text) < 4 and text[0] == letters[0])
-        ):
+        text = texts[word.at]
+        short = letters.startswith(text) or (len(text) < 4 and text[0] == letters[0])
+        if word.link == ("@", ",") and short:
             continue  # "Helium (He)"
-        joined = not _JOINERS.union(_HEDGES).isdisjoint(link)
-        bare = all(one in _AND or one in ",:@" for one in link)
-        last = link[-1] if link else ""
-        if word.name:
-            role = (not link and settled) or (bare and settled and not fragment)
-            role = role or (
-                word.role and last not in _BE and not (fragment and asked.person and last == "by")
-            )
-            contrast = {"but", "however", "yet", "while", "whereas"} & {*texts[place : word.at]}
-            if joined or contrast or not role:
-                return True
-        else:
-            following = rest[word.at - place] if word.at - place < len(rest) else ""
-            because = "because" in link and any(map(_VERB.fullmatch, texts[word.at :]))
-            goes_on = (
-                because
-                or (sentence[place].name and text.endswith("er"))
-                or (bare and following in _PREPOSITIONS | _BE and link)
-            )
-            if not (word.role or settled or goes_on) or (joined and not word.role and not because):
-                return True
+        rival = _is_rival_name if word.name else _is_rival_noun
+        if rival(word, texts, place, settled, asked):
+            return True
         settled = True
     return False
+
+
+def _is_rival_name(
+    word: _Word, texts: Sequence[str], place: int, settled: bool, asked: _Gold
+) -> bool:
+    """Whether a name behind the gold answer has no role: "Vetra, Lomar" and "Vetra maybe Lomar",
+    but not "Vetra in Lomar"."""
+    fragment = not any(text in _BE | _AUXILIARY or _VERB.fullmatch(text) for text in texts)
+    between = {*texts[place : word.at]}
+    if "whose" in between:
+        return False
+    if not word.link:
+        return not settled
+    if word.listed:
+        return not settled or fragment
+    author = fragment and asked.person and word.link[-1] == "by"
+    contrast = between & {"but", "however", "yet", "while", "whereas"}
+    return bool(word.joined or contrast or author or not word.role or word.link[-1] in _BE)
+
+
+def _is_rival_noun(
+    word: _Word, texts: Sequence[str], place: int, settled: bool, asked: _Gold
+) -> bool:
+    """Whether another word behind the gold answer has no role: "painter, baker", but not "green,
+    thanks to …" and "blue because air scatters …"."""
+    rest = texts[word.at + 1 :]
+    clause = rest[:1] == [","] and rest[1:2] and rest[1] in _BE
+    goes_on = word.listed and (clause or (rest and rest[0] in _PREPOSITIONS | _BE))
+    if goes_on or ("because" in word.link and any(map(_VERB.fullmatch, rest))):
+        return False
+    if word.joined and not (word.role and asked.named):
+        return True
+    ends = word.link[-1:] and word.link[-1] in _RELATIVE and not rest
+    compares = asked.named and texts[word.at].endswith("er")
+    return ends or not (word.role or settled or compares)
 
 
 def _takes_back(later: Sequence[Token], stating: Sequence[Token], asked: _Gold) -> bool:
@@ -663,8 +712,9 @@ def _takes_back(later: Sequence[Token], stating: Sequence[Token], asked: _Gold) 
         or any(texts[i] in asked.question for i in at)  # the other one of two that are offered
         or not (plain or verbs)
         or texts[0] in known
+        or (found[0].at == 0 and asked.question.issuperset(plain))
         or (bool(frame) and texts[: len(frame)] == frame)
-        or (found[0].at == 0 and not verbs)
+        or (found[0].at == 0 and (asked.number or not verbs))
         or (value and place == 0 and texts[0] in _PRONOUNS)
     )
 
@@ -705,9 +755,9 @@ def _says_also(segment: Sequence[str], other: frozenset[str]) -> bool:
     """Whether a part of an answer says the other of yes and no; the "no" of "he had no children"
     and "there is no doubt" does not."""
     for i, word in enumerate(segment):
-        after = segment[i + 1] if i + 1 < len(segment) else ""
-        ends = word in YES or after in _GRAMMAR - {"doubt", "question"} | YES | NO | {""}
-        if word in other and ends and (len(segment) == 1 or not re.match(f"[{CJK}]", word)):
+        noun = word in NO and i + 1 < len(segment) and segment[i + 1] not in _GRAMMAR | YES | NO
+        noun = noun and i > 0 and segment[i - 1] in _BE | _AUXILIARY | {"with"}
+        if word in other and not noun and not re.match(f"[{CJK}]", word):
             return True
     return " ".join(segment) in other
 
