@@ -52,13 +52,14 @@ _QUALIFIED = [
         # another thing than the gold answer, which is named beside it
         r"\b(?:near|outside|beyond|unlike|like|than|opposite|against|versus|except|excluding"
         r"|including|besides?|after|before|until|between|despite|such as|such for)(?= @)",
-        r"\b(?:next|close|similar|opposed|prior|lost|rival|alternative|compared|relative)(?= to @)",
+        r"\b(?:next|close|similar|opposed|prior|lost|rival|alternative|compared|relative"
+        r"|sequel|prequel|tribute|heir|answer|response)(?= to @)",
         r"\b(?:followed|preceded|succeeded|replaced|inspired|influenced|beaten|defeated)(?= by @)",
         rf"\b(?:{_KIN})(?= @| of @| to @)",
         r"\b(?!(?:city|town|village|state|country|republic|kingdom|province|region|county|district"
         r"|island|year|month|name|title|rank|role|genre|form|kind|type|number|total|heart|center"
         r"|centre|part|symbol|species|citizen|native|student|staff|home|seat|member|coast|people|works?|creation)\b)[^\W\d]\S*(?= of @)",
-        r"\b(?:he|she|they) (?!is|was|has|does)[a-z]+(?:ed|s)(?= @)",
+        r"(?:(?<=\bhe )|(?<=\bshe )|(?<=\bthey ))(?!is|was|has|does)[a-z]+(?:ed|s)(?= @)",
     )
 ]
 _BOUNDED = [  # the same for a number
@@ -75,6 +76,15 @@ _EVENTS = [  # a sentence may not speak of another one than the question does
     for group in ("born died buried raised", "directed written produced composed painted",
                   "first last second third", "largest smallest", "won lost")
 ]  # fmt: skip
+_PAST = {"die": "died", "dies": "died", "win": "won", "lose": "lost", "begin": "began"}
+_OFFERS = re.compile(  # several answers
+    r"\b(?:second|third|another|other|next|alternative|first) (?:guess|answer|option|choice"
+    r"|possibility|candidate)|\bif not\b|\balternatively\b|\b(?:any|one|either) of\b.*[,:]"
+    r"|\b(?:options|candidates|possibilities|guesses|answers)\b.*(?: are|include|:)"
+    r"|\bpossible\b|(maybe|perhaps|possibly|probably|might|could)\b.*\b\1\b|[=-]>"
+    r"|(?:\bA\)|\b1[.):]).*(?:\bB\)|\b2[.):])",
+    re.I | re.S,
+)
 _SAYS_WRONG = re.compile(
     r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke|ruled out)\b"
     r"|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous|prior|above)\b"
@@ -182,11 +192,13 @@ def _single(answer: str, asked: _Gold, known: str) -> float:
     if any(_equal(form, words) for form in asked.forms for words in said):
         return SURE
     says_wrong = any(match[0].lower() not in known for match in _SAYS_WRONG.finditer(answer))
+    offers = _OFFERS.search(answer) and not _OFFERS.search(known)
     asks = any(map(asked.named_in, _ASKED.findall(answer)))
-    if says_wrong or asks or len(tokens) > LONGEST:
+    if says_wrong or offers or asks or len(tokens) > LONGEST:
         return 0.0
     answer = _CONCEDED.sub("", answer)
-    return STATED * _states(tokenise(answer if asked.placed else located(answer)), asked)
+    tokens = tokenise(answer if asked.placed else located(answer))
+    return STATED * (not _is_list(tokens, asked) and _states(tokens, asked))
 
 
 class _Gold(NamedTuple):
@@ -369,6 +381,28 @@ def _states(tokens: Sequence[Token], asked: _Gold) -> bool:
     )
 
 
+def _is_list(tokens: Sequence[Token], asked: _Gold) -> bool:
+    """Whether a bare gold answer stands among two or more other bare phrases, whatever parts them:
+    "1985… Vetra… Lomar"."""
+    said = _GRAMMAR - _PREPOSITIONS
+    parts = [
+        [token for token in asked.mask(part) if token.text not in said]
+        for part in _split(tokens, ".", ",", *_AND, *_OR, *_HEDGES, "then", "but")
+    ]
+    run: list[list[Token]] = []
+    for part in [*parts, [Token("is")]]:
+        texts = {token.text for token in part}
+        verbs = any(_VERB.fullmatch(token.text) and not token.name for token in part)
+        if texts.isdisjoint(asked.given | {"is"}) and not verbs and len(part) < 6:
+            run += [part] if part else []
+        elif len(run) > 2 and any(len(one) == 1 and _is_mention(one[0]) for one in run):
+            initials = "".join(token.text[0] for one in run for token in one)
+            return not any(token.text[1:] in initials for one in run for token in one)
+        else:
+            run = []
+    return False
+
+
 def _denied(texts: Sequence[str], given: frozenset[str] = frozenset()) -> set[int]:
     """The places in a sentence that it denies: what stands behind a negation up to the end of its
     clause. "Anything but Vetra" denies Vetra; "if not Vetra" and "not only Vetra" do not."""
@@ -399,7 +433,9 @@ class _Word(NamedTuple):
     @property
     def listed(self) -> bool:
         """Only commas and "and" stand before it."""
-        return bool(self.link) and all(one in _AND or one in ",:@" for one in self.link)
+        return self.link not in ((), ("@",)) and all(
+            one in _AND or one in ",:@" for one in self.link
+        )
 
     @property
     def joined(self) -> bool:
@@ -429,10 +465,12 @@ def _words(sentence: Sequence[Token], asked: _Gold) -> list[_Word]:
         if text in _GRAMMAR | _JOINERS and not _is_letter(token) and not token.article:
             link.append(text)
             continue
+        if text.endswith("ly") and not (token.name and i):
+            continue
         name = token.name and (asked.people or not DEMONYM.fullmatch(text))
         verb = bool(_VERB.fullmatch(text)) and not (token.name and (i or token.article))
         named = _PREPOSITIONS | _DETERMINERS | _RELATIVE | _AUXILIARY | {"=", "born"}
-        role = token.article or verb or text.endswith("ly") or (not name and "=" in link)
+        role = token.article or verb or (not name and "=" in link)
         listed = not name and all(one in _AND | {","} for one in link)
         role = role or (found[-1].role if found and listed and not found[-1].name else False)
         role = role or (link[-1] in named if link else bool(found) and found[-1].role)
@@ -468,9 +506,9 @@ def _sentence_states(sentence: list[Token], asked: _Gold) -> bool:
     """Whether a sentence states the gold answer that it names."""
     texts = [token.text for token in sentence]
     places = [i for i, token in enumerate(sentence) if _is_mention(token)]
-    words = {*texts}
+    said, question = ({_PAST.get(word, word) for word in one} for one in (texts, asked.question))
     for group in _EVENTS:
-        if group & asked.question and group & words and not group & asked.question & words:
+        if group & question and group & said and not group & question & said:
             return False
     if _has_two_predicates(texts, asked.question) or not _denied(texts, asked.given).isdisjoint(
         places
@@ -606,7 +644,7 @@ def _rival_before(sentence: Sequence[Token], place: int, asked: _Gold) -> bool:
         return False
     link = texts[words[-1].at + 1 :]
     own = sentence[place].article or bool(
-        link and link[-1] in _PREPOSITIONS | _DETERMINERS | asked.given - _RELATIVE
+        link and link[-1] in _PREPOSITIONS | _DETERMINERS | asked.given - _GRAMMAR
     )
     for word in words:
         behind = texts[word.at + 1 :]
@@ -674,9 +712,15 @@ def _is_rival_noun(
     goes_on = word.listed and (clause or (rest and rest[0] in _PREPOSITIONS | _BE))
     if goes_on or ("because" in word.link and any(map(_VERB.fullmatch, rest))):
         return False
-    if word.joined and not (word.role and asked.named):
-        return True
-    ends = word.link[-1:] and word.link[-1] in _RELATIVE and not rest
+    if word.listed:
+        return not (settled or (word.role and not texts[word.at].endswith("s")))
+    if word.joined:
+        return not asked.named or word.link[-1] not in _PREPOSITIONS | _DETERMINERS | {"with"}
+    ends = (
+        word.link[-1:]
+        and word.link[-1] in _RELATIVE
+        and not any(text in _GRAMMAR or _VERB.fullmatch(text) for text in rest)
+    )
     compares = asked.named and texts[word.at].endswith("er")
     return ends or not (word.role or settled or compares)
 
@@ -695,9 +739,12 @@ def _takes_back(later: Sequence[Token], stating: Sequence[Token], asked: _Gold) 
     if not found:
         return False
     at = {word.at for word in found}
-    plain = [text for i, text in enumerate(texts) if i not in at and text not in _GRAMMAR]
+    plain = [
+        text for i, text in enumerate(texts) if i not in at and text not in _GRAMMAR | _JOINERS
+    ]
     verbs = any(
-        token.text in _BE | _AUXILIARY or (_VERB.fullmatch(token.text) and not token.name)
+        token.text in _BE | _AUXILIARY
+        or (_VERB.fullmatch(token.text) and not token.name and token.text not in _JOINERS)
         for token in later
     )
     links = [[text for text in word.link if not _is_aside(text)] for word in found]

@@ -152,13 +152,19 @@ def tokenise(text: str) -> tuple[Token, ...]:
         plain = _fold(word.casefold())
         if re.fullmatch(r"-?\d+\.\d+", plain):
             plain = plain.rstrip("0").rstrip(".")
+        if word == "A" and match.string[match.end() : match.end() + 1] == ".":
+            plain = "A"  # an initial, not an article
         tokens.append(Token(_ORDINAL.get(plain, plain), word[0].isupper() or word[0].isdigit()))
     following = [token.text for token in tokens[1:]] + [""] * bool(tokens)
     articles = [_article(token.text, after) for token, after in zip(tokens, following, strict=True)]
     behind = zip(tokens, articles, [False, *articles], strict=False)
     return tuple(
         _join_numbers(
-            [token._replace(article=article) for token, dropped, article in behind if not dropped]
+            [
+                Token(token.text.lower(), token.name, article)
+                for token, dropped, article in behind
+                if not dropped
+            ]
         )
     )
 
