@@ -188,12 +188,12 @@ def _single(answer: str, asked: _Gold, known: str) -> float:
     tokens = tokenise(answer)
     if asked.number and _SIGNS.search(answer) and not _SIGNS.search(known):
         return 0.0
-    said = [words_of(tokens), _short(tokens)]
+    asks = any(map(asked.named_in, _ASKED.findall(answer)))
+    said = [words_of(tokens)] if asks else [words_of(tokens), _short(tokens)]
     if any(_equal(form, words) for form in asked.forms for words in said):
         return SURE
     says_wrong = any(match[0].lower() not in known for match in _SAYS_WRONG.finditer(answer))
     offers = _OFFERS.search(answer) and not _OFFERS.search(known)
-    asks = any(map(asked.named_in, _ASKED.findall(answer)))
     if says_wrong or offers or asks or len(tokens) > LONGEST:
         return 0.0
     answer = _CONCEDED.sub("", answer)
@@ -548,7 +548,8 @@ def _unasked(qualifier: str, question: frozenset[str]) -> bool:
     """Whether the question does not ask for what a qualifier says; one about a relative may be
     answered by another ("the daughter of …" for "Who was her father?")."""
     kin = {*_KIN.split("|")}
-    return question.isdisjoint(qualifier.split()) and not (qualifier in kin and question & kin)
+    words = {*qualifier.split()} - _BE - _AUXILIARY - _RELATIVE
+    return question.isdisjoint(words) and not (qualifier in kin and question & kin)
 
 
 def _is_offered(sentence: Sequence[Token], place: int, asked: _Gold) -> bool:
