@@ -720,7 +720,7 @@ def _is_rival_noun(
     ends = (
         word.link[-1:]
         and word.link[-1] in _RELATIVE
-        and not any(text in _GRAMMAR or _VERB.fullmatch(text) for text in rest)
+        and not any(text in _GRAMMAR or text.endswith("ed") for text in rest)
     )
     compares = asked.named and texts[word.at].endswith("er")
     return ends or not (word.role or settled or compares)
@@ -760,7 +760,7 @@ def _takes_back(later: Sequence[Token], stating: Sequence[Token], asked: _Gold) 
         or any(texts[i] in asked.question for i in at)  # the other one of two that are offered
         or not (plain or verbs)
         or texts[0] in known
-        or (found[0].at == 0 and asked.question.issuperset(plain))
+        or (found[0].at == 0 and bool(plain) and asked.question.issuperset(plain))
         or (bool(frame) and texts[: len(frame)] == frame)
         or (found[0].at == 0 and (asked.number or not verbs))
         or (value and place == 0 and texts[0] in _PRONOUNS)
