@@ -6,6 +6,7 @@ another candidate. So a list of guesses is worth no more than its first item, wh
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -20,13 +21,13 @@ Form = tuple[str, ...]  # the words of a gold answer
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
 NO = frozenset({"no", "non", "nein", "否", "不", "不 是", "noa"})
 MAX_WORDS = 40  # of the sentence that answers; a longer one names the gold answer by chance
-LONGEST = 400  # words and separators of an answer
+LONGEST = 1500  # characters of an answer
 SURE, STATED, NAMED, SHARED, APART = 0.99, 0.97, 0.3, 0.15, 0.03  # see `probability`
 DOUBT = (0.1, 0.9)  # between these the rules cannot tell
 _MENTION = "\0"  # stands for a gold answer; no answer has this character
 
 (
-    _OR, _AND, _BE, _AUXILIARY, _PREPOSITIONS, _DETERMINERS, _PRONOUNS, _RELATIVE, _HEDGES, _FILLERS,
+    _OR, _AND, _BE, _AUXILIARY, _PREPOSITIONS, _DETERMINERS, _PRONOUNS, _RELATIVE, _HEDGES, _FILLERS,  # noqa: E501
     _NEGATIONS, _JOINERS, _REVISIONS, _KINDS,
 ) = (frozenset(line.split()) for line in lines("grammar.txt"))  # fmt: skip
 _GRAMMAR = _OR.union(
@@ -58,7 +59,7 @@ _QUALIFIED = [
         rf"\b(?:{_KIN})(?= @| of @| to @)",
         r"\b(?!(?:city|town|village|state|country|republic|kingdom|province|region|county|district"
         r"|island|year|month|name|title|rank|role|genre|form|kind|type|number|total|heart|center"
-        r"|centre|part|symbol|species|citizen|native|student|staff|home|seat|member|coast|people|works?|creation)\b)[^\W\d]\S*(?= of @)",
+        r"|centre|part|symbol|species|citizen|native|student|staff|home|seat|member|coast|people|works?|creation)\b)[^\W\d]\S*(?= of @)",  # noqa: E501
         r"(?:(?<=\bhe )|(?<=\bshe )|(?<=\bthey ))(?!is|was|has|does)[a-z]+(?:ed|s)(?= @)",
     )
 ]
@@ -86,7 +87,7 @@ _OFFERS = re.compile(  # several answers
     re.I | re.S,
 )
 _SAYS_WRONG = re.compile(
-    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke|ruled out)\b"
+    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke|ruled out)\b"  # noqa: E501
     r"|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous|prior|above)\b"
     r"|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b"
     r"|\b(?!9\d|100)\d+% (?:sure|certain|confident)\b",
@@ -95,7 +96,7 @@ _SAYS_WRONG = re.compile(
 _CONCEDED = re.compile(  # what others think, or what is granted before the answer
     r"(?:^|(?<=[.!?] ))(?:while|although|though|despite|unlike|contrary to)\b[^,.;:\n]+, "
     r"|[^.;:,?!\n]*\b(?:many|most|some|people|everyone|you|often|commonly|sometimes|widely|mistakenly)"
-    r"\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed|assumed)\b[^.;:?!\n]*?,? but "
+    r"\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed|assumed)\b[^.;:?!\n]*?,? but "  # noqa: E501
     r"(?!maybe|perhaps|possibly)"
     r"|,? (?:although|though|but) (?:many|most|some|people|it is (?:often|commonly))\b[^.;:\n]*",
     re.I,
@@ -166,6 +167,8 @@ def probability(
         denies = all(not words.isdisjoint(_NEGATIONS) for words in reasons)
         return (SURE if denies else NAMED) if wanted else APART
     asked = _read_gold(question, tuple(map(_plain, gold)))
+    if len(answer) > LONGEST:
+        return _nearness(tokenise(answer), asked.forms, named=False)
     if kind == "list":
         found = STATED * _lists(answer, asked)
     elif kind == "yes_no" and any(" ".join(form) in YES | NO for form in asked.forms):
@@ -194,7 +197,7 @@ def _single(answer: str, asked: _Gold, known: str) -> float:
         return SURE
     says_wrong = any(match[0].lower() not in known for match in _SAYS_WRONG.finditer(answer))
     offers = _OFFERS.search(answer) and not _OFFERS.search(known)
-    if says_wrong or offers or asks or len(tokens) > LONGEST:
+    if says_wrong or offers or asks:
         return 0.0
     answer = _CONCEDED.sub("", answer)
     tokens = tokenise(answer if asked.placed else located(answer))
@@ -634,7 +637,7 @@ def _rival_before(sentence: Sequence[Token], place: int, asked: _Gold) -> bool:
         plain = (_JOINERS | _AND | _RELATIVE | {",", ":"}).isdisjoint(told[run:])
         apposed = told[run : run + 1] == [","] and sentence[subject + run + 1].article
         leads = told[-1] in _PREPOSITIONS | asked.given and not _PREPOSITIONS.isdisjoint(told[run:])
-        states = leads and (verb and plain or apposed and not asked.question)
+        states = leads and ((verb and plain) or (apposed and not asked.question))
         if states or (not asked.question and sentence[place].article and plain):
             words, determined = (
                 [word for word in words if word.at >= subject + run and word.name],
@@ -856,6 +859,6 @@ def _lists_only(sentence: Sequence[Token], asked: _Gold) -> bool:
     joined = all(
         text[0] == _MENTION or text in _AND | {",", ":", "as", "well", "also"} for text in inside
     )
-    apart = all(b - a > 1 for a, b in zip(places, places[1:], strict=False))
+    apart = all(b - a > 1 for a, b in itertools.pairwise(places))
     denies = not (_OR | _NEGATIONS).isdisjoint(texts)
     return framed and joined and apart and known.issuperset(after) and not denies
