@@ -611,9 +611,11 @@ def _is_bounded(sentence: Sequence[Token], place: int, asked: _Gold) -> bool:
             titles = {word for form in asked.forms for word in form if word in TITLES}
             if titles and text not in titles and not titles & {*mention.text[1:].split()}:
                 return False
-        elif not (ahead and (DEMONYM.fullmatch(text) or (i == 0 and _VERB.fullmatch(text)))):
-            if token.name or text[0].isdigit() or not (mention.name or _VERB.fullmatch(text)):
-                return False
+            continue
+        if ahead and (DEMONYM.fullmatch(text) or (i == 0 and _VERB.fullmatch(text))):
+            continue
+        if token.name or text[0].isdigit() or not (mention.name or _VERB.fullmatch(text)):
+            return False
     return True
 
 
@@ -820,9 +822,9 @@ def _truth(segment: Sequence[str], given: frozenset[str]) -> bool | None:
     denies = not _NEGATIONS.isdisjoint(words)
     for word, after in zip(words, [*words[1:], "it"], strict=False):
         true = word in ("true", "correct", "right")
-        if (true or word in ("false", "untrue", "incorrect", "wrong")) and word not in given:
-            if after in _GRAMMAR:
-                return true != denies
+        judges = true or word in ("false", "untrue", "incorrect", "wrong")
+        if judges and word not in given and after in _GRAMMAR:
+            return true != denies
     if words[-1:] == ["not"] or (len(words) == len(segment) == 2 and words[1] in _BE):
         return not denies
     content, about = {*words} - _GRAMMAR - _NEGATIONS, given - _GRAMMAR
