@@ -720,6 +720,8 @@ def _is_rival_noun(
         return False
     if word.listed:
         return not (settled or (word.role and not texts[word.at].endswith("s")))
+    if "well" in word.link:  # "as well as"
+        return True
     if word.joined:
         return not asked.named or word.link[-1] not in _PREPOSITIONS | _DETERMINERS | {"with"}
     ends = (
