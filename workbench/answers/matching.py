@@ -720,8 +720,8 @@ def _is_rival_noun(
         return False
     if word.listed:
         return not (settled or (word.role and not texts[word.at].endswith("s")))
-    if "well" in word.link:  # "as well as"
-        return True
+    if word.link[-1:] == ("as",) and {"well", "also"} & {*word.link}:
+        return True  # "as well as", "also known as"
     if word.joined:
         return not asked.named or word.link[-1] not in _PREPOSITIONS | _DETERMINERS | {"with"}
     ends = (
