@@ -705,7 +705,9 @@ def _is_rival_name(
         return not settled or fragment
     author = fragment and asked.person and word.link[-1] == "by"
     contrast = between & {"but", "however", "yet", "while", "whereas"}
-    return bool(word.joined or contrast or author or not word.role or word.link[-1] in _BE)
+    return bool(
+        word.joined or contrast or author or not word.role or word.link[-1] in _BE | _RELATIVE
+    )
 
 
 def _is_rival_noun(
@@ -720,6 +722,8 @@ def _is_rival_noun(
         return False
     if word.listed:
         return not (settled or (word.role and not texts[word.at].endswith("s")))
+    if word.link[-1:] and word.link[-1] in _BE and texts[word.at].endswith("s"):
+        return True
     if word.link[-1:] == ("as",) and {"well", "also"} & {*word.link}:
         return True  # "as well as", "also known as"
     if word.joined:
