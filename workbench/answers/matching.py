@@ -706,7 +706,11 @@ def _is_rival_name(
     author = fragment and asked.person and word.link[-1] == "by"
     contrast = between & {"but", "however", "yet", "while", "whereas"}
     return bool(
-        word.joined or contrast or author or not word.role or word.link[-1] in _BE | _RELATIVE
+        word.joined
+        or contrast
+        or author
+        or not word.role
+        or word.link[-1] in _BE | {"which", "who", "that"}
     )
 
 
@@ -724,8 +728,9 @@ def _is_rival_noun(
         return not (settled or (word.role and not texts[word.at].endswith("s")))
     if word.link[-1:] and word.link[-1] in _BE and texts[word.at].endswith("s"):
         return True
-    if word.link[-1:] == ("as",) and {"well", "also"} & {*word.link}:
-        return True  # "as well as", "also known as"
+    joiners = _JOINERS - {"known", "named", "called", "with", "because", "later", "though"}
+    if not joiners.isdisjoint(word.link):
+        return not word.role or word.link[-1] in ("as", "to", "by", "of")
     if word.joined:
         return not asked.named or word.link[-1] not in _PREPOSITIONS | _DETERMINERS | {"with"}
     ends = (
@@ -756,7 +761,12 @@ def _takes_back(later: Sequence[Token], stating: Sequence[Token], asked: _Gold) 
     ]
     verbs = any(
         token.text in _BE | _AUXILIARY
-        or (_VERB.fullmatch(token.text) and not token.name and token.text not in _JOINERS)
+        or (
+            _VERB.fullmatch(token.text)
+            and not token.name
+            and token.text not in _JOINERS
+            and token is not later[found[0].at]
+        )
         for token in later
     )
     links = [[text for text in word.link if not _is_aside(text)] for word in found]
