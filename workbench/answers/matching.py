@@ -730,7 +730,8 @@ def _is_rival_noun(
         return True
     joiners = _JOINERS - {"known", "named", "called", "with", "because", "later", "though"}
     if not joiners.isdisjoint(word.link):
-        return not word.role or word.link[-1] in ("as", "to", "by", "of")
+        ends = word.link[-1] in _RELATIVE and not rest
+        return ends or not word.role or word.link[-1] in ("as", "to", "by", "of")
     if word.joined:
         return not asked.named or word.link[-1] not in _PREPOSITIONS | _DETERMINERS | {"with"}
     ends = (
