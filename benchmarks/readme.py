@@ -32,7 +32,6 @@ RULES, BARE = ("as it is", "without rules"), "without rules"
 SAYS = {
     "0.99": "is a gold answer, after normalisation",
     "0.97": "states one",
-    "0.95": "does so without its asides, or by another name for it",
     "0.3": "names one, and may not say so; it is counted as wrong",
     "0.15": "shares a word with one; counted as wrong",
     "0.03": "shares none, or says the opposite",

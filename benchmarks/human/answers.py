@@ -23,7 +23,7 @@ JUDGEMENTS = {
     "possibly correct": "poss_correct_predictions",
     "definitely incorrect": "def_incorrect_predictions",
 }
-SAID = Path(__file__).resolve().parents[2] / "tests" / "said" / "answers.txt"
+EXAMPLES = Path(__file__).resolve().parents[2] / "tests" / "examples" / "answers.txt"
 # every second line, or question, was kept aside from the making of the rules
 HALVES = ("tuned on", "kept aside")
 Match = Callable[[str, Sequence[str], str], bool]  # prediction, gold answers, question
@@ -53,7 +53,7 @@ def efficientqa(folder: Path, half: int | None = None) -> list[Judged]:
 
 
 @dataclass(frozen=True)
-class Said:
+class Example:
     """An answer as a chat model may write it, which is right or wrong by our own label."""
 
     question: str
@@ -63,13 +63,15 @@ class Said:
     right: bool
 
 
-def said(half: int) -> list[Said]:
-    """The lines of `tests/said/answers.txt`: of each part those that the rules were tuned on
+def examples(half: int) -> list[Example]:
+    """The lines of `tests/examples/answers.txt`: of each part those that the rules were tuned on
     (0), or those kept aside (1).
     """
-    parts = re.split(r"^\[(right|wrong)_(\w+)\]$", SAID.read_text(encoding="utf-8"), flags=re.M)[1:]
+    parts = re.split(
+        r"^\[(right|wrong)_(\w+)\]$", EXAMPLES.read_text(encoding="utf-8"), flags=re.M
+    )[1:]
     return [
-        Said(
+        Example(
             question, tuple(gold.split(" / ")), answer.replace("\\n", "\n"), kind, label == "right"
         )
         for label, kind, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
@@ -84,12 +86,12 @@ def measure_halves(folder: Path) -> dict[str, Any]:
     EfficientQA's.
     """
     return {
-        name: {"chat": _chat(said(half)), "EfficientQA": _judged(efficientqa(folder, half))}
+        name: {"chat": _chat(examples(half)), "EfficientQA": _judged(efficientqa(folder, half))}
         for half, name in enumerate(HALVES)
     }
 
 
-def _chat(rows: Sequence[Said]) -> dict[str, Any]:
+def _chat(rows: Sequence[Example]) -> dict[str, Any]:
     p = [probability(row.answer, row.gold, row.kind, row.question) for row in rows]
     right = [row.right for row, one in zip(rows, p, strict=True) if one > DOUBT[1]]
     return {

@@ -1,24 +1,20 @@
-r"""How a response is read: its sections and sentences, its final answer, abstention, hedging and
-answer matching.
+r"""Sections and sentences of a response, its final answer, abstention, hedging and answer matching.
 
 TruthRL (arXiv 2509.25760, section 3 and table 9) asks for the answer in `\boxed{}`, for "I don't
 know" when uncertain and for "invalid question" where the premise is false, and a language model
 judges it. Its rule-based verifier (table 5) was exact string matching, which made the policy
-abstain on nearly everything. The rules here are ours, and two principles decide doubtful cases:
+abstain on nearly everything. The rules here are ours. Two principles decide doubtful cases:
 
 * **Naming an answer is answering.** "I don't know. Paris" and "I'm not sure, but it is Paris"
-  are answers, right or wrong like any other; only a text that commits to nothing abstains. An
-  abstention is never a right answer, so a text that is wrongly taken for one earns what
+  are answers. An abstention is never right, so a text that is wrongly taken for one earns what
   abstaining earns and no more.
-* **Listing guesses is never right.** A rule cannot tell "Paris, France" from "Paris, Lyon", nor
-  "He was born in Paris. He died in Lyon." from "His birthplace is Paris. He comes from Lyon.",
-  so it refuses them all unless the whole is a gold answer: to pay for a list of candidates is to
-  teach a policy to list candidates.
+* **A list of guesses is worth no more than its first item.** The first sentence that names a gold
+  answer has to state it, and nothing before it may be another candidate. A list that the rules
+  recognise is not right at all.
 
-The second principle has limits: inside the sentence that states the answer, a name in another
-role ("Dana, who comes from Lomar, was born in Vetra") is taken for what it usually is
-(`workbench.answers.rivals` says how it is known and where that ends), and a name written small
-is not seen in a statement beside it ("she comes from lomar. She was born in Vetra.").
+Known limits: in one sentence, "Vetra lies in Lomar" may answer for either name. A sentence that
+states another relation of the same subject ("She died in Vetra" for "Where did she live?") is
+taken for an answer unless it uses the opposite of the question's verb.
 """
 
 from __future__ import annotations

@@ -1,18 +1,37 @@
-"""Which texts decline to answer, or call the question invalid, and which commit to an answer."""
+"""Which texts decline to answer, or call the question invalid, and which commit to an answer.
+
+The phrases lie in `abstentions.LANGUAGE.txt`; "l2" is the invented language of the closed world. A
+phrase is compared with a whole clause, without regard to case, diacritics and contractions.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from workbench.answers.courtesies import plainly
 from workbench.answers.kept import kept
-from workbench.answers.phrases import ABSTENTIONS, INVALID, Find, finder
+from workbench.answers.names import lines
 from workbench.answers.sections import final_answer
 from workbench.answers.text import STOP, canonical
 
 INVALID_QUESTION = "invalid question"
+Find = Callable[[str, int], "re.Match[str] | None"]
+
+
+def _phrases(invalid: bool) -> Mapping[str, tuple[str, ...]]:
+    """The phrases by language; those that call the question invalid are marked with "!"."""
+    return {
+        language: tuple(
+            line.removeprefix("! ")
+            for line in lines(f"abstentions.{language}.txt")
+            if line.startswith("!") is invalid
+        )
+        for language in ("en", "zh", "es", "de", "fr", "l2")
+    }
+
+
+ABSTENTIONS, INVALID = _phrases(invalid=False), _phrases(invalid=True)
 
 _HEDGES = (  # without diacritics, as `canonical` leaves them
     "maybe|perhaps|probably|possibly|i think|i believe|i guess|i would say|i would guess|my"
@@ -43,7 +62,7 @@ _LEADS = re.compile(  # what may stand before a clause without changing what it 
     r"|la respuesta es|die antwort ist|la reponse est)\b|"
     r"不好意思|(?:根据|基于)[^,]{0,12}?(?:资料|信息|内容|上下文|文本|段落|材料|文章)|"
     r"(?:非常|十分|实在|很)?抱歉|对不起|但是?|不过|很?遗憾的?是?|恐怕"
-    r"|我?暂时|我?目前|(?:关于|对于)?(?:这个|这|该|此)问题的?|答案是?|说实话|老实说|[\s,\"()<>*¿¡]+|[-•] )+",
+    r"|我?暂时|我?目前|(?:关于|对于)?(?:这个|这|该|此)问题的?|答案是?|说实话|老实说|[\s,\"()<>*¿¡]+|[-•] )+",  # noqa: E501
     re.I,
 )
 _ADVERBS = re.compile(
@@ -111,7 +130,30 @@ _REASON = re.compile(r"(?:because|since|as|therefore|thus|hence)\s+")
 _AROUND = ' ,"()<>*¿¡'
 _COMMA = re.compile(r"\s*,")
 
+_GREETING = re.compile(
+    r"[\s*\"“¡]*(?:(?:(?:what an? |that is an? |that'?s an? )?(?:great|good|excellent|interesting|nice"  # noqa: E501
+    r"|fantastic|wonderful|tricky) question|sure(?: thing)?|certainly|of course|absolutely|definitely"  # noqa: E501
+    r"|no problem|happy to help|glad (?:you asked|to help)|thank(?:s| you)(?: (?:so|very) much)?"
+    r"(?: for (?:asking|(?:your|the) question))?|i(?:'d| would) be happy to help(?: with that)?"
+    r"|hello|hi(?: there)?|okay|ok|here(?: is|'s)(?: the| your)? answer|here you go|claro(?: que sí)?"  # noqa: E501
+    r"|por supuesto|buena pregunta|natürlich|gerne|gute frage|bien sûr|bonne question|好的"
+    r"|当然(?:可以)?|这是(?:一)?个好问题|好问题|你好|您好)(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+",
+    re.I,
+)
+_FAREWELL = re.compile(
+    r"(?<=[.!?\n])\s*(?:let (?:me|us) know|feel free|(?:i )?hope|if you|is there anything|please"
+    r"|do(?:n['’]t| not) hesitate|thank|i(?:'m| am| would be|'d be) (?:happy|glad))\b"
+    r"(?-i:(?:[^.!?\nA-Z0-9]|\bI\b)*)(?:[.!?]+|$)",
+    re.I,
+)
+# the only item of a list
+_NUMBERED = re.compile(r"\s*(?:[-*•]|\(?1[.)])\s+(?!.*(?:^|\s)(?:[-*•]|\(?2[.)])\s)", re.S)
+
 Clauses = list[tuple[bool, str]]
+
+
+def _of_all(phrases: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(phrase for each in phrases.values() for phrase in each)
 
 
 def is_abstention(text: str, extra: Iterable[str] = (), prefill: str = "") -> bool:
@@ -126,7 +168,8 @@ def is_abstention(text: str, extra: Iterable[str] = (), prefill: str = "") -> bo
 def declines(answer: str, extra: tuple[str, ...] = ()) -> bool:
     answer = plainly(answer)
     return not _is_title(answer) and (
-        _all_say(answer, _abstaining(extra)) or bool(_SORRY.fullmatch(canonical(answer)))
+        _all_say(answer, _finder((*_of_all(ABSTENTIONS), *extra)))
+        or bool(_SORRY.fullmatch(canonical(answer)))
     )
 
 
@@ -146,7 +189,7 @@ def commitment(answer: str) -> str:
     """What is left of an answer without its "I am not sure, but": a hedge neither helps nor
     hurts.
     """
-    clauses = _clauses(answer, _abstaining(()), reasons=True)
+    clauses = _clauses(answer, _finder(_of_all(ABSTENTIONS)), reasons=True)
     return (
         ". ".join(clause for found, clause in clauses if not found)
         if any(found for found, _ in clauses)
@@ -157,13 +200,13 @@ def commitment(answer: str) -> str:
 def is_invalid(text: str) -> bool:
     """Whether the final answer of `text` says that the question is invalid, and nothing else."""
     answer = final_answer(text)
-    return answer is not None and _all_say(answer, _invalid())
+    return answer is not None and _all_say(answer, _finder(_of_all(INVALID)))
 
 
 @kept
 def invalid_clauses(answer: str) -> tuple[tuple[bool, str], ...]:
     """The clauses of an answer, with True for those that call the question invalid."""
-    return tuple(_clauses(answer, _invalid()))
+    return tuple(_clauses(answer, _finder(_of_all(INVALID))))
 
 
 def _clauses(text: str, phrases: Find, reasons: bool = False) -> Clauses:
@@ -247,13 +290,46 @@ def _states(part: tuple[bool, str]) -> bool:
     return not re.match(r"(?:i|my|we|it is (?:un|not)|more|please)\b", part[1], re.I)
 
 
+def plainly(answer: str) -> str:
+    """An answer without the courtesies around it ("Great question! …") and the sign of a list of
+    one item; the whole where nothing else is left."""
+    plain = answer
+    for courtesy in (_GREETING, _NUMBERED):
+        if match := courtesy.match(plain):
+            plain = plain[match.end() :]
+    plain = _FAREWELL.sub("", plain)
+    return plain if any(map(str.isalnum, plain)) else answer
+
+
 @lru_cache(maxsize=64)
-def _abstaining(extra: tuple[str, ...]) -> Find:
-    return finder(
-        [*(phrase for phrases in ABSTENTIONS.values() for phrase in phrases), *extra], _OBJECT
-    )
+def _finder(phrases: tuple[str, ...]) -> Find:
+    """What finds the phrase that a clause begins with at a place, in canonical text in small
+    letters."""
+    begins = [_compiled(phrase) for phrase in phrases if phrase[0] != "…"]
+    inside = [_compiled(phrase) for phrase in phrases if phrase[0] == "…"]
+    latin = "|".join(one for one in inside if one.isascii())
+    other = "|".join(one for one in inside if not one.isascii())
+    scans = [rf"[^,]*?(?<!\w)(?:{latin})"] * bool(latin) + [rf"[^,]*?(?:{other})"] * bool(other)
+    return re.compile("|".join([*begins, *scans])).match
 
 
-@lru_cache(maxsize=1)
-def _invalid() -> Find:
-    return finder([phrase for phrases in INVALID.values() for phrase in phrases], _OBJECT)
+def _compiled(phrase: str) -> str:
+    """The pattern of a phrase; what may follow one that ends in "…" belongs to it."""
+    parts = [canonical(part).strip().lower() for part in phrase.split("…")]
+    words = [_alternatives(part) for part in parts if part]
+    # A word of a Latin script ends at its last letter; Chinese has no such boundary, but 不确定性,
+    # 不懂事 and 不认识的人 are other words.
+    latin = words[-1].isascii()
+    end = r"\s*(?=,|$)" if parts[-1] else _OBJECT + (r"(?!\w)" if latin else "(?![性事的])")
+    return (r"(?!\w)[^,]*?(?<!\w)" if latin else "[^,]*?").join(words) + end
+
+
+def _alternatives(part: str) -> str:
+    """The pattern of "(a/b) c"; brackets that do not match are characters."""
+    depth, made = 0, ""
+    for sign in part:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            break
+        made += {"(": "(?:", ")": ")", "/": "|" if depth else "/"}.get(sign) or re.escape(sign)
+    return re.escape(part) if depth else made

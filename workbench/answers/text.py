@@ -12,7 +12,7 @@ from typing import NamedTuple
 from workbench.answers.kept import kept
 
 CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_PUNCT = "!-/:-@\\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u060c\u061b\u061f\u0964\u0965\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff"
+_PUNCT = "!-/:-@\\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u060c\u061b\u061f\u0964\u0965\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff"  # noqa: E501
 _PUNCT += "\u3000-\u303f\U0001f000-\U0001faff"
 _BEGIN, _END = rf"(?<![^\s{_PUNCT}{CJK}])", rf"(?![^\s{_PUNCT}{CJK}])"
 _ABBREVIATION = r"(?<!\b[^\W\d_])(?<!\b[SsDdMm][tr])(?<!\bMrs)(?<!\bMs)(?<!\bJr)(?<!\bSr)(?<!\bvs)"
@@ -152,13 +152,19 @@ def tokenise(text: str) -> tuple[Token, ...]:
         plain = _fold(word.casefold())
         if re.fullmatch(r"-?\d+\.\d+", plain):
             plain = plain.rstrip("0").rstrip(".")
+        if word == "A" and match.string[match.end() : match.end() + 1] == ".":
+            plain = "A"  # an initial, not an article
         tokens.append(Token(_ORDINAL.get(plain, plain), word[0].isupper() or word[0].isdigit()))
     following = [token.text for token in tokens[1:]] + [""] * bool(tokens)
     articles = [_article(token.text, after) for token, after in zip(tokens, following, strict=True)]
     behind = zip(tokens, articles, [False, *articles], strict=False)
     return tuple(
         _join_numbers(
-            [token._replace(article=article) for token, dropped, article in behind if not dropped]
+            [
+                Token(token.text.lower(), token.name, article)
+                for token, dropped, article in behind
+                if not dropped
+            ]
         )
     )
 
