@@ -145,9 +145,8 @@ def selected(contexts: list[str]) -> list[str]:
 
 def noticed(mutant: Mutant, tests: list[str], folder: Path, limit: float) -> str:
     """ "failed", "hung" or "survived": what the tests say of a mutant in a copy of the project."""
-    path = folder / mutant.path
-    original = path.read_text(encoding="utf-8")
-    path.write_text(mutant.source, encoding="utf-8")
+    shutil.copytree(ROOT, folder, ignore=IGNORED)  # anew, since a mutant may delete files
+    (folder / mutant.path).write_text(mutant.source, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow and not nightly"]
     command += ["-p", "no:cacheprovider", "-p", "no:xdist", *tests]
     try:
@@ -162,7 +161,7 @@ def noticed(mutant: Mutant, tests: list[str], folder: Path, limit: float) -> str
     except subprocess.TimeoutExpired:
         return "hung"
     finally:
-        path.write_text(original, encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
     breaks_import = "\nERROR tests/" in result.stdout
     if result.returncode == 4 and not breaks_import:  # a test that pytest does not find
         raise SystemExit(f"pytest ended with 4:\n{result.stdout[-2000:]}")
@@ -183,7 +182,6 @@ def main() -> None:
     done = {(row["path"], row["line"], row["old"], row["new"]) for row in rows}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "project"
-        shutil.copytree(ROOT, folder, ignore=IGNORED)
         for mutant in sample(given.n, given.seed):
             if (mutant.path, mutant.line, mutant.old, mutant.new) in done:
                 continue
