@@ -266,22 +266,6 @@ def test_exit_codes_of_training(
     assert cli("demo")[0] == expected
 
 
-def test_a_failed_row_of_an_evaluation_fails_training_too(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    after = report(sampled={**scores(0.5), "failed": 1})
-    summary = {
-        "method": "m",
-        "seed": 3,
-        "before": report(),
-        "after": after,
-        "status": "done",
-        "failed": 0,
-    }
-    stand_in(monkeypatch, "train", run=lambda *_, **__: summary)
-    assert cli(*TRAIN)[0] == 3
-
-
 INTERRUPTIBLE = """
 import sys
 import workbench.experiment
@@ -290,7 +274,8 @@ from tests.helpers.small_bench import SETTINGS, make_bench
 from workbench.cli import main
 bench = make_bench(Path(sys.argv[1]) / "policy")
 workbench.experiment.bench = lambda name, questions=None: bench
-settings = [word for setting in [*SETTINGS, f"truthrl.steps={sys.argv[2]}"] for word in ("--set", setting)]
+chosen = [*SETTINGS, f"truthrl.steps={sys.argv[2]}"]
+settings = [word for setting in chosen for word in ("--set", setting)]
 main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), *settings, "--json"])
 """
 
@@ -330,18 +315,6 @@ def test_world_show(cli: Cli) -> None:
     assert (code, out) == (2, "") and "no entity 'Nobody'" in err and err.count("\n") == 1
 
 
-def test_tables_show_brackets_as_they_are(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    described = {
-        "name": "Ann [b]",
-        "facts": [{"object": "[red]Oslo"}],
-        "pages": ["[i]Ann"],
-        "n": {"a": "[b]"},
-    }
-    stand_in(monkeypatch, "world", describe=lambda *_: described)
-    out = cli("world", "show")[1]
-    assert "Ann [b]" in out and "[red]Oslo" in out and "[i]Ann" in out
-
-
 def test_tables_are_written_for_people(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     described = {
         "nothing": None,
@@ -364,29 +337,6 @@ def test_tables_are_written_for_people(cli: Cli, monkeypatch: pytest.MonkeyPatch
     assert not re.search(r"[{}\[\]']|None|True|PosixPath", out)
 
 
-@pytest.mark.slow
-def test_tables_of_real_results_hold_no_python(cli: Cli, tmp_path: Path) -> None:
-    questions, pages = tmp_path / "q.jsonl", tmp_path / "p.jsonl"
-    questions.write_text('{"id": "a", "question": "Where?", "answers": ["Rome", "Roma"]}\n')
-    pages.write_text('{"title": "Rome", "text": "A city."}\n')
-    entity, root = (
-        json.loads(cli("world", "show", "--json")[1])["examples"][0],
-        ["--root", str(tmp_path / "i")],
-    )
-    for command in (
-        ["world", "show"],
-        ["world", "show", "--entity", entity],
-        ["data", "list"],
-        ["data", "show", str(questions)],
-        ["index", "build", "q", "--from", str(pages), *root],
-        ["index", "list", *root],
-        ["index", "show", "q", *root],
-    ):
-        code, out, err = cli(*command)
-        assert code == 0, err
-        assert not re.search(r"\bNone\b|\bTrue\b|\bFalse\b|\{'|\['|PosixPath", out), (command, out)
-
-
 def test_a_run_that_is_not_there_is_one_line_with_what_is(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,41 +355,3 @@ def test_a_run_that_is_not_there_is_one_line_with_what_is(
             and "runs/one" in err
             and "runs/two/ternary" in err
         )
-
-
-def test_the_inspector_says_what_is_not_a_folder(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs" / "one").mkdir(parents=True)
-    (tmp_path / "runs" / "one" / "config.json").write_text("{}")
-    file = tmp_path / "runs" / "one" / "rollouts.jsonl"
-    file.write_text("{}\n")
-    told = {
-        ("--runs", "nope"): "--runs nope: this folder is not there",
-        ("--runs", str(file)): "this folder is a file",
-        (
-            "--run",
-            str(file),
-        ): f"--run {file} is a file: name the folder that it lies in, --run {file.parent}",
-        ("--run", "runs/nope"): "no run 'nope' in 'runs': 'runs' holds runs/one",
-    }
-    for arguments, message in told.items():
-        code, out, err = cli("inspect", *arguments, "--no-browser")
-        assert (code, out, err.count("\n")) == (2, "", 1) and message in err
-
-
-def test_world_export(cli: Cli, tmp_path: Path) -> None:
-    code, out, _ = cli("world", "export", "--out", str(tmp_path), "--json")
-    assert code == 0
-    for name, count in json.loads(out).items():
-        assert len((tmp_path / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()) == count
-
-
-def test_world_build_passes_its_arguments(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stood in for: building takes minutes, and is tested where it lives."""
-    stand_in(
-        monkeypatch, "world", build_policy=lambda *arguments: {"seen": list(map(str, arguments))}
-    )
-    code, out, _ = cli("world", "build", "--out", "unused", "--size", "small", "--json")
-    assert code == 0 and json.loads(out) == {"seen": ["unused", "0", "2", "small"]}

@@ -5,7 +5,6 @@ in a page of sixty lines.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -175,15 +174,6 @@ def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
         method("truthlr")
 
 
-def test_an_adapter_is_trained_at_a_rate_that_moves_it() -> None:
-    """Adam moves a weight by at most the rate a step: the paper's 1e-6 leaves lora_B, which
-    starts at 0, below 1e-4.
-    """
-    for name in benches.NAMES:
-        grpo = METHODS["truthrl"].configure(name).grpo
-        assert grpo.learning_rate * grpo.steps >= 1e-3
-
-
 def test_settings_of_every_method_at_every_bench_can_work() -> None:
     for name in benches.NAMES:
         for one in METHODS.values():
@@ -278,20 +268,6 @@ def test_a_box_is_asked_for_where_the_prompt_names_one() -> None:
     assert labels == ["correct", "incorrect"]
 
 
-def test_reward_pays_abstentions_as_chosen() -> None:
-    asked = Question("q", "Capital of France?", ("Paris",))
-    responses = [Response(text, asked, text) for text in ("Paris", "I don't know", "Lyon")]
-    one = METHODS["truthrl"]
-    paid = {
-        name: [
-            f.rewards["truthrl"].value
-            for f in one.grader(TruthRL(reward=name), rule_checks())(responses)
-        ]
-        for name in ("ternary", "binary")
-    }
-    assert paid == {"ternary": [1.0, 0.0, -1.0], "binary": [1.0, -1.0, -1.0]}
-
-
 def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -> None:
     bench = make_bench(tmp_path)
     assert len(training_questions(Prompts(), bench)) == len(NAMES)
@@ -340,22 +316,6 @@ def test_a_judge_can_be_told_to_take_only_what_is_boxed() -> None:
         checks = judge_checks(judge, require_box=boxed)
         [feedback] = METHODS["truthrl"].grader(TruthRL(), checks)([response])
         assert [verdict.label for verdict in feedback.verdicts] == [expected]
-
-
-def test_a_bench_of_another_judge_asks_it(tmp_path: Path) -> None:
-    file, mine = tmp_path / "questions.jsonl", rule_checks()
-    file.write_text('{"id": "1", "question": "?", "answers": ["!"]}\n')
-    assert benches.bench("paper", file, checks=mine).checks is mine
-    assert benches.bench("tiny", checks=mine).checks is mine
-
-
-def test_a_reward_that_is_not_finite_is_refused_before_training(tmp_path: Path) -> None:
-    bench = make_bench(tmp_path / "policy")
-    with pytest.raises(WorkbenchError, match="correct is nan"):
-        run_experiment(
-            METHODS["truthrl"], TruthRL(correct=math.nan), bench, tmp_path / "run", seed=1
-        )
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

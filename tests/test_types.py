@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from workbench.types import (
-    ASPECTS,
     Claim,
     Cost,
     Event,
@@ -92,58 +87,3 @@ def test_first_verdict_on_a_target() -> None:
     assert FULL.verdict("reasoning") is None
     assert FULL.verdict("claim:0", "fact") == FULL.verdicts[0]
     assert FULL.verdict("claim:0", "truth") is None
-
-
-def test_labels_aspects_and_kinds_are_declared_once() -> None:
-    """No module spells a set of labels again, and what is recorded as an aspect or as a kind of
-    failure is declared.
-    """
-    import workbench.types as declared
-
-    sets = {
-        *declared.ASPECTS.values(),
-        declared.SUPPORTED,
-        declared.REFUTED,
-        declared.PREFERENCES,
-        declared.SECTIONS,
-    } - {()}
-    kinds = {*declared.LACKING, *(kind for some in declared.FAILURES.values() for kind in some)}
-    spelled, undeclared = [], []
-    modules = [
-        path
-        for path in (ROOT / "workbench").rglob("*.py")
-        if path != ROOT / "workbench" / "types.py"
-    ]
-    for path in modules:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Tuple | ast.List | ast.Set) and _texts(node.elts) in sets:
-                spelled.append(f"{path.name}:{node.lineno}")
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in _NAMING
-            ):
-                place, known = _NAMING[node.func.id]
-                name = _texts(node.args[place : place + 1])
-                undeclared += [
-                    f"{path.name}:{node.lineno}: {one}"
-                    for one in name
-                    if one not in (known or kinds)
-                ]
-    assert modules and (spelled, undeclared) == ([], [])
-
-
-ROOT = Path(__file__).resolve().parent.parent
-# What is called with a name to be declared: where it stands among the arguments, and the names
-# (None: the kinds of failure).
-_NAMING: dict[str, tuple[int, Any]] = {
-    "Verdict": (1, ASPECTS), "Failure": (1, None), "unscored": (0, None), "lost": (0, None), "_Unreadable": (0, None),
-}  # fmt: skip
-
-
-def _texts(nodes: Sequence[ast.expr]) -> tuple[str, ...]:
-    return tuple(
-        node.value
-        for node in nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
