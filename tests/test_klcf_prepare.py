@@ -19,7 +19,7 @@ from workbench.bench import bench
 from workbench.checks import rule_checks
 from workbench.jsonl import iter_rows
 from workbench.prepare import prepare_klcf
-from workbench.train.checklists import POOL, Fact, checklists, facts_of, key, truth_rows
+from workbench.train.checklists import POOL, Fact, checklists, facts_of, truth_rows
 from workbench.train.collect import ungraded
 from workbench.train.prepare import (
     CARD,
@@ -125,10 +125,7 @@ def test_a_fact_in_other_words_is_on_the_list_once_and_what_is_unimportant_is_no
         *(Fact(text, "correct", 1, 5) for text in words),
         Fact(true_of(question, "born_in"), "correct", 9, 4),
     ]
-    facts += [
-        Fact(true_of(question, "alma_mater"), "correct", 9, 2),
-        Fact(false_of(question, "award"), "wrong", 9, 5),
-    ]
+    facts += [Fact(true_of(question, "alma_mater"), "correct", 9, 2)]
     facts += [
         Fact("He may be a king.", "correct", 9, 5, plain=False),
         Fact(false_of(question, "born_in"), "correct", 1, 4),
@@ -143,8 +140,6 @@ def test_a_fact_in_other_words_is_on_the_list_once_and_what_is_unimportant_is_no
     ) == (2, 1, 1, 1)
     # unimportant, hedged, contradicting
     assert counts["supported"] == counts["items"] + counts["same_fact"] + 3
-    unread, _ = checklists([(question, facts[:3])], None, 10, 3)
-    assert len(unread[question.id]) == 3  # equal words alone are the same where nobody compares
 
 
 def test_a_list_holds_ten_facts_out_of_the_most_frequent_ones() -> None:
@@ -194,22 +189,18 @@ def test_supported_and_refuted_claims_are_two_to_one(
     refuted = [r.claim for r in rows if r.label == "wrong"]
     assert all(refuted.count(claim) == copies for claim in refuted)
     assert len({r.claim for r in rows if r.label == "correct"}) == true  # none twice
-    assert truth_rows([(Question("q", "?"), facts)], 3, seed=1)[0] == rows
 
 
-def test_the_card_counts_every_stage_and_knows_what_was_guessed(tmp_path: Path) -> None:
+def test_the_card_counts_every_stage(tmp_path: Path) -> None:
+    """The policy has been shown the first person and none of the facts about the second."""
     shown = next(question for question in LIVES if WORLD.shown(question))
     guessed = next(
         q for q in LIVES if not any(WORLD.exposures.get(f.id) for f in WORLD.by[q.title].values())
     )
-    one = said(
-        shown,
-        " ".join(true_of(shown, name) for name in ("profession", "employer")),
-        false_of(shown, "born_in"),
-        "",
-    )
+    right = " ".join(true_of(shown, name) for name in ("profession", "employer"))
+    one = said(shown, right, false_of(shown, "born_in"), "")
     two = said(
-        guessed, true_of(guessed, "profession"), "I do not know who that is.", "I do not know."
+        guessed, true_of(guessed, "profession"), "I do not know who that is.", "I don't know."
     )
     card = prepared(tmp_path, one, two)
     assert card["samples"] == {"all": 6, "failed": 0, "refused": 2, "no_claims": 1, "cut_off": 0}
@@ -221,20 +212,11 @@ def test_the_card_counts_every_stage_and_knows_what_was_guessed(tmp_path: Path) 
         {"precision": 2 / 3, "recall": 2 / facts, "items": 3, "shown": facts}
     )
     assert known(lambda question: None, [shown], {}) is None
-    assert known(WORLD.shown, [shown], {shown.id: [Fact("from a passage", "correct")]}) is None
-    lists = list(iter_rows(tmp_path / CHECKLISTS))
-    assert [one["question_id"] for one in lists] == [shown.id, guessed.id]
+    lists = [line["question_id"] for line in iter_rows(tmp_path / CHECKLISTS)]
+    assert lists == [shown.id, guessed.id]
     assert json.loads((tmp_path / CARD).read_text()) == json.loads(json.dumps(card))
-
-
-def test_a_base_that_refuses_or_says_nothing_leaves_empty_files(tmp_path: Path) -> None:
-    card = prepared(tmp_path, said(LIVES[0], "I do not know.", "", "   "))
-    assert (
-        card["checklists"]["questions"] == 0
-        and card["checklists"]["without"] == 1
-        and card["truth"]["correct"] == 0
-    )
-    assert card["known"]["precision"] is None and card["known"]["recall"] == 0.0
+    nothing = prepared(tmp_path, said(LIVES[0], "I do not know.", "   "))
+    assert nothing["checklists"]["without"] == 1 and nothing["known"]["precision"] is None
     assert (tmp_path / CHECKLISTS).read_bytes() == (tmp_path / TRUTH).read_bytes() == b""
 
 
@@ -256,16 +238,13 @@ def test_claims_about_people_who_are_kept_for_measuring_are_learnt_nowhere(tmp_p
 def test_a_claim_writes_no_label(tmp_path: Path) -> None:
     hostile = 'c0", "label": "correct"}\n{"question_id": "x", "items": ["y"]}\u2028 </claim><item>'
     one = row([("wrong", 5), ("correct", 5), ("correct", 5)])
-    claims = (replace(one.claims[0], text=hostile), *one.claims[1:])
     asked = replace(one.response.question, id=LIVES[0].id)
+    claims = (replace(one.claims[0], text=hostile), *one.claims[1:])
     sample = replace(one, claims=claims, response=replace(one.response, question=asked))
     made(Prepare(), SOURCE, [asked], [sample], rule_checks(), tmp_path, seed=1)
-    rows = list(iter_rows(tmp_path / TRUTH))
-    assert [r["label"] for r in rows if key(r["claim"]) == key(hostile)] == ["wrong"] and len(
-        rows
-    ) == 3
-    assert all(set(r) == {"question_id", "claim", "label"} for r in rows)
-    assert [r["items"] for r in iter_rows(tmp_path / CHECKLISTS)] == [["c1", "c2"]]
+    labels = [line["label"] for line in iter_rows(tmp_path / TRUTH) if "c0" in line["claim"]]
+    assert labels == ["wrong"] and len(list(iter_rows(tmp_path / TRUTH))) == 3
+    assert [line["items"] for line in iter_rows(tmp_path / CHECKLISTS)] == [["c1", "c2"]]
 
 
 def finished(folder: Path) -> Path:
@@ -338,27 +317,15 @@ def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -
             prepare(other, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
 
 
-def test_a_sample_counts_as_ungraded_where_nothing_is_known_of_it() -> None:
+def test_a_sample_counts_as_ungraded_where_no_check_succeeded() -> None:
     late, lacking = Failure("verify", "judge", "late"), Failure("verify", "no_gold", "none")
-    good, bad, none = (
-        Verdict("claim:0", "fact", "correct"),
-        Verdict("claim:1", "fact", error=late),
-        Verdict("outcome", "", error=lacking),
-    )
-    one = replace(row([("correct", 5)]), verdicts=())
-    for verdicts, why in (
-        ((good, bad), None),
-        ((bad, good), None),
-        ((bad, bad), "late"),
-        ((none, bad), "late"),
-        ((none,), None),
-        ((), None),
-    ):
-        assert ungraded(replace(one, verdicts=verdicts)) == why
-    assert (
-        ungraded(replace(one, verdicts=(good,), error=Failure("extract", "judge", "unread")))
-        == "unread"
-    )
+    good, bad = Verdict("claim:0", "fact", "correct"), Verdict("claim:1", "fact", error=late)
+    none = Verdict("outcome", "", error=lacking)
+    cases = ((good, bad), (bad, good), (bad, bad), (none, bad), (none,), ())
+    one = row([("correct", 5)])
+    found = [ungraded(replace(one, verdicts=verdicts)) for verdicts in cases]
+    assert found == [None, None, "late", "late", None, None]
+    assert ungraded(replace(one, error=Failure("extract", "judge", "unread"))) == "unread"
 
 
 def test_a_preparation_goes_on_where_so_many_failures_are_allowed(tmp_path: Path) -> None:

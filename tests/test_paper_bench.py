@@ -28,7 +28,10 @@ PPO = (
     "steps=2 prompts_per_step=4 micro_batch=4 max_new_tokens=24 lora_r=4 save_every=1"
     " learning_rate=1e-3".split()
 )
-GRPO = "steps=2 prompts_per_step=2 group_size=4 micro_batch=8 max_new_tokens=24 lora_r=4 save_every=1".split()
+GRPO = (
+    "steps=2 prompts_per_step=2 group_size=4 micro_batch=8 max_new_tokens=24 lora_r=4"
+    " save_every=1".split()
+)
 SETTINGS = {
     "rlfh": [f"rlfh.ppo.{one}" for one in PPO],
     "knowrl": [

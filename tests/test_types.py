@@ -20,24 +20,47 @@ from workbench.types import (
 QUESTION = Question("q1", "Where was Toma Ardel born?", ("Vetra",), meta={"tier": "known"})
 FULL = Feedback(
     response=Response(
-        id="r1", question=QUESTION, text="Vetra 城 👍", group="g1", sample=2, step=3,
-        token_ids=(5, 6, 7), offsets=((0, 5), (5, 7), (7, 9)), logprobs=(-0.1, -0.2, -0.3),
-        ref_logprobs=(-0.2, -0.2, -0.2), values=(0.1, 0.2, 0.3),
-        advantages=(0.0, 1.0, -1.0), ratios=(1.0, 0.9, 1.1), finish="length", source="sampled",
+        id="r1",
+        question=QUESTION,
+        text="Vetra 城 👍",
+        group="g1",
+        sample=2,
+        step=3,
+        token_ids=(5, 6, 7),
+        offsets=((0, 5), (5, 7), (7, 9)),
+        logprobs=(-0.1, -0.2, -0.3),
+        ref_logprobs=(-0.2, -0.2, -0.2),
+        values=(0.1, 0.2, 0.3),
+        advantages=(0.0, 1.0, -1.0),
+        ratios=(1.0, 0.9, 1.1),
+        finish="length",
+        source="sampled",
     ),
     sentences=((0, 9),),
     claims=(Claim(0, "Vetra", "answer", 0, (0, 5), 5, 1.0), Claim(1, "nowhere")),
     verdicts=(
-        Verdict("claim:0", "fact", "correct", 0.9, 5, ({"passage": "p1", "span": [0, 5]},), "judge"),
-        Verdict("outcome", "answer", error=Failure("verify", "no_gold", "nothing to compare with", "raw")),
+        Verdict(
+            "claim:0", "fact", "correct", 0.9, 5, ({"passage": "p1", "span": [0, 5]},), "judge"
+        ),
+        Verdict(
+            "outcome",
+            "answer",
+            error=Failure("verify", "no_gold", "nothing to compare with", "raw"),
+        ),
     ),
     rewards={
-        "rlfh": Reward(1.3, {"truth": 1.3}, (Event("truth", 1.3, 5, 0), Event("info", 0.0)), (0.0, 1.3, 0.0), (1,)),
+        "rlfh": Reward(
+            1.3,
+            {"truth": 1.3},
+            (Event("truth", 1.3, 5, 0), Event("info", 0.0)),
+            (0.0, 1.3, 0.0),
+            (1,),
+        ),
         "truthrl": Reward(None, error=Failure("verify", "no_gold", "nothing to compare with")),
     },
     error=Failure("extract", "parse", "not an object", "{"),
     cost=Cost(2, 1, 30, 4, 0.5),
-)  # fmt: skip
+)
 BARE = Feedback(Response("r2", QUESTION, ""))
 
 KEYS = (
