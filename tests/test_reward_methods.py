@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.replay import measure
 from tests.helpers.reward_rows import row
 from workbench.examples import worked_example
 from workbench.grade import rescore
@@ -269,27 +268,11 @@ def test_worked_example_in_all_five() -> None:
     assert tuple(paid) == tuple(METHODS)
 
 
-def test_a_group_of_equals_is_paid_equally_and_a_batch_of_one_like_any() -> None:
-    rewards = reward_fns(method_configs())
-    group = [
-        replace(worked_example(), response=replace(worked_example().response, sample=n))
-        for n in range(4)
-    ]
-    rows = [rescore(feedback, rewards) for feedback in group]
-    assert all(row.rewards == rows[0].rewards for row in rows)
-
-
 def test_replay_from_the_stored_row_is_total() -> None:
     rewards = reward_fns(method_configs())
     once = rescore(worked_example(), rewards)
     stored = Feedback.from_row(once.to_row(), once.response.question)
     assert rescore(replace(stored, rewards={}), rewards) == once
-
-
-def test_stored_rollouts_of_the_world_are_all_paid_anew() -> None:
-    found = measure(20)
-    assert (found["rows"], found["unscored"]) == (20, 0)
-    assert found["claims_per_row"] > 8
 
 
 def test_a_bare_row_is_scored_or_says_why_not() -> None:

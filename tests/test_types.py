@@ -45,7 +45,7 @@ FULL = Feedback(
         Verdict(
             "outcome",
             "answer",
-            error=Failure("verify", "no_gold", "nothing to compare with", "raw"),
+            error=Failure("verify", "no_gold", "x", "raw"),
         ),
     ),
     rewards={
