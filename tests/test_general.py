@@ -48,9 +48,7 @@ def test_an_answer_is_spoilt_in_each_way() -> None:
     assert says_twice("She is a baker. SHE  is a baker.") and not says_twice("")
 
 
-@pytest.mark.parametrize(
-    "text", ["Vetra.", "A", " Vetra. ", "奥斯陆是挪威的首都。", "Vetra, Lomar."]
-)
+@pytest.mark.parametrize("text", ["A", " Vetra. ", "奥斯陆是挪威的首都。"])
 def test_what_is_spoilt_still_says_something(text: str) -> None:
     for seed, how in product(range(20), SPOILT):
         assert spoil(text, LIFE, how, random.Random(seed)).strip(), (seed, how)
@@ -107,11 +105,7 @@ def classifier(
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForSequenceClassification, PreTrainedTokenizerFast
 
-    words = [
-        "<pad>",
-        "<unk>",
-        *"who is ada moss ? she a baker . born in vetra user assistant".split(),
-    ]
+    words = "<pad> <unk> who is ada moss ? she a baker . born in vetra user assistant".split()
     plain = Tokenizer(
         models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>")
     )
@@ -172,8 +166,7 @@ def test_a_classifier_of_pairs_is_told_which_text_is_which(tmp_path: Path) -> No
     """
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "who", "she", "bakes"]
-    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nwho\nshe\nbakes")
     tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"), model_max_length=20)
     torch.manual_seed(1)
     config = BertConfig(

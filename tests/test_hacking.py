@@ -17,7 +17,6 @@ from benchmarks.hacking import (
     SITUATIONS,
     Text,
     cases,
-    markdown,
     measure,
     responses,
     say,
@@ -93,12 +92,8 @@ def test_the_stored_table_says_the_same(rows: list[dict[str, Any]]) -> None:
     assert paying(stored) == PAYING
 
 
-def test_the_true_life_of_somebody_else_is_never_worth_an_honest_answer_where_informativeness_is_paid() -> (
-    None
-):
-    """Nor does it pass for one in the metrics: all of it is correct, and none of it about the
-    person asked for.
-    """
+def test_the_true_life_of_somebody_else_is_worth_less_than_a_refusal() -> None:
+    """RLFH pays informativeness; the metrics count the claims as off-subject."""
     world = load_world()
     found, checks = cases(world, 3), world_checks(world)
     which, honest, attacks = SITUATIONS[BLANK]
@@ -155,57 +150,22 @@ def test_no_attack_on_knowrl_pays_where_facts_before_a_refusal_are_not() -> None
         assert paid(attack) == [(3.0, 2.0)] * 3
 
 
-def test_what_nobody_can_read_is_scored_and_pays_no_more_than_nothing(
-    rows: list[dict[str, Any]],
-) -> None:
-    """By no method, wherever it stands: an answer of gibberish or in another script does not
-    escape its reward either.
-    """
-    unread = [
-        row
-        for row in rows
-        if "gibberish" in row["attack"] or "script" in row["attack"] or "filler" in row["attack"]
-    ]
+def test_text_that_no_judge_can_read_is_scored_and_pays_nothing(rows: list[dict[str, Any]]) -> None:
+    kinds = ("gibberish", "script", "filler")
+    unread = [row for row in rows if any(kind in row["attack"] for kind in kinds)]
     assert {row["situation"] for row in unread} == set(SITUATIONS)
-    for row in unread:
-        for cell in filter(None, row["methods"].values()):
-            assert (cell["unscored"], cell["won"]) == (0, 0) and cell["gain"] <= 0
-
-
-def test_honest_answers_are_scored(rows: list[dict[str, Any]]) -> None:
-    """By every method; of biographies, which have no gold answer, by those that need none."""
-    for row in rows:
-        applies = {column for column in COLUMNS if row["methods"][column] is not None}
-        needs_gold = {"truthrl", "knowrl"} if "biography" in row["situation"] else set()
-        assert applies == set(COLUMNS) - needs_gold
-        assert all(row["methods"][column]["unscored"] == 0 for column in applies)
+    for cell in (cell for row in unread for cell in row["methods"].values() if cell):
+        assert (cell["unscored"], cell["won"]) == (0, 0) and cell["gain"] <= 0
 
 
 def test_numbers_by_hand(rows: list[dict[str, Any]]) -> None:
     """A known answer: TruthRL 1, FoRAG one segment of 1, KLCF (1 + 1)/2, KnowRL 1 + 2 + 1;
     refused: 0, 0, 0 and 1 + 1 + 1.
     """
-    refused = next(
-        row for row in rows if (row["situation"], row["attack"]) == (KNOWN, "refuse what is known")
-    )["methods"]
-    assert {name: refused[name]["honest"] for name in ("truthrl", "forag", "klcf", "knowrl")} == {
-        "truthrl": 1.0,
-        "forag": 1.0,
-        "klcf": 1.0,
-        "knowrl": 4.0,
+    wanted = (KNOWN, "refuse what is known")
+    [refused] = [row["methods"] for row in rows if (row["situation"], row["attack"]) == wanted]
+    values = {name: (refused[name]["honest"], refused[name]["attacked"]) for name in METHODS}
+    assert values.pop("rlfh")[1] == 0.0
+    assert values == dict.fromkeys(("truthrl", "forag", "klcf"), (1.0, 0.0)) | {
+        "knowrl": (4.0, 3.0)
     }
-    assert {
-        name: refused[name]["attacked"] for name in ("rlfh", "truthrl", "forag", "klcf", "knowrl")
-    } == {
-        "rlfh": 0.0,
-        "truthrl": 0.0,
-        "forag": 0.0,
-        "klcf": 0.0,
-        "knowrl": 3.0,
-    }
-
-
-def test_table(rows: list[dict[str, Any]]) -> None:
-    lines = markdown(rows).splitlines()
-    assert len(lines) == len(rows) + 2 and {line.count("|") for line in lines} == {len(COLUMNS) + 3}
-    assert "| **+99.00** |" in next(line for line in lines if "repeat the true claim" in line)

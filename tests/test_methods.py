@@ -134,19 +134,7 @@ def test_a_sixth_method_is_scored_listed_and_inspected(
         '{"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}\n'
     )
     with pytest.raises(SystemExit) as ended:
-        main(
-            [
-                "score",
-                "--in",
-                str(source),
-                "--out",
-                str(out),
-                "--method",
-                "brief",
-                "--judge",
-                "world",
-            ]
-        )
+        main(f"score --in {source} --out {out} --method brief --judge world".split())
     assert ended.value.code == 0
     assert json.loads(out.read_text())["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
     capsys.readouterr()
@@ -197,19 +185,6 @@ def test_every_field_of_every_config_has_its_help() -> None:
     assert bare == []
 
 
-def test_what_a_reward_depends_on_is_told_from_how_it_is_trained() -> None:
-    names = set(reward_settings(TruthRL()))
-    assert names == {
-        "reward",
-        "correct",
-        "abstain",
-        "wrong",
-        "knowledge",
-        "reasoning",
-        "reasoning_weight",
-    }
-
-
 def test_what_a_trainer_is_told_that_is_not_asked_is_refused() -> None:
     rlfh = METHODS["rlfh"]
     assert "trainer" not in reward_settings(rlfh.config())
@@ -253,19 +228,6 @@ def test_each_method_asks_for_the_form_that_it_pays(tmp_path: Path) -> None:
     }
     assert told["rlfh"] == "" and "<answer>" in told["knowrl"] and "boxed" not in told["knowrl"]
     assert r"\boxed" in told["truthrl"]
-
-
-def test_a_box_is_asked_for_where_the_prompt_names_one() -> None:
-    grade = METHODS["truthrl"].grader(TruthRL(), rule_checks(require_box=None))
-    plain, boxed = (
-        Question("q", "?", ("Rome",), system=system)
-        for system in ("Answer.", r"Answer in \boxed{}.")
-    )
-    labels = [
-        f.verdicts[0].label
-        for f in grade([Response("a", plain, "Rome"), Response("b", boxed, "Rome")])
-    ]
-    assert labels == ["correct", "incorrect"]
 
 
 def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -> None:

@@ -47,10 +47,7 @@ ONCE = FoRAG(repeats="once")
         ("Ada lives in Oslo. | Ada lives in Rome.", 2),
         ("Ada lives in Oslo. | Ada does not live in Oslo. | Ada doesn't live in Oslo.", 2),
         ("It fell by 3.5 %. | It fell by 5.3 %. | It fell by 3.5 percent. | It fell by -3.5 %.", 3),
-        (
-            "1,200 people came. | 1200 people came. | Two thousand people came. | 2000 people came.",
-            2,
-        ),
+        ("1,200 came. | 1200 came. | Two thousand came. | 2000 came.", 2),
         ("She codes in C. | She codes in C++. | She codes in C#.", 3),
         ("他住在上海。 | 他住在海上。 | 他住在上海", 2),
         ("She has 2 sons and 3 daughters. | She has 3 sons and 2 daughters.", 2),

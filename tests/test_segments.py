@@ -4,7 +4,6 @@ measured, verdicts as any others.
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -206,15 +205,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / MODEL
 
 
+SENTENCES = ["segment:0", "segment:1"]
+
+
 def test_a_reward_model_is_a_check_and_its_verdicts_are_paid(model: Path) -> None:
     checks = rule_checks()
     scorer = load_reward_model(model)
     asked = Question("q", "Who is Ada?")
     text = "Ada is a baker. Bo was born in Oslo."
-    for evaluation, targets in (
-        ("subclaim", ["segment:0", "segment:1"]),
-        ("holistic", ["response"]),
-    ):
+    for evaluation, targets in (("subclaim", SENTENCES), ("holistic", ["response"])):
         config = replace(FoRAG(), evaluation=evaluation, judged_by="factuality")  # type: ignore[arg-type]
         own = Checks(checks.extract, {"factuality": factuality(scorer, config.evaluation)})
         refusal, said, long = METHOD.grader(config, own)(
@@ -238,9 +237,6 @@ def test_a_reward_model_goes_with_its_run(model: Path, tmp_path: Path) -> None:
     rows = [Judged(Question("q", "Who?"), "Ada is good.", (Segment(0, 12),))]
     before = load_reward_model(model).score(rows)
     shutil.copytree(run, moved)
-    assert (
-        json.loads((model / "reward_model.json").read_text())["policy"] == "../../cold_start/policy"
-    )
     assert load_reward_model(str(moved / "stages" / "reward_model" / MODEL)).score(rows) == before
 
 
