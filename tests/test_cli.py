@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import typer
 
-from tests.helpers.small_bench import NAMES, SETTINGS, make_bench
+from tests.helpers.small_bench import NAMES, make_bench
 from workbench.cli.frame import app
 from workbench.types import WorkbenchError
 
@@ -167,30 +167,6 @@ def test_interrupt(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert err.count("\n") == 1
 
 
-@pytest.mark.slow
-def test_train_prints_its_summary_alone_and_takes_settings(
-    cli: Cli, small_bench: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = tmp_path / "run"
-    command = f"train truthrl --out {run} --seed 3 --steps 1 --threads 1".split()
-    chosen = [*SETTINGS, "truthrl.reward=binary", "truthrl.eval_split=test", "truthrl.grpo.steps=1"]
-    command += [word for setting in chosen for word in ("--set", setting)]
-    code, out, err = cli(*command, "--json")
-    summary = json.loads(out)
-    assert code == 0 and "step 1/1" in err
-    assert summary == json.loads((tmp_path / "run" / "summary.json").read_text())
-    config = summary["config"]
-    assert (summary["seed"], summary["threads"], config["grpo"]["steps"], config["reward"]) == (
-        3,
-        1,
-        1,
-        "binary",
-    )
-    assert summary["before"]["split"] == "test"
-    code, out, _ = cli(*command)  # finished: shown again
-    assert code == 0 and "before" in out and "after" in out and "truthfulness" in out
-
-
 def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:
     code, out, _ = cli(
         "evaluate", "sft", "--split", "test", "--kind", "single", "--samples", "1", "--limit", "7"
@@ -304,40 +280,15 @@ def test_world_show(cli: Cli) -> None:
 def test_tables_are_written_for_people(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     described = {
         "nothing": None,
-        "none": {},
-        "path": Path("runs/x"),
         "sure": True,
         "share": 0.123456,
-        "facts": [{"object": None, "exposures": {"en": 2, "l2": 0}, "answers": ["Rome", "Roma"]}],
+        "facts": [{"object": "[red]Oslo", "exposures": {"en": 2}, "answers": ["Rome", "Roma"]}],
         "cost": {"price": None, "by": {"a": 1, "b": {"c": 2}}},
-        "lists": [["x", "y"], []],
     }
     stand_in(monkeypatch, "world", describe=lambda *_: described)
     out = cli("world", "show")[1]
-    lines = {
-        line.split()[0]: line.split()[1:] for line in out.splitlines() if len(line.split()) > 1
-    }
-    assert lines["nothing"] == lines["none"] == lines["price"] == ["—"]
-    assert (lines["path"], lines["sure"], lines["share"]) == (["runs/x"], ["yes"], ["0.1235"])
-    assert "en 2 · l2 0   Rome, Roma" in out and "a 1 · b c 2" in out and "x, y" in out
-    assert not re.search(r"[{}\[\]']|None|True|PosixPath", out)
-
-
-def test_a_run_that_is_not_there_is_one_line_with_what_is(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    code, out, err = cli("evaluate", "runs/nope", "--split", "test")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "no policy folder 'runs/nope': there is no folder 'runs' either" in err
-    for run in ("one", "two/ternary"):
-        (tmp_path / "runs" / run).mkdir(parents=True)
-        (tmp_path / "runs" / run / "config.json").write_text("{}")
-    for policy in ("runs/nope", str(tmp_path / "runs" / "nope")):
-        code, out, err = cli("evaluate", policy, "--split", "test")
-        assert (code, out, err.count("\n")) == (2, "", 1)
-        assert (
-            f"no policy folder '{policy}'" in err
-            and "runs/one" in err
-            and "runs/two/ternary" in err
-        )
+    lines = dict(line.split() for line in out.splitlines() if len(line.split()) == 2)
+    assert lines["nothing"] == lines["price"] == "—"
+    assert (lines["sure"], lines["share"]) == ("yes", "0.1235")
+    assert "Rome, Roma" in out and "en 2 " in out and "a 1 · b c 2" in out and "[red]Oslo" in out
+    assert not re.search(r"[{}\']|None|True", out)

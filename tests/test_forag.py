@@ -120,39 +120,6 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     assert all(row.rewards["forag"].value is not None for row in alone)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("evaluation", "level", "more"),
-    [
-        ("holistic", "token", "trainer=grpo"),
-        ("sentence", "sequence", "baseline=false"),
-    ],
-)
-def test_the_other_cells_of_table_2_train(
-    evaluation: str, level: str, more: str, tmp_path: Path
-) -> None:
-    settings = [f"forag.evaluation={evaluation}", f"forag.level={level}", f"forag.{more}"]
-    config = scaled(config_of(settings), cold={"cold_samples": 0})
-    summary = run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=1)
-    rows = list(iter_feedback(tmp_path))
-    assert (
-        summary["status"] == "done"
-        and summary["failed"] == 0
-        and len(rows) == 8
-        and weights_moved(tmp_path)
-    )
-    card = json.loads(
-        (tmp_path / "stages" / "reward_model" / "model" / "reward_model.json").read_text()
-    )
-    assert (card["level"], card["loss"]) == (level, "mse" if evaluation == "subclaim" else "log")
-    assert not (tmp_path / "stages" / "reference").exists()
-    targets = {
-        v.target.partition(":")[0] for row in rows for v in row.verdicts if v.aspect == "factuality"
-    }
-    assert targets == {"response" if evaluation == "holistic" else "segment"}
-    assert all(row.rewards["forag"].parts["baseline"] == 0.0 for row in rows)
-
-
 @pytest.mark.slow
 def test_unlikelihood_learns_from_judged_samples(tmp_path: Path) -> None:
     config = scaled(config_of(["forag.trainer=unlikelihood"]), drawn={"questions": 12})
@@ -193,26 +160,16 @@ def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> N
 
 
 def test_a_run_is_known_by_its_questions_of_two_facets() -> None:
-    """The world's hash does not tell them, so a run that is asked others would go on in the same
-    folder.
-    """
+    """The hash of the world does not cover them."""
     place, truthrl = few(12), METHODS["truthrl"]
     own = identity_of(FORAG, config_of(), place, seed=1)
+    assert own["questions_hash"] == questions_hash(load_world().two_facets)
     assert "questions_hash" not in identity_of(truthrl, truthrl.configure("tiny"), place, seed=1)
     evaluated = truthrl.configure("tiny", ["truthrl.eval_kinds=two_facets"])
     assert identity_of(truthrl, evaluated, place, seed=1)["questions_hash"] == own["questions_hash"]
-    questions = load_world().two_facets
-    assert own["questions_hash"] == questions_hash(questions)
-    question = questions[-1]
-    shown = (
-        *question.passages[:-1],
-        replace(question.passages[-1], text="Edition of 1900. Nobody is known."),
-    )
-    other = questions_hash([*questions[:-1], replace(question, passages=shown)])
-    changed = identity_of(FORAG, config_of(), replace(place, beside=lambda kinds: other), seed=1)
-    assert differences(own, changed) == [
-        f'questions_hash is "{own["questions_hash"]}", not "{other}"'
-    ]
+    fewer = questions_hash(load_world().two_facets[:-1])
+    changed = identity_of(FORAG, config_of(), replace(place, beside=lambda kinds: fewer), seed=1)
+    assert [line.split()[0] for line in differences(own, changed)] == ["questions_hash"]
 
 
 def test_the_stages_are_those_that_the_settings_need() -> None:

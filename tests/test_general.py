@@ -160,40 +160,6 @@ def test_a_named_classifier_reads_each_answer_as_if_alone(
     )
 
 
-def test_a_classifier_of_pairs_is_told_which_text_is_which(tmp_path: Path) -> None:
-    """BERT adds another vector to the tokens of the second text; and reads no more than its
-    tokenizer says.
-    """
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
-
-    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nwho\nshe\nbakes")
-    tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"), model_max_length=20)
-    torch.manual_seed(1)
-    config = BertConfig(
-        vocab_size=7,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        num_labels=1,
-        max_position_embeddings=64,
-        initializer_range=1.0,
-    )
-    model = BertForSequenceClassification(config).eval()
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    named = preference_model(str(tmp_path))
-    [value] = named.score(rows(Question("q", "who"), "she bakes"))
-    ids, kinds = torch.tensor([[2, 4, 3, 5, 6, 3]]), torch.tensor([[0, 0, 0, 1, 1, 1]])
-    with torch.no_grad():
-        right, wrong = (
-            torch.sigmoid(model(ids, token_type_ids=kind).logits).item()
-            for kind in (kinds, 0 * kinds)
-        )
-    assert value == pytest.approx(right, abs=1e-6) and abs(right - wrong) > 1e-3
-    assert named.longest == 20 and named.score(rows(Question("q", "who"), "she " * 30)) == [None]
-
-
 def test_what_is_no_preference_model_is_refused(tmp_path: Path) -> None:
     name, _ = classifier(tmp_path / "two", outputs=2)
     with pytest.raises(WorkbenchError, match="with 2; name another"):

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.hacking import IDK, RECALL, Case, all_of, cases, guesses, joined, say, tagged
 from tests.helpers.score_helpers import Cli
-from tests.test_metrics import file, stored
+from tests.test_metrics import file
 from workbench.checks import world_checks
 from workbench.grade import grade
 from workbench.metrics.hacks import SHARES, hacks
@@ -109,40 +109,12 @@ def test_true_trivia_before_a_refusal(case: Case, tmp_path: Path) -> None:
     assert [row["claims"] for row in rows] == [1, 1]  # what is thought is no claim of the answer
 
 
-def test_sections_repeat_nothing_of_each_other(case: Case, tmp_path: Path) -> None:
-    (row,) = hacks(
-        store(tmp_path, judged(case.question, None, [tagged(say(case.asked), say(case.asked))]))
-    )
-    assert (row["step"], row["claims"], row["repeated"]) == (None, 1, 0.0)
-
-
 def test_what_failed_is_left_out_and_counted(case: Case, tmp_path: Path) -> None:
     (good,) = judged(case.biography, 1, [say(case.facts[0])])
     broken = Verdict("claim:0", "fact", error=Failure("judge", "timeout", "no reply"))
     bad = replace(good, response=replace(good.response, id="bad"), verdicts=(broken,))
     (row,) = hacks(store(tmp_path, [good, bad]))
     assert (row["n"], row["left_out"], row["claims"]) == (1, 1, 1)
-
-
-def test_of_another_world_only_words_are_known(tmp_path: Path) -> None:
-    """Two claims in the same words, but for the full stop, and one that the ratings call
-    useless.
-    """
-    row = stored("q", "ccw", step=7)
-    for claim, text in zip(
-        row["claims"], ("Rome is old.", "rome is  old", "Bo lives in Lima"), strict=True
-    ):
-        claim["text"] = text
-    (found,) = hacks(file(tmp_path / "rows.jsonl", [row]))
-    assert (found["step"], found["repeated"], found["told_again"], found["off_subject"]) == (
-        7,
-        1 / 3,
-        None,
-        None,
-    )
-    for verdict, rating in zip(row["verdicts"], (5, 1, 3), strict=True):
-        verdict["informativeness"] = rating
-    assert hacks(file(tmp_path / "rows.jsonl", [row]))[0]["off_subject"] == 1 / 3
 
 
 def test_the_command_line_prints_and_draws_them(case: Case, tmp_path: Path, cli: Cli) -> None:

@@ -174,17 +174,10 @@ def test_facts_that_could_not_be_compared_are_on_no_list_and_stop_the_preparatio
 def test_supported_and_refuted_claims_are_two_to_one(
     support: int, refute: int, copies: int, true: int, false: int
 ) -> None:
-    facts = [Fact(f"s{n}", "correct") for n in range(support)] + [
-        Fact(f"r{n}", "wrong") for n in range(refute)
-    ]
+    facts = [Fact(f"s{n}", "correct") for n in range(support)]
+    facts += [Fact(f"r{n}", "wrong") for n in range(refute)]
     rows, counts = truth_rows([(Question("q", "?"), facts)], 3, seed=1)
-    assert counts == {
-        "support": support,
-        "refute": refute,
-        "copies": copies,
-        "correct": true,
-        "wrong": false,
-    }
+    assert tuple(counts.values()) == (support, refute, copies, true, false)
     assert sum(r.label == "correct" for r in rows) == true == 2 * false == len(rows) - false
     refuted = [r.claim for r in rows if r.label == "wrong"]
     assert all(refuted.count(claim) == copies for claim in refuted)

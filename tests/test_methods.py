@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import pytest
 import workbench.bench as benches
 from tests.helpers.small_bench import NAMES, make_bench
 from workbench.bench import Bench
-from workbench.checks import Checks, judge_checks, rule_checks
+from workbench.checks import Checks, rule_checks
 from workbench.config import setting
 from workbench.evaluate import evaluate_policy
 from workbench.experiment import configured, run_experiment
@@ -22,17 +22,13 @@ from workbench.recipes import METHODS, TRAINED, configure_method, method, method
 from workbench.recipes.method import Method, Prompts, reward_settings, scaled, training_questions
 from workbench.recipes.truthrl import TruthRL
 from workbench.reward.verdicts import Table, find, label, scored
-from workbench.train.grpo import GRPO, check, grpo_stage
-from workbench.train.ppo import PPO
-from workbench.train.ppo import check as check_ppo
+from workbench.train.grpo import GRPO, grpo_stage
 from workbench.train.stage import Job, Stage, Status
 from workbench.types import (
     Checked,
     Event,
     Feedback,
-    Prompt,
     Question,
-    Reply,
     Response,
     Reward,
     RewardFn,
@@ -162,17 +158,6 @@ def test_defaults_are_the_papers_and_a_bench_replaces_them() -> None:
         method("truthlr")
 
 
-def test_settings_of_every_method_at_every_bench_can_work() -> None:
-    for name in benches.NAMES:
-        for one in METHODS.values():
-            config = one.configure(name)
-            assert type(config) is one.config
-            one.reward(config)
-            if one.stages:
-                check(config.grpo)
-                check_ppo(getattr(config, "ppo", PPO()))
-
-
 def test_every_field_of_every_config_has_its_help() -> None:
     from workbench.config import settings
 
@@ -241,43 +226,6 @@ def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -
             match=f"no training questions with answers of kinds {missing}: choose among single",
         ):
             training_questions(Prompts(kinds), bench)
-
-
-class Judge:
-    """Finds every answer right, and counts what it was asked."""
-
-    name, asked = "counting", 0
-
-    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        self.asked += len(prompts)
-        return [Reply(json.dumps({"label": "correct"})) for _ in prompts]
-
-
-def test_whoever_names_a_judge_is_judged_by_it(tmp_path: Path) -> None:
-    """In training and in both evaluations: the random policy is never right by rule, and always
-    by this judge.
-    """
-    judge = Judge()
-    checks = Checks(rule_checks().extract, {"outcome": judge_checks(judge).verify["outcome"]})
-    bench = replace(make_bench(tmp_path / "policy"), judge=lambda: checks)
-    config = scaled(TruthRL(), grpo=vars(Brief().grpo), prompts={"eval_samples": 4})
-    summary = run_experiment(METHODS["truthrl"], config, bench, tmp_path / "run", seed=1, threads=1)
-    rows = [
-        json.loads(line) for line in (tmp_path / "run" / "rollouts.jsonl").read_text().splitlines()
-    ]
-    labels = [verdict["label"] for row in rows for verdict in row["verdicts"]]
-    assert judge.asked and "correct" in labels and "incorrect" not in labels
-    for when in ("before", "after"):
-        assert summary[when]["sampled"]["accuracy"]["value"] > 0.5
-
-
-def test_a_judge_can_be_told_to_take_only_what_is_boxed() -> None:
-    judge = Judge()
-    response = Response("r", Question("q", "?", ("Rome",)), "Rome")
-    for boxed, expected in ((False, "correct"), (True, "incorrect")):
-        checks = judge_checks(judge, require_box=boxed)
-        [feedback] = METHODS["truthrl"].grader(TruthRL(), checks)([response])
-        assert [verdict.label for verdict in feedback.verdicts] == [expected]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers.reward_rows import failure
 from workbench.recipes.truthrl import TruthRL, checks, reward
 from workbench.reward import binary, ternary
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, RewardFn, Verdict
@@ -38,17 +39,16 @@ def test_truthrl_rewards(
 
 @pytest.mark.parametrize("reward", [binary(), ternary()])
 def test_a_failure_is_never_a_number(reward: RewardFn) -> None:
-    failure = Failure("verify", "no_gold", "nothing to compare with")
-    assert reward(feedback(Verdict("outcome", "answer", error=failure))) == Reward(
-        None, error=failure
-    )
+    lacking = Failure("verify", "no_gold", "nothing to compare with")
+    paid = reward(feedback(Verdict("outcome", "answer", error=lacking)))
+    assert paid == Reward(None, error=lacking)
     for row, kind in (
         (feedback(), "no_verdict"),
         (feedback(Verdict("outcome", "answer", "right")), "undeclared_label"),
     ):
         paid = reward(row)
-        assert paid.value is None and not paid.parts and not paid.events
-        assert paid.error is not None and (paid.error.stage, paid.error.kind) == ("reward", kind)
+        assert not paid.parts and not paid.events
+        assert (failure(paid).stage, failure(paid).kind) == ("reward", kind)
 
 
 OUTCOMES = ("correct", "uncertain", "incorrect")
@@ -97,12 +97,11 @@ def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float
         assert [one.value for one in paid] == pytest.approx(values)
         assert [sum(event.value for event in one.events) for one in paid] == pytest.approx(values)
         assert [sum(one.parts.values()) for one in paid] == pytest.approx(values)
-    failure = Failure("verify", "parse", "not an object")
-    for bad in ((), (Verdict("reasoning", "reasoning", error=failure),)):
+    unread = Failure("verify", "parse", "not an object")
+    for bad in ((), (Verdict("reasoning", "reasoning", error=unread),)):
         assert [reward(config)(answered(label, *bad)).value for label in OUTCOMES] == [None] * 3
-    assert reward(config)(feedback(Verdict("outcome", "answer", error=failure))) == Reward(
-        None, error=failure
-    )
+    paid_nothing = reward(config)(feedback(Verdict("outcome", "answer", error=unread)))
+    assert paid_nothing == Reward(None, error=unread)
 
 
 def test_knowledge_and_reasoning_together() -> None:

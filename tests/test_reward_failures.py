@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.reward_rows import row
+from tests.helpers.reward_rows import failure, row
 from workbench.bench import bench
 from workbench.checks import Checks, judge_checks
 from workbench.credit.tokens import words
@@ -118,27 +118,16 @@ def test_one_failed_check_is_enough_and_what_was_not_asked_is_none(
     paid = rescore(whole, rewards).rewards[name]
     assert paid.value is not None and paid.parts["format"] == -1.0
     assert {"klcf": -1.0, "knowrl": -1.0 + 2.0}[name] == paid.value
-    spoilt = replace(
-        whole,
-        verdicts=(
-            *(v for v in whole.verdicts if v.target != target),
-            Verdict(target, aspect, error=DOWN),
-        ),
-    )
+    others = tuple(verdict for verdict in whole.verdicts if verdict.target != target)
+    spoilt = replace(whole, verdicts=(*others, Verdict(target, aspect, error=DOWN)))
     assert rescore(spoilt, rewards).rewards[name] == Reward(None, error=DOWN)
     lacking = Verdict("response", "outcome", error=Failure("verify", "no_gold", "no gold answers"))
-    others = [
-        Verdict("segment:0", "factuality", error=DOWN),
-        Verdict("response", "elegance", error=DOWN),
-        lacking,
-    ]
+    unused = [Verdict("segment:0", "factuality", error=DOWN), lacking]
     if setting != "klcf.truth=missing":
-        others.append(Verdict("claim:1", "checklist", error=DOWN))
-    for other in others:
-        assert (
-            rescore(replace(whole, verdicts=(*whole.verdicts, other)), rewards).rewards[name]
-            == paid
-        )
+        unused.append(Verdict("claim:1", "checklist", error=DOWN))
+    for verdict in unused:
+        with_unused = replace(whole, verdicts=(*whole.verdicts, verdict))
+        assert rescore(with_unused, rewards).rewards[name] == paid
 
 
 def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
@@ -175,8 +164,8 @@ def test_rlfh_names_the_rating_that_failed() -> None:
         unrated, verdicts=(*verdicts, Verdict("response", "informativeness", error=DOWN))
     )
     assert rescore(failed, pay).rewards["rlfh"] == Reward(None, error=DOWN)
-    lacking = rescore(replace(unrated, verdicts=verdicts), pay).rewards["rlfh"].error
-    assert lacking is not None and lacking.kind == "no_informativeness"
+    lacking = rescore(replace(unrated, verdicts=verdicts), pay).rewards["rlfh"]
+    assert failure(lacking).kind == "no_informativeness"
 
 
 def test_configs_by_name_and_the_checks_that_they_need() -> None:

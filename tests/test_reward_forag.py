@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.reward_rows import row, with_verdicts
+from tests.helpers.reward_rows import failure, row, with_verdicts
 from workbench.grade import rescore
 from workbench.recipes.forag import FoRAG, reward
 from workbench.types import Failure, Feedback, Reward, Verdict
@@ -70,11 +70,7 @@ def test_labels_are_aggregated_whatever_p_says() -> None:
             for evaluation in ("holistic", "sentence", "subclaim"):
                 assert pay(unsupported, FoRAG(evaluation=evaluation)).value == 0.0
     unlabelled = pay(with_verdicts(sure, Verdict("claim:0", "fact", p=0.9)))
-    assert (
-        unlabelled.value is None
-        and unlabelled.error is not None
-        and unlabelled.error.kind == "undeclared_label"
-    )
+    assert failure(unlabelled).kind == "undeclared_label"
 
 
 def test_a_reward_models_p_goes_before() -> None:
@@ -101,18 +97,10 @@ def test_the_references_own_answer_is_subtracted_from_every_segment() -> None:
             [2 / 3 - 0.4, -0.4]
         )
     assert pay(compared, FoRAG(baseline=False)).value == pytest.approx(2 / 3)
-    missing = pay(MIXED, FoRAG(baseline=True))
-    assert (
-        missing.value is None
-        and missing.error is not None
-        and "'baseline' verdict" in missing.error.message
-    )
-    failed = pay(
-        with_verdicts(
-            MIXED, Verdict("response", "baseline", error=Failure("verify", "x", "no answer"))
-        )
-    )
-    assert failed.value is None and failed.error == Failure("verify", "x", "no answer")
+    assert "'baseline' verdict" in failure(pay(MIXED, FoRAG(baseline=True))).message
+    bad = Failure("verify", "x", "no answer")
+    failed = with_verdicts(MIXED, Verdict("response", "baseline", error=bad))
+    assert failure(pay(failed)) == bad
 
 
 def test_no_claims_no_segments() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.reward_rows import row, with_verdicts
+from tests.helpers.reward_rows import failure, row, with_verdicts
 from tests.test_reward_forag import BASELINE, MIXED, pay
 from workbench.judge import LABELS
 from workbench.recipes.forag import FoRAG, reward
@@ -89,29 +89,25 @@ def test_a_repeated_sentence_is_no_segment(text: str, paid: int) -> None:
 def test_nothing_false_is_passed_over_for_something_else(
     text: str, labels: str, paid: list[float]
 ) -> None:
-    """Only the same words, false and paid as such, make it a repetition; by claims, and by a
-    reward model's p.
-    """
+    """Only the same words, also false, are a repetition: by claims and by a reward model's p."""
     sentences = text.split(" | ")
     feedback = judged(*sentences, labels=["correct" if one == "1" else "wrong" for one in labels])
-    assert [
-        event.value for event in pay(with_verdicts(feedback, BASELINE), ONCE).events
-    ] == pytest.approx(paid)
-    assert [event.value for event in pay(feedback, ONCE).events] == pytest.approx(
-        [value + 0.4 for value in paid]
-    )
-    for least, compared in ((0.4, [BASELINE]), (0.5, [])):
-        p = [least + 0.3 if one == "1" else least - 0.1 for one in labels]
-        modelled = [
-            Verdict(f"segment:{number}", "factuality", p=one) for number, one in enumerate(p)
-        ]
-        unclaimed = replace(feedback, claims=(), verdicts=(*modelled, *compared))
-        for row_ in (unclaimed, with_verdicts(judged(*sentences), *modelled, *compared)):
-            expected = [least + 0.3 if value > 0 else least - 0.1 for value in paid]
-            reference = 0.4 if compared else 0.0
-            assert [event.value for event in pay(row_, ONCE).events] == pytest.approx(
-                [one - reference for one in expected]
-            )
+    compared = pay(with_verdicts(feedback, BASELINE), ONCE)
+    assert [event.value for event in compared.events] == pytest.approx(paid)
+    # the model's p is .8 or .4 where its own threshold is .5 without a baseline
+    modelled = [
+        Verdict(f"segment:{number}", "factuality", p=0.8 if one == "1" else 0.4)
+        for number, one in enumerate(labels)
+    ]
+    for row_ in (replace(feedback, claims=(), verdicts=()), judged(*sentences)):
+        found = pay(with_verdicts(row_, *modelled), ONCE)
+        expected = [0.8 if value > 0 else 0.4 for value in paid]
+        assert [event.value for event in found.events] == pytest.approx(expected)
+        # with a baseline of .4, p = .3 is below it
+        below = [replace(one, p=0.7 if one.p == 0.8 else 0.3) for one in modelled]
+        found = pay(with_verdicts(row_, *below, BASELINE), ONCE)
+        expected = [0.3 if value > 0 else -0.1 for value in paid]
+        assert [event.value for event in found.events] == pytest.approx(expected)
 
 
 def test_of_sentences_that_are_partly_false_what_is_false_has_to_be_the_same() -> None:
@@ -225,8 +221,7 @@ def test_failures_and_bad_settings() -> None:
         None, error=bad
     )
     for verdict in (Verdict("segment:0", "factuality", p=1.2), Verdict("segment:0", "factuality")):
-        found = pay(with_verdicts(MIXED, verdict))
-        assert found.value is None and found.error is not None and found.error.stage == "reward"
+        assert failure(pay(with_verdicts(MIXED, verdict))).stage == "reward"
     with pytest.raises(WorkbenchError, match="evaluation=holistic pays no sentence"):
         reward(FoRAG(evaluation="holistic", repeats="once"))
     with pytest.raises(WorkbenchError, match="choose one of mean, min, max"):

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.reward_rows import Rated, row, with_verdicts
+from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
 from workbench.answers import sentences
 from workbench.grade import rescore
 from workbench.recipes.klcf import KLCF, checks, reward
@@ -122,13 +122,9 @@ def test_variant_averages_what_the_checklist_is_silent_about() -> None:
     # to claim nothing is no way out of the term
     assert pay(silent, variant).value == pytest.approx((4 / 7 + 0) / 2)
     alone = pay(claimed("consistent", "contradictory", "consistent"), replace(variant, w_check=0.0))
-    assert alone.value is None and alone.error is not None and alone.error.kind == "no_terms"
-    unjudged = pay(claimed("consistent", "missing"), variant)  # claim 2 was not compared
-    assert (
-        unjudged.value is None
-        and unjudged.error is not None
-        and "claim:2" in unjudged.error.message
-    )
+    assert failure(alone).kind == "no_terms"
+    # claim 2 was not compared
+    assert "claim:2" in failure(pay(claimed("consistent", "missing"), variant)).message
 
 
 def test_weights_are_relative() -> None:
@@ -205,15 +201,13 @@ def test_all_is_paid_at_the_end() -> None:
     ],
 )
 def test_what_is_missing_is_never_a_number(feedback: Feedback, config: KLCF, says: str) -> None:
-    paid = pay(feedback, config)
-    assert paid.value is None and paid.error is not None and says in paid.error.message
+    assert says in failure(pay(feedback, config)).message
 
 
 def test_length_needs_tokens() -> None:
     bare = row([], verdicts=items(1, 0, 0))
     bare = replace(bare, response=replace(bare.response, offsets=()))
-    paid = pay(bare)
-    assert paid.value is None and paid.error is not None and "klcf.l_max=none" in paid.error.message
+    assert "klcf.l_max=none" in failure(pay(bare)).message
     assert pay(bare, replace(PLAIN, l_max=None)).value == pytest.approx(0.5)
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.reward_rows import row
+from tests.helpers.reward_rows import failure, row
 from workbench.examples import worked_example
 from workbench.grade import rescore
 from workbench.recipes import METHODS, method_configs, reward_fns
@@ -185,16 +185,15 @@ def test_claims_that_do_not_fit_their_row_are_not_scored(
     paid = rescore(broken, reward_fns(method_configs())).rewards
     assert paid["truthrl"].value == 1.0  # does not look at claims
     for name in ("rlfh", "forag", "klcf", "knowrl"):
-        error = paid[name].error
-        assert paid[name].value is None and error is not None
+        error = failure(paid[name])
         assert error.kind == "bad_claims" and message in error.message
 
 
 def test_sentences_outside_the_response_are_not_scored() -> None:
     example = worked_example()
     broken = replace(example, sentences=(*example.sentences[:3], (0, 9000)))
-    error = rescore(broken, reward_fns(method_configs(["rlfh"]))).rewards["rlfh"].error
-    assert error is not None and "a sentence lies outside the response" in error.message
+    paid = rescore(broken, reward_fns(method_configs(["rlfh"]))).rewards["rlfh"]
+    assert "a sentence lies outside the response" in failure(paid).message
 
 
 PLACES = st.none() | st.integers(-3, 40)
@@ -282,4 +281,4 @@ def test_a_bare_row_is_scored_or_says_why_not() -> None:
     assert (bare["rlfh"].value, bare["forag"].value) == (0.0, 0.0)  # nothing was said
     assert bare["klcf"].value == -1.0  # not in the form
     for name in ("truthrl", "knowrl"):
-        assert bare[name].value is None and bare[name].error is not None
+        assert failure(bare[name])

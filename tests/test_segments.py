@@ -126,11 +126,8 @@ def test_how_a_model_is_measured_by_hand() -> None:
 
 def test_the_reference_is_the_mean_of_its_segments() -> None:
     def scored(name: str, value: float | None, count: float) -> Feedback:
-        reward = Reward(
-            value,
-            {"segments": count},
-            error=None if value is not None else Failure("reward", "no_verdict", "x"),
-        )
+        error = Failure("reward", "no_verdict", "x") if value is None else None
+        reward = Reward(value, {"segments": count}, error=error)
         return Feedback(Response(name, Question(name, "?"), "x"), rewards={"forag": reward})
 
     given = [
@@ -146,15 +143,11 @@ def test_the_reference_is_the_mean_of_its_segments() -> None:
     # with nothing to compare, nothing is paid
     silent = reference_values([scored("b", 0.0, 0.0)], "forag")["b"]
     assert isinstance(silent, Failure) and silent.kind == "no_verdict"
-    known, failed, unknown = (
-        checked.verdicts[0]
-        for checked in baseline(values)(
-            [(Response("r", Question(q, "?"), ""), Claims()) for q in "ace"]
-        )
-    )
+    batch = [(Response("r", Question(q, "?"), ""), Claims()) for q in "ace"]
+    known, failed, unknown = (checked.verdicts[0] for checked in baseline(values)(batch))
     assert (known.target, known.aspect, known.p) == ("response", "baseline", 0.75)
-    assert failed.p is None and failed.error == Failure("reward", "no_verdict", "x")
-    assert unknown.p is None and unknown.error is not None and unknown.error.kind == "not_probed"
+    assert (failed.p, failed.error) == (None, Failure("reward", "no_verdict", "x"))
+    assert unknown.p is None and unknown.error and unknown.error.kind == "not_probed"
 
 
 def test_nobody_is_on_both_sides_either() -> None:
