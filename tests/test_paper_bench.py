@@ -85,7 +85,7 @@ def command(method: str, out: Path, policy: Path, questions: Path, judge: str) -
 
 
 def check_rows(method: str, rows: list[Feedback]) -> None:
-    """Every response continues the thinking that its prompt opened; the server judges its claims."""
+    """Responses continue the thinking of their prompts; the server judges their claims."""
     assert all(row.response.prefill == "<think>\n" and row.error is None for row in rows)
     assert any(row.claims for row in rows)
     for row in rows:

@@ -209,16 +209,13 @@ def test_a_reward_model_is_a_check_and_its_verdicts_are_paid(model: Path) -> Non
     for evaluation, targets in (("subclaim", SENTENCES), ("holistic", ["response"])):
         config = replace(FoRAG(), evaluation=evaluation, judged_by="factuality")  # type: ignore[arg-type]
         own = Checks(checks.extract, {"factuality": factuality(scorer, config.evaluation)})
-        refusal, said, long = METHOD.grader(config, own)(
-            [
-                Response(str(n), asked, t)
-                for n, t in enumerate(("I don't know.", text, text + " Bo works in Rome." * 40))
-            ]
+        texts = ("I don't know.", text, text + " Bo works in Rome." * 40)
+        refusal, answer, long = METHOD.grader(config, own)(
+            [Response(str(number), asked, one) for number, one in enumerate(texts)]
         )
-        assert [v.target for v in said.verdicts] == targets and said.rewards["forag"].parts[
-            "stood_in"
-        ] == 0.0
-        assert said.rewards["forag"].value == pytest.approx(sum(v.p or 0 for v in said.verdicts))
+        paid = answer.rewards["forag"]
+        assert [v.target for v in answer.verdicts] == targets and paid.parts["stood_in"] == 0.0
+        assert paid.value == pytest.approx(sum(v.p or 0 for v in answer.verdicts))
         assert refusal.rewards["forag"].value == 0.0 and not refusal.verdicts
         assert long.rewards["forag"].value is None  # it was not read: no reward, and none of 0
         assert (error := long.rewards["forag"].error) and error.kind == "too_long"
