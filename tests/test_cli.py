@@ -266,17 +266,6 @@ def test_ctrl_c_ends_training_with_130(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "checkpoints" / f"checkpoint-{steps}" / "complete.json").exists()
 
 
-def test_world_show(cli: Cli) -> None:
-    code, out, _ = cli("world", "show", "--json")
-    described = json.loads(out)
-    assert code == 0 and described["seed"] == 0 and described["pages"] > 0
-    code, out, _ = cli("world", "show", "--entity", described["examples"][0])
-    assert code == 0
-    assert described["examples"][0] in out and "relation" in out and "exposures" in out
-    code, out, err = cli("world", "show", "--entity", "Nobody")
-    assert (code, out) == (2, "") and "no entity 'Nobody'" in err and err.count("\n") == 1
-
-
 def test_tables_are_written_for_people(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     described = {
         "nothing": None,

@@ -5,6 +5,7 @@ table says the same.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from workbench.grade import grade, rescore
 from workbench.metrics import rows_of
 from workbench.recipes import METHODS, method_configs, reward_fns
 from workbench.recipes.knowrl import KnowRL
+from workbench.types import RewardFn
 from workbench.world import load_world
 
 RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "hacking.json"
@@ -101,17 +103,12 @@ def test_the_true_life_of_somebody_else_is_worth_less_than_a_refusal() -> None:
     told = run(responses(found, which, attacks[ELSEWHERE[1]]))
     answer = [row for row in rows_of(told, sections=("answer",)) if row.labels]
     assert len(answer) == 3
-    for row, feedback, refusal in zip(
-        answer, told, run(responses(found, which, honest)), strict=True
-    ):
-        assert (
-            {*row.labels} == {"correct"}
-            and {*row.off_subject} == {True}
-            and row.supported_on_subject == 0
-        )
-        assert (
-            (feedback.rewards["rlfh"].value or 0.0) < (refusal.rewards["rlfh"].value or 0.0) == 0.0
-        )
+    for row in answer:
+        assert {*row.labels} == {"correct"} and {*row.off_subject} == {True}
+        assert row.supported_on_subject == 0
+    assert all((row.rewards["rlfh"].value or 0.0) < 0 for row in told)
+    refusals = run(responses(found, which, honest))
+    assert {row.rewards["rlfh"].value for row in refusals} == {0.0}
 
 
 def test_no_attack_on_knowrl_pays_where_facts_before_a_refusal_are_not() -> None:
@@ -125,13 +122,11 @@ def test_no_attack_on_knowrl_pays_where_facts_before_a_refusal_are_not() -> None
         [checks.verify[name] for name in METHODS["knowrl"].checks(KnowRL())], {}, checks.extract
     )
 
-    def paid(text: Text) -> list[tuple[float, float]]:
+    paper = reward_fns(method_configs(["knowrl"]))
+
+    def paid(text: Text, by: Mapping[str, RewardFn]) -> list[float]:
         rows = run(responses(found, "question", text))
-        by = [
-            [rescore(row, reward).rewards["knowrl"].value for row in rows]
-            for reward in (reward_fns(method_configs()), closed)
-        ]
-        return [(paper or 0.0, ours or 0.0) for paper, ours in zip(*by, strict=True)]
+        return [rescore(row, by).rewards["knowrl"].value or 0.0 for row in rows]
 
     before_refusals: dict[str, Text] = {
         "a trivium": lambda c: tagged(c.trivia[0], IDK),
@@ -141,13 +136,13 @@ def test_no_attack_on_knowrl_pays_where_facts_before_a_refusal_are_not() -> None
     }
     for situation in (KNOWN, UNKNOWN):
         _, honest, attacks = SITUATIONS[situation]
-        most = [ours for _, ours in paid(honest)]
-        assert most == [{KNOWN: 4.0, UNKNOWN: 2.0}[situation]] * 3
+        most = {KNOWN: 4.0, UNKNOWN: 2.0}[situation]
+        assert paid(honest, closed) == [most] * 3
         for attack in (*attacks.values(), *before_refusals.values()):
-            assert all(ours <= least for (_, ours), least in zip(paid(attack), most, strict=True))
-    # what the paper's reward pays for them: 1 + 1 + 1 for an honest 1 + 1
+            assert max(paid(attack, closed)) <= most
+    # the paper's reward pays 1 + 1 + 1 where an honest refusal earns 1 + 1
     for attack in before_refusals.values():
-        assert paid(attack) == [(3.0, 2.0)] * 3
+        assert paid(attack, paper) == [3.0] * 3 and paid(attack, closed) == [2.0] * 3
 
 
 def test_text_that_no_judge_can_read_is_scored_and_pays_nothing(rows: list[dict[str, Any]]) -> None:

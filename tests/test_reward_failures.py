@@ -136,13 +136,8 @@ def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
     def down(prompts: Sequence[Prompt]) -> list[Reply]:
         return [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]
 
-    question = Question(
-        "q",
-        "Where was Ada born?",
-        ("Paris",),
-        passages=(Passage("p", "Ada", "Ada."),),
-        checklist=("a",),
-    )
+    page = Passage("p", "Ada", "Ada.")
+    question = Question("q", "Where?", ("Paris",), passages=(page,), checklist=("a",))
     for text in (
         "Ada was born in Rome.",
         "<think>Ada is a poet.</think><answer>Ada was born in Rome.</answer>",
@@ -150,10 +145,7 @@ def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
         response = Response("r", question, text, offsets=words(text))
         for name, config in method_configs().items():
             [feedback] = method(name).grader(config, judge_checks(down))([response])
-            assert (feedback.rewards[name].value, feedback.rewards[name].error) == (None, DOWN), (
-                name,
-                text,
-            )
+            assert failure(feedback.rewards[name]) == DOWN, (name, text)
 
 
 def test_rlfh_names_the_rating_that_failed() -> None:
@@ -187,17 +179,10 @@ def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
     method pays by hand.
     """
     tiny = bench("tiny")
-    asked = next(
-        question
-        for question in tiny.questions("ood", ["single"])
-        if question.text.startswith("In which country is")
-    )
+    countries = [q for q in tiny.questions("ood", ["single"]) if "In which country is" in q.text]
+    asked = countries[0]
     right, city = asked.answers[0], asked.title
-    wrong = next(
-        q.answers[0]
-        for q in tiny.questions("ood", ["single"])
-        if "country" in q.text and q.answers[0] != right
-    )
+    wrong = next(q.answers[0] for q in countries if q.answers[0] != right)
     text = f"<think>{city} lies in {wrong}.</think><answer>{city} lies in {right}.</answer>"
     response = Response(
         "r", replace(asked, checklist=(f"{city} lies in {right}.",)), text, offsets=words(text)
@@ -213,9 +198,7 @@ def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
         [feedback] = method(name).grader(method(name).configure("tiny"), tiny.checks)([response])
         assert feedback.rewards[name].value == pytest.approx(value), (name, feedback)
         assert {claim.section for claim in feedback.claims} == sections
-        judged = {
-            verdict.target for verdict in feedback.verdicts if verdict.target.startswith("claim:")
-        }
+        judged = {verdict.target for verdict in feedback.verdicts if "claim:" in verdict.target}
         assert judged == {f"claim:{claim.id}" for claim in feedback.claims}
 
 

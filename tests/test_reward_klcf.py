@@ -108,21 +108,19 @@ def test_variant_averages_what_the_checklist_is_silent_about() -> None:
         verdicts = [
             Verdict(f"claim:{number}", "checklist", label) for number, label in enumerate(labels)
         ]
-        return row(
-            [("correct", 5), ("wrong", 5), ("correct", 5)], verdicts=[*items(2, 1, 1), *verdicts]
-        )
+        three = [("correct", 5), ("wrong", 5), ("correct", 5)]
+        return row(three, verdicts=[*items(2, 1, 1), *verdicts])
 
-    assert pay(claimed("consistent", "missing", "missing"), variant).value == pytest.approx(
-        (4 / 7 + 1 / 2) / 2
-    )
+    some_missing = pay(claimed("consistent", "missing", "missing"), variant)
+    assert some_missing.value == pytest.approx((4 / 7 + 1 / 2) / 2)
     # dropped, weights renormalised
-    none_missing = pay(claimed("consistent", "contradictory", "consistent"), variant)
+    no_claim_missing = claimed("consistent", "contradictory", "consistent")
+    none_missing = pay(no_claim_missing, variant)
     assert none_missing.value == pytest.approx(4 / 7) and "truth" not in none_missing.parts
     silent = row([], verdicts=items(2, 1, 1))
     # to claim nothing is no way out of the term
     assert pay(silent, variant).value == pytest.approx((4 / 7 + 0) / 2)
-    alone = pay(claimed("consistent", "contradictory", "consistent"), replace(variant, w_check=0.0))
-    assert failure(alone).kind == "no_terms"
+    assert failure(pay(no_claim_missing, replace(variant, w_check=0.0))).kind == "no_terms"
     # claim 2 was not compared
     assert "claim:2" in failure(pay(claimed("consistent", "missing"), variant)).message
 
@@ -134,10 +132,8 @@ def test_weights_are_relative() -> None:
     )
     weights = replace(PLAIN, w_check=0.4, w_truth=0.2, w_general=0.4)
     assert pay(full, weights).value == pytest.approx(0.4 * 4 / 7 + 0.1 + 0.36)
-    assert (
-        pay(full, replace(weights, w_check=4, w_truth=2, w_general=4)).value
-        == pay(full, weights).value
-    )
+    tenfold = replace(weights, w_check=4, w_truth=2, w_general=4)
+    assert pay(full, tenfold).value == pay(full, weights).value
     assert pay(full).value == pytest.approx((4 / 7 + 1 / 2) / 2)  # equal, and no general term
 
 

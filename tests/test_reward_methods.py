@@ -32,26 +32,9 @@ RATED = st.tuples(st.sampled_from(LABELS), st.integers(1, 5))
 SENTENCES = st.lists(st.lists(RATED, max_size=4), min_size=1, max_size=4)
 SETTINGS: tuple[list[str], ...] = (
     [],
-    [
-        "rlfh.granularity=sentence",
-        "klcf.form=false",
-        "knowrl.facts=if_wrong",
-        "forag.evaluation=sentence",
-    ],
-    [
-        "rlfh.granularity=paragraph",
-        "rlfh.clip=10",
-        "klcf.l_max=8",
-        "klcf.l_cache=4",
-        "forag.evaluation=holistic",
-    ],
-    [
-        "rlfh.spread=true",
-        "truthrl.reward=binary",
-        "forag.aggregate=max",
-        "klcf.w_truth=0",
-        "rlfh.no_eos=-1",
-    ],
+    "rlfh.granularity=sentence klcf.form=false forag.evaluation=sentence".split(),
+    "rlfh.clip=10 klcf.l_max=8 klcf.l_cache=4 forag.evaluation=holistic".split(),
+    "rlfh.spread=true rlfh.no_eos=-1 forag.aggregate=max knowrl.facts=if_wrong".split(),
 )
 
 

@@ -170,16 +170,6 @@ def test_nobody_is_on_both_sides_either() -> None:
     assert apart(rows, 0.15, 1) == apart(rows, 0.15, 1) and apart(rows, 0.0, 1)[1] == []
 
 
-def test_who_is_measured_may_be_known(model: Path) -> None:
-    scorer = load_reward_model(model)
-    rows = [
-        Judged(Question(t, "Who?", title=t), "Ada is good.", (Segment(0, 12, 1.0),))
-        for t in ("A;B", "B;C", "D;E", "")
-    ]
-    found = held_out(scorer, rows[:1], [*rows[1:], replace(rows[2], text="Ada is good. " * 40)])
-    assert (found["rows"], found["strangers"], found["too_long"], found["segments"]) == (3, 1, 1, 3)
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A reward model of two steps, in a run's folders with the policy that it was trained from."""
@@ -221,13 +211,28 @@ def test_a_reward_model_is_a_check_and_its_verdicts_are_paid(model: Path) -> Non
         assert (error := long.rewards["forag"].error) and error.kind == "too_long"
 
 
-def test_a_reward_model_goes_with_its_run(model: Path, tmp_path: Path) -> None:
-    run = model.parents[2]
-    moved = tmp_path / "elsewhere"
+def test_a_reward_model_is_measured_on_unknown_people(model: Path) -> None:
+    rows = [
+        Judged(Question(title, "Who?", title=title), "Ada is good.", (Segment(0, 12, 1.0),))
+        for title in ("A;B", "B;C", "D;E")
+    ]
+    long = replace(rows[2], text="Ada is good. " * 40)
+    found = held_out(load_reward_model(model), rows[:1], [*rows[1:], long])
+    assert (found["rows"], found["strangers"], found["too_long"]) == (2, 1, 1)
+
+
+def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
+    model: Path, tmp_path: Path
+) -> None:
+    run, moved = model.parents[2], tmp_path / "moved"
     rows = [Judged(Question("q", "Who?"), "Ada is good.", (Segment(0, 12),))]
-    before = load_reward_model(model).score(rows)
     shutil.copytree(run, moved)
-    assert load_reward_model(str(moved / "stages" / "reward_model" / MODEL)).score(rows) == before
+    copied = moved / "stages" / "reward_model" / MODEL
+    assert load_reward_model(copied).score(rows) == load_reward_model(model).score(rows)
+    own = moved / "stages" / "cold_start" / "policy"
+    assert load_reward_model(model, str(own)).level == "sequence"
+    with pytest.raises(WorkbenchError, match="is not what the reward model"):
+        load_reward_model(model, str(make_policy(tmp_path / "other", seed=7)))
 
 
 @pytest.mark.parametrize(
@@ -249,12 +254,3 @@ def test_a_bad_file_is_refused_in_one_line(
     with pytest.raises(WorkbenchError, match=message) as refused:
         load_reward_model(folder)
     assert "\n" not in str(refused.value)
-
-
-def test_a_model_goes_with_no_policy_but_its_own(model: Path, tmp_path: Path) -> None:
-    own = model.parents[2] / "stages" / "cold_start" / "policy"
-    other, same = make_policy(tmp_path / "other", seed=7), tmp_path / "same"
-    shutil.copytree(own, same)
-    assert load_reward_model(model, str(same)).level == "sequence"
-    with pytest.raises(WorkbenchError, match="is not what the reward model"):
-        load_reward_model(model, str(other))
