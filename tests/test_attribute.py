@@ -241,20 +241,16 @@ def test_token_rewards_sum_to_the_events(data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     found = response(text, cuts, data.draw(st.sampled_from(["stop", "length"])))
     ends = st.none() | st.integers(1, max(1, len(text)))
+    starts = st.none() | st.integers(0, 20)
     events = [
-        Event(
-            "truth", value, end, start=None if start is None else min(start, (end or len(text)) - 1)
-        )
-        for value, end, start in data.draw(
-            st.lists(st.tuples(st.floats(-3, 3), ends, st.none() | st.integers(0, 20)), max_size=6)
-        )
+        Event("x", value, end, start=start and min(start, (end or len(text)) - 1))
+        for value, end, start in data.draw(st.lists(st.tuples(st.floats(-3, 3), ends, starts)))
     ]
     tokens = place(found, events)
     assert len(tokens) == len(found.offsets)
     if found.offsets:
-        assert math.fsum(tokens) == pytest.approx(
-            math.fsum(event.value for event in events), abs=1e-9
-        )
+        total = math.fsum(event.value for event in events)
+        assert math.fsum(tokens) == pytest.approx(total, abs=1e-9)
     shuffled = random.Random(0).sample(events, len(events))
     assert place(found, shuffled) == pytest.approx(tokens)
 

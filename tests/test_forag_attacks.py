@@ -152,22 +152,12 @@ def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evalua
                 and found.parts["repeated"] >= text.count(AGAIN[way]) - 1
             )
             assert unread or found.parts["repeated"] >= 1
+    assert value(f"{HONEST} {SHOWN[0]}", evaluation) == len(SHOWN) + 1  # as the paper pays it
     again = paid(f"{HONEST} {AGAIN[way]}", evaluation, 0.5, **ONCE)
     assert (again.value, again.parts["repeated"]) == (
         value(HONEST, evaluation, 0.5) - 0.5 * unread,
         float(not unread),
     )
-
-
-def test_what_the_paper_pays_is_paid_as_before() -> None:
-    for evaluation in EVALUATIONS[1:]:
-        assert value(f"{HONEST} {SHOWN[0]}", evaluation) == len(SHOWN) + 1
-        assert "repeated" not in paid(HONEST, evaluation).parts
-        assert paid(HONEST, evaluation, **ONCE).parts == {
-            **paid(HONEST, evaluation).parts,
-            "repeated": 0.0,
-        }
-        assert paid(HONEST, evaluation, **ONCE).events == paid(HONEST, evaluation).events
 
 
 def test_what_is_told_before_the_answer_is_no_repetition() -> None:

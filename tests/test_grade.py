@@ -108,22 +108,24 @@ def test_rescore_replays_from_the_stored_row() -> None:
 def test_extraction_goes_before_verification_and_costs_add_up() -> None:
     claim = Claim(0, "Toma Ardel was born in Vetra.", sentence=0, span=(0, 5), end=5)
     lost = Failure("extract", "parse", "not an object", "{")
-
-    def extract(responses: Sequence[Response]) -> list[Claims]:
-        good = Claims(
-            ((0, 5),), (claim,), (Verdict("claim:0", "fact", "correct"),), cost=Cost(calls=1)
-        )
-        return [good, Claims(error=lost, cost=Cost(calls=3))]
+    correct = Verdict("claim:0", "fact", "correct")
+    read = Claims(((0, 5),), (claim,), (correct,), cost=Cost(calls=1))
 
     def count(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        cost = Cost(calls=2, cached=1)
         return [
-            Checked((Verdict("response", "count", p=len(found.claims)),), Cost(calls=2, cached=1))
+            Checked((Verdict("response", "count", p=len(found.claims)),), cost)
             for _, found in batch
         ]
 
-    good, bad = grade([outcome(), count], {"truthrl": ternary()}, extract)(BATCH[:1] + BATCH[3:])
+    run = grade(
+        [outcome(), count],
+        {"truthrl": ternary()},
+        lambda _: [read, Claims(error=lost, cost=Cost(calls=3))],
+    )
+    good, bad = run(BATCH[:1] + BATCH[3:])
     assert (good.sentences, good.claims, good.error) == (((0, 5),), (claim,), None)
     assert [verdict.target for verdict in good.verdicts] == ["claim:0", "outcome", "response"]
-    assert good.cost == Cost(calls=3, cached=1) and bad.cost == Cost(calls=5, cached=1)
-    assert bad.error == lost and bad.claims == ()
+    assert good.verdicts[-1].p == 1 and (bad.error, bad.claims) == (lost, ())
+    assert (good.cost, bad.cost) == (Cost(calls=3, cached=1), Cost(calls=5, cached=1))
     assert (good.rewards["truthrl"].value, bad.rewards["truthrl"].value) == (1.0, -1.0)

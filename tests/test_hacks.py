@@ -119,24 +119,18 @@ def test_what_failed_is_left_out_and_counted(case: Case, tmp_path: Path) -> None
 
 def test_the_command_line_prints_and_draws_them(case: Case, tmp_path: Path, cli: Cli) -> None:
     first = say(case.facts[0])
-    repeating = [
-        judged(case.biography, 1, [first]),
-        judged(case.biography, 2, [f"{first} {first}"]),
-    ]
-    runs = [
-        str(store(tmp_path / "paper", *repeating)),
-        str(store(tmp_path / "closed", judged(case.biography, 1, [first]))),
-    ]
+    one, two = judged(case.biography, 1, [first]), judged(case.biography, 2, [f"{first} {first}"])
+    paper, closed = store(tmp_path / "paper", one, two), store(tmp_path / "closed", one)
     drawn = ["--hacks", "--figures", str(tmp_path / "figures"), "--json"]
-    code, out, _ = cli("metrics", *runs, *drawn)
+    code, out, _ = cli("metrics", str(paper), str(closed), *drawn)
     printed = json.loads(out)
-    assert (code, printed["hacks"], printed["other_hacks"]) == (0, *map(hacks, map(Path, runs)))
+    assert (code, printed["hacks"], printed["other_hacks"]) == (0, hacks(paper), hacks(closed))
     page = (tmp_path / "figures" / "hacks.html").read_text()
     assert '"name":"paper"' in page and '"name":"closed"' in page
-    figure = hack_shares({"paper": hacks(Path(runs[0]))}, ["repeated"])
+    figure = hack_shares({"paper": hacks(paper)}, ["repeated"])
     assert [(tuple(line.x), tuple(line.y)) for line in figure.data] == [((1, 2), (0.0, 0.5))]
-    stepless = str(store(tmp_path / "run", judged(case.biography, None, [first])))
-    code, _, err = cli("metrics", stepless, *drawn)
+    stepless = store(tmp_path / "run", judged(case.biography, None, [first]))
+    code, _, err = cli("metrics", str(stepless), *drawn)
     assert code == 2 and "rows without a step" in err
     with pytest.raises(WorkbenchError, match="row 1 is not a feedback row"):
         hacks(file(tmp_path / "rows.jsonl", [{"a": 1}]))

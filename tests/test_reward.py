@@ -90,18 +90,15 @@ def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[f
 )
 def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float]) -> None:
     for quality, values in (("good", good), ("poor", poor)):
-        paid = [
-            reward(config)(answered(label, Verdict("reasoning", "reasoning", quality)))
-            for label in OUTCOMES
-        ]
-        assert [one.value for one in paid] == pytest.approx(values)
-        assert [sum(event.value for event in one.events) for one in paid] == pytest.approx(values)
-        assert [sum(one.parts.values()) for one in paid] == pytest.approx(values)
+        for label, value in zip(OUTCOMES, values, strict=True):
+            paid = reward(config)(answered(label, Verdict("reasoning", "reasoning", quality)))
+            assert paid.value == pytest.approx(value) == pytest.approx(sum(paid.parts.values()))
+            assert sum(event.value for event in paid.events) == pytest.approx(value)
     unread = Failure("verify", "parse", "not an object")
     for bad in ((), (Verdict("reasoning", "reasoning", error=unread),)):
         assert [reward(config)(answered(label, *bad)).value for label in OUTCOMES] == [None] * 3
-    paid_nothing = reward(config)(feedback(Verdict("outcome", "answer", error=unread)))
-    assert paid_nothing == Reward(None, error=unread)
+    lost = feedback(Verdict("outcome", "answer", error=unread))
+    assert reward(config)(lost) == Reward(None, error=unread)
 
 
 def test_knowledge_and_reasoning_together() -> None:

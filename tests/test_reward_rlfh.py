@@ -102,28 +102,23 @@ def test_worked_example() -> None:
 
 
 def test_a_claim_about_another_subject_can_be_paid_like_a_wrong_one() -> None:
-    """Somebody else's life, all of it true: 2·(.1) + ln(1 − .2) as the paper rates it,
-    2·(−2)·1.0 + ln(1 − .2) with the option; what repeats is paid as before, and so is what
-    nobody could read."""
-    told = [("correct", 1), ("correct", 1)]
-    other = [Verdict(f"claim:{number}", "subject", "other", by="test") for number in range(2)]
-    closed = replace(PAPER, off_subject="wrong")
-    assert pay(row(told, verdicts=other)).parts == pytest.approx({"truth": 0.2, "info": log(0.8)})
-    assert pay(row(told, verdicts=other), closed).parts == pytest.approx(
-        {"truth": -4.0, "info": log(0.8)}
-    )
-    repeats = [replace(verdict, label="asked") for verdict in other]
-    assert pay(row(told, verdicts=repeats), closed) == pay(row(told, verdicts=repeats))
-    unread = [
-        Verdict(
-            f"claim:{number}", "fact", "vague", informativeness=1, evidence=({"unparsed": "form"},)
-        )
-        for number in (0, 1)
-    ]
-    assert pay(with_verdicts(row(told), *unread), closed) == pay(with_verdicts(row(told), *unread))
-    blind = pay(row(told), closed)  # a judge that does not tell why a claim is useless
-    assert "no 'subject' verdict" in failure(blind).message
-    assert pay(row([("correct", 5)]), closed) == pay(row([("correct", 5)]))
+    """Two true claims about another person: 2·.1 + ln(1 − .2) as the paper rates them, and
+    2·(−2)·1.0 + ln(1 − .2) with the option, which changes neither repetitions nor unread claims.
+    """
+    closed, plain = replace(PAPER, off_subject="wrong"), row([("correct", 1), ("correct", 1)])
+    other = [Verdict(f"claim:{number}", "subject", "other") for number in range(2)]
+    feedback = with_verdicts(plain, *other)
+    assert pay(feedback).parts == pytest.approx({"truth": 0.2, "info": log(0.8)})
+    assert pay(feedback, closed).parts == pytest.approx({"truth": -4.0, "info": log(0.8)})
+    unread = Verdict("claim:0", "fact", "vague", None, 1, ({"unparsed": "form"},))
+    for same in (
+        with_verdicts(plain, *(replace(verdict, label="asked") for verdict in other)),
+        with_verdicts(plain, unread, replace(unread, target="claim:1")),
+        row([("correct", 5)]),
+    ):
+        assert pay(same, closed) == pay(same)
+    # a judge that gives no reason why a claim is useless
+    assert "no 'subject' verdict" in failure(pay(plain, closed)).message
 
 
 def test_spreading_pays_the_same_over_the_whole() -> None:
