@@ -60,30 +60,6 @@ def test_group_is_the_normalised_total() -> None:
     ]
 
 
-def test_group_agrees_with_trl() -> None:
-    torch = pytest.importorskip("torch")
-    from trl.trainer.utils import nanstd
-
-    totals = [1.0, 0.0, -1.0, float("nan"), 1.0, 0.25]
-    rewards = torch.tensor(totals, dtype=torch.float64).view(1, -1)
-    expected = (
-        (rewards - rewards.nanmean(dim=1, keepdim=True))
-        / (nanstd(rewards, dim=1, keepdim=True) + 1e-4)
-    ).nan_to_num()
-    rows = [Rewarded(1, None) if math.isnan(total) else row(total) for total in totals]
-    assert [tokens[0] for tokens in one(group, rows)] == pytest.approx(
-        expected[0].tolist(), abs=1e-12
-    )
-
-
-def test_process_sums_what_is_still_to_come() -> None:
-    # Events 2 (token 0), 0 (end) and −2 (token 1 of 1..2 = end): values 2, 0, −2: mean 0, std 2
-    first, second = one(process, [row(2.0, 0.0), row(0.0, -2.0)])
-    up = 2 / (2 + 1e-4)
-    assert first == pytest.approx((up, 0.0))
-    assert second == pytest.approx((-up, -up))
-
-
 def test_process_gives_a_signal_to_one_refusal_and_one_wrong_answer() -> None:
     # events: 0 at the end of the refusal, −2 at token 0 and 0 at the end of the answer: mean −2/3,
     # std 2/√3
@@ -103,16 +79,6 @@ def test_return_to_go_leaves_a_refusal_at_zero() -> None:
     assert answer == pytest.approx(
         [value / (math.sqrt(5.125) + 1e-4) for value in (-2.0, -2.5, 0.0)]
     )
-
-
-def test_return_to_go_of_totals_that_hardly_differ() -> None:
-    """−10, −10 and −10.001 over their root mean square of 10.0003: near −1. Over their std of
-    .00058 they were −14,763.
-    """
-    rms = math.sqrt((100 + 100 + 10.001**2) / 3)
-    found = one(rtg, [row(-10.0), row(-10.0), row(-10.001)])
-    assert found == [pytest.approx((total / (rms + 1e-4),)) for total in (-10.0, -10.0, -10.001)]
-    assert found[0][0] == pytest.approx(-0.99996, abs=1e-5)
 
 
 def test_return_to_go_is_of_the_group_and_whitening_of_the_batch() -> None:
@@ -161,9 +127,6 @@ def test_whitening_by_hand() -> None:
     assert second == [(0.0, 0.0), ()]
     # how the tokens are grouped does not matter
     assert whiten([[*groups[0], *groups[1]]]) == [[*first, *second]]
-    tokens = [token for tokens in first for token in tokens]
-    assert math.fsum(tokens) == pytest.approx(0.0, abs=1e-9)
-    assert math.fsum(token**2 for token in tokens) / 4 == pytest.approx(1.0)
 
 
 def test_totals_that_differ_by_rounding_alone_are_equal() -> None:
@@ -181,11 +144,6 @@ def test_gae_by_hand() -> None:
     # γ 1, λ .5. t1: δ = 1 − .5 = .5. t0: δ = 0 + .5 − .2 = .3, A = .3 + .5·.5 = .55
     [found] = one(gae(gamma=1.0, lam=0.5), [row(0.0, 1.0, values=(0.2, 0.5))])
     assert found == pytest.approx((0.55, 0.5))
-
-
-def test_gae_with_lambda_one_is_the_return_less_the_value() -> None:
-    [found] = one(gae(gamma=1.0, lam=1.0), [row(1.0, 0.0, 2.0, values=(0.1, 0.2, 0.3))])
-    assert found == pytest.approx((2.9, 1.8, 1.7))
 
 
 def test_gae_needs_values() -> None:
@@ -228,22 +186,7 @@ def test_rewards_and_values_are_finite_numbers(number: float) -> None:
 
 
 # Numbers of every size, and such as hardly differ: by 1e-12, or by what rounding leaves.
-NEAR = st.sampled_from(
-    (
-        -10.0,
-        -10.0 - 1e-12,
-        -10.001,
-        0.1 + 0.7,
-        0.4 + 0.4,
-        0.0,
-        1e-12,
-        -1e-12,
-        1e-300,
-        5e-324,
-        1e30,
-        -1e30,
-    )
-)
+NEAR = st.sampled_from((-10.0, -10.0 - 1e-12, 0.1 + 0.7, 0.4 + 0.4, 1e-12, 5e-324, 1e30, -1e30))
 NUMBERS = NEAR | st.floats(-1e100, 1e100) | st.floats(-1e-3, 1e-3)
 RESPONSES = st.builds(
     lambda numbers, events, scored: Rewarded(
@@ -300,47 +243,28 @@ def test_advantages_are_bounded_by_what_is_normalised_together(
 
 
 def test_from_stored_rows() -> None:
-    question = Question("q", "?")
-
-    def feedback(reward: Reward) -> Feedback:
-        return Feedback(
-            Response("r", question, "ab", offsets=((0, 1), (1, 2))), rewards={"rlfh": reward}
-        )
-
     up = Reward(2.0, events=(Event("truth", 2.0, 1),), tokens=(2.0, 0.0))
     down = Reward(-2.0, events=(Event("truth", -2.0),), tokens=(0.0, -2.0))
     lost = Reward(None, error=Failure("verify", "parse", "x"))
-    found = advantages([feedback(up), feedback(down), feedback(lost)], "rlfh", process)
-    assert found == [*one(process, [row(2.0, 0.0), row(0.0, -2.0)]), (0.0, 0.0)]
-    groups = [[feedback(up), feedback(lost)], [feedback(down)]]
-    assert batch_advantages(groups, "rlfh", whiten) == whiten(
-        [[row(2.0, 0.0), FAILED], [row(0.0, -2.0)]]
-    )
+    response = Response("r", Question("q", "?"), "ab", offsets=((0, 1), (1, 2)))
+    first, second, third = (Feedback(response, rewards={"m": paid}) for paid in (up, down, lost))
+    rows = [row(2.0, 0.0), row(0.0, -2.0)]
+    assert advantages([first, second, third], "m", process) == [*one(process, rows), (0.0, 0.0)]
+    found = batch_advantages([[first, third], [second]], "m", whiten)
+    assert found == whiten([[rows[0], FAILED], [rows[1]]])
 
 
 @pytest.mark.parametrize("estimator", [group, process, rtg])
 def test_a_response_without_tokens_counts_in_the_baseline(estimator: Estimator) -> None:
-    """An empty completion that is paid −1, as one token would be; it has no token that an
-    advantage could go to.
-    """
-
-    def feedback(reward: Reward, *offsets: tuple[int, int]) -> Feedback:
-        response = Response(
-            "r",
-            Question("q", "?"),
-            "a" * len(offsets),
-            offsets=offsets,
-            values=(0.0,) * len(offsets),
-        )
-        return settle_row(Feedback(response), reward)
-
-    down, up = (
-        Reward(-1.0, events=(Event("outcome", -1.0),)),
-        Reward(1.0, events=(Event("outcome", 1.0),)),
-    )
-    empty, full = advantages([feedback(down), feedback(up, (0, 1))], "m", estimator)
-    assert empty == () and full == one(estimator, [row(-1.0), row(1.0)])[1]
-    assert advantages([feedback(down), feedback(up, (0, 1))], "m", gae()) == [(), (1.0,)]
+    """An empty completion with a reward of −1 counts as one token would; no token gets it."""
+    empty = Response("r", Question("q", "?"), "")
+    full = Response("r", Question("q", "?"), "a", offsets=((0, 1),), values=(0.0,))
+    rows = [
+        settle_row(Feedback(response), Reward(value, events=(Event("outcome", value),)))
+        for response, value in ((empty, -1.0), (full, 1.0))
+    ]
+    assert advantages(rows, "m", estimator) == [(), one(estimator, [row(-1.0), row(1.0)])[1]]
+    assert advantages(rows, "m", gae()) == [(), (1.0,)]
 
 
 def settle_row(feedback: Feedback, reward: Reward) -> Feedback:

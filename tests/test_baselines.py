@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.helpers.short_runs import short_bench
 from workbench.bench import Bench, bench
 from workbench.config import restore, scaled
 from workbench.experiment import configured, run_experiment
@@ -41,9 +41,7 @@ RULES = {"sft_gold": "gold", "iterative_dpo": "truthrl_pairs", "dpo": "truthrl_p
 
 
 def few(count: int) -> Bench:
-    """The tiny bench with so many questions of each split."""
-    tiny = bench("tiny")
-    return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[:count])
+    return short_bench(slice(count))
 
 
 def test_defaults_are_the_papers() -> None:

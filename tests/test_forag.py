@@ -12,14 +12,12 @@ from typing import Any
 
 import pytest
 
-from workbench.answers.sections import outlined, planned
-from workbench.bench import TINY_POLICY, Bench, bench, questions_hash
+from tests.helpers.short_runs import short_bench, stages, weights_moved
+from workbench.bench import TINY_POLICY, Bench, questions_hash
 from workbench.config import find, get
 from workbench.evaluate import told
 from workbench.experiment import configured, identity_of, run_experiment, stages_of
 from workbench.grade import rescore
-from workbench.judge.scripted import JudgeServer
-from workbench.llm_judge import LLMJudge
 from workbench.queue.entries import read_entries
 from workbench.queue.runs import shortened
 from workbench.recipes import METHODS
@@ -28,9 +26,8 @@ from workbench.recipes.forag_stages import Course
 from workbench.recipes.method import scaled
 from workbench.runs.folder import differences
 from workbench.store import iter_feedback
-from workbench.train.scorer import load_reward_model
 from workbench.train.stage import Job, order
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import Reward, WorkbenchError
 from workbench.world import load_world
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,257 +48,79 @@ FEW: dict[str, Any] = {
 
 
 def few(count: int) -> Bench:
-    """The tiny bench with so many questions of each split."""
-    tiny = bench("tiny").starting_from(POLICY)
-    return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[:count])
+    return short_bench(slice(count), POLICY)
 
 
 def config_of(settings: Sequence[str] = ()) -> Any:
     return scaled(configured(FORAG, few(12), overrides=settings), **FEW)
 
 
-def trained(settings: Sequence[str], out: Path) -> tuple[dict[str, Any], list[Feedback]]:
-    summary = run_experiment(FORAG, config_of(settings), few(12), out, seed=1, threads=1)
-    return summary, list(iter_feedback(out))
-
-
-def weights_moved(out: Path) -> bool:
-    from safetensors.torch import load_file
-
-    adapter = load_file(out / "policy" / "adapter_model.safetensors")
-    return any(weight.abs().max() > 0 for name, weight in adapter.items() if "lora_B" in name)
-
-
-def stage_names(settings: Sequence[str]) -> list[str]:
-    return [
-        stage.name
-        for stage in stages_of(FORAG, configured(FORAG, few(12), overrides=settings), few(12), 1)
-    ]
-
-
 @pytest.mark.slow
 def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path) -> None:
-    summary, rows = trained([], tmp_path)
+    summary = run_experiment(FORAG, config_of(), few(12), tmp_path, seed=1, threads=1)
+    rows, made = list(iter_feedback(tmp_path)), tmp_path / "stages"
     assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path)
-    assert summary["before"]["greedy"]["factscore"]["value"] is not None
-    assert len(rows) == 8 and all(row.response.question.passages for row in rows)
+    assert summary["before"]["greedy"]["factscore"]["value"] is not None and len(rows) == 8
 
-    card = json.loads((tmp_path / "stages" / "cold_start" / "card.json").read_text())
-    assert (
-        card["rule"] == "cold_start_forag" and card["samples"] == 16 and card["rows"]["in form"] > 0
-    )
-    # the form is learnt, not told
-    assert told(str(tmp_path / "stages" / "cold_start" / "policy")) == ""
-    sampled = list(iter_feedback(tmp_path / "stages" / "cold_start" / "samples"))
-    assert {row.response.question.system for row in sampled} == {config_of().cold.told}
-    # nobody judges or pays what nothing uses
-    assert not any(row.verdicts or row.claims or row.rewards for row in sampled)
+    card = json.loads((made / "cold_start" / "card.json").read_text())
+    assert card["rule"] == "cold_start_forag" and card["samples"] == 16
+    # the policy learns the form from samples that a system prompt asks for
+    assert told(str(made / "cold_start" / "policy")) == ""
+    for sample in iter_feedback(made / "cold_start" / "samples"):
+        assert sample.response.question.system == config_of().cold.told and not sample.rewards
 
-    modelled = tmp_path / "stages" / "reward_model"
-    held = json.loads((modelled / "held_out.json").read_text())
+    held = json.loads((made / "reward_model" / "held_out.json").read_text())
     assert held["segments"] > 0 and 0 <= held["accuracy"] <= 1 and 0 <= held["ece"] <= 1
-    assert json.loads((modelled / "card.json").read_text())["rule"] == "judged_segments"
-    assert load_reward_model(modelled / "model").level == "sequence"
-
-    reference = list(iter_feedback(tmp_path / "stages" / "reference" / "samples"))
-    # as RL asks
-    assert {row.response.question.id for row in reference} == {
-        row.response.question.id for row in rows
-    }
-    assert len(reference) == 2 * len({row.response.question.id for row in rows})
-    sampled_as = json.loads(
-        (tmp_path / "stages" / "reference" / "samples" / "collect.json").read_text()
-    )
-    ppo = config_of().ppo
-    assert not sampled_as["greedy"]
-    assert (sampled_as["temperature"], sampled_as["max_new_tokens"]) == (
-        ppo.sampling.temperature,
-        ppo.sampling.max_new_tokens,
-    )
+    own: dict[str, list[Reward]] = {}
+    for sample in iter_feedback(made / "reference" / "samples"):
+        own.setdefault(sample.response.question.id, []).append(sample.rewards["forag"])
+    assert set(own) == {row.response.question.id for row in rows}  # the questions of RL
     for row in rows:
         segments = [v for v in row.verdicts if v.aspect == "factuality"]
         [baseline] = [v for v in row.verdicts if v.aspect == "baseline"]
-        own = [
-            one.rewards["forag"]
-            for one in reference
-            if one.response.question.id == row.response.question.id
-        ]
-        count = sum(one.parts["segments"] for one in own)
-        if count:
-            assert baseline.p == pytest.approx(sum(one.value or 0.0 for one in own) / count)
+        references = own[row.response.question.id]
+        if count := sum(one.parts["segments"] for one in references):
+            assert baseline.p == pytest.approx(sum(one.value or 0.0 for one in references) / count)
         paid = row.rewards["forag"]
-        assert (
-            paid.parts["segments"] == len(segments) + paid.parts["unfinished"]
-            and paid.parts["stood_in"] == 0.0
-        )
-        assert paid.value == pytest.approx(
+        assert paid.parts["segments"] == len(segments) + paid.parts["unfinished"]
+        assert paid.parts["stood_in"] == 0.0 and paid.value == pytest.approx(
             sum(v.p or 0.0 for v in segments) - (baseline.p or 0.0) * paid.parts["segments"]
         )
-        again = rescore(
-            row, {"forag": FORAG.reward(replace(FORAG.configure("tiny"), baseline=True))}
-        )
-        assert again.rewards["forag"] == paid  # from the row alone
+        alone = {"forag": FORAG.reward(replace(FORAG.configure("tiny"), baseline=True))}
+        assert rescore(row, alone).rewards["forag"] == paid  # from the row alone
     assert any(len(set(row.response.advantages)) > 1 for row in rows)
 
-    # Where a language model judges, training asks it nothing: sentences by rules, their values by
-    # the reward model.
-    checks = few(12).checks
-    course = Course(config_of(), [], checks, FORAG, aggregate(config_of()), model_alone=True)
-    job = Job(
-        POLICY,
-        tmp_path,
-        1,
-        {name: tmp_path / "stages" / name for name in ("reward_model", "reference")},
+    # Where a language model judges, training sends it no request: rules find the sentences, and
+    # the reward model scores them.
+    finished = {name: made / name for name in ("reward_model", "reference")}
+    course = Course(
+        config_of(), [], few(12).checks, FORAG, aggregate(config_of()), model_alone=True
     )
-    alone = course.paying(job, compared=True)([row.response for row in rows])
-    assert {verdict.aspect for row in alone for verdict in row.verdicts} == {
-        "factuality",
-        "baseline",
-    }
-    assert all(
-        row.rewards["forag"].value is not None and row.rewards["forag"].parts["stood_in"] == 0.0
-        for row in alone
-    )
+    pay = course.paying(Job(POLICY, tmp_path, 1, finished), compared=True)
+    scored = pay([row.response for row in rows])
+    assert {v.aspect for row in scored for v in row.verdicts} == {"factuality", "baseline"}
+    assert all(row.rewards["forag"].value is not None for row in scored)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("evaluation", "level", "more"),
-    [
-        ("holistic", "sequence", "baseline=false"),
-        ("holistic", "token", "trainer=grpo"),
-        ("sentence", "sequence", "baseline=false"),
-        ("sentence", "token", "trainer=grpo"),
-        ("subclaim", "token", "baseline=false"),
-    ],
-)
-def test_the_other_cells_of_table_2_train(
-    evaluation: str, level: str, more: str, tmp_path: Path
-) -> None:
-    """The sixth, of subclaims and a sequence's last token, is the one above."""
-    settings = [f"forag.evaluation={evaluation}", f"forag.level={level}", f"forag.{more}"]
-    config = scaled(config_of(settings), cold={"cold_samples": 0})
-    summary = run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=1)
-    rows = list(iter_feedback(tmp_path))
-    assert (
-        summary["status"] == "done"
-        and summary["failed"] == 0
-        and len(rows) == 8
-        and weights_moved(tmp_path)
-    )
-    card = json.loads(
-        (tmp_path / "stages" / "reward_model" / "model" / "reward_model.json").read_text()
-    )
-    assert (card["level"], card["loss"]) == (level, "mse" if evaluation == "subclaim" else "log")
-    assert not (tmp_path / "stages" / "reference").exists()
-    targets = {
-        v.target.partition(":")[0] for row in rows for v in row.verdicts if v.aspect == "factuality"
-    }
-    assert targets == {"response" if evaluation == "holistic" else "segment"}
-    assert all(row.rewards["forag"].parts["baseline"] == 0.0 for row in rows)
-
-
-@pytest.mark.nightly
-def test_a_language_model_judges_the_samples_and_no_answer_of_training(tmp_path: Path) -> None:
-    """Sentences by rules, their values by the reward model, which has learnt the sentences that
-    the judge has claims of too.
-    """
-    config = scaled(
-        config_of(["forag.aggregate=min", "forag.baseline=false"]), cold={"cold_samples": 0}
-    )
-    asked = replace(
-        few(12),
-        name="elsewhere",
-        questions=lambda split, *_: few(12).questions(split, ["two_facets"]),
-    )
-    with JudgeServer() as server:
-        place = asked.judged_by(LLMJudge(server.url, "m"))
-        summary = run_experiment(FORAG, config, place, tmp_path, seed=1, threads=1)
-    assert summary["status"] == "done" and summary["failed"] == 0 and weights_moved(tmp_path)
-    card = json.loads((tmp_path / "stages" / "reward_model" / "card.json").read_text())
-    assert card["cut"]["both"] == sum(card["rows"].values()) > 0
-    rows = list(iter_feedback(tmp_path))
-    assert rows and {verdict.aspect for row in rows for verdict in row.verdicts} <= {"factuality"}
-    assert all(
-        row.cost.calls == 0 and row.rewards["forag"].parts["stood_in"] == 0.0 for row in rows
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("trainer", "rule"), [("mle_filter", "mle_filter"), ("unlikelihood", "unlikely")]
-)
-def test_the_papers_baselines_learn_from_judged_samples(
-    trainer: str, rule: str, tmp_path: Path
-) -> None:
-    config = scaled(config_of([f"forag.trainer={trainer}"]), drawn={"questions": 12, "samples": 12})
+def test_unlikelihood_learns_from_judged_samples(tmp_path: Path) -> None:
+    config = scaled(config_of(["forag.trainer=unlikelihood"]), drawn={"questions": 12})
     summary = run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=1)
     assert summary["status"] == "done" and weights_moved(tmp_path)
     card = json.loads((tmp_path / "card.json").read_text())
-    assert (
-        card["rule"] == rule
-        and card["samples"] == 144
-        and (("not factual" in card["rows"]) == (rule == "unlikely"))
-    )
+    assert card["rule"] == "unlikely" and card["samples"] == 24 and "not factual" in card["rows"]
     assert not (tmp_path / "stages" / "reward_model").exists()
 
 
-@pytest.mark.nightly
-def test_without_an_outline_the_cold_start_learns_plain_answers(tmp_path: Path) -> None:
-    summary, rows = trained(["forag.outline=false", "forag.rewarded=judge"], tmp_path)
-    assert summary["status"] == "done"
-    sampled = list(iter_feedback(tmp_path / "stages" / "cold_start" / "samples"))
-    assert {row.response.question.system for row in sampled} == {""} and not any(
-        planned(r.response.text) for r in sampled
-    )
-    assert (
-        json.loads((tmp_path / "stages" / "cold_start" / "card.json").read_text())["rule"]
-        == "cold_start_plain"
-    )
-    assert not (tmp_path / "stages" / "reward_model").exists()  # paid by the judge itself
-    assert all(
-        row.rewards["forag"].parts["stood_in"] == row.rewards["forag"].parts["segments"]
-        for row in rows
-    )
-
-
-@pytest.mark.nightly
-def test_the_outline_is_learnt_from_its_samples(tmp_path: Path) -> None:
-    """Told nothing, the start never plans; after a cold start of thirty steps it nearly always
-    does.
-    """
-    config = scaled(
-        config_of(["forag.trainer=mle_filter"]),
-        cold={"cold_samples": 4, "cold_questions": 12},
-        sft={"steps": 30, "batch": 16, "lora_r": 16},
-        drawn={"questions": 12},
-    )
-    run_experiment(FORAG, config, few(12), tmp_path, seed=1, threads=2)
-    written = [row.response.text for row in iter_feedback(tmp_path / "samples")]
-    assert sum(map(outlined, written)) > 0.5 * len(written)
-
-
-def test_the_runs_of_the_findings_can_be_trained_in_full_and_for_two_steps() -> None:
-    runs = read_entries(ROOT / "benchmarks" / "findings" / "forag_runs.toml")
-    assert {run.name for run in runs} >= {"subclaim", "holistic_token", "plain"} and len(runs) == 27
-    for run in runs[::3]:
+@pytest.mark.parametrize("name", ["forag", "klcf"])
+def test_the_runs_of_the_findings_can_be_trained_in_full_and_for_two_steps(name: str) -> None:
+    method, place = METHODS[name], short_bench(slice(12))
+    for run in read_entries(ROOT / "benchmarks" / "findings" / f"{name}_runs.toml")[::3]:
         for entry, steps in ((run, None), (run, 2), (shortened(run), None)):
-            config = configured(FORAG, few(12), steps, entry.settings)
-            assert stages_of(FORAG, config, few(12), run.seed)
-            assert (
-                steps is None
-                or get(config, find(config, f"{FORAG.training(config).trainer}.steps")[0]) == 2
-            )
-
-
-def test_a_planned_answer_is_nowhere_cut_off_where_a_plain_one_is_not() -> None:
-    """Told to plan, the tiny policy writes up to 75 tokens, and 64 would cut off one in six of
-    these alone.
-    """
-    config = FORAG.configure("tiny")
-    assert {part.sampling.max_new_tokens for part in (config.drawn, config.ppo, config.grpo)} == {
-        96
-    }
+            config = configured(method, place, steps, entry.settings)
+            assert stages_of(method, config, place, run.seed)
+            last = find(config, f"{method.training(config).trainer}.steps")[0]
+            assert steps is None or get(config, last) == 2
 
 
 def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> None:
@@ -319,41 +138,30 @@ def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> N
     cold, judged = drawn(15)
     assert len(set(cold)) == len(set(judged)) == 15 and set(cold).isdisjoint(judged)
     assert len({*drawn(20)[0], *drawn(20)[1]}) == 30
-    assert set(drawn(None)[1]) == {q.id for q in asked} == set(drawn(99)[0]) == set(drawn(99)[1])
     assert cold != [asked[number].id for number in order(30, 15, 1)]  # RL's
     assert set(drawn(15, seed=2)[0]) != set(cold)
 
 
 def test_a_run_is_known_by_its_questions_of_two_facets() -> None:
-    """The world's hash does not tell them, so a run that is asked others would go on in the same
-    folder.
-    """
+    """The hash of the world does not cover them."""
     place, truthrl = few(12), METHODS["truthrl"]
     own = identity_of(FORAG, config_of(), place, seed=1)
+    assert own["questions_hash"] == questions_hash(load_world().two_facets)
     assert "questions_hash" not in identity_of(truthrl, truthrl.configure("tiny"), place, seed=1)
     evaluated = truthrl.configure("tiny", ["truthrl.eval_kinds=two_facets"])
     assert identity_of(truthrl, evaluated, place, seed=1)["questions_hash"] == own["questions_hash"]
-    questions = load_world().two_facets
-    assert own["questions_hash"] == questions_hash(questions)
-    question = questions[-1]
-    shown = (
-        *question.passages[:-1],
-        replace(question.passages[-1], text="Edition of 1900. Nobody is known."),
-    )
-    other = questions_hash([*questions[:-1], replace(question, passages=shown)])
-    changed = identity_of(FORAG, config_of(), replace(place, beside=lambda kinds: other), seed=1)
-    assert differences(own, changed) == [
-        f'questions_hash is "{own["questions_hash"]}", not "{other}"'
-    ]
+    fewer = questions_hash(load_world().two_facets[:-1])
+    changed = identity_of(FORAG, config_of(), replace(place, beside=lambda kinds: fewer), seed=1)
+    assert [line.split()[0] for line in differences(own, changed)] == ["questions_hash"]
 
 
 def test_the_stages_are_those_that_the_settings_need() -> None:
+    def stage_names(settings: Sequence[str]) -> list[str]:
+        return [stage.name for stage in stages(FORAG, few(12), settings)]
+
     assert stage_names([]) == ["cold_start", "reward_model", "reference", "ppo"]
     assert stage_names(["forag.trainer=grpo"]) == ["cold_start", "reward_model", "grpo"]
-    # a model pays
-    assert stages_of(
-        FORAG, configured(FORAG, few(12), overrides=["forag.trainer=grpo"]), few(12), 1
-    )[-1].plain
+    assert stages(FORAG, few(12), ["forag.trainer=grpo"])[-1].plain  # the reward is a model
     assert stage_names(["forag.cold_samples=0", "forag.baseline=false"]) == ["reward_model", "ppo"]
     assert stage_names(["forag.rewarded=judge"]) == ["cold_start", "reference", "ppo"]
     assert stage_names(["forag.trainer=unlikelihood"]) == ["cold_start", "unlikelihood"]
@@ -363,57 +171,26 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
     ("settings", "message"),
     [
         (["forag.trainer=grpo", "forag.baseline=true"], "set forag.trainer=ppo"),
-        (["forag.trainer=mle_filter", "forag.baseline=true"], "set forag.trainer=ppo"),
         (["forag.trainer=mle_filter", "forag.rewarded=judge"], "paid nothing"),
-        (["forag.trainer=mle_filter", "forag.evaluation=holistic"], "is paid nothing"),
-        (["forag.trainer=unlikelihood", "forag.aggregate=min"], "is paid nothing"),
         (["forag.trainer=mle_filter", "forag.repeats=once"], "is paid nothing"),
         (["forag.evaluation=holistic", "forag.repeats=once"], "pays no sentence"),
-        (["forag.trainer=mle_filter", "forag.baseline=false"], "baseline is false"),
         (["forag.trainer=grpo", "forag.baseline=false"], "baseline is false"),
-        (
-            ["forag.cold_samples=0", "forag.rewarded=judge", "forag.drawn.temperature=0.5"],
-            "does not use drawn",
-        ),
-        (
-            [
-                "forag.cold_samples=0",
-                "forag.rewarded=judge",
-                "forag.baseline=false",
-                "forag.drawn.max_failed=1",
-            ],
-            "does not use drawn",
-        ),
         (["forag.judged_by=factuality"], "training makes its own reward model"),
         (["forag.evaluation=sentence", "forag.aggregate=max"], "evaluation=subclaim alone"),
         (["forag.loss=log"], "set aggregate=min"),
         (["forag.held_out=1.5"], "held_out is 1.5"),
         (["forag.held_out=1"], "held_out is 1.0: it must be below 1"),
-        (["forag.drawn.samples=0"], "samples is 0"),
         (["forag.reward_model.max_length=96"], "answers have up to 96 tokens"),
         (["forag.reward_model.max_length=120"], "and with the longest answer"),
         (["forag.trainer=grpo", "forag.grpo.max_new_tokens=5000"], "max_length is 4096"),
         (["forag.references=0"], "references is 0"),
-        (["forag.baseline=false", "forag.references=2"], "does not use references"),
         (["forag.cold_samples=-1"], "cold_samples is -1"),
-        (["forag.unlearn=0.5"], "does not use unlearn"),
-        (["forag.trainer=mle_filter", "forag.drawn.unlearn=0.5"], "does not use unlearn"),
         (["forag.trainer=unlikelihood", "forag.unlearn=0"], "unlearn is 0"),
-        (["forag.level=word"], "choose one of sequence, token"),
         (["forag.kinds=biography"], "brings no passages"),
         (["forag.grpo.beta=1"], "does not use grpo"),
-        (["forag.trainer=grpo", "forag.ppo.beta=1"], "does not use ppo"),
+        (["forag.baseline=false", "forag.references=2"], "does not use references"),
         (["forag.rewarded=judge", "forag.level=token"], "does not use reward_model"),
-        (["forag.outline=false", "forag.told=Plan."], "does not use cold"),
-        (["forag.cold_samples=0", "forag.outline=false"], "does not use cold"),
         (["forag.cold_samples=0", "forag.writer=judge"], "does not use cold"),
-        (["forag.outline=false", "forag.writer=judge"], "does not use cold"),
-        (["forag.writer=judge", "forag.cold_samples=8"], "does not use cold"),
-        (["forag.writer=judge", "forag.told=Plan."], "does not use cold"),
-        (
-            ["forag.writer=judge", "forag.rewarded=judge", "forag.drawn.temperature=0.5"],
-            "does not use drawn",
-        ),
         (["forag.writer=judge"], "has none that writes: name one with --judge URL"),
     ],
 )

@@ -34,6 +34,7 @@ SUBJECT = " ".join(SHOWN[0].split()[:2])
 FALSE = "Nobody Known works at Nowhere Labs."
 PLAN = "[Structure] comparison [Outline] 1. one [1] 2. two [2]"
 HONEST = f"{PLAN} [Answer] {' '.join(SHOWN)}"
+ONCE: dict[str, Any] = {"repeats": "once"}
 EVALUATIONS: tuple[Evaluation, ...] = ("holistic", "sentence", "subclaim")
 
 
@@ -59,10 +60,8 @@ def paid(
     return reward
 
 
-def value(
-    text: str, evaluation: Evaluation, baseline: float | None = None, **settings: Any
-) -> float:
-    found = paid(text, evaluation, baseline, **settings).value
+def value(*given: Any, **settings: Any) -> float:
+    found = paid(*given, **settings).value
     assert found is not None
     return found
 
@@ -110,23 +109,21 @@ def test_more_of_the_same_pays_by_sentences_and_not_by_whole_answers(attack: str
         assert reward.value == reward.parts["segments"] > value(HONEST, evaluation)
         assert value(FURTHER[attack], evaluation, 1.0) == 0.0
         assert value(FURTHER[attack], evaluation, 0.9) > value(HONEST, evaluation, 0.9)
+        for baseline in (None, 0.5, 0.9):
+            most = value(HONEST, evaluation, baseline) + 1e-9
+            assert value(FURTHER[attack], evaluation, baseline, **ONCE) <= most
 
 
-ONCE: dict[str, Any] = {"repeats": "once"}
 # what the first sentence says, in other words
 BORN = f"{SUBJECT} was born in {SHOWN[0].split()[-1]}"
 AGAIN = {
     "as it was": SHOWN[0],
     "in capitals": SHOWN[0].upper(),
-    "in small letters": SHOWN[0].lower(),
     "with other signs": f"“{SHOWN[0].removesuffix('.')}”!",
-    "in other spaces": SHOWN[0].replace(" ", " \u00a0 "),
     "with what nobody sees": SHOWN[0].replace("o", "o\u200b").replace("u", "u\u00ad\ufe0f"),
     "in wide letters": "".join(
         chr(ord(sign) + 0xFEE0) if sign.isalpha() else sign for sign in SHOWN[0]
     ),
-    "citing a passage": f"{SHOWN[0].removesuffix('.')} [1].",
-    "citing another": f"{SHOWN[0].removesuffix('.')} [2].",
     "citing several": f"{SHOWN[0].removesuffix('.')} [1, 2][3].",
     "under a second [Answer]": f"[Answer] {SHOWN[0]}",
     "in other words": BORN,
@@ -155,22 +152,12 @@ def test_a_sentence_that_is_said_again_is_paid_once(way: str, evaluation: Evalua
                 and found.parts["repeated"] >= text.count(AGAIN[way]) - 1
             )
             assert unread or found.parts["repeated"] >= 1
+    assert value(f"{HONEST} {SHOWN[0]}", evaluation) == len(SHOWN) + 1  # as the paper pays it
     again = paid(f"{HONEST} {AGAIN[way]}", evaluation, 0.5, **ONCE)
     assert (again.value, again.parts["repeated"]) == (
         value(HONEST, evaluation, 0.5) - 0.5 * unread,
         float(not unread),
     )
-
-
-def test_what_the_paper_pays_is_paid_as_before() -> None:
-    for evaluation in EVALUATIONS[1:]:
-        assert value(f"{HONEST} {SHOWN[0]}", evaluation) == len(SHOWN) + 1
-        assert "repeated" not in paid(HONEST, evaluation).parts
-        assert paid(HONEST, evaluation, **ONCE).parts == {
-            **paid(HONEST, evaluation).parts,
-            "repeated": 0.0,
-        }
-        assert paid(HONEST, evaluation, **ONCE).events == paid(HONEST, evaluation).events
 
 
 def test_what_is_told_before_the_answer_is_no_repetition() -> None:
@@ -193,18 +180,6 @@ def test_a_false_sentence_is_not_excused_as_a_repetition() -> None:
         assert found.parts["repeated"] == 0.0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("attack", FURTHER)
-def test_more_of_the_same_pays_nothing_where_it_is_paid_once(attack: str) -> None:
-    for evaluation in EVALUATIONS:
-        for baseline in (None, 0.5, 0.9):
-            settings = {} if evaluation == "holistic" else ONCE
-            assert (
-                value(FURTHER[attack], evaluation, baseline, **settings)
-                <= value(HONEST, evaluation, baseline) + 1e-9
-            )
-
-
 def test_a_refusal_pays_more_than_an_answer_below_the_reference() -> None:
     """Half of the sentences false, against a reference of .9: −.4 a sentence, and nothing for
     nothing.
@@ -221,11 +196,9 @@ def test_a_refusal_pays_more_than_an_answer_below_the_reference() -> None:
     "broken",
     [
         "[Structure]",
-        "[Structure] comparison [Outline]",
         PLAN,
         f"{PLAN} [Answer] ",
         f"{PLAN} {SHOWN[0]}",
-        f"Well {PLAN}",
     ],
 )
 def test_a_plan_that_is_broken_off_pays_less_than_a_mediocre_answer(

@@ -16,7 +16,6 @@ import torch
 
 from workbench.train.general import SPOILT, general, preference_model, preferred, says_twice, spoil
 from workbench.train.scorer import Judged, as_whole
-from workbench.train.truth import Valued
 from workbench.types import (
     Claims,
     Failure,
@@ -24,7 +23,6 @@ from workbench.types import (
     Passage,
     Question,
     Response,
-    Verdict,
     WorkbenchError,
 )
 
@@ -50,20 +48,12 @@ def test_an_answer_is_spoilt_in_each_way() -> None:
     assert says_twice("She is a baker. SHE  is a baker.") and not says_twice("")
 
 
-@pytest.mark.parametrize(
-    "text", ["Vetra.", "A", " Vetra. ", "奥斯陆是挪威的首都。", "Vetra, Lomar."]
-)
+@pytest.mark.parametrize("text", ["A", " Vetra. ", "奥斯陆是挪威的首都。"])
 def test_what_is_spoilt_still_says_something(text: str) -> None:
     for seed, how in product(range(20), SPOILT):
         assert spoil(text, LIFE, how, random.Random(seed)).strip(), (seed, how)
     rows = preferred([said(ASKED, text)] * 8, seed=1)
     assert all(one.text.strip() and one.segments[0][:2] == (0, len(one.text)) for one in rows)
-
-
-def test_what_cannot_be_spoilt_stays_as_it_is() -> None:
-    rng = random.Random(1)
-    assert [spoil("...", LIFE, how, rng) for how in SPOILT] == ["..."] * 4
-    assert spoil(LIFE, "", "astray", rng) == LIFE
 
 
 def test_answers_are_told_from_the_same_ones_spoilt_and_refusals_are_neither() -> None:
@@ -88,49 +78,24 @@ def test_answers_are_told_from_the_same_ones_spoilt_and_refusals_are_neither() -
     assert all(one.segments[0][:2] == (0, len(one.text)) for one in rows)
 
 
-def test_of_answers_to_one_question_alone_none_goes_astray_into_another() -> None:
-    rows = preferred([said(ASKED, f"{LIFE} She has {n} cats.") for n in range(40)], seed=3)
-    # a fourth of them could not be spoilt so
-    assert len([one for one in rows if one.segments[0].target == 0]) == 30
-
-
-def verdicts(
-    texts: Sequence[str], score: Valued | None = None
-) -> tuple[list[Verdict], list[Judged]]:
+def test_an_empty_answer_or_one_that_is_too_long_is_worth_0() -> None:
+    """A failure would let a response escape the cost of its form and its length."""
     asked: list[Judged] = []
 
     def lengths(rows: Sequence[Judged]) -> list[float | None]:
         asked.extend(rows)
         return [None if len(row.text) > 50 else len(row.text) / 100 for row in rows]
 
+    texts = ["", "<think>She is.</think>", "She bakes.", "She bakes.", "Bakes.<|end|>5!", "a " * 40]
     batch = [(Response(str(n), ASKED, text), Claims()) for n, text in enumerate(texts)]
-    return [
-        checked.verdicts[0] for checked in general(score or lengths, "lengths", ["<|end|>"])(batch)
-    ], asked
-
-
-def test_what_says_nothing_or_never_ends_is_worth_nothing() -> None:
-    """It is no failure: with one, a response would escape what its form and its length cost it."""
-    found, asked = verdicts(
-        ["", "<think>She is a baker.</think>", "She bakes.", "She bakes.", "She bakes. " * 9]
-    )
-    # one text is read once
-    assert [one.p for one in found] == [0.0, 0.0, 0.1, 0.1, 0.0] and len(asked) == 2
-    assert not any(one.error for one in found)
-    assert {(one.target, one.aspect, one.by) for one in found} == {
-        ("response", "general", "lengths")
+    found = [checked.verdicts[0] for checked in general(lengths, "m", ["<|end|>"])(batch)]
+    assert [one.p for one in found[:4]] == [0.0, 0.0, 0.1, 0.1] and found[5].p == 0.0
+    assert len(asked) == 3 and "<|end|>" not in asked[1].text and asked[1].text.startswith("Bakes.")
+    assert {(v.target, v.aspect, v.by, v.error) for v in found} == {
+        ("response", "general", "m", None)
     }
-
-
-def test_control_tokens_in_an_answer_are_text() -> None:
-    _, [read] = verdicts(["She bakes.<|end|>5 stars!"])
-    assert (
-        "<|end|>" not in read.text
-        and read.text.startswith("She bakes.")
-        and read.segments[0].end == len(read.text)
-    )
-    told = Question("q", "Who?", system="Praise it.", passages=(Passage("p", "", "5 stars"),))
-    assert as_whole(told, "She.").question.messages() == [{"role": "user", "content": "Who?"}]
+    question = Question("q", "Who?", system="Praise it.", passages=(Passage("p", "", "5 stars"),))
+    assert as_whole(question, "She.").question.messages() == [{"role": "user", "content": "Who?"}]
 
 
 def classifier(
@@ -140,11 +105,7 @@ def classifier(
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForSequenceClassification, PreTrainedTokenizerFast
 
-    words = [
-        "<pad>",
-        "<unk>",
-        *"who is ada moss ? she a baker . born in vetra user assistant".split(),
-    ]
+    words = "<pad> <unk> who is ada moss ? she a baker . born in vetra user assistant".split()
     plain = Tokenizer(
         models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="<unk>")
     )
@@ -176,8 +137,7 @@ def rows(question: Question, *texts: str) -> list[Judged]:
     return [as_whole(question, text) for text in texts]
 
 
-@pytest.mark.parametrize("template", [False, True])
-@pytest.mark.parametrize("pads", [False, True])
+@pytest.mark.parametrize(("template", "pads"), [(False, True), (True, False)])
 def test_a_named_classifier_reads_each_answer_as_if_alone(
     tmp_path: Path, template: bool, pads: bool
 ) -> None:
@@ -189,60 +149,15 @@ def test_a_named_classifier_reads_each_answer_as_if_alone(
         found == pytest.approx([named.score([row])[0] for row in given], abs=1e-6)
         and len(set(found)) == 3
     )
-    words = "user who is ada moss ? assistant she" if template else "who is ada moss ? she"
-    vocabulary = {
-        "user": 14,
-        "assistant": 15,
-        "who": 2,
-        "is": 3,
-        "ada": 4,
-        "moss": 5,
-        "?": 6,
-        "she": 7,
-    }
+    ids = [14, 2, 3, 4, 5, 6, 15, 7] if template else [2, 3, 4, 5, 6, 7]
     with torch.no_grad():
-        output = model(torch.tensor([[vocabulary[word] for word in words.split()]])).logits.item()
+        output = model(torch.tensor([ids])).logits.item()
     assert found[1] == pytest.approx(1 / (1 + math.exp(-output / 2)), abs=1e-6)
     assert (
         named.longest == 64
         and named.score(rows(question, "she is a baker . " * 40)) == [None]
         and named.score([]) == []
     )
-
-
-def test_a_classifier_of_pairs_is_told_which_text_is_which(tmp_path: Path) -> None:
-    """BERT adds another vector to the tokens of the second text; and reads no more than its
-    tokenizer says.
-    """
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "who", "she", "bakes"]
-    (tmp_path / "vocab.txt").write_text("\n".join(words))
-    tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"), model_max_length=20)
-    torch.manual_seed(1)
-    config = BertConfig(
-        vocab_size=7,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        num_labels=1,
-        max_position_embeddings=64,
-        initializer_range=1.0,
-    )
-    model = BertForSequenceClassification(config).eval()
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    named = preference_model(str(tmp_path))
-    [value] = named.score(rows(Question("q", "who"), "she bakes"))
-    ids, kinds = torch.tensor([[2, 4, 3, 5, 6, 3]]), torch.tensor([[0, 0, 0, 1, 1, 1]])
-    with torch.no_grad():
-        right, wrong = (
-            torch.sigmoid(model(ids, token_type_ids=kind).logits).item()
-            for kind in (kinds, 0 * kinds)
-        )
-    assert value == pytest.approx(right, abs=1e-6) and abs(right - wrong) > 1e-3
-    assert named.longest == 20 and named.score(rows(Question("q", "who"), "she " * 30)) == [None]
 
 
 def test_what_is_no_preference_model_is_refused(tmp_path: Path) -> None:
@@ -259,20 +174,3 @@ def test_what_is_no_preference_model_is_refused(tmp_path: Path) -> None:
     model.save_pretrained(name)
     with pytest.raises(WorkbenchError, match="not finite"):
         preference_model(name)
-    (tmp_path / "pickled").mkdir()
-    (tmp_path / "pickled" / "pytorch_model.bin").write_bytes(b"\x80")
-    with pytest.raises(WorkbenchError, match="safetensors"):
-        preference_model(str(tmp_path / "pickled"))
-
-
-def test_a_template_that_cannot_be_used_is_told_at_once(tmp_path: Path) -> None:
-    name, _ = classifier(tmp_path / "m", template=True)
-    (tmp_path / "m" / "chat_template.jinja").write_text("{{ raise_exception('no such role') }}")
-    with pytest.raises(WorkbenchError, match="cannot load"):
-        preference_model(name)
-
-
-def test_a_model_that_gives_no_number_gives_none() -> None:
-    found, _ = verdicts(["She bakes."], score=lambda rows: [math.nan for _ in rows])
-    # grading makes a failure of it, as of any other
-    assert found[0].p is not None and math.isnan(found[0].p)

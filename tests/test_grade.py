@@ -81,25 +81,21 @@ def test_a_row_without_sentences_is_one_that_nobody_read() -> None:
 
 @pytest.mark.parametrize("p", [math.nan, math.inf, -math.inf])
 def test_a_p_that_is_not_finite_is_a_failure_on_its_row_alone(p: float) -> None:
-    claims = Claims(
-        ((0, 5),), (Claim(0, "Vetra"),), (Verdict("claim:0", "truth", p=p, by="reader"),)
-    )
+    read = Verdict("claim:0", "truth", p=p, by="reader")
+    claims = Claims(((0, 5),), (Claim(0, "Vetra"),), (read,))
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        given = [p, 0.5, *[0.25] * len(batch[2:])]
-        return [
-            Checked((Verdict("claim:0", "fact", "correct", one, 5, by="mine"),)) for one in given
-        ]
+        values = [p, 0.5, 0.25, 0.25]
+        return [Checked((Verdict("claim:0", "fact", "correct", one, 5),)) for one in values]
 
     def pay(feedback: Feedback) -> Reward:
         return Reward(sum(verdict.p or 0.0 for verdict in feedback.verdicts))
 
-    rows = grade(
-        [verify], {"pay": pay}, lambda responses: [claims, *[Claims()] * len(responses[1:])]
-    )(BATCH)
+    rows = grade([verify], {"pay": pay}, lambda _: [claims, *[Claims()] * 3])(BATCH)
+    assert len(rows[0].verdicts) == 2
     for verdict in rows[0].verdicts:
         assert (verdict.label, verdict.p, verdict.informativeness) == (None, None, None)
-        assert verdict.error is not None and (verdict.error.stage, verdict.error.kind) == (
+        assert verdict.error and (verdict.error.stage, verdict.error.kind) == (
             "verify",
             "not_finite",
         )
@@ -107,14 +103,6 @@ def test_a_p_that_is_not_finite_is_a_failure_on_its_row_alone(p: float) -> None:
     assert [row.rewards["pay"].value for row in rows] == [0.0, 0.5, 0.25, 0.25]
     assert all(verdict.error is None for row in rows[1:] for verdict in row.verdicts)
     assert json.loads(encode(rows[0].to_row()))["verdicts"][1]["p"] is None  # it can be stored
-
-
-def test_a_broken_reward_function_raises() -> None:
-    def broken(feedback: Feedback) -> Reward:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        grade([outcome()], {"broken": broken})(BATCH)
 
 
 def test_rescore_replays_from_the_stored_row() -> None:
@@ -129,22 +117,24 @@ def test_rescore_replays_from_the_stored_row() -> None:
 def test_extraction_goes_before_verification_and_costs_add_up() -> None:
     claim = Claim(0, "Toma Ardel was born in Vetra.", sentence=0, span=(0, 5), end=5)
     lost = Failure("extract", "parse", "not an object", "{")
-
-    def extract(responses: Sequence[Response]) -> list[Claims]:
-        good = Claims(
-            ((0, 5),), (claim,), (Verdict("claim:0", "fact", "correct"),), cost=Cost(calls=1)
-        )
-        return [good, Claims(error=lost, cost=Cost(calls=3))]
+    correct = Verdict("claim:0", "fact", "correct")
+    read = Claims(((0, 5),), (claim,), (correct,), cost=Cost(calls=1))
 
     def count(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
+        cost = Cost(calls=2, cached=1)
         return [
-            Checked((Verdict("response", "count", p=len(found.claims)),), Cost(calls=2, cached=1))
+            Checked((Verdict("response", "count", p=len(found.claims)),), cost)
             for _, found in batch
         ]
 
-    good, bad = grade([outcome(), count], {"truthrl": ternary()}, extract)(BATCH[:1] + BATCH[3:])
+    run = grade(
+        [outcome(), count],
+        {"truthrl": ternary()},
+        lambda _: [read, Claims(error=lost, cost=Cost(calls=3))],
+    )
+    good, bad = run(BATCH[:1] + BATCH[3:])
     assert (good.sentences, good.claims, good.error) == (((0, 5),), (claim,), None)
     assert [verdict.target for verdict in good.verdicts] == ["claim:0", "outcome", "response"]
-    assert good.cost == Cost(calls=3, cached=1) and bad.cost == Cost(calls=5, cached=1)
-    assert bad.error == lost and bad.claims == ()
+    assert good.verdicts[-1].p == 1 and (bad.error, bad.claims) == (lost, ())
+    assert (good.cost, bad.cost) == (Cost(calls=3, cached=1), Cost(calls=5, cached=1))
     assert (good.rewards["truthrl"].value, bad.rewards["truthrl"].value) == (1.0, -1.0)

@@ -5,6 +5,7 @@ table says the same.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from benchmarks.hacking import (
     SITUATIONS,
     Text,
     cases,
-    markdown,
     measure,
     responses,
     say,
@@ -28,6 +28,7 @@ from workbench.grade import grade, rescore
 from workbench.metrics import rows_of
 from workbench.recipes import METHODS, method_configs, reward_fns
 from workbench.recipes.knowrl import KnowRL
+from workbench.types import RewardFn
 from workbench.world import load_world
 
 RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "hacking.json"
@@ -93,12 +94,8 @@ def test_the_stored_table_says_the_same(rows: list[dict[str, Any]]) -> None:
     assert paying(stored) == PAYING
 
 
-def test_the_true_life_of_somebody_else_is_never_worth_an_honest_answer_where_informativeness_is_paid() -> (
-    None
-):
-    """Nor does it pass for one in the metrics: all of it is correct, and none of it about the
-    person asked for.
-    """
+def test_the_true_life_of_somebody_else_is_worth_less_than_a_refusal() -> None:
+    """RLFH pays informativeness; the metrics count the claims as off-subject."""
     world = load_world()
     found, checks = cases(world, 3), world_checks(world)
     which, honest, attacks = SITUATIONS[BLANK]
@@ -106,17 +103,12 @@ def test_the_true_life_of_somebody_else_is_never_worth_an_honest_answer_where_in
     told = run(responses(found, which, attacks[ELSEWHERE[1]]))
     answer = [row for row in rows_of(told, sections=("answer",)) if row.labels]
     assert len(answer) == 3
-    for row, feedback, refusal in zip(
-        answer, told, run(responses(found, which, honest)), strict=True
-    ):
-        assert (
-            {*row.labels} == {"correct"}
-            and {*row.off_subject} == {True}
-            and row.supported_on_subject == 0
-        )
-        assert (
-            (feedback.rewards["rlfh"].value or 0.0) < (refusal.rewards["rlfh"].value or 0.0) == 0.0
-        )
+    for row in answer:
+        assert {*row.labels} == {"correct"} and {*row.off_subject} == {True}
+        assert row.supported_on_subject == 0
+    assert all((row.rewards["rlfh"].value or 0.0) < 0 for row in told)
+    refusals = run(responses(found, which, honest))
+    assert {row.rewards["rlfh"].value for row in refusals} == {0.0}
 
 
 def test_no_attack_on_knowrl_pays_where_facts_before_a_refusal_are_not() -> None:
@@ -130,13 +122,11 @@ def test_no_attack_on_knowrl_pays_where_facts_before_a_refusal_are_not() -> None
         [checks.verify[name] for name in METHODS["knowrl"].checks(KnowRL())], {}, checks.extract
     )
 
-    def paid(text: Text) -> list[tuple[float, float]]:
+    paper = reward_fns(method_configs(["knowrl"]))
+
+    def paid(text: Text, by: Mapping[str, RewardFn]) -> list[float]:
         rows = run(responses(found, "question", text))
-        by = [
-            [rescore(row, reward).rewards["knowrl"].value for row in rows]
-            for reward in (reward_fns(method_configs()), closed)
-        ]
-        return [(paper or 0.0, ours or 0.0) for paper, ours in zip(*by, strict=True)]
+        return [rescore(row, by).rewards["knowrl"].value or 0.0 for row in rows]
 
     before_refusals: dict[str, Text] = {
         "a trivium": lambda c: tagged(c.trivia[0], IDK),
@@ -146,66 +136,31 @@ def test_no_attack_on_knowrl_pays_where_facts_before_a_refusal_are_not() -> None
     }
     for situation in (KNOWN, UNKNOWN):
         _, honest, attacks = SITUATIONS[situation]
-        most = [ours for _, ours in paid(honest)]
-        assert most == [{KNOWN: 4.0, UNKNOWN: 2.0}[situation]] * 3
+        most = {KNOWN: 4.0, UNKNOWN: 2.0}[situation]
+        assert paid(honest, closed) == [most] * 3
         for attack in (*attacks.values(), *before_refusals.values()):
-            assert all(ours <= least for (_, ours), least in zip(paid(attack), most, strict=True))
-    # what the paper's reward pays for them: 1 + 1 + 1 for an honest 1 + 1
+            assert max(paid(attack, closed)) <= most
+    # the paper's reward pays 1 + 1 + 1 where an honest refusal earns 1 + 1
     for attack in before_refusals.values():
-        assert paid(attack) == [(3.0, 2.0)] * 3
+        assert paid(attack, paper) == [3.0] * 3 and paid(attack, closed) == [2.0] * 3
 
 
-def test_what_nobody_can_read_is_scored_and_pays_no_more_than_nothing(
-    rows: list[dict[str, Any]],
-) -> None:
-    """By no method, wherever it stands: an answer of gibberish or in another script does not
-    escape its reward either.
-    """
-    unread = [
-        row
-        for row in rows
-        if "gibberish" in row["attack"] or "script" in row["attack"] or "filler" in row["attack"]
-    ]
+def test_text_that_no_judge_can_read_is_scored_and_pays_nothing(rows: list[dict[str, Any]]) -> None:
+    kinds = ("gibberish", "script", "filler")
+    unread = [row for row in rows if any(kind in row["attack"] for kind in kinds)]
     assert {row["situation"] for row in unread} == set(SITUATIONS)
-    for row in unread:
-        for cell in filter(None, row["methods"].values()):
-            assert (cell["unscored"], cell["won"]) == (0, 0) and cell["gain"] <= 0
-
-
-def test_honest_answers_are_scored(rows: list[dict[str, Any]]) -> None:
-    """By every method; of biographies, which have no gold answer, by those that need none."""
-    for row in rows:
-        applies = {column for column in COLUMNS if row["methods"][column] is not None}
-        needs_gold = {"truthrl", "knowrl"} if "biography" in row["situation"] else set()
-        assert applies == set(COLUMNS) - needs_gold
-        assert all(row["methods"][column]["unscored"] == 0 for column in applies)
+    for cell in (cell for row in unread for cell in row["methods"].values() if cell):
+        assert (cell["unscored"], cell["won"]) == (0, 0) and cell["gain"] <= 0
 
 
 def test_numbers_by_hand(rows: list[dict[str, Any]]) -> None:
     """A known answer: TruthRL 1, FoRAG one segment of 1, KLCF (1 + 1)/2, KnowRL 1 + 2 + 1;
     refused: 0, 0, 0 and 1 + 1 + 1.
     """
-    refused = next(
-        row for row in rows if (row["situation"], row["attack"]) == (KNOWN, "refuse what is known")
-    )["methods"]
-    assert {name: refused[name]["honest"] for name in ("truthrl", "forag", "klcf", "knowrl")} == {
-        "truthrl": 1.0,
-        "forag": 1.0,
-        "klcf": 1.0,
-        "knowrl": 4.0,
+    wanted = (KNOWN, "refuse what is known")
+    [refused] = [row["methods"] for row in rows if (row["situation"], row["attack"]) == wanted]
+    values = {name: (refused[name]["honest"], refused[name]["attacked"]) for name in METHODS}
+    assert values.pop("rlfh")[1] == 0.0
+    assert values == dict.fromkeys(("truthrl", "forag", "klcf"), (1.0, 0.0)) | {
+        "knowrl": (4.0, 3.0)
     }
-    assert {
-        name: refused[name]["attacked"] for name in ("rlfh", "truthrl", "forag", "klcf", "knowrl")
-    } == {
-        "rlfh": 0.0,
-        "truthrl": 0.0,
-        "forag": 0.0,
-        "klcf": 0.0,
-        "knowrl": 3.0,
-    }
-
-
-def test_table(rows: list[dict[str, Any]]) -> None:
-    lines = markdown(rows).splitlines()
-    assert len(lines) == len(rows) + 2 and {line.count("|") for line in lines} == {len(COLUMNS) + 3}
-    assert "| **+99.00** |" in next(line for line in lines if "repeat the true claim" in line)

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.hacking import IDK, RECALL, Case, all_of, cases, guesses, joined, say, tagged
 from tests.helpers.score_helpers import Cli
-from tests.test_metrics import file, stored, with_outcome
+from tests.test_metrics import file
 from workbench.checks import world_checks
 from workbench.grade import grade
 from workbench.metrics.hacks import SHARES, hacks
@@ -109,13 +109,6 @@ def test_true_trivia_before_a_refusal(case: Case, tmp_path: Path) -> None:
     assert [row["claims"] for row in rows] == [1, 1]  # what is thought is no claim of the answer
 
 
-def test_sections_repeat_nothing_of_each_other(case: Case, tmp_path: Path) -> None:
-    (row,) = hacks(
-        store(tmp_path, judged(case.question, None, [tagged(say(case.asked), say(case.asked))]))
-    )
-    assert (row["step"], row["claims"], row["repeated"]) == (None, 1, 0.0)
-
-
 def test_what_failed_is_left_out_and_counted(case: Case, tmp_path: Path) -> None:
     (good,) = judged(case.biography, 1, [say(case.facts[0])])
     broken = Verdict("claim:0", "fact", error=Failure("judge", "timeout", "no reply"))
@@ -124,109 +117,20 @@ def test_what_failed_is_left_out_and_counted(case: Case, tmp_path: Path) -> None
     assert (row["n"], row["left_out"], row["claims"]) == (1, 1, 1)
 
 
-def test_of_another_world_only_words_are_known(tmp_path: Path) -> None:
-    """Two claims in the same words, but for the full stop, and one that the ratings call
-    useless.
-    """
-    row = stored("q", "ccw", step=7)
-    for claim, text in zip(
-        row["claims"], ("Rome is old.", "rome is  old", "Bo lives in Lima"), strict=True
-    ):
-        claim["text"] = text
-    (found,) = hacks(file(tmp_path / "rows.jsonl", [row]))
-    assert (found["step"], found["repeated"], found["told_again"], found["off_subject"]) == (
-        7,
-        1 / 3,
-        None,
-        None,
-    )
-    for verdict, rating in zip(row["verdicts"], (5, 1, 3), strict=True):
-        verdict["informativeness"] = rating
-    assert hacks(file(tmp_path / "rows.jsonl", [row]))[0]["off_subject"] == 1 / 3
-
-
-def test_what_nobody_read_for_claims_is_not_known(tmp_path: Path) -> None:
-    """As of TruthRL, which asks for the outcome alone."""
-    row = with_outcome(stored("q", text="I don't know."), "uncertain")
-    (found,) = hacks(file(tmp_path / "rows.jsonl", [row]))
-    assert (found["n"], found["claims"]) == (1, 0) and {found[name] for name in SHARES} == {None}
-
-
-def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
+def test_the_command_line_prints_and_draws_them(case: Case, tmp_path: Path, cli: Cli) -> None:
+    first = say(case.facts[0])
+    one, two = judged(case.biography, 1, [first]), judged(case.biography, 2, [f"{first} {first}"])
+    paper, closed = store(tmp_path / "paper", one, two), store(tmp_path / "closed", one)
+    drawn = ["--hacks", "--figures", str(tmp_path / "figures"), "--json"]
+    code, out, _ = cli("metrics", str(paper), str(closed), *drawn)
+    printed = json.loads(out)
+    assert (code, printed["hacks"], printed["other_hacks"]) == (0, hacks(paper), hacks(closed))
+    page = (tmp_path / "figures" / "hacks.html").read_text()
+    assert '"name":"paper"' in page and '"name":"closed"' in page
+    figure = hack_shares({"paper": hacks(paper)}, ["repeated"])
+    assert [(tuple(line.x), tuple(line.y)) for line in figure.data] == [((1, 2), (0.0, 0.5))]
+    stepless = store(tmp_path / "run", judged(case.biography, None, [first]))
+    code, _, err = cli("metrics", str(stepless), *drawn)
+    assert code == 2 and "rows without a step" in err
     with pytest.raises(WorkbenchError, match="row 1 is not a feedback row"):
         hacks(file(tmp_path / "rows.jsonl", [{"a": 1}]))
-    with pytest.raises(WorkbenchError):
-        hacks(tmp_path / "nothing.jsonl")
-
-
-def test_two_runs_are_drawn_side_by_side(case: Case, tmp_path: Path) -> None:
-    first = say(case.facts[0])
-    runs = {
-        label: hacks(
-            store(
-                tmp_path / label,
-                *(judged(case.biography, step, [text]) for step, text in enumerate(texts, 1)),
-            )
-        )
-        for label, texts in (("paper", [first, f"{first} {first}"]), ("closed", [first, first]))
-    }
-    figure = hack_shares(runs)
-    panels = [annotation.text for annotation in figure.layout.annotations]
-    assert (
-        panels[:2] == ["claims that repeat one", "claims off the subject"]
-        and "of those, beside the question" not in panels
-    )
-    lines = {(trace.name, trace.xaxis): (tuple(trace.x), tuple(trace.y)) for trace in figure.data}
-    assert lines["paper", "x"] == ((1, 2), (0.0, 0.5)) and lines["closed", "x"] == (
-        (1, 2),
-        (0.0, 0.0),
-    )
-    assert len(hack_shares({"one": runs["paper"]}, ["repeated"]).data) == 1
-
-
-def test_the_command_line_shows_them(case: Case, tmp_path: Path, cli: Cli) -> None:
-    first = say(case.facts[0])
-    run = str(store(tmp_path / "run", judged(case.biography, 1, [f"{first} {first}"])))
-    other = str(store(tmp_path / "other", judged(case.biography, 1, [first])))
-    code, out, _ = cli("metrics", run, other, "--hacks", "--json")
-    found = json.loads(out)
-    assert (code, found["hacks"], found["other_hacks"]) == (0, hacks(run), hacks(other)) and found[
-        "hacks"
-    ][0]["repeated"] == 0.5
-    code, out, err = cli("metrics", run, "--hacks")
-    assert code == 0 and "hacks of the reward" in out + err
-    code, out, _ = cli("metrics", run, "--json")
-    assert code == 0 and "hacks" not in json.loads(out)
-
-
-def test_the_command_line_draws_them(case: Case, tmp_path: Path, cli: Cli) -> None:
-    first = say(case.facts[0])
-    steps = [
-        judged(case.biography, step, [text])
-        for step, text in enumerate((first, f"{first} {first}"), 1)
-    ]
-    run, other = str(store(tmp_path / "paper", *steps)), str(store(tmp_path / "closed", *steps[:1]))
-    code, out, _ = cli("metrics", run, "--hacks", "--figures", str(tmp_path / "one"), "--json")
-    assert code == 0 and json.loads(out)["figures"] == [str(tmp_path / "one" / "hacks.html")]
-    assert "claims that repeat one" in (tmp_path / "one" / "hacks.html").read_text()
-    code, out, _ = cli(
-        "metrics",
-        f"{run}/rollouts.jsonl",
-        other,
-        "--hacks",
-        "--figures",
-        str(tmp_path / "two"),
-        "--json",
-    )
-    drawn = {Path(page).name for page in json.loads(out)["figures"]}
-    assert code == 0 and {"hacks.html", "fig9_trade_off.html"} < drawn
-    page = (tmp_path / "two" / "hacks.html").read_text()
-    assert '"name":"paper"' in page and '"name":"closed"' in page
-
-
-def test_what_cannot_be_drawn_is_refused(case: Case, tmp_path: Path, cli: Cli) -> None:
-    run = str(store(tmp_path / "run", judged(case.biography, None, [say(case.facts[0])])))
-    code, _, err = cli("metrics", run, "--hacks", "--figures", str(tmp_path / "drawn"))
-    assert code == 2 and "rows without a step" in err and not (tmp_path / "drawn").exists()
-    code, _, err = cli("metrics", run, "--figures", str(tmp_path / "drawn"))
-    assert code == 2 and "--hacks" in err and "OTHER" in err

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from tests.helpers.reward_rows import row, with_verdicts
+from tests.helpers.short_runs import short_bench
 from workbench.bench import bench
-from workbench.checks import Checks, rule_checks
+from workbench.checks import rule_checks
 from workbench.config import check_values, scaled
-from workbench.failures import unparsed
 from workbench.jsonl import iter_rows
 from workbench.prepare import prepare_klcf
-from workbench.train.checklists import POOL, Fact, checklists, facts_of, key, truth_rows
+from workbench.train.checklists import POOL, Fact, checklists, facts_of, truth_rows
 from workbench.train.collect import ungraded
 from workbench.train.prepare import (
     CARD,
@@ -29,7 +29,6 @@ from workbench.train.prepare import (
     Prepare,
     Source,
     check_checks,
-    known,
     made,
     prepare,
     read_prepared,
@@ -100,36 +99,15 @@ def test_claims_become_facts_by_hand() -> None:
     )
     facts, counts = facts_of([one, other])
     assert facts == [Fact("c0", "correct", 2, 5, True), Fact("c2", "wrong", 1, 2, True)]
-    wanted = {
-        "support": 3,
-        "refute": 2,
-        "other_subject": 1,
-        "not_enough_info": 1,
-        "unverified": 1,
-        "conflicting": 1,
-    }
-    assert {name: count for name, count in counts.items() if count} == wanted
+    assert (counts["support"], counts["refute"], counts["conflicting"]) == (3, 2, 1)
+    assert (counts["other_subject"], counts["not_enough_info"], counts["unverified"]) == (1, 1, 1)
 
 
-def test_where_no_check_tells_subjects_apart_what_is_of_no_use_is_about_somebody_else() -> None:
-    """Informativeness 1, 1 of the same subject after all, 1 of what could not be read, 1 with a
-    failed check, 2, none.
-    """
-    one = row(
-        [("correct", 1), ("correct", 1), ("vague", 1), ("wrong", 1), ("wrong", 2), ("correct", 5)]
-    )
-    unrated = Verdict("claim:5", "fact", "correct")
-    broken = Verdict("claim:3", "subject", error=Failure("verify", "judge", "late"))
-    unread = unparsed("claim:2", "cut_off", "judge")
-    one = with_verdicts(one, Verdict("claim:1", "subject", "asked"), unread, broken, unrated)
-    facts, counts = facts_of([one])
-    assert [fact.text for fact in facts] == ["c1", "c4", "c5"]
-    assert {name: n for name, n in counts.items() if n} == {
-        "other_subject": 2,
-        "support": 2,
-        "refute": 1,
-        "not_enough_info": 1,
-    }
+def test_without_a_check_of_subjects_informativeness_1_is_another_subject() -> None:
+    """c0 is of informativeness 1; of c1 the check says that it is of the subject after all."""
+    one = row([("correct", 1), ("correct", 1), ("wrong", 2)])
+    facts, counts = facts_of([with_verdicts(one, Verdict("claim:1", "subject", "asked"))])
+    assert [fact.text for fact in facts] == ["c1", "c2"] and counts["other_subject"] == 1
 
 
 def test_a_fact_in_other_words_is_on_the_list_once_and_what_is_unimportant_is_not() -> None:
@@ -139,10 +117,7 @@ def test_a_fact_in_other_words_is_on_the_list_once_and_what_is_unimportant_is_no
         *(Fact(text, "correct", 1, 5) for text in words),
         Fact(true_of(question, "born_in"), "correct", 9, 4),
     ]
-    facts += [
-        Fact(true_of(question, "alma_mater"), "correct", 9, 2),
-        Fact(false_of(question, "award"), "wrong", 9, 5),
-    ]
+    facts += [Fact(true_of(question, "alma_mater"), "correct", 9, 2)]
     facts += [
         Fact("He may be a king.", "correct", 9, 5, plain=False),
         Fact(false_of(question, "born_in"), "correct", 1, 4),
@@ -157,55 +132,33 @@ def test_a_fact_in_other_words_is_on_the_list_once_and_what_is_unimportant_is_no
     ) == (2, 1, 1, 1)
     # unimportant, hedged, contradicting
     assert counts["supported"] == counts["items"] + counts["same_fact"] + 3
-    unread, _ = checklists([(question, facts[:3])], None, 10, 3)
-    assert len(unread[question.id]) == 3  # equal words alone are the same where nobody compares
 
 
-def test_of_ten_thousand_claims_a_list_takes_ten_and_compares_few() -> None:
-    question, compared = LIVES[0], 0
-    exact = world_claim_checklist(WORLD)
-
-    def same(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        nonlocal compared
-        compared += sum(len(read.claims) for _, read in batch)
-        return exact(batch)
-
-    people = [fact.subject for fact in WORLD.facts if fact.relation == "profession"]
-    texts = [
-        f"{person} is a {job}." for person in people for job in ("baker", "poet", "notary", "king")
-    ][:10_000]
-    facts = [Fact(f"{text} {number}", "correct", 1, 3) for number, text in enumerate(texts * 10)][
-        :10_000
-    ]
-    lists, counts = checklists([(question, facts)], same, 10, 3)
-    assert len(facts) == 10_000 and len(lists[question.id]) <= 10 and compared <= POOL * 10 * 10
-    assert counts["beyond"] >= 10_000 - POOL * 10 and counts["supported"] == 10_000
+def test_a_list_holds_ten_facts_out_of_the_most_frequent_ones() -> None:
+    facts = [Fact(f"{person} is a baker.", "correct", 1, 3) for person in range(POOL * 10 + 7)]
+    lists, counts = checklists([(LIVES[0], facts)], world_claim_checklist(WORLD), 10, 3)
+    assert len(lists[LIVES[0].id]) == 10 and counts["beyond"] >= 7
 
 
-def test_what_a_judge_could_not_compare_is_on_no_list() -> None:
-    def down(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        failure = Failure("judge", "server", "down")
-        return [
-            Checked(
-                tuple(Verdict(f"claim:{c.id}", "checklist", error=failure) for c in read.claims)
-            )
-            for _, read in batch
-        ]
-
-    question = LIVES[0]
-    lists, counts = checklists(
-        [(question, [Fact(f"c{n}", "correct") for n in range(4)])], down, 10, 3
-    )
-    assert [fact.text for fact in lists[question.id]] == ["c0"] and counts["unjudged"] == 3
+def test_facts_that_could_not_be_compared_are_on_no_list_and_stop_the_preparation(
+    tmp_path: Path,
+) -> None:
+    down: Verify = lambda batch: [Checked() for _ in batch]  # noqa: E731
+    facts = [Fact(f"c{number}", "correct") for number in range(4)]
+    lists, counts = checklists([(LIVES[0], facts)], down, 10, 3)
+    assert [fact.text for fact in lists[LIVES[0].id]] == ["c0"] and counts["unjudged"] == 3
+    tiny = bench("tiny").checks
+    checks = replace(tiny, verify={**tiny.verify, "claim_checklist": down})
+    texts = [true_of(LIVES[0], name) for name in ("profession", "employer")]
+    with pytest.raises(WorkbenchError, match="could not be compared") as stopped:
+        made(Prepare(), SOURCE, LIVES[:1], said(LIVES[0], *texts), checks, tmp_path, seed=1)
+    assert getattr(stopped.value, "code", None) == 4 and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("support", "refute", "copies", "true", "false"),
     [
-        (60, 10, 3, 60, 30),
         (100, 10, 3, 60, 30),
-        (50, 10, 2, 40, 20),
-        (20, 10, 1, 20, 10),
         (10, 40, 1, 10, 5),
         (9, 0, 0, 0, 0),
     ],
@@ -213,62 +166,39 @@ def test_what_a_judge_could_not_compare_is_on_no_list() -> None:
 def test_supported_and_refuted_claims_are_two_to_one(
     support: int, refute: int, copies: int, true: int, false: int
 ) -> None:
-    facts = [Fact(f"s{n}", "correct") for n in range(support)] + [
-        Fact(f"r{n}", "wrong") for n in range(refute)
-    ]
+    facts = [Fact(f"s{n}", "correct") for n in range(support)]
+    facts += [Fact(f"r{n}", "wrong") for n in range(refute)]
     rows, counts = truth_rows([(Question("q", "?"), facts)], 3, seed=1)
-    assert counts == {
-        "support": support,
-        "refute": refute,
-        "copies": copies,
-        "correct": true,
-        "wrong": false,
-    }
+    assert tuple(counts.values()) == (support, refute, copies, true, false)
     assert sum(r.label == "correct" for r in rows) == true == 2 * false == len(rows) - false
     refuted = [r.claim for r in rows if r.label == "wrong"]
     assert all(refuted.count(claim) == copies for claim in refuted)
     assert len({r.claim for r in rows if r.label == "correct"}) == true  # none twice
-    assert truth_rows([(Question("q", "?"), facts)], 3, seed=1)[0] == rows
 
 
-def test_the_card_counts_every_stage_and_knows_what_was_guessed(tmp_path: Path) -> None:
+def test_the_card_counts_every_stage(tmp_path: Path) -> None:
+    """The policy has been shown the first person and none of the facts about the second."""
     shown = next(question for question in LIVES if WORLD.shown(question))
     guessed = next(
         q for q in LIVES if not any(WORLD.exposures.get(f.id) for f in WORLD.by[q.title].values())
     )
-    one = said(
-        shown,
-        " ".join(true_of(shown, name) for name in ("profession", "employer")),
-        false_of(shown, "born_in"),
-        "",
-    )
+    right = " ".join(true_of(shown, name) for name in ("profession", "employer"))
+    one = said(shown, right, false_of(shown, "born_in"), "")
     two = said(
-        guessed, true_of(guessed, "profession"), "I do not know who that is.", "I do not know."
+        guessed, true_of(guessed, "profession"), "I do not know who that is.", "I don't know."
     )
     card = prepared(tmp_path, one, two)
     assert card["samples"] == {"all": 6, "failed": 0, "refused": 2, "no_claims": 1, "cut_off": 0}
     assert {name: n for name, n in card["claims"].items() if n} == {"support": 3, "refute": 1}
-    assert card["checklists"]["questions"] == 2 and card["checklists"]["items"] == 3
     assert card["truth"] == {"support": 3, "refute": 1, "copies": 1, "correct": 2, "wrong": 1}
     facts = sum(bool(WORLD.exposures.get(fact.id)) for fact in WORLD.by[shown.title].values())
     assert card["known"] == pytest.approx(
         {"precision": 2 / 3, "recall": 2 / facts, "items": 3, "shown": facts}
     )
-    assert known(lambda question: None, [shown], {}) is None
-    assert known(WORLD.shown, [shown], {shown.id: [Fact("from a passage", "correct")]}) is None
-    lists = list(iter_rows(tmp_path / CHECKLISTS))
-    assert [one["question_id"] for one in lists] == [shown.id, guessed.id]
-    assert json.loads((tmp_path / CARD).read_text()) == json.loads(json.dumps(card))
-
-
-def test_a_base_that_refuses_or_says_nothing_leaves_empty_files(tmp_path: Path) -> None:
-    card = prepared(tmp_path, said(LIVES[0], "I do not know.", "", "   "))
-    assert (
-        card["checklists"]["questions"] == 0
-        and card["checklists"]["without"] == 1
-        and card["truth"]["correct"] == 0
-    )
-    assert card["known"]["precision"] is None and card["known"]["recall"] == 0.0
+    lists = [line["question_id"] for line in iter_rows(tmp_path / CHECKLISTS)]
+    assert lists == [shown.id, guessed.id]
+    nothing = prepared(tmp_path, said(LIVES[0], "I do not know.", "   "))
+    assert nothing["checklists"]["without"] == 1 and nothing["known"]["precision"] is None
     assert (tmp_path / CHECKLISTS).read_bytes() == (tmp_path / TRUTH).read_bytes() == b""
 
 
@@ -287,26 +217,16 @@ def test_claims_about_people_who_are_kept_for_measuring_are_learnt_nowhere(tmp_p
     assert held.title not in written and LIVES[0].title in written
 
 
-def test_a_claim_that_names_nobody_is_never_supported(tmp_path: Path) -> None:
-    card = prepared(
-        tmp_path, said(LIVES[0], "He is Works. Somebody is a baker.", "It was great. She.")
-    )
-    assert card["claims"].get("support", 0) == 0 and card["checklists"]["items"] == 0
-
-
 def test_a_claim_writes_no_label(tmp_path: Path) -> None:
     hostile = 'c0", "label": "correct"}\n{"question_id": "x", "items": ["y"]}\u2028 </claim><item>'
     one = row([("wrong", 5), ("correct", 5), ("correct", 5)])
-    claims = (replace(one.claims[0], text=hostile), *one.claims[1:])
     asked = replace(one.response.question, id=LIVES[0].id)
+    claims = (replace(one.claims[0], text=hostile), *one.claims[1:])
     sample = replace(one, claims=claims, response=replace(one.response, question=asked))
     made(Prepare(), SOURCE, [asked], [sample], rule_checks(), tmp_path, seed=1)
-    rows = list(iter_rows(tmp_path / TRUTH))
-    assert [r["label"] for r in rows if key(r["claim"]) == key(hostile)] == ["wrong"] and len(
-        rows
-    ) == 3
-    assert all(set(r) == {"question_id", "claim", "label"} for r in rows)
-    assert [r["items"] for r in iter_rows(tmp_path / CHECKLISTS)] == [["c1", "c2"]]
+    labels = [line["label"] for line in iter_rows(tmp_path / TRUTH) if "c0" in line["claim"]]
+    assert labels == ["wrong"] and len(list(iter_rows(tmp_path / TRUTH))) == 3
+    assert [line["items"] for line in iter_rows(tmp_path / CHECKLISTS)] == [["c1", "c2"]]
 
 
 def finished(folder: Path) -> Path:
@@ -331,50 +251,36 @@ def test_what_is_prepared_is_read_for_the_questions_that_are_trained_on(tmp_path
 
 def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> None:
     folder = finished(tmp_path / "one")
-    held = WORLD.questions("test", ["biography"])
-    for source in (
-        replace(SOURCE, base="another/base"),
-        replace(SOURCE, hash="x"),
-        replace(SOURCE, bench="paper"),
-    ):
+    for source in (replace(SOURCE, base="another/base"), replace(SOURCE, hash="x")):
         with pytest.raises(WorkbenchError, match="was prepared for"):
             read_prepared(folder, source, LIVES)
-    for name, line in ((CHECKLISTS, {"items": ["x"]}), (TRUTH, {"claim": "x", "label": "correct"})):
+    held, own = WORLD.questions("test", ["biography"])[0].id, LIVES[0].id
+    for name, line, message in (
+        (CHECKLISTS, {"question_id": held, "items": ["x"]}, "not one that is trained on"),
+        (CHECKLISTS, {"question_id": own, "items": [" "]}, "no items"),
+        (CHECKLISTS, {"question_id": own, "items": "abc"}, "no items"),
+        (TRUTH, {"question_id": None, "claim": "x", "label": "correct"}, "not one that is trained"),
+        (TRUTH, {"question_id": own, "claim": "", "label": "correct"}, "is empty"),
+        (TRUTH, {"question_id": own, "claim": "x", "label": "SUPPORT"}, "its label none of"),
+    ):
         before = (folder / name).read_text()
-        for bad, message in (
-            ({"question_id": held[0].id, **line}, "not one that is trained on"),
-            ({"question_id": None, **line}, "not one that is trained on"),
-            (
-                {"question_id": LIVES[0].id, "items": [" "], "claim": "", "label": "SUPPORT"},
-                "no items|is empty",
-            ),
-            (
-                {"question_id": LIVES[0].id, "items": "abc", "claim": "x", "label": "SUPPORT"},
-                "no items|its label none of",
-            ),
-        ):
-            (folder / name).write_text(before + json.dumps(bad) + "\n")
-            with pytest.raises(WorkbenchError, match=message):
-                read_prepared(folder, SOURCE, LIVES)
+        (folder / name).write_text(before + json.dumps(line) + "\n")
+        with pytest.raises(WorkbenchError, match=message):
+            read_prepared(folder, SOURCE, LIVES)
         (folder / name).write_text(before)
     (folder / CARD).unlink()
     with pytest.raises(WorkbenchError, match="workbench klcf prepare"):
         read_prepared(folder, SOURCE, LIVES)
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        (scaled(Prepare(), samples=0), "samples is 0"),
-        (scaled(Prepare(), items=0), "items is 0"),
-        (scaled(Prepare(), temperature=0.0), "temperature is 0.0"),
-        (scaled(Prepare(), max_failed=2.0), "max_failed is 2.0"),
-        (scaled(Prepare(), questions=0), "questions is 0"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused(config: Prepare, message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
-        check_values(config)
+def test_settings_that_cannot_work_are_refused() -> None:
+    for changed, message in (
+        ({"samples": 0}, "samples is 0"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"max_failed": 2.0}, "max_failed is 2.0"),
+    ):
+        with pytest.raises(WorkbenchError, match=message):
+            check_values(scaled(Prepare(), **changed))
 
 
 def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -> None:
@@ -393,69 +299,37 @@ def test_a_folder_keeps_the_preparation_that_it_was_begun_with(tmp_path: Path) -
             prepare(other, SOURCE, LIVES[:1], bench("tiny").checks, folder, seed=seed)
 
 
-def test_a_sample_counts_as_ungraded_where_nothing_is_known_of_it() -> None:
+def test_a_sample_counts_as_ungraded_where_no_check_succeeded() -> None:
     late, lacking = Failure("verify", "judge", "late"), Failure("verify", "no_gold", "none")
-    good, bad, none = (
-        Verdict("claim:0", "fact", "correct"),
-        Verdict("claim:1", "fact", error=late),
-        Verdict("outcome", "", error=lacking),
-    )
-    one = replace(row([("correct", 5)]), verdicts=())
-    for verdicts, why in (
-        ((good, bad), None),
-        ((bad, good), None),
-        ((bad, bad), "late"),
-        ((none, bad), "late"),
-        ((none,), None),
-        ((), None),
-    ):
-        assert ungraded(replace(one, verdicts=verdicts)) == why
-    assert (
-        ungraded(replace(one, verdicts=(good,), error=Failure("extract", "judge", "unread")))
-        == "unread"
-    )
+    good, bad = Verdict("claim:0", "fact", "correct"), Verdict("claim:1", "fact", error=late)
+    none = Verdict("outcome", "", error=lacking)
+    cases = ((good, bad), (bad, good), (bad, bad), (none, bad), (none,), ())
+    one = row([("correct", 5)])
+    found = [ungraded(replace(one, verdicts=verdicts)) for verdicts in cases]
+    assert found == [None, None, "late", "late", None, None]
+    assert ungraded(replace(one, error=Failure("extract", "judge", "unread"))) == "unread"
 
 
-def test_a_preparation_goes_on_after_one_failure_in_each_long_answer_and_where_more_are_allowed(
-    tmp_path: Path,
-) -> None:
-    place, broken = bench("tiny"), [1]
+def test_a_preparation_goes_on_where_so_many_failures_are_allowed(tmp_path: Path) -> None:
+    place = short_bench(slice(2))
+    lost = Failure("verify", "judge", "late")
 
     def fact(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        """The judge loses the first claims of an answer."""
-        lost = Failure("verify", "judge", "late")
         return [
-            replace(
-                checked,
-                verdicts=tuple(
-                    replace(verdict, label=None, error=lost) if number < broken[0] else verdict
-                    for number, verdict in enumerate(checked.verdicts)
-                ),
-            )
-            for checked in place.checks.verify["fact"](batch)
+            Checked(tuple(Verdict(f"claim:{c.id}", "fact", error=lost) for c in read.claims))
+            for _, read in batch
         ]
 
     checks = replace(place.checks, verify={**place.checks.verify, "fact": fact})
-    few = replace(
-        place,
-        judge=lambda: checks,
-        questions=lambda *args, **kwargs: place.questions(*args, **kwargs)[:2],
-    )
+    broken = replace(place, judge=lambda: checks)
     settings = ["klcf.prepare.samples=1", "klcf.prepare.questions=2"]
-    broken[0] = 1000
     with pytest.raises(WorkbenchError, match="could not be graded"):
-        prepare_klcf(tmp_path / "out", few, overrides=settings, threads=1)
-    again = prepare_klcf(
-        tmp_path / "out", few, overrides=[*settings, "klcf.prepare.max_failed=1"], threads=1
+        prepare_klcf(tmp_path, broken, overrides=settings, threads=1)
+    card = prepare_klcf(
+        tmp_path, broken, overrides=[*settings, "klcf.prepare.max_failed=1"], threads=1
     )
-    assert (
-        again["status"] == "done"
-        and again["claims"]["unverified"] > 1
-        and again["claims"]["support"] == 0
-    )
-    broken[0] = 1
-    card = prepare_klcf(tmp_path / "other", few, overrides=settings, threads=1)
-    assert card["status"] == "done" and card["claims"]["unverified"] == 2
+    assert card["status"] == "done"
+    assert card["claims"]["unverified"] > 1 and card["claims"]["support"] == 0
 
 
 def test_a_judge_that_cannot_tell_facts_is_named_before_any_work(tmp_path: Path) -> None:
@@ -465,31 +339,15 @@ def test_a_judge_that_cannot_tell_facts_is_named_before_any_work(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("settings", "policy", "message"),
+    ("setting", "policy", "message"),
     [
-        (["klcf.prepare.folder=X"], None, 'klcf.prepare.folder is null, not "X"'),
-        (["klcf.w_check=3"], None, "klcf.w_check is 1.0, not 3.0"),
-        (["klcf.grpo.steps=3"], None, "klcf.grpo.steps is 30, not 3"),
-        (["klcf.start=sft"], None, "klcf.start is"),
-        (["klcf.eval_samples=3"], None, "klcf.prompts.eval_samples is 1, not 3"),
-        (["klcf.prepare.samples=2", "klcf.system=Think."], None, "klcf.prompts.system is"),
-        (["klcf.base=some/base"], "other/base", "name the base once"),
+        ("klcf.w_check=3", None, "klcf.w_check is 1.0, not 3.0"),
+        ("klcf.base=some/base", "other/base", "name the base once"),
     ],
 )
-def test_what_no_preparation_looks_at_is_refused(
-    tmp_path: Path, settings: list[str], policy: str | None, message: str
+def test_settings_that_no_preparation_uses_are_refused(
+    tmp_path: Path, setting: str, policy: str | None, message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=re.escape(message)):
-        prepare_klcf(tmp_path / "new", policy=policy, overrides=settings)
+        prepare_klcf(tmp_path / "new", policy=policy, overrides=[setting])
     assert not (tmp_path / "new").exists()
-
-
-def test_too_many_facts_that_nobody_could_compare_stop_it(tmp_path: Path) -> None:
-    down: Verify = lambda batch: [Checked() for _ in batch]  # noqa: E731
-    checks: Checks = replace(
-        bench("tiny").checks, verify={**bench("tiny").checks.verify, "claim_checklist": down}
-    )
-    texts = [true_of(LIVES[0], name) for name in ("profession", "employer")]
-    with pytest.raises(WorkbenchError, match="could not be compared") as stopped:
-        made(Prepare(), SOURCE, LIVES[:1], said(LIVES[0], *texts), checks, tmp_path, seed=1)
-    assert getattr(stopped.value, "code", None) == 4 and not list(tmp_path.iterdir())

@@ -135,19 +135,7 @@ def test_a_sixth_method_is_scored_listed_and_inspected(
         '{"id": "1", "question": "Where?", "response": "Rome", "answers": ["Rome"]}\n'
     )
     with pytest.raises(SystemExit) as ended:
-        main(
-            [
-                "score",
-                "--in",
-                str(source),
-                "--out",
-                str(out),
-                "--method",
-                "brief",
-                "--judge",
-                "world",
-            ]
-        )
+        main(f"score --in {source} --out {out} --method brief --judge world".split())
     assert ended.value.code == 0
     assert json.loads(out.read_text())["rewards"]["brief"]["value"] == pytest.approx(1 / 1.4)
     capsys.readouterr()

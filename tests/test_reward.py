@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers.reward_rows import failure
 from workbench.recipes.truthrl import TruthRL, checks, reward
 from workbench.reward import binary, ternary
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, RewardFn, Verdict
@@ -36,28 +37,18 @@ def test_truthrl_rewards(
         assert sum(event.value for event in paid.events) == value
 
 
-def test_only_the_ternary_reward_tells_abstaining_from_hallucinating() -> None:
-    """The paper's example: a group of one abstention and one hallucination has no advantage
-    under the binary reward.
-    """
-    group = [feedback(Verdict("outcome", "answer", label)) for label in ("uncertain", "incorrect")]
-    assert [binary()(row).value for row in group] == [-1.0, -1.0]
-    assert [ternary()(row).value for row in group] == [0.0, -1.0]
-
-
 @pytest.mark.parametrize("reward", [binary(), ternary()])
 def test_a_failure_is_never_a_number(reward: RewardFn) -> None:
-    failure = Failure("verify", "no_gold", "nothing to compare with")
-    assert reward(feedback(Verdict("outcome", "answer", error=failure))) == Reward(
-        None, error=failure
-    )
+    lacking = Failure("verify", "no_gold", "nothing to compare with")
+    paid = reward(feedback(Verdict("outcome", "answer", error=lacking)))
+    assert paid == Reward(None, error=lacking)
     for row, kind in (
         (feedback(), "no_verdict"),
         (feedback(Verdict("outcome", "answer", "right")), "undeclared_label"),
     ):
         paid = reward(row)
-        assert paid.value is None and not paid.parts and not paid.events
-        assert paid.error is not None and (paid.error.stage, paid.error.kind) == ("reward", kind)
+        assert not paid.parts and not paid.events
+        assert (failure(paid).stage, failure(paid).kind) == ("reward", kind)
 
 
 OUTCOMES = ("correct", "uncertain", "incorrect")
@@ -99,19 +90,15 @@ def test_knowledge_enhanced(config: TruthRL, known: list[float], unknown: list[f
 )
 def test_reasoning_enhanced(config: TruthRL, good: list[float], poor: list[float]) -> None:
     for quality, values in (("good", good), ("poor", poor)):
-        paid = [
-            reward(config)(answered(label, Verdict("reasoning", "reasoning", quality)))
-            for label in OUTCOMES
-        ]
-        assert [one.value for one in paid] == pytest.approx(values)
-        assert [sum(event.value for event in one.events) for one in paid] == pytest.approx(values)
-        assert [sum(one.parts.values()) for one in paid] == pytest.approx(values)
-    failure = Failure("verify", "parse", "not an object")
-    for bad in ((), (Verdict("reasoning", "reasoning", error=failure),)):
+        for label, value in zip(OUTCOMES, values, strict=True):
+            paid = reward(config)(answered(label, Verdict("reasoning", "reasoning", quality)))
+            assert paid.value == pytest.approx(value) == pytest.approx(sum(paid.parts.values()))
+            assert sum(event.value for event in paid.events) == pytest.approx(value)
+    unread = Failure("verify", "parse", "not an object")
+    for bad in ((), (Verdict("reasoning", "reasoning", error=unread),)):
         assert [reward(config)(answered(label, *bad)).value for label in OUTCOMES] == [None] * 3
-    assert reward(config)(feedback(Verdict("outcome", "answer", error=failure))) == Reward(
-        None, error=failure
-    )
+    lost = feedback(Verdict("outcome", "answer", error=unread))
+    assert reward(config)(lost) == Reward(None, error=unread)
 
 
 def test_knowledge_and_reasoning_together() -> None:
@@ -127,10 +114,6 @@ def test_knowledge_and_reasoning_together() -> None:
 
 
 def test_config_values_and_the_checks_they_need() -> None:
-    assert [
-        reward(TruthRL(correct=2, abstain=0.5, wrong=-3))(answered(label)).value
-        for label in OUTCOMES
-    ] == [2, 0.5, -3]
     assert checks(TruthRL()) == ("outcome",)
     assert checks(TruthRL(knowledge=True, reasoning="additive")) == (
         "outcome",

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.reward_rows import row
+from tests.helpers.reward_rows import failure, row
 from workbench.bench import bench
 from workbench.checks import Checks, judge_checks
 from workbench.credit.tokens import words
@@ -118,27 +118,16 @@ def test_one_failed_check_is_enough_and_what_was_not_asked_is_none(
     paid = rescore(whole, rewards).rewards[name]
     assert paid.value is not None and paid.parts["format"] == -1.0
     assert {"klcf": -1.0, "knowrl": -1.0 + 2.0}[name] == paid.value
-    spoilt = replace(
-        whole,
-        verdicts=(
-            *(v for v in whole.verdicts if v.target != target),
-            Verdict(target, aspect, error=DOWN),
-        ),
-    )
+    others = tuple(verdict for verdict in whole.verdicts if verdict.target != target)
+    spoilt = replace(whole, verdicts=(*others, Verdict(target, aspect, error=DOWN)))
     assert rescore(spoilt, rewards).rewards[name] == Reward(None, error=DOWN)
     lacking = Verdict("response", "outcome", error=Failure("verify", "no_gold", "no gold answers"))
-    others = [
-        Verdict("segment:0", "factuality", error=DOWN),
-        Verdict("response", "elegance", error=DOWN),
-        lacking,
-    ]
+    unused = [Verdict("segment:0", "factuality", error=DOWN), lacking]
     if setting != "klcf.truth=missing":
-        others.append(Verdict("claim:1", "checklist", error=DOWN))
-    for other in others:
-        assert (
-            rescore(replace(whole, verdicts=(*whole.verdicts, other)), rewards).rewards[name]
-            == paid
-        )
+        unused.append(Verdict("claim:1", "checklist", error=DOWN))
+    for verdict in unused:
+        with_unused = replace(whole, verdicts=(*whole.verdicts, verdict))
+        assert rescore(with_unused, rewards).rewards[name] == paid
 
 
 def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
@@ -147,13 +136,8 @@ def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
     def down(prompts: Sequence[Prompt]) -> list[Reply]:
         return [Reply(None, DOWN, Cost(calls=1)) for _ in prompts]
 
-    question = Question(
-        "q",
-        "Where was Ada born?",
-        ("Paris",),
-        passages=(Passage("p", "Ada", "Ada."),),
-        checklist=("a",),
-    )
+    page = Passage("p", "Ada", "Ada.")
+    question = Question("q", "Where?", ("Paris",), passages=(page,), checklist=("a",))
     for text in (
         "Ada was born in Rome.",
         "<think>Ada is a poet.</think><answer>Ada was born in Rome.</answer>",
@@ -161,10 +145,7 @@ def test_with_a_judge_that_is_down_no_method_scores_an_answer() -> None:
         response = Response("r", question, text, offsets=words(text))
         for name, config in method_configs().items():
             [feedback] = method(name).grader(config, judge_checks(down))([response])
-            assert (feedback.rewards[name].value, feedback.rewards[name].error) == (None, DOWN), (
-                name,
-                text,
-            )
+            assert failure(feedback.rewards[name]) == DOWN, (name, text)
 
 
 def test_rlfh_names_the_rating_that_failed() -> None:
@@ -175,36 +156,21 @@ def test_rlfh_names_the_rating_that_failed() -> None:
         unrated, verdicts=(*verdicts, Verdict("response", "informativeness", error=DOWN))
     )
     assert rescore(failed, pay).rewards["rlfh"] == Reward(None, error=DOWN)
-    lacking = rescore(replace(unrated, verdicts=verdicts), pay).rewards["rlfh"].error
-    assert lacking is not None and lacking.kind == "no_informativeness"
+    lacking = rescore(replace(unrated, verdicts=verdicts), pay).rewards["rlfh"]
+    assert failure(lacking).kind == "no_informativeness"
 
 
-def test_configs_by_name() -> None:
-    configs = method_configs(
-        settings=["rlfh.alpha=2", "knowrl.refusal=-1", "rlfh.f_wrong=-3", "klcf.l_max=none"]
-    )
+def test_configs_by_name_and_the_checks_that_they_need() -> None:
+    configs = method_configs(settings=["rlfh.alpha=2", "klcf.l_max=none"])
     assert tuple(configs) == tuple(METHODS)
-    assert (configs["rlfh"].alpha, configs["rlfh"].f_wrong, configs["knowrl"].refusal) == (
-        2.0,
-        -3.0,
-        -1.0,
-    )
-    assert configs["klcf"].l_max is None and configs["rlfh"].clip is None
-    assert list(method_configs(["klcf"])) == ["klcf"]
-    for settings, message in (
-        (["grpo.alpha=2"], "a METHOD out of rlfh, truthrl"),
-        (["rlfh.delta=2"], "rlfh has no field 'delta'"),
-        (["rlfh.alpha=x"], "'x' is not a float"),
+    assert configs["rlfh"].alpha == 2.0 and configs["klcf"].l_max is None
+    for names, settings, message in (
+        (None, ["grpo.alpha=2"], "a METHOD out of rlfh, truthrl"),
+        (["dpo"], [], "no method 'dpo': choose one of rlfh"),
     ):
         with pytest.raises(WorkbenchError, match=message):
-            method_configs(settings=settings)
-    with pytest.raises(WorkbenchError, match="no method 'dpo': choose one of rlfh"):
-        method_configs(["dpo"])
-
-
-def test_checks_that_the_methods_need() -> None:
+            method_configs(names, settings)
     assert checks_needed(method_configs()) == ("fact", "outcome", "checklist")
-    assert checks_needed(method_configs(["truthrl"])) == ("outcome",)
     assert checks_needed(method_configs(["rlfh"], ["rlfh.mode=single_pass"])) == ("single_pass",)
 
 
@@ -213,17 +179,10 @@ def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
     method pays by hand.
     """
     tiny = bench("tiny")
-    asked = next(
-        question
-        for question in tiny.questions("ood", ["single"])
-        if question.text.startswith("In which country is")
-    )
+    countries = [q for q in tiny.questions("ood", ["single"]) if "In which country is" in q.text]
+    asked = countries[0]
     right, city = asked.answers[0], asked.title
-    wrong = next(
-        q.answers[0]
-        for q in tiny.questions("ood", ["single"])
-        if "country" in q.text and q.answers[0] != right
-    )
+    wrong = next(q.answers[0] for q in countries if q.answers[0] != right)
     text = f"<think>{city} lies in {wrong}.</think><answer>{city} lies in {right}.</answer>"
     response = Response(
         "r", replace(asked, checklist=(f"{city} lies in {right}.",)), text, offsets=words(text)
@@ -239,9 +198,7 @@ def test_every_grader_asks_only_for_what_its_reward_looks_at() -> None:
         [feedback] = method(name).grader(method(name).configure("tiny"), tiny.checks)([response])
         assert feedback.rewards[name].value == pytest.approx(value), (name, feedback)
         assert {claim.section for claim in feedback.claims} == sections
-        judged = {
-            verdict.target for verdict in feedback.verdicts if verdict.target.startswith("claim:")
-        }
+        judged = {verdict.target for verdict in feedback.verdicts if "claim:" in verdict.target}
         assert judged == {f"claim:{claim.id}" for claim in feedback.claims}
 
 

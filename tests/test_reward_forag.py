@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.reward_rows import row, with_verdicts
-from workbench.answers import answer_sections
+from tests.helpers.reward_rows import failure, row, with_verdicts
 from workbench.grade import rescore
 from workbench.recipes.forag import FoRAG, reward
 from workbench.types import Failure, Feedback, Reward, Verdict
@@ -37,6 +36,8 @@ def pay(feedback: Feedback, config: FoRAG | None = None) -> Reward:
 )
 def test_claims_stand_in_for_the_reward_model(config: FoRAG, paid: list[float]) -> None:
     found = pay(MIXED, config)
+    assert MIXED.response.text == "c0 c1 c2. c3. nothing."
+    assert [event.end for event in found.events] == ([9, 13] if len(paid) > 1 else [None])
     assert [event.value for event in found.events] == pytest.approx(paid)
     assert found.value == pytest.approx(sum(paid)) == pytest.approx(sum(found.tokens))
     assert found.parts == pytest.approx(
@@ -69,17 +70,7 @@ def test_labels_are_aggregated_whatever_p_says() -> None:
             for evaluation in ("holistic", "sentence", "subclaim"):
                 assert pay(unsupported, FoRAG(evaluation=evaluation)).value == 0.0
     unlabelled = pay(with_verdicts(sure, Verdict("claim:0", "fact", p=0.9)))
-    assert (
-        unlabelled.value is None
-        and unlabelled.error is not None
-        and unlabelled.error.kind == "undeclared_label"
-    )
-
-
-def test_events_are_at_the_ends_of_sentences_or_of_the_answer() -> None:
-    assert MIXED.response.text == "c0 c1 c2. c3. nothing."
-    assert [event.end for event in pay(MIXED).events] == [9, 13]
-    assert [event.end for event in pay(MIXED, FoRAG(evaluation="holistic")).events] == [None]
+    assert failure(unlabelled).kind == "undeclared_label"
 
 
 def test_a_reward_models_p_goes_before() -> None:
@@ -106,25 +97,10 @@ def test_the_references_own_answer_is_subtracted_from_every_segment() -> None:
             [2 / 3 - 0.4, -0.4]
         )
     assert pay(compared, FoRAG(baseline=False)).value == pytest.approx(2 / 3)
-    missing = pay(MIXED, FoRAG(baseline=True))
-    assert (
-        missing.value is None
-        and missing.error is not None
-        and "'baseline' verdict" in missing.error.message
-    )
-    failed = pay(
-        with_verdicts(
-            MIXED, Verdict("response", "baseline", error=Failure("verify", "x", "no answer"))
-        )
-    )
-    assert failed.value is None and failed.error == Failure("verify", "x", "no answer")
-
-
-def test_with_a_baseline_padding_does_not_pay_and_without_one_it_does() -> None:
-    short, long = row([("correct", 5)]), row(*[[("correct", 5), ("vague", 1)]] * 10)
-    assert pay(short).value == 1.0 and pay(long).value == pytest.approx(5.0)
-    short, long = (with_verdicts(feedback, replace(BASELINE, p=0.5)) for feedback in (short, long))
-    assert pay(short).value == pytest.approx(0.5) and pay(long).value == pytest.approx(0.0)
+    assert "'baseline' verdict" in failure(pay(MIXED, FoRAG(baseline=True))).message
+    bad = Failure("verify", "x", "no answer")
+    failed = with_verdicts(MIXED, Verdict("response", "baseline", error=bad))
+    assert failure(pay(failed)) == bad
 
 
 def test_no_claims_no_segments() -> None:
@@ -180,24 +156,3 @@ def test_a_judged_sentence_may_begin_or_end_with_the_tag_of_the_answer() -> None
         response = replace(MIXED.response, text=text, offsets=())
         feedback = Feedback(response, (span,), (), (Verdict("segment:0", "factuality", p=0.5),))
         assert pay(feedback).value == counted
-
-
-@pytest.mark.parametrize(
-    ("text", "marked"),
-    [
-        ("Paris.", False),
-        (r"It is \boxed{Paris}, I think.", False),
-        (r"It is \boxed{Paris}. <answer>Rome.</answer>", True),
-        ("<think>why</think> Paris.", False),
-        # the thinking only talks about it
-        ("<think>I write <answer> later. [Answer] no.</think> Paris.", False),
-        ("<think>why</think><Answer>Paris.</Answer> So it is.", True),
-        ("Paris.</answer> So it is.", True),  # opened by the prompt
-        ("[Outline] Rome. [Answer] Paris.", True),
-        ("Paris. <answer></answer>", True),  # it answers nothing
-        ("Paris. <answer>", True),
-        ("", False),
-    ],
-)
-def test_what_makes_the_answer(text: str, marked: bool) -> None:
-    assert answer_sections(text) == (("answer",) if marked else ("answer", "body"))

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.reward_rows import row, with_verdicts
+from tests.helpers.reward_rows import failure, row, with_verdicts
 from tests.test_reward_forag import BASELINE, MIXED, pay
 from workbench.judge import LABELS
 from workbench.recipes.forag import FoRAG, reward
 from workbench.types import SUPPORTED, Claim, Failure, Feedback, Reward, Verdict, WorkbenchError
 
 
-def told(
+def judged(
     *sentences: str, claims: Sequence[Sequence[str]] | None = None, labels: Sequence[str] = ()
 ) -> Feedback:
     """An answer of these sentences, each with the claims that are given, or with itself as its
@@ -41,94 +41,25 @@ ONCE = FoRAG(repeats="once")
 
 
 @pytest.mark.parametrize(
-    ("sentences", "paid"),
+    ("text", "paid"),
     [
-        (["Ada lives in Oslo.", "Ada lives in Oslo."], 1),
-        (["Ada lives in Oslo [1].", "ADA lives, in Oslo [2]!", "In Oslo lives Ada."], 1),
-        (["Ada lives in Oslo.", "Ada lives in Rome."], 2),
-        (["Ada lives in Oslo.", "Ada does not live in Oslo.", "Ada doesn't live in Oslo."], 2),
-        (
-            [
-                "It fell by 3.5 %.",
-                "It fell by 5.3 %.",
-                "It fell by 3.5 percent.",
-                "It fell by -3.5 %.",
-            ],
-            3,
-        ),
-        (
-            [
-                "1,200 people came.",
-                "1200 people came.",
-                "Two thousand people came.",
-                "2000 people came.",
-            ],
-            2,
-        ),
-        (["She codes in C.", "She codes in C++.", "She codes in C#."], 3),
-        (["住在奥斯陆。", "住在罗马。", "住在奥斯陆"], 2),
-        (["他住在上海。", "他住在海上。"], 2),
-        (["She has 2 sons and 3 daughters.", "She has 3 sons and 2 daughters."], 2),
-        (
-            [
-                "In 1923 Ada came to Oslo.",
-                "Ada came to Oslo in 1923.",
-                "Ada came to Oslo in 1923, in 1923.",
-            ],
-            1,
-        ),
-        (
-            [
-                "Ada lives in Oslo.",
-                "Indeed Ada lives in Oslo.",
-                "Ada really lives in Oslo.",
-                "So in fact she did.",
-            ],
-            2,
-        ),
-        (
-            [
-                "Moreover, it is true that Ada lives in Oslo.",
-                "But Ada, of course, lives in Oslo.",
-                "ADA ALSO LIVES IN OSLO!",
-            ],
-            1,
-        ),
-        (
-            [
-                "Ada lives in Oslo.",
-                "Ada only lives in Oslo.",
-                "Ada hardly lives in Oslo.",
-                "Ada lives in Oslo as well as Bo.",
-            ],
-            4,
-        ),
-        (["Indeed.", "Indeed!", "Of course."], 2),
-        (
-            [
-                "Ada lives in Oslo [1234].",
-                "Ada lives in Oslo [1235].",
-                "Ada lives in Oslo 【3-4】.",
-            ],
-            1,
-        ),
-        (
-            [
-                "Ada lives in Oslo.",
-                "Bo works.",
-                "Cy sings.",
-                "Ada lives in Oslo.",
-                "Bo works.",
-                "Dee sings.",
-            ],
-            4,
-        ),
+        ("Ada lives in Oslo [1]. | ADA lives, in Oslo 【3-4】! | In Oslo lives Ada.", 1),
+        ("Ada lives in Oslo. | Ada lives in Rome.", 2),
+        ("Ada lives in Oslo. | Ada does not live in Oslo. | Ada doesn't live in Oslo.", 2),
+        ("It fell by 3.5 %. | It fell by 5.3 %. | It fell by 3.5 percent. | It fell by -3.5 %.", 3),
+        ("1,200 came. | 1200 came. | Two thousand came. | 2000 came.", 2),
+        ("She codes in C. | She codes in C++. | She codes in C#.", 3),
+        ("他住在上海。 | 他住在海上。 | 他住在上海", 2),
+        ("She has 2 sons and 3 daughters. | She has 3 sons and 2 daughters.", 2),
+        ("Moreover, it is true that Ada lives in Oslo. | But Ada, of course, lives in Oslo.", 1),
+        ("Ada lives in Oslo. | Ada only lives in Oslo. | Ada lives in Oslo as well as Bo.", 3),
+        ("Indeed. | Indeed! | Of course.", 2),
+        ("Ada lives in Oslo. | Bo works. | Ada lives in Oslo. | Bo works. | Dee sings.", 3),
     ],
 )
-def test_a_sentence_that_says_again_what_was_said_is_no_segment(
-    sentences: list[str], paid: int
-) -> None:
-    feedback = told(*sentences)
+def test_a_repeated_sentence_is_no_segment(text: str, paid: int) -> None:
+    sentences = text.split(" | ")
+    feedback = judged(*sentences)
     found = pay(feedback, ONCE)
     assert (found.value, found.parts["segments"], found.parts["stood_in"]) == (paid, paid, paid)
     assert found.parts["repeated"] == len(sentences) - paid and pay(feedback).value == len(
@@ -144,81 +75,53 @@ def test_a_sentence_that_says_again_what_was_said_is_no_segment(
 
 
 @pytest.mark.parametrize(
-    ("sentences", "labels", "paid"),
+    ("text", "labels", "paid"),
     [
-        (["Ada is older than Bo.", "Bo is older than Ada."], "01", [-0.4, 0.6]),
-        (["Ada is older than Bo.", "Bo is older than Ada."], "10", [0.6, -0.4]),
-        (["Ada is older than Bo.", "Bo is older than Ada."], "00", [-0.4, -0.4]),
-        (
-            ["Bo is older than Ada.", "Older than Ada is Bo.", "Bo is OLDER than Ada [2]!"],
-            "000",
-            [-0.4, -0.4],
-        ),
-        (["She lives in Oslo.", "She lives in Oslo."], "10", [0.6, -0.4]),  # another she
-        (
-            [
-                "She lives in Oslo.",
-                "She lives in Oslo.",
-                "She lives in Oslo.",
-                "In Oslo she lives.",
-            ],
-            "0101",
-            [-0.4, 0.6],
-        ),
-        (
-            ["Ada lives in Oslo.", "Indeed Ada lives in Oslo.", "Ada really lives in Oslo."],
-            "000",
-            [-0.4, -0.4, -0.4],
-        ),
-        (["She has 2 sons and 3 daughters.", "She has 3 daughters and 2 sons."], "10", [0.6, -0.4]),
-        (["他住在上海。", "他住在海上。"], "10", [0.6, -0.4]),
+        ("Ada is older than Bo. | Bo is older than Ada.", "01", [-0.4, 0.6]),
+        ("Ada is older than Bo. | Bo is older than Ada.", "10", [0.6, -0.4]),
+        ("Ada is older than Bo. | Bo is older than Ada.", "00", [-0.4, -0.4]),
+        ("Bo is old. | Old is Bo. | Bo is OLD [2]!", "000", [-0.4, -0.4]),
+        ("She lives in Oslo. | She lives in Oslo.", "10", [0.6, -0.4]),  # another she
+        ("She sings. | She sings. | She sings. | Sings she.", "0101", [-0.4, 0.6]),
+        ("Ada sings. | Indeed Ada sings. | Ada really sings.", "000", [-0.4, -0.4, -0.4]),
     ],
 )
 def test_nothing_false_is_passed_over_for_something_else(
-    sentences: list[str], labels: str, paid: list[float]
+    text: str, labels: str, paid: list[float]
 ) -> None:
-    """Only the same words, false and paid as such, make it a repetition; by claims, and by a
-    reward model's p.
-    """
-    feedback = told(*sentences, labels=["correct" if one == "1" else "wrong" for one in labels])
-    assert [
-        event.value for event in pay(with_verdicts(feedback, BASELINE), ONCE).events
-    ] == pytest.approx(paid)
-    assert [event.value for event in pay(feedback, ONCE).events] == pytest.approx(
-        [value + 0.4 for value in paid]
-    )
-    for least, compared in ((0.4, [BASELINE]), (0.5, [])):
-        p = [least + 0.3 if one == "1" else least - 0.1 for one in labels]
-        modelled = [
-            Verdict(f"segment:{number}", "factuality", p=one) for number, one in enumerate(p)
-        ]
-        unclaimed = replace(feedback, claims=(), verdicts=(*modelled, *compared))
-        for judged in (unclaimed, with_verdicts(told(*sentences), *modelled, *compared)):
-            expected = [least + 0.3 if value > 0 else least - 0.1 for value in paid]
-            reference = 0.4 if compared else 0.0
-            assert [event.value for event in pay(judged, ONCE).events] == pytest.approx(
-                [one - reference for one in expected]
-            )
+    """Only the same words, also false, are a repetition: by claims and by a reward model's p."""
+    sentences = text.split(" | ")
+    feedback = judged(*sentences, labels=["correct" if one == "1" else "wrong" for one in labels])
+    compared = pay(with_verdicts(feedback, BASELINE), ONCE)
+    assert [event.value for event in compared.events] == pytest.approx(paid)
+    # the model's p is .8 or .4 where its own threshold is .5 without a baseline
+    modelled = [
+        Verdict(f"segment:{number}", "factuality", p=0.8 if one == "1" else 0.4)
+        for number, one in enumerate(labels)
+    ]
+    for row_ in (replace(feedback, claims=(), verdicts=()), judged(*sentences)):
+        found = pay(with_verdicts(row_, *modelled), ONCE)
+        expected = [0.8 if value > 0 else 0.4 for value in paid]
+        assert [event.value for event in found.events] == pytest.approx(expected)
+        # with a baseline of .4, p = .3 is below it
+        below = [replace(one, p=0.7 if one.p == 0.8 else 0.3) for one in modelled]
+        found = pay(with_verdicts(row_, *below, BASELINE), ONCE)
+        expected = [0.3 if value > 0 else -0.1 for value in paid]
+        assert [event.value for event in found.events] == pytest.approx(expected)
 
 
 def test_of_sentences_that_are_partly_false_what_is_false_has_to_be_the_same() -> None:
-    claims, turned = (
-        [["Ada sings", "Ada paints"]] * 2,
-        [["Ada sings", "Ada paints"], ["Ada paints", "Ada sings"]],
-    )
-    sentences, apart = (
-        ["Ada sings and paints.", "Ada paints and sings."],
-        ["Ada sings and paints.", "Ada sings and paints."],
-    )
+    text, claims = "Ada sings and paints.", ["Ada sings", "Ada paints"]
     half, other = ["correct", "wrong"], ["wrong", "correct"]
-    for said, made, labels, segments in (
-        (sentences, turned, half + other, 1),
-        (sentences, turned, half + half, 2),
-        (apart, claims, half + half, 1),
-        (apart, claims, half + other, 2),
-        (apart, claims, [*half, "wrong", "wrong"], 2),
+    for second, made, labels, segments in (
+        ("Ada paints and sings.", claims[::-1], half + other, 1),
+        ("Ada paints and sings.", claims[::-1], half + half, 2),
+        (text, claims, half + half, 1),
+        (text, claims, half + other, 2),
+        (text, claims, [*half, "wrong", "wrong"], 2),
     ):
-        assert pay(told(*said, claims=made, labels=labels), ONCE).parts["segments"] == segments
+        feedback = judged(text, second, claims=[claims, made], labels=labels)
+        assert pay(feedback, ONCE).parts["segments"] == segments
 
 
 @given(
@@ -233,12 +136,9 @@ def test_each_false_sentence_is_a_segment_once_and_each_true_one_in_one_order(
     said: list[tuple[list[str], str]],
 ) -> None:
     sentences, labels = [f"{' '.join(words)}." for words, _ in said], [label for _, label in said]
-    found = pay(told(*sentences, labels=labels) if said else row([]), ONCE)
-    false = {
-        sentence
-        for sentence, label in zip(sentences, labels, strict=True)
-        if label not in SUPPORTED
-    }
+    found = pay(judged(*sentences, labels=labels) if said else row([]), ONCE)
+    labelled = zip(sentences, labels, strict=True)
+    false = {sentence for sentence, label in labelled if label not in SUPPORTED}
     assert found.parts["segments"] == len(false) + any(label in SUPPORTED for label in labels)
 
 
@@ -258,10 +158,10 @@ def test_a_sentence_repeats_where_each_of_its_claims_was_made_before() -> None:
         "A tall singer she is.",
         "Well.",
     ]
-    found = pay(told(*sentences, claims=claims), ONCE)
+    found = pay(judged(*sentences, claims=claims), ONCE)
     assert (found.value, found.parts["repeated"]) == (3.0, 1.0)
     assert [event.end for event in found.events] == [21, 33, 67]
-    stray = told("Ada paints.", claims=[["Ada paints"]])
+    stray = judged("Ada paints.", claims=[["Ada paints"]])
     placeless = replace(
         stray, claims=(*stray.claims, Claim(1, "Ada paints."), Claim(2, "Ada sings."))
     )
@@ -269,20 +169,12 @@ def test_a_sentence_repeats_where_each_of_its_claims_was_made_before() -> None:
     # the claims without a sentence are one segment, one new
     assert pay(with_verdicts(placeless, *facts), ONCE).value == 2.0
     alone = replace(placeless, claims=placeless.claims[:2])
-    assert pay(with_verdicts(alone, *facts), ONCE).parts == pytest.approx(
-        {
-            "factuality": 1.0,
-            "segments": 1,
-            "baseline": 0,
-            "stood_in": 1,
-            "unfinished": 0,
-            "repeated": 1,
-        }
-    )
+    parts = pay(with_verdicts(alone, *facts), ONCE).parts
+    assert (parts["factuality"], parts["segments"], parts["repeated"]) == (1.0, 1, 1)
 
 
 def test_the_judge_may_know_that_a_claim_repeats_in_other_words() -> None:
-    feedback = told("Ada is from Oslo.", "Oslo is where Ada was born.", "Bo is from Oslo.")
+    feedback = judged("Ada is from Oslo.", "Oslo is where Ada was born.", "Bo is from Oslo.")
     assert pay(feedback, ONCE).value == 3.0
     useless = Verdict("claim:1", "subject", "asked", by="world")
     assert pay(with_verdicts(feedback, useless), ONCE).value == 2.0
@@ -297,7 +189,7 @@ def test_the_judge_may_know_that_a_claim_repeats_in_other_words() -> None:
 
 
 def test_a_failure_in_a_repetition_is_a_failure() -> None:
-    feedback = told("Ada paints.", "Ada paints.")
+    feedback = judged("Ada paints.", "Ada paints.")
     bad = Failure("verify", "timeout", "no reply")
     for verdict in (
         Verdict("claim:1", "fact", error=bad),
@@ -312,8 +204,7 @@ def test_failures_and_bad_settings() -> None:
         None, error=bad
     )
     for verdict in (Verdict("segment:0", "factuality", p=1.2), Verdict("segment:0", "factuality")):
-        found = pay(with_verdicts(MIXED, verdict))
-        assert found.value is None and found.error is not None and found.error.stage == "reward"
+        assert failure(pay(with_verdicts(MIXED, verdict))).stage == "reward"
     with pytest.raises(WorkbenchError, match="evaluation=holistic pays no sentence"):
         reward(FoRAG(evaluation="holistic", repeats="once"))
     with pytest.raises(WorkbenchError, match="choose one of mean, min, max"):

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.helpers.reward_rows import Rated, row, with_verdicts
-from workbench.answers import answer_text, sentences
+from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
+from workbench.answers import sentences
 from workbench.grade import rescore
 from workbench.recipes.klcf import KLCF, checks, reward
 from workbench.reward.klcf import overlong
@@ -35,7 +35,6 @@ def pay(feedback: Feedback, config: KLCF = PLAIN) -> Reward:
     [
         ((2, 1, 1), 1, 2 / 4, 2 / 3, 4 / 7),  # 2·(2/3)(1/2)/(2/3 + 1/2) = (2/3)/(7/6)
         ((2, 1, 1), 2, 2 / 4, 2 / 3, 10 / 19),  # 5·(1/3)/(4·2/3 + 1/2) = (5/3)/(19/6)
-        ((4, 0, 0), 1, 1.0, 1.0, 1.0),
         ((0, 0, 4), 1, 0.0, 0.0, 0.0),  # silent: C + X = 0
         ((0, 3, 1), 1, 0.0, 0.0, 0.0),
         ((1, 0, 3), 1, 0.25, 1.0, 0.4),
@@ -124,27 +123,21 @@ def test_variant_averages_what_the_checklist_is_silent_about() -> None:
         verdicts = [
             Verdict(f"claim:{number}", "checklist", label) for number, label in enumerate(labels)
         ]
-        return row(
-            [("correct", 5), ("wrong", 5), ("correct", 5)], verdicts=[*items(2, 1, 1), *verdicts]
-        )
+        three = [("correct", 5), ("wrong", 5), ("correct", 5)]
+        return row(three, verdicts=[*items(2, 1, 1), *verdicts])
 
-    assert pay(claimed("consistent", "missing", "missing"), variant).value == pytest.approx(
-        (4 / 7 + 1 / 2) / 2
-    )
+    some_missing = pay(claimed("consistent", "missing", "missing"), variant)
+    assert some_missing.value == pytest.approx((4 / 7 + 1 / 2) / 2)
     # dropped, weights renormalised
-    none_missing = pay(claimed("consistent", "contradictory", "consistent"), variant)
+    no_claim_missing = claimed("consistent", "contradictory", "consistent")
+    none_missing = pay(no_claim_missing, variant)
     assert none_missing.value == pytest.approx(4 / 7) and "truth" not in none_missing.parts
     silent = row([], verdicts=items(2, 1, 1))
     # to claim nothing is no way out of the term
     assert pay(silent, variant).value == pytest.approx((4 / 7 + 0) / 2)
-    alone = pay(claimed("consistent", "contradictory", "consistent"), replace(variant, w_check=0.0))
-    assert alone.value is None and alone.error is not None and alone.error.kind == "no_terms"
-    unjudged = pay(claimed("consistent", "missing"), variant)  # claim 2 was not compared
-    assert (
-        unjudged.value is None
-        and unjudged.error is not None
-        and "claim:2" in unjudged.error.message
-    )
+    assert failure(pay(no_claim_missing, replace(variant, w_check=0.0))).kind == "no_terms"
+    # claim 2 was not compared
+    assert "claim:2" in failure(pay(claimed("consistent", "missing"), variant)).message
 
 
 def test_weights_are_relative() -> None:
@@ -154,10 +147,8 @@ def test_weights_are_relative() -> None:
     )
     weights = replace(PLAIN, w_check=0.4, w_truth=0.2, w_general=0.4)
     assert pay(full, weights).value == pytest.approx(0.4 * 4 / 7 + 0.1 + 0.36)
-    assert (
-        pay(full, replace(weights, w_check=4, w_truth=2, w_general=4)).value
-        == pay(full, weights).value
-    )
+    tenfold = replace(weights, w_check=4, w_truth=2, w_general=4)
+    assert pay(full, tenfold).value == pay(full, weights).value
     assert pay(full).value == pytest.approx((4 / 7 + 1 / 2) / 2)  # equal, and no general term
 
 
@@ -182,8 +173,6 @@ def test_broken_form_pays_format_and_length_alone() -> None:
         (0, 0.0),
         (1536, 0.0),
         (1537, -1 / 512),
-        (1792, -0.5),
-        (2047, -511 / 512),
         (2048, -1.0),
         (9999, -1.0),
     ],
@@ -223,15 +212,13 @@ def test_all_is_paid_at_the_end() -> None:
     ],
 )
 def test_what_is_missing_is_never_a_number(feedback: Feedback, config: KLCF, says: str) -> None:
-    paid = pay(feedback, config)
-    assert paid.value is None and paid.error is not None and says in paid.error.message
+    assert says in failure(pay(feedback, config)).message
 
 
 def test_length_needs_tokens() -> None:
     bare = row([], verdicts=items(1, 0, 0))
     bare = replace(bare, response=replace(bare.response, offsets=()))
-    paid = pay(bare)
-    assert paid.value is None and paid.error is not None and "klcf.l_max=none" in paid.error.message
+    assert "klcf.l_max=none" in failure(pay(bare)).message
     assert pay(bare, replace(PLAIN, l_max=None)).value == pytest.approx(0.5)
 
 
@@ -243,28 +230,10 @@ def test_settings_and_the_checks_they_need() -> None:
         KLCF(w_check=-1),
         KLCF(w_check=0, w_truth=0),
         KLCF(b=0),
+        KLCF(abstain=1.1),
+        KLCF(abstain=0.5, w_truth=0.0),
         KLCF(l_cache=0),
         KLCF(l_max=8, l_cache=9),
     ):
-        with pytest.raises(WorkbenchError, match=r"klcf|it must be above 0"):
+        with pytest.raises(WorkbenchError, match=r"klcf|it must"):
             reward(broken)
-
-
-def test_checklist_and_truth_are_about_the_same_answer() -> None:
-    """What stands outside an answer element is no answer: for the checklist it says nothing, and
-    no claim of it is averaged.
-    """
-    feedback = row([("wrong", 5)], [("correct", 5)], verdicts=items(1, 0, 0))
-    text = "c0. <answer>c1.</answer>"
-    outside, inside = feedback.claims
-    feedback = replace(
-        feedback,
-        response=replace(feedback.response, text=text, offsets=()),
-        sentences=((0, 3), (12, 15)),
-        claims=(
-            replace(outside, section="body"),
-            replace(inside, section="answer", span=(12, 14), end=14),
-        ),
-    )
-    assert answer_text(text) == "c1."
-    assert pay(feedback, replace(PLAIN, w_check=0.0, l_max=None)).parts["truth"] == 1.0

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.replay import measure
-from tests.helpers.reward_rows import row
+from tests.helpers.reward_rows import failure, row
 from workbench.examples import worked_example
 from workbench.grade import rescore
 from workbench.recipes import METHODS, method_configs, reward_fns
@@ -33,26 +32,9 @@ RATED = st.tuples(st.sampled_from(LABELS), st.integers(1, 5))
 SENTENCES = st.lists(st.lists(RATED, max_size=4), min_size=1, max_size=4)
 SETTINGS: tuple[list[str], ...] = (
     [],
-    [
-        "rlfh.granularity=sentence",
-        "klcf.form=false",
-        "knowrl.facts=if_wrong",
-        "forag.evaluation=sentence",
-    ],
-    [
-        "rlfh.granularity=paragraph",
-        "rlfh.clip=10",
-        "klcf.l_max=8",
-        "klcf.l_cache=4",
-        "forag.evaluation=holistic",
-    ],
-    [
-        "rlfh.spread=true",
-        "truthrl.reward=binary",
-        "forag.aggregate=max",
-        "klcf.w_truth=0",
-        "rlfh.no_eos=-1",
-    ],
+    "rlfh.granularity=sentence klcf.form=false forag.evaluation=sentence".split(),
+    "rlfh.clip=10 klcf.l_max=8 klcf.l_cache=4 forag.evaluation=holistic".split(),
+    "rlfh.spread=true rlfh.no_eos=-1 forag.aggregate=max knowrl.facts=if_wrong".split(),
 )
 
 
@@ -186,16 +168,15 @@ def test_claims_that_do_not_fit_their_row_are_not_scored(
     paid = rescore(broken, reward_fns(method_configs())).rewards
     assert paid["truthrl"].value == 1.0  # does not look at claims
     for name in ("rlfh", "forag", "klcf", "knowrl"):
-        error = paid[name].error
-        assert paid[name].value is None and error is not None
+        error = failure(paid[name])
         assert error.kind == "bad_claims" and message in error.message
 
 
 def test_sentences_outside_the_response_are_not_scored() -> None:
     example = worked_example()
     broken = replace(example, sentences=(*example.sentences[:3], (0, 9000)))
-    error = rescore(broken, reward_fns(method_configs(["rlfh"]))).rewards["rlfh"].error
-    assert error is not None and "a sentence lies outside the response" in error.message
+    paid = rescore(broken, reward_fns(method_configs(["rlfh"]))).rewards["rlfh"]
+    assert "a sentence lies outside the response" in failure(paid).message
 
 
 PLACES = st.none() | st.integers(-3, 40)
@@ -269,27 +250,11 @@ def test_worked_example_in_all_five() -> None:
     assert tuple(paid) == tuple(METHODS)
 
 
-def test_a_group_of_equals_is_paid_equally_and_a_batch_of_one_like_any() -> None:
-    rewards = reward_fns(method_configs())
-    group = [
-        replace(worked_example(), response=replace(worked_example().response, sample=n))
-        for n in range(4)
-    ]
-    rows = [rescore(feedback, rewards) for feedback in group]
-    assert all(row.rewards == rows[0].rewards for row in rows)
-
-
 def test_replay_from_the_stored_row_is_total() -> None:
     rewards = reward_fns(method_configs())
     once = rescore(worked_example(), rewards)
     stored = Feedback.from_row(once.to_row(), once.response.question)
     assert rescore(replace(stored, rewards={}), rewards) == once
-
-
-def test_stored_rollouts_of_the_world_are_all_paid_anew() -> None:
-    found = measure(20)
-    assert (found["rows"], found["unscored"]) == (20, 0)
-    assert found["claims_per_row"] > 8
 
 
 def test_a_bare_row_is_scored_or_says_why_not() -> None:
@@ -299,4 +264,4 @@ def test_a_bare_row_is_scored_or_says_why_not() -> None:
     assert (bare["rlfh"].value, bare["forag"].value) == (0.0, 0.0)  # nothing was said
     assert bare["klcf"].value == -1.0  # not in the form
     for name in ("truthrl", "knowrl"):
-        assert bare[name].value is None and bare[name].error is not None
+        assert failure(bare[name])

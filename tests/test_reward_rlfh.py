@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.reward_rows import row, with_verdicts
+from tests.helpers.reward_rows import failure, row, with_verdicts
 from workbench.examples import worked_example
 from workbench.grade import rescore
 from workbench.recipes.rlfh import RLFH, label_values, reward
@@ -41,7 +41,6 @@ CASES = [
     ([[("hedged_correct", 4)]], 0.5 * 1.2, log(1 + 1.2)),
     ([[("vague", 3)]], -1 * 1.1, log(1 + 1.1)),
     ([[("hedged_wrong", 2)]], -1.5 * 1.0, log(1 + 1.0)),
-    ([[("wrong", 5)]], -2 * 1.3, log(1 + 1.3)),
     # the truth of what is useless pays |g|, its uselessness costs
     ([[("correct", 1)]], 1 * 0.1, log(1 - 0.1)),
     ([[("wrong", 1)]], -2 * 0.1, log(1 - 0.1)),
@@ -49,7 +48,6 @@ CASES = [
     ([[("correct", 5), ("correct", 4)]], 1.3 + 1.2, LN_3_5),
     # two: the sum of the logarithms
     ([[("correct", 5)], [("correct", 4)]], 1.3 + 1.2, log(2.3) + log(2.2)),
-    ([[("correct", 1)] * 8], 8 * 0.1, log(1 - 0.8)),
     ([[("correct", 1)] * 9], 9 * 0.1, log(1 - 0.9)),
     ([[("correct", 1)] * 30], 30 * 0.1, log(0.1)),  # ε = -.9 is the floor: ln .1 = -2.30
     ([[("correct", 5), ("correct", 1)]], 1.3 + 0.1, log(1 + 1.3 - 0.1)),
@@ -104,32 +102,23 @@ def test_worked_example() -> None:
 
 
 def test_a_claim_about_another_subject_can_be_paid_like_a_wrong_one() -> None:
-    """Somebody else's life, all of it true: 2·(.1) + ln(1 − .2) as the paper rates it,
-    2·(−2)·1.0 + ln(1 − .2) with the option; what repeats is paid as before, and so is what
-    nobody could read."""
-    told = [("correct", 1), ("correct", 1)]
-    other = [Verdict(f"claim:{number}", "subject", "other", by="test") for number in range(2)]
-    closed = replace(PAPER, off_subject="wrong")
-    assert pay(row(told, verdicts=other)).parts == pytest.approx({"truth": 0.2, "info": log(0.8)})
-    assert pay(row(told, verdicts=other), closed).parts == pytest.approx(
-        {"truth": -4.0, "info": log(0.8)}
-    )
-    repeats = [replace(verdict, label="asked") for verdict in other]
-    assert pay(row(told, verdicts=repeats), closed) == pay(row(told, verdicts=repeats))
-    unread = [
-        Verdict(
-            f"claim:{number}", "fact", "vague", informativeness=1, evidence=({"unparsed": "form"},)
-        )
-        for number in (0, 1)
-    ]
-    assert pay(with_verdicts(row(told), *unread), closed) == pay(with_verdicts(row(told), *unread))
-    blind = pay(row(told), closed)  # a judge that does not tell why a claim is useless
-    assert (
-        blind.value is None
-        and blind.error is not None
-        and "no 'subject' verdict" in blind.error.message
-    )
-    assert pay(row([("correct", 5)]), closed) == pay(row([("correct", 5)]))
+    """Two true claims about another person: 2·.1 + ln(1 − .2) as the paper rates them, and
+    2·(−2)·1.0 + ln(1 − .2) with the option, which changes neither repetitions nor unread claims.
+    """
+    closed, plain = replace(PAPER, off_subject="wrong"), row([("correct", 1), ("correct", 1)])
+    other = [Verdict(f"claim:{number}", "subject", "other") for number in range(2)]
+    feedback = with_verdicts(plain, *other)
+    assert pay(feedback).parts == pytest.approx({"truth": 0.2, "info": log(0.8)})
+    assert pay(feedback, closed).parts == pytest.approx({"truth": -4.0, "info": log(0.8)})
+    unread = Verdict("claim:0", "fact", "vague", None, 1, ({"unparsed": "form"},))
+    for same in (
+        with_verdicts(plain, *(replace(verdict, label="asked") for verdict in other)),
+        with_verdicts(plain, unread, replace(unread, target="claim:1")),
+        row([("correct", 5)]),
+    ):
+        assert pay(same, closed) == pay(same)
+    # a judge that gives no reason why a claim is useless
+    assert "no 'subject' verdict" in failure(pay(plain, closed)).message
 
 
 def test_spreading_pays_the_same_over_the_whole() -> None:
@@ -209,30 +198,8 @@ def test_clip_bounds_all_events_of_a_token_together() -> None:
     # −5.2 on the first, 1.2809 on the second
     two = pay(with_tokens(feedback, 5, 6), replace(PAPER, clip=1.0))
     assert two.tokens == pytest.approx((-1.0, 1.0)) and two.value == pytest.approx(0.0)
-    assert [(event.end, event.value) for event in two.events if event.part == "clip"] == [
-        (5, pytest.approx(4.2)),
-        (None, pytest.approx(1 - log(3.6))),
-    ]
     bare = with_tokens(feedback)  # by its words, "c0" and " c1."
-    assert not bare.response.offsets and pay(bare, bounded).value == pytest.approx(
-        -2.6 - 2.6 + log(3.6)
-    )
     assert pay(bare, replace(PAPER, clip=1.5)).value == pytest.approx(-1.5 - (2.6 - log(3.6)))
-
-
-def test_what_is_spread_is_clipped_where_it_meets() -> None:
-    """c0, c1 and the full stop get −2.6, −2.6 and 0, and each a third of ln 3.6; the end token
-    holds no character.
-    """
-    feedback = with_tokens(row([("wrong", 5), ("wrong", 5)]), 2, 5, 6, 6)
-    spread = replace(PAPER, spread=True)
-    assert pay(feedback, spread).tokens == pytest.approx(
-        (log(3.6) / 3 - 2.6, log(3.6) / 3 - 2.6, log(3.6) / 3, 0.0)
-    )
-    clipped = pay(feedback, replace(spread, clip=0.2))
-    assert clipped.tokens == pytest.approx(
-        (-0.2, -0.2, 0.2, 0.0)
-    ) and clipped.value == pytest.approx(-0.2)
 
 
 def test_a_response_without_end_token_pays_for_it() -> None:
@@ -278,7 +245,6 @@ def test_settings() -> None:
             reward(broken)
 
 
-USELESS = ("correct", 1)
 # The third map, of the code's README: β 1.2, g 1.25/1/.75/.1/−.2.
 README = RLFH(
     f_correct=0.45, f_hedged_correct=0.35, f_vague=-1, f_hedged_wrong=-1.5, f_wrong=-1.7,
@@ -294,7 +260,6 @@ README = RLFH(
         # ln 2.3; not at g_1: ln .9
         (RLFH(f_wrong=0), "f_wrong=0 (up to +0.83, at g_5=1.3, g_4=1.2, g_3=1.1, g_2=1)"),
         (RLFH(beta=3), "f_vague=-1 (up to +1.2, at g_5=1.3"),  # 3·ln 2.3 − 1.3 = 1.1988
-        (RLFH(alpha=0), "f_vague=-1 (up to +0.83, at g_5=1.3"),
         (
             RLFH(f_vague=0.1),
             "g_5=1.3, g_4=1.2, g_3=1.1, g_2=1, g_1=-0.1)",
@@ -315,12 +280,7 @@ def test_the_papers_settings_pay_for_no_mistake_by_itself(config: RLFH) -> None:
         pay_fn = reward(config)
     for mistake in ("vague", "hedged_wrong", "wrong"):
         for rating in (1, 2, 3, 4, 5):
-            for beside in (
-                [],
-                [("correct", 2)],
-                [("correct", 5), ("wrong", 4)],
-                [("correct", 3), USELESS],
-            ):
+            for beside in ([], [("correct", 5), ("wrong", 4)], [("correct", 3), ("correct", 1)]):
                 without = pay_fn(row(beside)).value
                 joined, apart = (
                     pay_fn(row([*beside, (mistake, rating)])).value,
@@ -328,47 +288,6 @@ def test_the_papers_settings_pay_for_no_mistake_by_itself(config: RLFH) -> None:
                 )
                 assert without is not None and joined is not None and apart is not None
                 assert joined <= without and apart <= without
-
-
-@pytest.mark.parametrize(
-    ("config", "label", "rating", "useless"),
-    [
-        (PAPER, "vague", 2, 5),  # Σg −.5: −1 + ln(1.5/.5) = +.0986; −.4: −1 + ln(1.6/.6) = −.0192
-        # −.8: −1.5 + ln(1.2/.2) = +.2918; −.7: −1.5 + ln(1.3/.3) = −.0337
-        (PAPER, "hedged_wrong", 2, 8),
-        (PAPER, "wrong", 2, 9),  # −.9: −2 + ln(1.1/.1) = +.3979; −.8: −2 + ln(1.2/.2) = −.2082
-        # −.2: −.8 + ln(1.8/.8) = +.0109; −.1: −.8 + ln(1.9/.9) = −.0528
-        (RLFH(reward_map="launch_script"), "vague", 2, 2),
-        (RLFH(reward_map="launch_script"), "hedged_wrong", 2, 4),
-        (RLFH(reward_map="launch_script"), "wrong", 2, 6),
-    ],
-)
-def test_among_useless_claims_a_mistake_is_paid(
-    config: RLFH, label: str, rating: int, useless: int
-) -> None:
-    """The limit that `paid_mistakes` names: no informativeness is paid with one useless claim
-    less.
-    """
-
-    def gain(count: int, rating: int) -> float:
-        with_it, without = (
-            pay(row([USELESS] * count + more), config).value for more in ([(label, rating)], [])
-        )
-        assert with_it is not None and without is not None
-        return with_it - without
-
-    assert gain(useless, rating) > 0
-    assert all(gain(useless - 1, other) < 0 for other in (1, 2, 3, 4, 5))
-    if (config, label) == (PAPER, "vague"):
-        assert gain(5, 2) == pytest.approx(log(3) - 1) and gain(4, 2) == pytest.approx(
-            log(8 / 3) - 1
-        )
-
-
-def test_what_is_warned_of_is_paid() -> None:
-    """README's map: a vague supplementary claim in a sentence of its own, against silence."""
-    with pytest.warns(UserWarning):
-        assert pay(row([("vague", 2)]), README).value == pytest.approx(1.2 * log(1.1) - 0.1)
 
 
 BAD = Failure("verify", "parse", "no object", "?")
@@ -386,16 +305,11 @@ BAD = Failure("verify", "parse", "no object", "?")
 )
 def test_one_bad_verdict_leaves_the_response_unscored(broken: Verdict, kind: str) -> None:
     paid = pay(with_verdicts(row([("correct", 5), ("wrong", 2)]), broken))
-    assert paid.value is None and not paid.events and not paid.tokens and not paid.parts
-    assert paid.error is not None and paid.error.kind == kind
+    assert failure(paid).kind == kind and not (paid.events or paid.tokens or paid.parts)
 
 
 def test_missing_verdicts_and_a_failed_extraction() -> None:
     unjudged = replace(row([("correct", 5)]), verdicts=())
-    error = pay(unjudged).error
-    assert error is not None and (error.kind, error.message) == (
-        "no_verdict",
-        "no 'fact' verdict on the claim:0: grade with a verifier that gives one",
-    )
+    assert failure(pay(unjudged)).kind == "no_verdict"
     lost = Failure("extract", "parse", "not an object")
     assert pay(replace(row([]), error=lost)) == Reward(None, error=lost)  # not the 0 of a refusal

@@ -4,23 +4,20 @@ measured, verdicts as any others.
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.reward_rows import row, with_verdicts
+from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
 from workbench.checks import Checks, rule_checks
 from workbench.config import scaled
-from workbench.grade import rescore
-from workbench.recipes.forag import METHOD, FoRAG, aggregate, reward
+from workbench.recipes.forag import METHOD, FoRAG, aggregate
 from workbench.recipes.forag import loss as loss_of
-from workbench.reward.forag import mean
 from workbench.train.reward_model import RewardModel, train_reward_model
-from workbench.train.scorer import MODEL, Judged, Segment, _named_from, load_reward_model
+from workbench.train.scorer import MODEL, Judged, Segment, load_reward_model
 from workbench.train.segments import (
     apart,
     baseline,
@@ -70,43 +67,6 @@ def test_judged_samples_as_rows_by_hand(
     assert card.samples == 1 and sum(card.rows.values()) == len(expected)
 
 
-def test_a_model_that_says_the_targets_is_paid_as_the_claims_are() -> None:
-    """Verdicts of segments with the targets as p give the reward that the claims, standing in,
-    give.
-    """
-    for config in (
-        FoRAG(),
-        FoRAG(aggregate="max"),
-        FoRAG(evaluation="sentence"),
-        FoRAG(evaluation="holistic"),
-    ):
-        found = segments(MIXED.response, MIXED, config.evaluation)
-        [made], _ = judged_rows([MIXED], config.evaluation, aggregate(config))
-        said = [
-            Verdict(t, "factuality", p=s.target) for t, s in zip(found, made.segments, strict=True)
-        ]
-        by_model, by_claims = (
-            rescore(feedback, {"forag": reward(config)}).rewards["forag"]
-            for feedback in (with_verdicts(MIXED, *said), MIXED)
-        )
-        assert by_model.value == by_claims.value and by_model.events == by_claims.events
-        assert (by_model.parts["stood_in"], by_claims.parts["stood_in"]) == (0.0, len(said))
-
-
-def test_what_cannot_be_learnt_from_is_counted() -> None:
-    failed = with_verdicts(
-        MIXED, Verdict("claim:0", "fact", error=Failure("judge", "timeout", "late"))
-    )
-    rows, card = judged_rows(
-        [row([]), failed, replace(MIXED, error=Failure("parse", "empty", "x"))], "subclaim", mean
-    )
-    assert (
-        rows == []
-        and card.dropped_samples == {"failed": 2, "no claims": 1}
-        and sum(card.dropped_questions.values()) == 1
-    )
-
-
 def test_rows_have_the_segments_that_training_pays() -> None:
     """A judge that found no claim in the second sentence and one in a table's row, which rules
     pass over.
@@ -136,9 +96,8 @@ def test_rows_have_the_segments_that_training_pays() -> None:
         "judged_alone": 1,
     }
     nothing = replace(feedback, claims=(), verdicts=())
-    rows, card = judged_rows([nothing], "subclaim", min, [read])
-    assert not rows and card.dropped_samples == {"no claims": 1}
-    assert cuts([nothing], [read], "holistic") == {"both": 0, "paid_alone": 1, "judged_alone": 0}
+    rows, card = judged_rows([nothing, failed], "subclaim", min, [read, read])
+    assert not rows and card.dropped_samples == {"failed": 1, "no claims": 1}
 
 
 def test_the_plan_is_no_segment() -> None:
@@ -152,15 +111,6 @@ def test_the_plan_is_no_segment() -> None:
         (Claim(0, "Ada is a king.", "plan", 0), Claim(1, "Bo is a baker.", "answer", 1)),
     )
     assert list(segments(response, placed, "sentence")) == ["segment:1"]
-
-
-def test_no_question_is_on_both_sides() -> None:
-    rows = [Judged(Question(str(n % 10), "?"), "a b", (Segment(0, 3, 1.0),)) for n in range(40)]
-    learnt, held = apart(rows, 0.2, seed=1)
-    assert len(held) == 8 and {r.question.id for r in learnt}.isdisjoint(
-        r.question.id for r in held
-    )
-    assert apart(rows, 0.2, seed=1) == (learnt, held) and apart(rows, 0.0, seed=1)[1] == []
 
 
 def test_how_a_model_is_measured_by_hand() -> None:
@@ -177,11 +127,8 @@ def test_how_a_model_is_measured_by_hand() -> None:
 
 def test_the_reference_is_the_mean_of_its_segments() -> None:
     def scored(name: str, value: float | None, count: float) -> Feedback:
-        reward = Reward(
-            value,
-            {"segments": count},
-            error=None if value is not None else Failure("reward", "no_verdict", "x"),
-        )
+        error = Failure("reward", "no_verdict", "x") if value is None else None
+        reward = Reward(value, {"segments": count}, error=error)
         return Feedback(Response(name, Question(name, "?"), "x"), rewards={"forag": reward})
 
     given = [
@@ -197,15 +144,11 @@ def test_the_reference_is_the_mean_of_its_segments() -> None:
     # with nothing to compare, nothing is paid
     silent = reference_values([scored("b", 0.0, 0.0)], "forag")["b"]
     assert isinstance(silent, Failure) and silent.kind == "no_verdict"
-    known, failed, unknown = (
-        checked.verdicts[0]
-        for checked in baseline(values)(
-            [(Response("r", Question(q, "?"), ""), Claims()) for q in "ace"]
-        )
-    )
+    batch = [(Response("r", Question(q, "?"), ""), Claims()) for q in "ace"]
+    known, failed, unknown = (checked.verdicts[0] for checked in baseline(values)(batch))
     assert (known.target, known.aspect, known.p) == ("response", "baseline", 0.75)
-    assert failed.p is None and failed.error == Failure("reward", "no_verdict", "x")
-    assert unknown.p is None and unknown.error is not None and unknown.error.kind == "not_probed"
+    assert (failed.p, failed.error) == (None, Failure("reward", "no_verdict", "x"))
+    assert unknown.p is None and unknown.error and unknown.error.kind == "not_probed"
 
 
 def test_nobody_is_on_both_sides_either() -> None:
@@ -225,24 +168,7 @@ def test_nobody_is_on_both_sides_either() -> None:
             for side in (learnt, held)
         ]
         assert names[0].isdisjoint(names[1]) and "A" in names[0]
-    chosen = {row.question.id for seed in range(20) for row in apart(rows, 0.15, seed)[1]}
-    assert len(chosen) > 8
-    chain = [
-        Judged(Question(str(n), "?", title=f"{n};{n + 1}"), "a b", (Segment(0, 3),))
-        for n in range(10)
-    ]
-    learnt, held = apart(chain, 0.2, seed=1)
-    assert (len(learnt), len(held)) == (8, 2)  # they all hang together: drawn one by one
-
-
-def test_who_is_measured_may_be_known(model: Path) -> None:
-    scorer = load_reward_model(model)
-    rows = [
-        Judged(Question(t, "Who?", title=t), "Ada is good.", (Segment(0, 12, 1.0),))
-        for t in ("A;B", "B;C", "D;E", "")
-    ]
-    found = held_out(scorer, rows[:1], [*rows[1:], replace(rows[2], text="Ada is good. " * 40)])
-    assert (found["rows"], found["strangers"], found["too_long"], found["segments"]) == (3, 1, 1, 3)
+    assert apart(rows, 0.15, 1) == apart(rows, 0.15, 1) and apart(rows, 0.0, 1)[1] == []
 
 
 @pytest.fixture(scope="module")
@@ -263,58 +189,56 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / MODEL
 
 
+SENTENCES = ["segment:0", "segment:1"]
+
+
 def test_a_reward_model_is_a_check_and_its_verdicts_are_paid(model: Path) -> None:
     checks = rule_checks()
     scorer = load_reward_model(model)
     asked = Question("q", "Who is Ada?")
     text = "Ada is a baker. Bo was born in Oslo."
-    for evaluation, targets in (
-        ("subclaim", ["segment:0", "segment:1"]),
-        ("holistic", ["response"]),
-    ):
+    for evaluation, targets in (("subclaim", SENTENCES), ("holistic", ["response"])):
         config = replace(FoRAG(), evaluation=evaluation, judged_by="factuality")  # type: ignore[arg-type]
         own = Checks(checks.extract, {"factuality": factuality(scorer, config.evaluation)})
-        refusal, said, long = METHOD.grader(config, own)(
-            [
-                Response(str(n), asked, t)
-                for n, t in enumerate(("I don't know.", text, text + " Bo works in Rome." * 40))
-            ]
+        texts = ("I don't know.", text, text + " Bo works in Rome." * 40)
+        refusal, answer, long = METHOD.grader(config, own)(
+            [Response(str(number), asked, one) for number, one in enumerate(texts)]
         )
-        assert [v.target for v in said.verdicts] == targets and said.rewards["forag"].parts[
-            "stood_in"
-        ] == 0.0
-        assert said.rewards["forag"].value == pytest.approx(sum(v.p or 0 for v in said.verdicts))
+        paid = answer.rewards["forag"]
+        assert [v.target for v in answer.verdicts] == targets and paid.parts["stood_in"] == 0.0
+        assert paid.value == pytest.approx(sum(v.p or 0 for v in answer.verdicts))
         assert refusal.rewards["forag"].value == 0.0 and not refusal.verdicts
         assert long.rewards["forag"].value is None  # it was not read: no reward, and none of 0
         assert (error := long.rewards["forag"].error) and error.kind == "too_long"
 
 
-def test_a_reward_model_goes_with_its_run(model: Path, tmp_path: Path) -> None:
-    run = model.parents[2]
-    moved = tmp_path / "elsewhere"
+def test_a_reward_model_is_measured_on_unknown_people(model: Path) -> None:
+    rows = [
+        Judged(Question(title, "Who?", title=title), "Ada is good.", (Segment(0, 12, 1.0),))
+        for title in ("A;B", "B;C", "D;E")
+    ]
+    long = replace(rows[2], text="Ada is good. " * 40)
+    found = held_out(load_reward_model(model), rows[:1], [*rows[1:], long])
+    assert (found["rows"], found["strangers"], found["too_long"]) == (2, 1, 1)
+
+
+def test_a_reward_model_moves_with_its_run_and_fits_its_own_policy_alone(
+    model: Path, tmp_path: Path
+) -> None:
+    run, moved = model.parents[2], tmp_path / "moved"
     rows = [Judged(Question("q", "Who?"), "Ada is good.", (Segment(0, 12),))]
-    before = load_reward_model(model).score(rows)
     shutil.copytree(run, moved)
-    assert (
-        json.loads((model / "reward_model.json").read_text())["policy"] == "../../cold_start/policy"
-    )
-    assert load_reward_model(str(moved / "stages" / "reward_model" / MODEL)).score(rows) == before
-
-
-@pytest.mark.parametrize("folder", ["/x", "/x/y/z", "alone"])
-def test_outside_a_run_a_model_names_its_policy_as_it_is(folder: str, model: Path) -> None:
-    policy = str(model.parents[2] / "stages" / "cold_start" / "policy")
-    assert _named_from(Path(folder), policy) == policy
-    assert (
-        _named_from(model, policy) == "../../cold_start/policy"
-        and _named_from(model, "owner/name") == "owner/name"
-    )
+    copied = moved / "stages" / "reward_model" / MODEL
+    assert load_reward_model(copied).score(rows) == load_reward_model(model).score(rows)
+    own = moved / "stages" / "cold_start" / "policy"
+    assert load_reward_model(model, str(own)).level == "sequence"
+    with pytest.raises(WorkbenchError, match="is not what the reward model"):
+        load_reward_model(model, str(make_policy(tmp_path / "other", seed=7)))
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("reward_model.json", b"{", "damaged|cannot|no reward model|not as"),
         ("reward_model.json", b'{"level": "word"}', "not as a training wrote it"),
         ("head.safetensors", b"PK not safetensors", "not as its run wrote it"),
         ("adapter_model.safetensors", None, "is no reward model"),
@@ -331,21 +255,3 @@ def test_a_bad_file_is_refused_in_one_line(
     with pytest.raises(WorkbenchError, match=message) as refused:
         load_reward_model(folder)
     assert "\n" not in str(refused.value)
-    (folder / "complete.json").unlink()  # without its list of digests too
-    with pytest.raises(WorkbenchError) as refused:
-        load_reward_model(folder)
-    assert "\n" not in str(refused.value)
-
-
-def test_a_model_goes_with_no_policy_but_its_own(model: Path, tmp_path: Path) -> None:
-    own = model.parents[2] / "stages" / "cold_start" / "policy"
-    other, same = make_policy(tmp_path / "other", seed=7), tmp_path / "same"
-    shutil.copytree(own, same)
-    assert load_reward_model(model, str(same)).level == "sequence"
-    with pytest.raises(WorkbenchError, match="is not what the reward model"):
-        load_reward_model(model, str(other))
-
-
-def test_a_policy_of_another_shape_is_refused(model: Path) -> None:
-    with pytest.raises(WorkbenchError, match="is no reward model"):
-        load_reward_model(model.parents[2] / "stages" / "cold_start" / "policy")

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from workbench.bench import Bench, bench
+from tests.helpers.short_runs import short_bench, weights_moved
+from workbench.bench import Bench
 from workbench.checks import rule_checks
 from workbench.evaluate import told
 from workbench.experiment import configured, run_experiment, stages_of
@@ -37,9 +38,7 @@ FEW = {
 
 
 def few(count: int) -> Bench:
-    """The tiny bench with so many questions of each split."""
-    tiny = bench("tiny")
-    return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[:count])
+    return short_bench(slice(count))
 
 
 def trained(
@@ -51,13 +50,6 @@ def trained(
     )
     summary = run_experiment(METHODS[name], config, place, out, seed=1, threads=2)
     return summary, list(iter_feedback(out))
-
-
-def weights_moved(out: Path) -> bool:
-    from safetensors.torch import load_file
-
-    adapter = load_file(out / "policy" / "adapter_model.safetensors")
-    return any(weight.abs().max() > 0 for name, weight in adapter.items() if "lora_B" in name)
 
 
 @pytest.mark.slow

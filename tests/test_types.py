@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from workbench.types import (
-    ASPECTS,
     Claim,
     Cost,
     Event,
@@ -25,24 +20,47 @@ from workbench.types import (
 QUESTION = Question("q1", "Where was Toma Ardel born?", ("Vetra",), meta={"tier": "known"})
 FULL = Feedback(
     response=Response(
-        id="r1", question=QUESTION, text="Vetra 城 👍", group="g1", sample=2, step=3,
-        token_ids=(5, 6, 7), offsets=((0, 5), (5, 7), (7, 9)), logprobs=(-0.1, -0.2, -0.3),
-        ref_logprobs=(-0.2, -0.2, -0.2), values=(0.1, 0.2, 0.3),
-        advantages=(0.0, 1.0, -1.0), ratios=(1.0, 0.9, 1.1), finish="length", source="sampled",
+        id="r1",
+        question=QUESTION,
+        text="Vetra 城 👍",
+        group="g1",
+        sample=2,
+        step=3,
+        token_ids=(5, 6, 7),
+        offsets=((0, 5), (5, 7), (7, 9)),
+        logprobs=(-0.1, -0.2, -0.3),
+        ref_logprobs=(-0.2, -0.2, -0.2),
+        values=(0.1, 0.2, 0.3),
+        advantages=(0.0, 1.0, -1.0),
+        ratios=(1.0, 0.9, 1.1),
+        finish="length",
+        source="sampled",
     ),
     sentences=((0, 9),),
     claims=(Claim(0, "Vetra", "answer", 0, (0, 5), 5, 1.0), Claim(1, "nowhere")),
     verdicts=(
-        Verdict("claim:0", "fact", "correct", 0.9, 5, ({"passage": "p1", "span": [0, 5]},), "judge"),
-        Verdict("outcome", "answer", error=Failure("verify", "no_gold", "nothing to compare with", "raw")),
+        Verdict(
+            "claim:0", "fact", "correct", 0.9, 5, ({"passage": "p1", "span": [0, 5]},), "judge"
+        ),
+        Verdict(
+            "outcome",
+            "answer",
+            error=Failure("verify", "no_gold", "x", "raw"),
+        ),
     ),
     rewards={
-        "rlfh": Reward(1.3, {"truth": 1.3}, (Event("truth", 1.3, 5, 0), Event("info", 0.0)), (0.0, 1.3, 0.0), (1,)),
+        "rlfh": Reward(
+            1.3,
+            {"truth": 1.3},
+            (Event("truth", 1.3, 5, 0), Event("info", 0.0)),
+            (0.0, 1.3, 0.0),
+            (1,),
+        ),
         "truthrl": Reward(None, error=Failure("verify", "no_gold", "nothing to compare with")),
     },
     error=Failure("extract", "parse", "not an object", "{"),
     cost=Cost(2, 1, 30, 4, 0.5),
-)  # fmt: skip
+)
 BARE = Feedback(Response("r2", QUESTION, ""))
 
 KEYS = (
@@ -92,58 +110,3 @@ def test_first_verdict_on_a_target() -> None:
     assert FULL.verdict("reasoning") is None
     assert FULL.verdict("claim:0", "fact") == FULL.verdicts[0]
     assert FULL.verdict("claim:0", "truth") is None
-
-
-def test_labels_aspects_and_kinds_are_declared_once() -> None:
-    """No module spells a set of labels again, and what is recorded as an aspect or as a kind of
-    failure is declared.
-    """
-    import workbench.types as declared
-
-    sets = {
-        *declared.ASPECTS.values(),
-        declared.SUPPORTED,
-        declared.REFUTED,
-        declared.PREFERENCES,
-        declared.SECTIONS,
-    } - {()}
-    kinds = {*declared.LACKING, *(kind for some in declared.FAILURES.values() for kind in some)}
-    spelled, undeclared = [], []
-    modules = [
-        path
-        for path in (ROOT / "workbench").rglob("*.py")
-        if path != ROOT / "workbench" / "types.py"
-    ]
-    for path in modules:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Tuple | ast.List | ast.Set) and _texts(node.elts) in sets:
-                spelled.append(f"{path.name}:{node.lineno}")
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in _NAMING
-            ):
-                place, known = _NAMING[node.func.id]
-                name = _texts(node.args[place : place + 1])
-                undeclared += [
-                    f"{path.name}:{node.lineno}: {one}"
-                    for one in name
-                    if one not in (known or kinds)
-                ]
-    assert modules and (spelled, undeclared) == ([], [])
-
-
-ROOT = Path(__file__).resolve().parent.parent
-# What is called with a name to be declared: where it stands among the arguments, and the names
-# (None: the kinds of failure).
-_NAMING: dict[str, tuple[int, Any]] = {
-    "Verdict": (1, ASPECTS), "Failure": (1, None), "unscored": (0, None), "lost": (0, None), "_Unreadable": (0, None),
-}  # fmt: skip
-
-
-def _texts(nodes: Sequence[ast.expr]) -> tuple[str, ...]:
-    return tuple(
-        node.value
-        for node in nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )

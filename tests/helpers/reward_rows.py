@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.types import Claim, Feedback, Question, Response, Verdict
+from workbench.types import Claim, Failure, Feedback, Question, Response, Reward, Verdict
 
 Rated = tuple[str, int]  # a "fact" label and the informativeness
 
@@ -78,3 +78,9 @@ def with_verdicts(feedback: Feedback, *verdicts: Verdict) -> Feedback:
         verdict for verdict in feedback.verdicts if (verdict.target, verdict.aspect) not in changed
     ]
     return replace(feedback, verdicts=(*kept, *verdicts))
+
+
+def failure(reward: Reward) -> Failure:
+    """Why the reward has no value."""
+    assert reward.value is None and reward.error is not None
+    return reward.error

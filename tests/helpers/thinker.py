@@ -131,25 +131,3 @@ def webglm_qa(path: Path, each: int = 6) -> Path:
         kept[question.meta["split"]].append(json.dumps(row) + "\n")
     path.write_text("".join(line for lines in kept.values() for line in lines[:each]))
     return path
-
-
-def longfact(path: Path, each: int = 6) -> Path:
-    """A file of prompts for long answers, as LongFact's are, without gold answers, with `each`
-    of every split; the evidence is a passage to each."""
-    rows: dict[str, list[dict[str, Any]]] = {"rl": [], "validation": [], "test": []}
-    for number in range(500):
-        identity = f"p{number}"
-        if len(kept := rows[split_of(identity)]) < each:
-            name, city = PEOPLE[len(kept) % 5], CITIES[len(kept) % 3]
-            shown = [{"title": name, "text": f"{name} lives in {city}. It lies there."}]
-            kept.append(
-                {
-                    "id": identity,
-                    "question": f" Where is {name}",
-                    "kind": "long_form",
-                    "title": name,
-                    "passages": shown,
-                }
-            )
-    path.write_text("".join(json.dumps(row) + "\n" for kept in rows.values() for row in kept))
-    return path

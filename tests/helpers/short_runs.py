@@ -1,0 +1,28 @@
+"""Short runs on the tiny bench: fewer questions, the stages of a method, and what training left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tests.helpers.credit import weights
+from workbench.bench import Bench, bench
+from workbench.experiment import configured, stages_of
+from workbench.recipes.method import Method
+from workbench.train.stage import Stage
+
+
+def short_bench(part: slice, policy: str | None = None) -> Bench:
+    """The tiny bench with this part of the questions of each split."""
+    tiny = bench("tiny").starting_from(policy)
+    return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[part])
+
+
+def stages(method: Method, place: Bench, settings: Sequence[str] = ()) -> Sequence[Stage]:
+    return stages_of(method, configured(method, place, overrides=settings), place, 1)
+
+
+def weights_moved(out: Path) -> bool:
+    """Whether training changed the adapter, whose second factor starts at zero."""
+    return any(weight.abs().max() > 0 for name, weight in weights(out).items() if "lora_B" in name)
