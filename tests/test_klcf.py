@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.reproduce import load_findings
 from tests.test_klcf_prepare import true_of
 from workbench.bench import Bench, bench
 from workbench.experiment import configured, identity_of, run_experiment, stages_of
@@ -23,7 +24,6 @@ from workbench.queue.entries import read_entries
 from workbench.recipes import METHODS
 from workbench.recipes.klcf_stages import source_of
 from workbench.recipes.method import scaled
-from workbench.reproduce import load_findings
 from workbench.store import iter_feedback
 from workbench.train.scorer import load_reward_model
 from workbench.types import WorkbenchError
