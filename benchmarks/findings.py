@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -38,7 +39,16 @@ from workbench.metrics.hacks import SHARES, hacks
 from workbench.plots import write_pages
 from workbench.plots.rlfh import figures_of_arms
 from workbench.queue import ROOT, Run, queue_runs, train_queue
-from workbench.reproduce import (
+from workbench.runs.checkpoints import metrics_rows
+from workbench.runs.folder import policy_hash, versions
+from workbench.store import ROLLOUTS, Store, iter_feedback
+from workbench.threads import use_threads
+from workbench.train.segments import HELD_OUT
+
+ROOT_FOLDER = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT_FOLDER))
+
+from benchmarks.reproduce import (  # noqa: E402
     METRICS,
     START,
     Answered,
@@ -49,13 +59,8 @@ from workbench.reproduce import (
     load_findings,
     measured,
 )
-from workbench.runs.checkpoints import metrics_rows
-from workbench.runs.folder import policy_hash, versions
-from workbench.store import ROLLOUTS, Store, iter_feedback
-from workbench.threads import use_threads
-from workbench.train.segments import HELD_OUT
 
-FILES = Path(__file__).resolve().parent / "findings"
+FILES = ROOT_FOLDER / "benchmarks" / "findings"
 
 
 def answers(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench import reproduce
+from benchmarks import reproduce
 
 BIOGRAPHIES = ("test", (
     ("factscore_on_subject", "", "FactScore, on subject"),

@@ -40,7 +40,7 @@ COMPARISONS = {
     ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
 }  # fmt: skip
 OPERATORS = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.Div: "*", ast.FloorDiv: "*"}
-IGNORED = shutil.ignore_patterns(".*", "runs", "__pycache__", "*.egg-info")
+PARTS = ("apps", "benchmarks", "data", "docs", "notebooks", "tests", "workbench")
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,19 @@ def selected(contexts: list[str]) -> list[str]:
     ]
 
 
+def copy_project(folder: Path) -> None:
+    """Copy what the tests read."""
+    folder.mkdir()
+    for path in ROOT.iterdir():
+        if path.name in PARTS:
+            shutil.copytree(path, folder / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif path.is_file():
+            shutil.copy(path, folder)
+
+
 def noticed(mutant: Mutant, tests: list[str], folder: Path, limit: float) -> str:
     """ "failed", "hung" or "survived": what the tests say of a mutant in a copy of the project."""
-    shutil.copytree(ROOT, folder, ignore=IGNORED)  # anew, since a mutant may delete files
+    copy_project(folder)  # anew, since a mutant may delete files
     (folder / mutant.path).write_text(mutant.source, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow and not nightly"]
     command += ["-p", "no:cacheprovider", "-p", "no:xdist", *tests]

@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.metrics import RATES, Row
-from workbench.plots import outcomes_by_tier
-from workbench.queue import read_entries
-from workbench.reproduce import (
+from benchmarks.reproduce import (
     START,
     Answered,
     Contrast,
@@ -27,6 +24,9 @@ from workbench.reproduce import (
     statements,
     terms_of,
 )
+from workbench.metrics import RATES, Row
+from workbench.plots import outcomes_by_tier
+from workbench.queue import read_entries
 from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
 
 FILE = """

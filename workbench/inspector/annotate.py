@@ -29,8 +29,6 @@ from workbench.types import CLAIM_LABELS, Feedback, WorkbenchError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# the first is the same for everyone: what is labelled first stands for the whole
-ORDERS = ("random", "recorded")
 SEEN = 2000  # claims of this sitting that the page may tell of
 Place = tuple[str, int]  # a row's id, a claim's
 
@@ -49,7 +47,6 @@ def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
         told: dict[str, Any] = {
             "runs": names,
             "run": run,
-            "orders": list(ORDERS),
             "labels": list(CLAIM_LABELS),
         }
         if given := request.get("given"):
@@ -60,7 +57,7 @@ def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
 
 
 def _first(runs: Runs, names: Sequence[str]) -> str:
-    """The first run with claims in the rows read so far, else the first run."""
+    """The first run with claims, else the first run."""
     for name in names:
         with suppress(WorkbenchError):  # a damaged run: an error where it is chosen
             if runs.rows(name).table["claims"].any():
@@ -72,7 +69,7 @@ def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
     """The claim to label, the progress and the agreement. `at` names the claim; by default it is
     the next unlabelled one that is not in `passed`.
     """
-    rows = runs.all_rows(run)
+    rows = runs.rows(run)
     done = _labelled(runs, run, rows)
     pairs = [
         (label, row.judged[claim])
@@ -85,7 +82,7 @@ def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("at"):
         claim = _claim(runs, run, *_place(request["at"]))
     else:
-        found = _open(runs, run, _ordered(rows, str(request.get("order"))), done, passed)
+        found = _open(runs, run, _shuffled(rows), done, passed)
         claim = next((_shown(runs, run, row, one) for row, one in found), None)
     return {
         "claim": claim,
@@ -147,11 +144,11 @@ def _judged(row: Feedback) -> dict[int, str]:
     return {int(v.target[6:]): v.label for v in verdicts if v.label in CLAIM_LABELS and not v.error}
 
 
-def _ordered(rows: Rows, order: str) -> DataFrame:
-    """The rows with claims, as recorded or in an order that depends on their ids alone."""
+def _shuffled(rows: Rows) -> DataFrame:
+    """The rows with claims in a random order that depends on their ids alone, so that the claims
+    that are labelled first represent the whole run.
+    """
     table = rows.table[rows.table["claims"] > 0]
-    if order == ORDERS[1]:
-        return table
     if "shuffled" not in rows.derived:
         rows.derived["shuffled"] = table["id"].map(
             lambda name: hashlib.sha256(name.encode("utf-8", "replace")).digest()

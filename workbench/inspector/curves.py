@@ -77,7 +77,6 @@ def _told(runs: Runs, name: str) -> dict[str, Any]:
         "steps": max(rewards, default=None),
         "last": rewards[max(rewards)] if rewards else None,
         "best": None if best is None else [best, rewards[best]],
-        "family": _family(config, name),
     }
 
 
@@ -92,16 +91,6 @@ def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
     if not config:
         return "scored" if (folder / settings_path(Path(ROLLOUTS)).name).is_file() else "recorded"
     return "running" if runs.in_use(name) else "unfinished"
-
-
-def _family(config: Mapping[str, Any], name: str) -> str:
-    """A key that runs share which differ in their seed alone."""
-    rest = {
-        key: value for key, value in config.items() if key not in ("seed", "versions", "threads")
-    }
-    return hashlib.sha256(
-        json.dumps(rest if config else name, sort_keys=True).encode()
-    ).hexdigest()[:12]
 
 
 def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
@@ -133,25 +122,7 @@ def curve_data(runs: Runs, names: Sequence[str]) -> str:
     series = [
         {"name": column, "title": title, "share": share} for column, title, share in _series(curves)
     ]
-    reading = [run["name"] for run in curves if run["missing"]]
-    return as_json(
-        {
-            "runs": curves,
-            "series": series,
-            "note": _note(curves),
-            "reading": _still_read(reading),
-            **told,
-        }
-    )
-
-
-def _still_read(names: Sequence[str]) -> str:
-    """The note about runs whose last rows alone are read so far."""
-    return (
-        f"Still being read, and drawn as far as their rows are known: {', '.join(names)}."
-        if names
-        else ""
-    )
+    return as_json({"runs": curves, "series": series, "note": _note(curves), **told})
 
 
 def _note(curves: Sequence[Mapping[str, Any]]) -> str:
@@ -196,7 +167,5 @@ def _curves(runs: Runs, name: str) -> dict[str, Any]:
         "name": name,
         "steps": [row["step"] for row in steps],
         "series": series,
-        "rows": rows.total,
-        "missing": rows.missing,
-        "family": _family(runs.described(name, "config.json"), name),
+        "rows": len(rows),
     }

@@ -1,8 +1,7 @@
-"""The rollouts of a run that a query selects, their order, and how far the methods disagree."""
+"""The rollouts of a run that a query selects, in order, with the reward of every method."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -11,19 +10,18 @@ from workbench.failures import is_logged
 from workbench.inspector.opened import configs_of, paid
 from workbench.inspector.runs import Runs, damage
 from workbench.recipes import METHODS, title
-from workbench.runs.rows import Rows, finite, text_of
-from workbench.runs.steps import parts_of, reward_of
+from workbench.runs.rows import Rows, text_of
+from workbench.runs.steps import reward_of
 from workbench.token_view import as_json
 from workbench.types import Feedback, WorkbenchError
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
 PAGE = 60  # rollouts that are listed at once
-SCORED = 1024  # rollouts that are scored to be sorted by rewards that are not stored
 CACHED_ROWS = 4096  # scored rows of a run that are kept
 CACHED_TEXTS = 4  # searched texts whose finds are kept
-ORDERS = ("lowest", "highest", "disagreement")
+ORDERS = ("lowest", "highest")
 NO_OUTCOME = "none"  # stands for an outcome: rows without one
 Listed = dict[str, Any]
 
@@ -38,9 +36,6 @@ class Query:
     outcome: str = ""
     tier: str = ""
     kind: str = ""
-    of: str = ""  # what `low` and `high` bound: a column of `parts_of`, or the reward
-    low: float | None = None
-    high: float | None = None
     start: int = 0
 
     @property
@@ -54,8 +49,6 @@ def query_of(request: Mapping[str, Any]) -> Query:
         "step": lambda value: value if type(value) is int else None,
         "start": lambda value: max(0, value) if type(value) is int else 0,
         "order": lambda value: value if value in ORDERS else ORDERS[0],
-        "low": finite,
-        "high": finite,
     }
     text = lambda value: value[:500] if isinstance(value, str) else ""  # noqa: E731
     values = {
@@ -94,11 +87,9 @@ class Record:
     key: str  # of the configs, for the cache
 
     @staticmethod
-    def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
-        """The run as far as it is read, or with all its rows."""
-        rows = runs.all_rows(name) if whole else runs.rows(name)
+    def of(runs: Runs, name: str) -> Record:
         configs = configs_of(runs, name)
-        return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
+        return Record(runs, name, runs.rows(name), own_method(runs, name), configs, repr(configs))
 
     def listed(self, number: int) -> Listed:
         """What a list shows of a row, scored by every method, or {"broken": why}; cached."""
@@ -108,7 +99,7 @@ class Record:
                 with damage(f"row {number + 1} of run '{self.name}'"):
                     row = self.runs.feedback(self.name, number, self.rows)
                     [scored] = paid([row], self.configs)
-                    row = listed_row(scored) | {"number": number}
+                    row = listed_row(scored)
                     as_json(row)
             except WorkbenchError as error:
                 row = {"broken": str(error)}
@@ -117,52 +108,22 @@ class Record:
                 cache.pop(next(iter(cache)), None)
         return row
 
-    def values(self, numbers: Sequence[int]) -> list[dict[str, float | None]]:
-        """The rewards of rows by method."""
-        return [self.listed(number).get("values", {}) for number in numbers]
 
-
-@dataclass(frozen=True)
-class Listing:
-    """The rows of a query in their order, by number, and the disagreement where it is known."""
-
-    numbers: list[int]
-    spreads: Mapping[int, float | None]
-    left_out: int = 0  # rows that were not scored to be sorted
-
-
-def listing(record: Record, query: Query) -> Listing:
-    """The rows that a query selects, sorted.
-
-    All rows can be sorted by the run's own reward, which is stored. By what is not, as the
-    methods' disagreement, the first `SCORED` rows are sorted.
+def listing(record: Record, query: Query) -> list[int]:
+    """The numbers of the rows that a query selects, sorted by the stored reward of the run's own
+    method; rows without a stored reward stand last.
     """
-    from pandas import Series
-
     rows = record.rows
-    table, reward, left_out = rows.table, reward_of(rows, record.own), 0
+    table, reward = rows.table, reward_of(rows, record.own)
     if query.step is not None and rows.steps:
         table = table[table["step"] == query.step]
-    if record.own and record.own not in rows.methods:
-        table, left_out = table[:SCORED], max(0, len(table) - SCORED)
-        values = record.values(table.index)
-        reward = Series([row.get(record.own) for row in values], table.index, dtype="float64")
-    table = _filtered(record, table, query, reward)
-    spreads: dict[int, float | None] = {}
-    if query.order == "disagreement":
-        table, left_out = table[:SCORED], left_out + max(0, len(table) - SCORED)
-    if query.order == "disagreement" or len(table) <= PAGE:
-        numbers = table.index.tolist()
-        spreads = dict(zip(numbers, disagreement(record.values(numbers)), strict=True))
-    if query.order == "disagreement":
-        key = Series(spreads, table.index, dtype="float64")
-    else:
-        key = reward.loc[table.index]
-    key = key.sort_values(ascending=query.order == "lowest", kind="stable", na_position="last")
-    return Listing(key.index.tolist(), spreads, left_out)
+    table = _filtered(record, table, query)
+    lowest_first = query.order == "lowest"
+    values = reward.loc[table.index].sort_values(ascending=lowest_first, kind="stable")
+    return list(values.index.tolist())
 
 
-def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> DataFrame:
+def _filtered(record: Record, table: DataFrame, query: Query) -> DataFrame:
     asked = record.runs.asked(record.name) if query.tier or query.kind else {}
     if query.outcome:
         label = "" if query.outcome == NO_OUTCOME else query.outcome
@@ -174,12 +135,6 @@ def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> 
             if query.tier in ("", one.tier) and query.kind in ("", one.kind)
         }
         table = table[table["question"].isin(like)]
-    if query.of or query.low is not None or query.high is not None:
-        if query.of:
-            value = parts_of(record.rows, record.own).get(query.of, value * math.nan)
-        low = -math.inf if query.low is None else query.low
-        high = math.inf if query.high is None else query.high
-        table = table[value.loc[table.index].between(low, high)]
     return _with_text(record, table, query.text.casefold()) if query.text.strip() else table
 
 
@@ -198,35 +153,6 @@ def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
     return table[[finds[number] for number in table.index]]
 
 
-def neighbour(
-    runs: Runs, name: str, query: Query, number: int, step: int
-) -> tuple[int, int, int] | None:
-    """The row `step` places after another in a list: its number, its place, the list's length."""
-    numbers = listing(Record.of(runs, name), query).numbers
-    place = numbers.index(number) + step if number in numbers else -1
-    return (numbers[place], place + 1, len(numbers)) if 0 <= place < len(numbers) else None
-
-
-def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | None]:
-    """How far the methods disagree about each row: the spread of its ranks *(ours)*; `values`
-    are its rewards by method.
-
-    Each method ranks the rows that it scores from 0 (lowest reward) to 1 (highest), equal ones
-    alike; the disagreement is the highest rank less the lowest, and None where fewer than two
-    methods score the row or rank any rows apart. A trainer's logged numbers do not count.
-    """
-    ranks: list[list[float]] = [[] for _ in values]
-    for method in {name for row in values for name in row if not is_logged(name)}:
-        distinct = sorted({value for row in values if (value := row.get(method)) is not None})
-        if len(distinct) < 2:
-            continue
-        place = {value: number / (len(distinct) - 1) for number, value in enumerate(distinct)}
-        for row, row_ranks in zip(values, ranks, strict=True):
-            if (value := row.get(method)) is not None:
-                row_ranks.append(place[value])
-    return [max(row_ranks) - min(row_ranks) if len(row_ranks) > 1 else None for row_ranks in ranks]
-
-
 def listed_row(row: Feedback) -> Listed:
     """What a list shows of a response."""
     outcome, question = row.verdict("outcome"), row.response.question
@@ -241,7 +167,6 @@ def listed_row(row: Feedback) -> Listed:
         "outcome": outcome.label if outcome and not outcome.error else None,
         "error": asdict(error) if error else None,
         **rewards_of(row),
-        "disagreement": None,
     }
 
 
@@ -257,8 +182,7 @@ def rewards_of(row: Feedback) -> dict[str, dict[str, Any]]:
 def order_choices(method: str) -> list[tuple[str, str]]:
     """The orders as (words, key), for a run with rewards of `method`, or ("") of its trainer."""
     reward = f"{title(method) or 'logged'} reward"
-    words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
-    return [(label[0].upper() + label[1:], key) for label, key in zip(words, ORDERS, strict=True)]
+    return [(f"{reward[0].upper()}{reward[1:]}, {order} first", order) for order in ORDERS]
 
 
 def rollouts(runs: Runs, name: str | None, query: Query) -> str:
@@ -267,21 +191,13 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> str:
         return as_json({})
     try:
         record = Record.of(runs, name)
-        found = listing(record, query)
-        shown = [record.listed(number) for number in found.numbers[query.start :][:PAGE]]
-        about = {
-            "choices": choices_of(record),
-            "step": query.step,
-            "missing": record.rows.missing,
-        }
+        numbers = listing(record, query)
+        shown = [record.listed(number) for number in numbers[query.start :][:PAGE]]
+        about = {"choices": choices_of(record), "step": query.step}
     except WorkbenchError as error:
         return as_json({"error": str(error)})
     broken = [row["broken"] for row in shown if "broken" in row]
-    rows = [
-        {**row, "disagreement": found.spreads.get(row["number"])}
-        for row in shown
-        if "broken" not in row
-    ]
+    rows = [row for row in shown if "broken" not in row]
     if broken and not rows:
         return as_json({"error": f"none of {len(broken)} rows can be shown: {broken[0]}"})
     if not len(record.rows):  # a run without any says so where its curves would be
@@ -289,8 +205,8 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> str:
     if not rows:
         none = "No rollouts are recorded of this step."
         return as_json({"note": "No rollout matches." if query.is_filtered else none, **about})
-    about |= {"start": query.start, "count": len(found.numbers), "page": PAGE}
-    note = _note(found, query, record.rows, broken)
+    about |= {"start": query.start, "count": len(numbers), "page": PAGE}
+    note = _note(len(numbers), query, record.rows, broken)
     return as_json({"note": note, "rows": rows, **_columns(rows, record.own, query.order), **about})
 
 
@@ -312,7 +228,7 @@ def _columns(rows: Sequence[Listed], own: str, order: str) -> dict[str, Any]:
         "scored": {name: [count, len(rows)] for name, count in scored.items()},
         "unscored": reasons,
         "logged": [name for name in names if is_logged(name)],
-        "sorted": {"by": order if order == "disagreement" else own, "order": order},
+        "sorted": {"by": own, "order": order},
     }
 
 
@@ -320,11 +236,9 @@ def choices_of(record: Record) -> dict[str, Any]:
     """The values that a run's rollouts can be selected by."""
     rows, asked = record.rows, record.runs.asked(record.name)
     if "choices" not in rows.derived:
-        parts = parts_of(rows, record.own)
         rows.derived["choices"] = {
             "outcomes": [label or NO_OUTCOME for label in rows.table["outcome"].unique()],
             "questions": rows.table["question"].unique().tolist(),
-            "parts": [name for name, values in parts.items() if values.notna().any()],
         }
     choices = dict(rows.derived["choices"])
     questions = [asked[key] for key in choices.pop("questions") if key in asked]
@@ -338,21 +252,16 @@ def choices_of(record: Record) -> dict[str, Any]:
     }
 
 
-def _note(found: Listing, query: Query, rows: Rows, broken: Sequence[str]) -> str:
+def _note(count: int, query: Query, rows: Rows, broken: Sequence[str]) -> str:
     """How many rollouts there are, and which of them are listed."""
-    count = len(found.numbers)
     note = f"{count:,} {'rollout' if count == 1 else 'rollouts'}"
     note += f" of step {query.step}" if query.step in rows.steps else ""
     note += " that match" if query.is_filtered else ""
     if count > PAGE:
         last = min(query.start + PAGE, count)
         note += f"; {query.start + 1:,} to {last:,} in this order are listed"
-    if found.left_out:
-        note += f"; {found.left_out:,} more were not scored to be sorted: select fewer"
     note += ". Click one to open it in Inspect."
     if broken:
         rest = "1 row is" if len(broken) == 1 else f"{len(broken)} rows are"
         note += f" {rest} left out: {broken[0]}."
-    if rows.missing:
-        note += f" The record is still being read: {rows.missing:,} rows before these will come."
     return note

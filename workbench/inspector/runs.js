@@ -2,12 +2,11 @@
 // has is asked for again every two seconds while the tab is seen: only what has changed is drawn anew, and nobody's place is lost.
 
 const EVERY = 2000, PATIENCE = 10000; // milliseconds
-const FORMS = [["csv", "CSV"], ["parquet", "Parquet"]];
 
 function mountRuns(root, gradio) {
   root.classList.add("tv-colours", "wb-runs");
   const board = curveBoard((step) => go({step, start: 0})), busy = busySign(), list = runTable({choose, draw: tick});
-  const told = div("tv wb-told-runs"), rows = div("wb-listed"), filters = filterBar(go, save), how = {smooth: 0, bands: false};
+  const told = div("tv wb-told-runs"), rows = div("wb-listed"), filters = filterBar(go), how = {smooth: 0};
   const state = {run: null, drawn: [], stamp: null, runs: [], curves: null, query: {}, choices: null, turn: 0, looking: null};
   const at = () => (typeof state.query.step === "number" ? state.query.step : null);
   const after = beforeAfter(gradio, () => state.run, busy);
@@ -18,11 +17,11 @@ function mountRuns(root, gradio) {
     const mine = (state.looking = {}); // what is asked for meanwhile by a hand is the newer question
     setTimeout(() => state.looking === mine && (state.looking = null), PATIENCE);
     try {
-      const known = force || (state.curves && state.curves.reading) ? null : state.stamp;
+      const known = force ? null : state.stamp;
       const found = await gradio.server.look({names: state.drawn, stamp: known});
       if (state.looking !== mine) return;
       if (found.error) return say(told, found);
-      if (found.same) return state.missing ? await page(true) : undefined; // a large record is still being read
+      if (found.same) return;
       const grown = state.stamp !== null;
       [state.stamp, state.runs, state.curves] = [found.stamp, JSON.parse(found.runs), JSON.parse(found.curves)];
       if (state.run === null && state.runs.length) return choose(state.runs[0].name);
@@ -38,7 +37,7 @@ function mountRuns(root, gradio) {
     if (!state.curves) return;
     const count = state.curves.runs ? board.draw(state.curves, how, at()) : 0;
     if (!state.curves.runs) board.draw({runs: [], series: []}, how, null);
-    say(told, {error: state.curves.error, note: state.curves.reading || (count ? null : state.curves.note)});
+    say(told, {error: state.curves.error, note: count ? null : state.curves.note});
   }
 
   // The run whose rollouts are listed; it is drawn as well, and its last step is shown.
@@ -69,7 +68,6 @@ function mountRuns(root, gradio) {
     if (data.choices) state.choices = data.choices;
     if (state.query.step === "last") state.query.step = data.step ?? null;
     filters.draw(state.choices, state.query);
-    state.missing = data.missing;
     const text = JSON.stringify([data.rows, data.note, data.error]), frame = () => rows.querySelector(".tv-table-frame");
     if (quiet && text === state.listed) return;
     const top = quiet && frame() ? frame().scrollTop : 0;
@@ -78,12 +76,7 @@ function mountRuns(root, gradio) {
     if (top && frame()) frame().scrollTop = top;
     board.mark(at());
   }
-  const open = (row) => gradio.trigger("select", {run: state.run, id: row.id, query: {...state.query, start: 0}});
-  async function save(form) {
-    const file = await busy.during(gradio.server.export_rollouts({run: state.run, query: state.query, form}));
-    if (file.error) return say(told, file);
-    download(file.name, file.type, Uint8Array.from(atob(file.base64), (letter) => letter.charCodeAt(0)));
-  }
+  const open = (row) => gradio.trigger("select", {run: state.run, id: row.id});
 
   onValue(gradio, ({run}) => {
     if (run && run !== state.run) state.run === null ? Object.assign(state, {first: run}) : choose(run);
@@ -151,15 +144,13 @@ function howBar(how, redraw) {
     out.textContent = how.smooth ? fixed(how.smooth) : "off";
     redraw();
   }});
-  const bands = h("input", {type: "checkbox", onchange: (event) => ((how.bands = event.target.checked), redraw())});
   return [
     h("label", {title: "an exponential mean: this share of what came before counts on; the thin line is what was recorded"}, "Smoothing ", smooth, " ", out),
-    h("label", {title: "ticked runs that differ in their seed alone become one line, their mean, and a band from the least to the most of them"}, bands, " Seeds as a band"),
   ];
 }
 
 // What the rollouts are chosen and sorted by. It is built anew only where a run offers something else.
-function filterBar(go, save) {
+function filterBar(go) {
   const root = div("wb-filters");
   let built = null, fields = {};
   const soon = later((change) => go(change), 250);
@@ -169,8 +160,6 @@ function filterBar(go, save) {
     fields[name] = box;
     return options.length > 1 ? h("label", {}, `${words} `, box) : null;
   };
-  const edge = (name, words) => (fields[name] = h("input", {type: "number", step: "any", class: "tv-select wb-edge", placeholder: words, "aria-label": `${words} value`,
-    oninput: (event) => soon({[name]: event.target.value === "" ? null : Number(event.target.value), start: 0})}));
 
   function build(choices) {
     const [first, last] = choices.steps.length ? choices.steps : [0, 0], any = (names) => [["", "any"], ...names.map((name) => [name, name === "none" ? "no outcome" : wordsOf(name)])];
@@ -183,14 +172,11 @@ function filterBar(go, save) {
       soon({step: Number(event.target.value), start: 0});
     }});
     fields.all = h("input", {type: "checkbox", onchange: (event) => go({step: event.target.checked ? null : Number(fields.step.value), start: 0})});
-    const parts = choices.parts.map((name) => [name, `${spaced(name.split(":").slice(1).join(":"))}`]);
     root.replaceChildren(...[
       last > first ? h("label", {class: "wb-step"}, "Step ", fields.step, " ", fields.at) : null,
       last > first ? h("label", {}, fields.all, " all steps") : null,
       choice("order", "Sort by", choices.orders.map(([words, key]) => [key, words])), fields.text,
       choice("outcome", "Outcome", any(choices.outcomes)), choice("tier", "Tier", any(choices.tiers)), choice("kind", "Kind", any(choices.kinds)),
-      h("span", {class: "wb-range"}, choice("of", "Value of", [["", "the reward"], ...parts]), edge("low", "from"), edge("high", "to")),
-      h("span", {class: "wb-save"}, FORMS.map(([form, words]) => button("wb-button", `Save as ${words}`, () => save(form)))),
     ].filter(Boolean));
   }
   function draw(choices, query) {
@@ -202,7 +188,7 @@ function filterBar(go, save) {
     if (known(query.step) && document.activeElement !== fields.step) fields.step.value = query.step;
     fields.at.textContent = known(query.step) ? `${query.step} of ${choices.steps[1]}` : "all";
     fields.all.checked = !known(query.step);
-    for (const name of ["order", "outcome", "tier", "kind", "of", "text", "low", "high"])
+    for (const name of ["order", "outcome", "tier", "kind", "text"])
       if (document.activeElement !== fields[name]) fields[name].value = query[name] ?? (name === "order" ? "lowest" : "");
   }
   return {root, draw};
@@ -229,14 +215,13 @@ function pager({start, count, page}, to) {
     turn("Last", start + page < count ? Math.floor((count - 1) / page) * page : -1));
 }
 
-// The evaluation before and after training, and the fixed prompts asked of both policies.
+// The evaluation before and after training.
 function beforeAfter(gradio, run, busy) {
-  const table = div("tv"), answers = div("tv", h("p", {class: "tv-small"}, "Loads the starting policy and the trained one, and asks both the same questions, greedily."));
-  const fill = async (place, name) => {
-    const found = await busy.during(gradio.server[name]({run: run()})), data = found.error ? found : JSON.parse(found.text);
-    place.replaceChildren(...noted(data).filter(Boolean));
+  const table = div("tv");
+  const fill = async () => {
+    const found = await busy.during(gradio.server.before_and_after({run: run()})), data = found.error ? found : JSON.parse(found.text);
+    table.replaceChildren(...noted(data).filter(Boolean));
   };
-  const root = h("details", {class: "wb-before tv", ontoggle: () => root.open && run() && fill(table, "before_and_after")}, h("summary", {}, "Before and after"), table,
-    button("wb-button", "Ask the fixed prompts before and after", () => run() && fill(answers, "ask_policies")), answers);
+  const root = h("details", {class: "wb-before tv", ontoggle: () => root.open && run() && fill()}, h("summary", {}, "Before and after"), table);
   return {root, clear: () => (root.open = false)};
 }

@@ -1,14 +1,12 @@
-"""Runs: how trainings went, the rollouts of any step, and the same prompts before and after."""
+"""Runs: how trainings went, the rollouts of any step, the evaluations before and after."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workbench.demo import answers
 from workbench.inspector.curves import curve_data, run_list, stamp
-from workbench.inspector.export import exported
-from workbench.inspector.inspect_tab import InspectTab
+from workbench.inspector.inspect_tab import SOURCES, InspectTab
 from workbench.inspector.listing import query_of, rollouts
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import answered, component, message, told
@@ -27,25 +25,16 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
 
     @told(event="EventData")
     def opened(event: Any) -> tuple[Any, ...]:
-        name, row, query = (event._data.get(key) for key in ("run", "id", "query"))
+        name, row = str(event._data.get("run")), str(event._data.get("id"))
+        to_inspect = gr.update(selected="inspect")
         try:
-            found = open_row(runs, str(name), str(row))
+            found = open_row(runs, name, row)
             shown, note = show(found), message(note=found.note)
-            number = runs.number(str(name), str(row)) + 1
-            came = {"run": name, "id": row, "query": query}
-            return shown, note, "Stored run", name, number, came, gr.update(selected="inspect")
+            return shown, note, SOURCES[1], name, runs.number(name, row) + 1, to_inspect
         except WorkbenchError as error:
-            return (
-                NOTHING,
-                message(error),
-                gr.skip(),
-                gr.skip(),
-                gr.skip(),
-                None,
-                gr.update(selected="inspect"),
-            )
+            return NOTHING, message(error), gr.skip(), gr.skip(), gr.skip(), to_inspect
 
-    outputs = [*inspect.outputs, inspect.came, tabs]
+    outputs = [*inspect.outputs, tabs]
     view.select(
         opened, None, outputs, show_progress="hidden", api_visibility="private", queue=False
     )
@@ -75,15 +64,7 @@ def server_functions(runs: Runs) -> tuple[Callable[[Any], dict[str, Any]], ...]:
     def before_and_after(request: dict[str, Any]) -> dict[str, Any]:
         return {"text": before_after(runs, str(request["run"]))}
 
-    @answered
-    def ask_policies(request: dict[str, Any]) -> dict[str, Any]:
-        return {"text": asked(runs, str(request["run"]))}
-
-    @answered
-    def export_rollouts(request: dict[str, Any]) -> dict[str, Any]:
-        return exported(runs, str(request["run"]), query_of(request["query"]), str(request["form"]))
-
-    return look, list_rollouts, before_and_after, ask_policies, export_rollouts
+    return look, list_rollouts, before_and_after
 
 
 def before_after(runs: Runs, name: str | None) -> str:
@@ -122,37 +103,3 @@ def _cell(report: Mapping[str, Any], mode: str, rate: str) -> str:
         f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
     )
     return text.replace("-", "\N{MINUS SIGN}")
-
-
-def asked(runs: Runs, name: str | None) -> str:
-    """The answers of the starting policy and the trained one to fixed prompts; what fails is
-    shown, never raised.
-    """
-    try:
-        if not name:
-            raise WorkbenchError("choose a run first")
-        if runs.described(name, "config.json").get("bench") != "tiny":
-            raise WorkbenchError(
-                "the fixed prompts are the closed world's: they are asked of runs on the tiny bench"
-            )
-        if not (folder := runs.policy(name)):
-            raise WorkbenchError(
-                "this run holds no trained policy of its own: choose a finished one"
-            )
-
-        rows = answers(folder)
-    # a missing base model, memory: whatever loading a policy can run into
-    except Exception as error:
-        return as_json(
-            {
-                "error": (
-                    f"{error}"
-                    if isinstance(error, WorkbenchError)
-                    else f"{type(error).__name__}: {error}"
-                )
-            }
-        )
-    head = ["Tier", "Question", "Truth", "Before", "After"]
-    return as_json(
-        {"table": {"head": head, "rows": [[row[key.lower()] for key in head] for row in rows]}}
-    )
