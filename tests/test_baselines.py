@@ -143,5 +143,6 @@ def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
     assert run_experiment(BASELINES[name], config, place, out, seed=1, threads=2) == summary
     if name != "sft_gold":
         runs, record = Runs(tmp_path / "runs"), f"{name}/samples"
-        shown = open_row(runs, record, runs.index(record).entries[0].id)
+        first = next(iter_feedback(out / "samples"))
+        shown = open_row(runs, record, first.response.id)
         assert shown.feedback.rewards[name].value in (1.0, 0.0, -1.0)
