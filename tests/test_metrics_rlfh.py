@@ -99,17 +99,15 @@ def test_command_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixture
     b = file(
         tmp_path / "b.jsonl", [with_outcome(stored("a", "cww"), "incorrect"), stored("b", "w")]
     )
-    code, out, err = call(
-        capsys, "metrics", str(a), str(b), "--k", "2", "--weights", "1,0,2", "--json"
-    )
+    code, out, err = call(capsys, "metrics", str(a), str(b), "--k", "2", "--json")
     found = json.loads(out)
     assert code == 0 and err == ""
     assert found["f1@2"]["value"] == pytest.approx(
         (2 * (2 / 3) * 1 / (5 / 3) + 2 * 1 * 0.5 / 1.5) / 2
     )
     assert (
-        found["other"]["truthfulness"]["value"] == -2
-        and found["paired"]["truthfulness"]["diff"] == 3
+        found["other"]["truthfulness"]["value"] == -1
+        and found["paired"]["truthfulness"]["diff"] == 2
     )
 
 
@@ -124,7 +122,7 @@ def test_command_prints_tables_and_figures(
         r"factscore +0\.667 \[0\.667, 0\.667\] +1 *\n", call(capsys, "metrics", str(a))[1]
     )
     assert "accuracy: no response has an outcome" in err
-    assert re.search(r"file +no claims +abstained +failed +claims not verified +not judged\n", out)
+    assert re.search(r"no claims +abstained +failed +claims not verified +not judged\n", out)
     assert "1 of 2 rows of the file failed" in err and "—" in out and "None" not in out
     never = {**stored("c"), "schema": 1}
     _, out, err = call(

@@ -12,6 +12,7 @@ from workbench.cli.frame import (
     ABSENT,
     Engine,
     Json,
+    Judge,
     JudgeCache,
     JudgeModel,
     Policy,
@@ -56,18 +57,7 @@ def answer(
         ),
     ] = None,
     mode: SearchMode = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help=(
-                "A language model behind an OpenAI-compatible endpoint judges; by default the"
-                " closed world about its own "
-                "pages, and the local verifier about others. Its key: WORKBENCH_JUDGE_KEY or, for"
-                " api.openai.com, OPENAI_API_KEY."
-            ),
-        ),
-    ] = None,
+    judge: Judge = None,
     judge_model: JudgeModel = None,
     judge_cache: JudgeCache = None,
     threads: Threads = DEFAULT_THREADS,
