@@ -111,13 +111,7 @@ def test_an_archive_that_was_cut_short_is_refused_before_anything_is_built(
     whole = gzip.compress(
         (json.dumps({"text": content}) if "jsonl" in name else f"text\tid\n{content}").encode()
     )
-    for broken in (
-        whole[: len(whole) // 2],
-        whole[:-4],
-        whole[:12],
-        b"no archive",
-        whole[:5000] + b"x" * 50 + whole[5050:],
-    ):
+    for broken in (whole[: len(whole) // 2], whole[:-4], b"no archive"):
         (tmp_path / name).write_bytes(broken)
         with pytest.raises(WorkbenchError, match=r"the archive is broken.*: get it again") as told:
             build_index("cut", tmp_path / name, root=tmp_path / "indexes")
@@ -222,7 +216,7 @@ def breaking(rows: list[dict[str, str]], after: int) -> Source:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [0, 3, 8, 20, 39])
+@pytest.mark.parametrize("after", [0, 8, 39])
 def test_a_broken_build_is_never_open_and_goes_on_to_the_same_passages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:

@@ -212,7 +212,7 @@ def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> No
     for wrong, complaint in (
         (["--k", "0"], "--k"),
         (["--split", "train"], "'train' is not one of"),
-        (["--top-p", "2"], "top_p is 2.0"),
+        (["--temperature", "0"], "temperature is 0"),
     ):
         code, out, err = cli("probe", "--out", tmp_path / "no", *wrong)
         assert (code, out, err.count("\n")) == (2, "", 1) and complaint in err
