@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import workbench.knowledge.build as building
+from tests.helpers.score_helpers import Cli
 from tests.test_knowledge import write_jsonl
-from workbench.cli import main
 from workbench.knowledge import Page, Source, build_index, open_index
 from workbench.knowledge.index import connect
 from workbench.knowledge.sources import open_source, rows_of
@@ -54,7 +54,7 @@ def test_every_kind_of_file_gives_the_same_pages(tmp_path: Path) -> None:
 
 
 def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, cli: Cli
 ) -> None:
     lines = [
         json.dumps(ROWS[0]),
@@ -73,22 +73,12 @@ def test_bad_empty_and_repeated_rows_are_counted_and_the_rest_goes_on(
         '{"id": "x", "te',
     ]
     (tmp_path / "pages.jsonl").write_text("\n".join(lines))
-    command = [
-        "index",
-        "build",
-        "mixed",
-        "--from",
-        str(tmp_path / "pages.jsonl"),
-        "--root",
-        str(tmp_path),
-        "--json",
-    ]
+    command = ("index", "build", "mixed", "--from", tmp_path / "pages.jsonl", "--root", tmp_path)
     results = []
     for _ in range(2):  # the second time nothing is done, and the same is reported
-        with pytest.raises(SystemExit) as exit:
-            main(command)
-        assert exit.value.code == 3
-        results.append(json.loads(capsys.readouterr().out))
+        code, out, _ = cli(*command, "--json")
+        assert code == 3
+        results.append(json.loads(out))
     assert results[0] == results[1]
     counts = {
         name: results[0][name] for name in ("pages", "passages", "empty", "duplicates", "failed")
@@ -145,7 +135,7 @@ CARDS: dict[str, str | bytes] = {
         ("a.parquet", "no", "not a Parquet file"),
         ("a.pdf", "x", "not a kind of file"),
         ("a.jsonl", "", "no page with text"),
-        ("a.jsonl", "{\n", "no page with text; the first problem: line 1: not JSON"),
+        ("a.jsonl", "{\n", "no page with text; the first problem: line 1: not a JSON object"),
         (
             "a.jsonl",
             '{"text": "x", "text": "y"}\n',
@@ -269,17 +259,12 @@ def test_two_builders_do_not_meet(tmp_path: Path) -> None:
     assert met == [1] and len(open_index("one", tmp_path)) == 40
 
 
-def test_the_command_line_builds_lists_shows_and_searches(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_builds_lists_shows_and_searches(tmp_path: Path, cli: Cli) -> None:
     source = write_jsonl(tmp_path / "p.jsonl", ROWS)
-    root = ["--root", str(tmp_path), "--json"]
 
     def call(*arguments: str) -> tuple[int | str | None, Any, str]:
-        with pytest.raises(SystemExit) as exit:
-            main(["index", *arguments, *root])
-        out, err = capsys.readouterr()
-        return exit.value.code, json.loads(out) if out else None, err
+        code, out, err = cli("index", *arguments, "--root", tmp_path, "--json")
+        return code, json.loads(out) if out else None, err
 
     assert call("build", "pages", "--from", str(source))[0] == 0
     code, listed, _ = call("search")
