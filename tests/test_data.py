@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.score_helpers import Cli
-from workbench.data import NAMES, check_trainable, load, split, split_of
+from workbench.data import NAMES, check_trainable, load, split_of
 from workbench.data.hub import read_hub
 from workbench.data.record import strings
 from workbench.types import Question, WorkbenchError
@@ -198,9 +198,6 @@ def test_splits_depend_on_the_id_alone(tmp_path: Path) -> None:
         for name, part in parts.items()
         for question in part
     )
-    assert {
-        name: [q.id for q in part] for name, part in split(load(tmp_path / "q.jsonl")).items()
-    } == {name: [q.id for q in part] for name, part in parts.items()}
     assert load(tmp_path / "q.jsonl", split="test", limit=2) == parts["test"][:2]
     with pytest.raises(WorkbenchError, match="no split 'train' in a file"):
         load(tmp_path / "q.jsonl", split="train")

@@ -274,14 +274,6 @@ def test_the_command_line_builds_lists_shows_and_searches(tmp_path: Path, cli: C
     assert call("search", "pages")[1]["words"] == 100
     code, found, _ = call("search", "pages", "thing7: OR (", "--k", "2")
     assert code == 0 and found["passages"][0]["id"] == "7:0"
-    code, found, _ = call("search", "pages", "anything", "--titles", "title, 9;Nobody")
-    assert code == 0 and [row["id"] for row in found["passages"]] == ["9:0"]
-    code, found, err = call("search", "pages", "anything", "--titles", "Nobody")
-    assert (
-        code == 3
-        and found["title_missing"]
-        and err == "workbench: no page of 'Nobody' is in the index pages\n"
-    )
     assert call("search", "pages", "x", "--mode", "dense")[0] == 2
     assert call("search", "none") == (
         2,
