@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from tests.helpers.small_bench import NAMES, SETTINGS, make_bench
+from tests.helpers.small_bench import NAMES, make_bench
 from workbench.cli.frame import app
 
 
@@ -138,40 +138,6 @@ def test_interrupt(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = cli("demo")
     assert (code, out) == (130, "")
     assert err.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_train_prints_its_summary_alone_and_takes_settings(
-    cli: Cli, small_bench: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = [
-        "train",
-        "truthrl",
-        "--out",
-        str(tmp_path / "run"),
-        "--seed",
-        "3",
-        "--steps",
-        "1",
-        "--threads",
-        "1",
-    ]
-    chosen = [*SETTINGS, "truthrl.reward=binary", "truthrl.eval_split=test", "truthrl.grpo.steps=1"]
-    command += [word for setting in chosen for word in ("--set", setting)]
-    code, out, err = cli(*command, "--json")
-    summary = json.loads(out)
-    assert code == 0 and "step 1/1" in err
-    assert summary == json.loads((tmp_path / "run" / "summary.json").read_text())
-    config = summary["config"]
-    assert (summary["seed"], summary["threads"], config["grpo"]["steps"], config["reward"]) == (
-        3,
-        1,
-        1,
-        "binary",
-    )
-    assert summary["before"]["split"] == "test"
-    code, out, _ = cli(*command)  # finished: shown again
-    assert code == 0 and "before" in out and "after" in out and "truthfulness" in out
 
 
 def test_evaluate_prints_a_row_per_tier(cli: Cli, small_bench: None) -> None:

@@ -238,10 +238,7 @@ def test_outcomes(tmp_path: Path) -> None:
     [
         [],
         [stored("a")],
-        [stored("a", text="I don't know."), stored("b", text="No idea.")],
         [stored("a", "f"), stored("b", "cf")],
-        [stored("a", "c")],
-        [stored("a", "--")],
         [with_outcome(stored("a", text="I don't know."), "uncertain")],
         [with_outcome(stored("a"), None)],
     ],
