@@ -134,7 +134,6 @@ CARDS: dict[str, str | bytes] = {
         ("a.tsv", "id\tbody\n1\tx\n", "columns are 'id', 'body'; expected 'text'"),
         ("a.parquet", "no", "not a Parquet file"),
         ("a.pdf", "x", "not a kind of file"),
-        ("a.jsonl", "", "no page with text"),
         ("a.jsonl", "{\n", "no page with text; the first problem: line 1: not a JSON object"),
         (
             "a.jsonl",
