@@ -15,8 +15,9 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from workbench.jsonl import check_text, unique_keys
 from workbench.types import WorkbenchError
@@ -64,7 +65,7 @@ def suffix_of(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+def open_bytes(path: Path) -> Iterator[BufferedReader]:
     """Open a text file, unpacked if it is an archive.
 
     Raises:
@@ -107,7 +108,7 @@ def _whole(path: Path) -> list[dict[str, Any]] | None:
             return None
         content = first + file.read()
     try:
-        whole = json.loads(content.decode("utf-8-sig"), object_pairs_hook=unique_keys)
+        whole: Any = json.loads(content.decode("utf-8-sig"), object_pairs_hook=unique_keys)
     except RecursionError as error:
         raise WorkbenchError(f"{path}: nested too deeply to be data") from error
     except ValueError as error:
@@ -117,10 +118,11 @@ def _whole(path: Path) -> list[dict[str, Any]] | None:
     if isinstance(whole, Mapping) and "question" not in whole:
         wrapped = (whole[key] for key in WRAPPERS if _is_records(whole.get(key)) and whole[key])
         whole = next(wrapped, [whole])
-    records = [whole] if isinstance(whole, Mapping) else whole
-    if not _is_records(records):
+    if isinstance(whole, Mapping):
+        whole = [whole]
+    if not _is_records(whole):
         raise WorkbenchError(f"{path}: expected a list of JSON objects, or one object a line")
-    return records
+    return whole
 
 
 def _is_records(value: Any) -> bool:

@@ -187,16 +187,16 @@ def _skills(numbers: Mapping[str, Any]) -> list[str]:
     ]
     lines += [
         (
-            "\nAnswers that are thought about first, greedy accuracy (abstained); covered: its"
-            " facts are in the documents, well known: all of them often; by chance: what a guess"
-            " between two gets:\n"
+            "\nAnswers that are thought about first, greedy accuracy (abstained); by chance: what a"
+            " guess between two gets:\n"
         ),
-        "| kind | all | covered | well known | by chance |",
-        "|---|---|---|---|---|",
+        "| kind | questions | | by chance |",
+        "|---|---|---|---|",
     ]
-    for kind, groups in numbers["reasoned"].items():
-        shown = (f"{_pair(cell)} ({cell['n']})" for cell in groups.values())
-        lines.append(f"| {kind} | {' | '.join(shown)} | {_number(BY_CHANCE.get(kind))} |")
+    lines += [
+        f"| {kind} | {cell['n']} | {_pair(cell)} | {_number(BY_CHANCE.get(kind))} |"
+        for kind, cell in numbers["reasoned"].items()
+    ]
     return lines
 
 

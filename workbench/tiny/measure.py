@@ -4,7 +4,7 @@ kind, in both languages, in questions, thoughts, passages and whole texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -75,7 +75,7 @@ def measure(
         "biography": texts(policy, world, world.questions(split, ["biography"]), seed),
         "two_facets": texts(policy, world, planned, seed),
         "reading": {kind: rates(ask(asked, SHORT)) for kind, asked in readings.items()},
-        "reasoned": reasoned(ask(reasoned_questions(world, split), LONG), world),
+        "reasoned": reasoned(ask(reasoned_questions(world, split), LONG)),
     }
 
 
@@ -196,27 +196,10 @@ def _fact(world: World, fact_id: str) -> Fact:
     return world.facts[int(fact_id.removeprefix("f"))]
 
 
-def reasoned(feedbacks: Sequence[Feedback], world: World) -> dict[str, dict[str, Rates]]:
-    """Rates by kind of question: of all, of the covered, and of those that rest on well-known
-    facts alone.
-    """
-
-    def known(feedback: Feedback) -> bool:
-        return all(
-            _fact(world, fact_id).tier == "known"
-            for fact_id in feedback.response.question.meta["fact_ids"]
-        )
-
-    groups: dict[str, Callable[[Feedback], bool]] = {
-        "all": lambda feedback: True,
-        "covered": lambda feedback: feedback.response.question.meta["covered"],
-        "known": known,
-    }
+def reasoned(feedbacks: Sequence[Feedback]) -> dict[str, Rates]:
+    """Rates by kind of question."""
     kinds = dict.fromkeys(feedback.response.question.kind for feedback in feedbacks)
     return {
-        kind: {
-            name: rates(f for f in feedbacks if f.response.question.kind == kind and belongs(f))
-            for name, belongs in groups.items()
-        }
+        kind: rates(one for one in feedbacks if one.response.question.kind == kind)
         for kind in kinds
     }
