@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.metrics import compare_files, read_rows, summarise
+from workbench.metrics import compare_files, summarise
 from workbench.metrics.claims import claim_terms, f1_at, factual_sentences, median_claims, penalty
-from workbench.metrics.report import Settings, compare, right_questions
+from workbench.metrics.report import Settings, compare
 from workbench.metrics.rows import Row, reduce_row
 from workbench.types import CLAIM_LABELS, WorkbenchError
 
@@ -81,7 +81,7 @@ def file(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 
 
 def row(question: str, labels: str = "", **fields: Any) -> Row:
-    return reduce_row(stored(question, labels, **fields), {})
+    return reduce_row(stored(question, labels, **fields))
 
 
 def test_one_response_worked_by_hand() -> None:
@@ -159,7 +159,7 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
     ],
 )
 def test_states(found: dict[str, Any], state: str) -> None:
-    reduced = reduce_row(found, {})
+    reduced = reduce_row(found)
     assert reduced.state == state
     assert bool(reduced.labels) == (state == "scored")
 
@@ -167,8 +167,8 @@ def test_states(found: dict[str, Any], state: str) -> None:
 def test_sections_select_claims() -> None:
     found = stored("q", "cw")
     found["claims"][1]["section"] = "think"
-    assert reduce_row(found, {}, ["body", "answer"]).labels == ("correct",)
-    assert reduce_row(found, {}, ["think"]).labels == ("wrong",)
+    assert reduce_row(found, ["body", "answer"]).labels == ("correct",)
+    assert reduce_row(found, ["think"]).labels == ("wrong",)
 
 
 def test_a_file_worked_by_hand(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
     found = compare_files(path, path if rows else None, **FAST)
     json.dumps(found, allow_nan=False)
     cells = [cell for cell in found.values() if isinstance(cell, dict) and "value" in cell]
-    assert len(cells) == 25
+    assert len(cells) == 24
     for cell in (*cells, *found.get("paired", {}).values()):
         undefined = [cell[key] is None for key in cell if key not in ("reason", "n")]
         assert all(undefined) == any(undefined) == ("reason" in cell)
@@ -276,7 +276,7 @@ def test_claims_about_another_subject_are_true_and_no_answer() -> None:
     """Of c c c w v: by a judge without a word on subjects, the ratings of 1 tell; of the five S
     = 3, on the subject 2.
     """
-    judged = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2]), {}))
+    judged = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2])))
     assert (judged["factscore"], judged["correct"]) == ((pytest.approx(0.6), 1), (3, 1))
     assert (
         judged["factscore_on_subject"] == judged["precision_on_subject"] == (pytest.approx(0.4), 1)
@@ -293,7 +293,7 @@ def test_a_verdict_on_the_subject_goes_before_the_rating() -> None:
     """
     row = rated("q", "cccv", [5, 1, 1, 1], c1="asked", c2="other")
     row["verdicts"][3]["evidence"] = [{"unparsed": "form"}]
-    assert reduce_row(row, {}).off_subject == (False, False, True, False)
+    assert reduce_row(row).off_subject == (False, False, True, False)
 
 
 def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
@@ -332,27 +332,6 @@ def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_pa
     assert (found["paired"]["factscore"]["diff"], found["paired"]["factscore"]["n"]) == (0.0, 2)
     # an abstention is an answer to whether it responds
     assert found["paired"]["responded"]["n"] == 3
-
-
-def test_over_refusal_counts_abstentions_on_what_was_right_before(tmp_path: Path) -> None:
-    """Before: right on a, b, c (c in 1 of 2 samples), wrong on d. After: abstains on a and d: 1
-    of 3.
-    """
-    before = [
-        ("a", "correct"),
-        ("b", "correct"),
-        ("c", "correct"),
-        ("c", "incorrect"),
-        ("d", "incorrect"),
-    ]
-    after = [("a", "uncertain"), ("b", "correct"), ("c", "incorrect"), ("d", "uncertain")]
-    paths = [
-        file(tmp_path / name, [with_outcome(stored(question), label) for question, label in rows])
-        for name, rows in (("after.jsonl", after), ("before.jsonl", before))
-    ]
-    assert right_questions(read_rows(paths[1])) == {"a", "b", "c"}
-    assert compare_files(*paths, **FAST)["over_refusal"]["value"] == pytest.approx(1 / 3)
-    assert "no reference policy" in compare_files(paths[0], **FAST)["over_refusal"]["reason"]
 
 
 def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -> None:

@@ -74,12 +74,12 @@ def test_confidence_is_the_mean_probability_of_the_answers_tokens() -> None:
             "logprobs": [-9, -9, math.log(0.4), -9],
         },
     }
-    assert reduce_row(row, {}).confidence == pytest.approx(0.4)
+    assert reduce_row(row).confidence == pytest.approx(0.4)
     row["response"], row["tokens"] = (
         "Rome",
         {"offsets": [[0, 2], [2, 4]], "logprobs": [math.log(0.2), math.log(0.6)]},
     )
-    assert reduce_row(row, {}).confidence == pytest.approx(0.4)
+    assert reduce_row(row).confidence == pytest.approx(0.4)
     for broken in ([], [math.nan, -1], [800.0, -1]):
         tokens = {"offsets": [[0, 2], [2, 4]][: len(broken)], "logprobs": broken}
-        assert reduce_row({**row, "tokens": tokens}, {}).confidence is None
+        assert reduce_row({**row, "tokens": tokens}).confidence is None

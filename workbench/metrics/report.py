@@ -29,15 +29,12 @@ IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *O
 
 @dataclass(frozen=True)
 class Settings:
-    """What a report is computed with: K of recall@K and F1@K, VeriScore's K, the bootstrap, and
-    the questions that the reference policy answers correctly (None without a reference policy).
-    """
+    """What a report is computed with: K of recall@K and F1@K, VeriScore's K, and the bootstrap."""
 
     k: int = K
     veriscore_k: int | None = None
     seed: int = 0
     resamples: int = RESAMPLES
-    right_before: frozenset[str] | None = None
 
 
 def compare_files(
@@ -53,8 +50,7 @@ def compare_files(
     """Every metric of `feedback`; with `other`, the same of that file and paired differences,
     `feedback` minus `other`.
 
-    VeriScore's K is the median number of claims of all responses compared. Over-refusal is
-    measured on the questions that `other` answers correctly.
+    VeriScore's K is the median number of claims of all responses compared.
 
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.
@@ -78,8 +74,6 @@ def compare_files(
     rows = read(feedback)
     others = read(other) if other is not None else None
     settings = Settings(k, median_claims([*rows, *(others or ())]), seed, resamples)
-    if others is not None:
-        settings = replace(settings, right_before=right_questions(others))
     result = summarise(rows, settings)
     if others is not None:
         _check_common(feedback, str(other), rows, others)
@@ -152,7 +146,7 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
         },
     }
     for name, cell in intervals(sums, answers, settings.resamples, settings.seed).items():
-        undefined = {"reason": _reason(name, rows, settings)} if cell["value"] is None else {}
+        undefined = {"reason": _reason(name, rows)} if cell["value"] is None else {}
         result[name] = {**cell, **undefined}
     chosen = {"k": settings.k, "veriscore_k": settings.veriscore_k}
     return result | chosen | {"risk_coverage": risk_coverage(answers)}
@@ -187,18 +181,9 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> d
     return {"common": len(common), "paired": cells}
 
 
-def right_questions(rows: Sequence[Row]) -> frozenset[str]:
-    """The questions that at least half of a policy's scored responses answer right."""
-    counts: dict[str, list[bool]] = {}
-    for row in rows:
-        if row.outcome is not None:
-            counts.setdefault(row.question_id, []).append(row.outcome == "correct")
-    return frozenset(question for question, right in counts.items() if 2 * sum(right) >= len(right))
-
-
 def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = None) -> Sums:
     k = settings.k
-    names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES, "over_refusal")
+    names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES)
     # Rows that only have outcomes were never read for claims, so "no claims" says nothing of them.
     states = {row.state for row in rows} - {"failed", "not_judged"}
     extracted = (
@@ -212,14 +197,7 @@ def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = 
 
 def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, Term]:
     terms = claim_terms(row, settings.k, settings.veriscore_k) if extracted else {}
-    terms |= outcome_terms(row)
-    # Over-refusal counts abstentions (ours) on questions that the reference policy answers
-    # correctly or, without one, on questions that their data set calls answerable.
-    right = settings.right_before
-    expected = row.answerable if right is None else row.question_id in right
-    if expected and row.state not in ("failed", "not_judged"):
-        terms["over_refusal"] = (float(row.state == "abstained"), 1.0)
-    return terms
+    return terms | outcome_terms(row)
 
 
 def outcome_terms(row: Row) -> dict[str, Term]:
@@ -231,7 +209,7 @@ def outcome_terms(row: Row) -> dict[str, Term]:
     return {name: (value, 1.0) for name, value in zip(RATES, values, strict=True)}
 
 
-def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
+def _reason(name: str, rows: Sequence[Row]) -> str:
     """Why a metric is undefined."""
     states = {row.state for row in rows}
     if not rows:
@@ -240,18 +218,12 @@ def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
         return "no question has a gold answer"
     if name in RATES:
         return "no response has an outcome"
-    if name == "over_refusal" and settings.right_before is not None:
-        return "the reference policy answers none of the questions right"
-    if name == "over_refusal":
-        return "no reference policy, and no question is marked answerable"
     if name == "aurc":
         return "no judged answer has a confidence"
     if name == "auroc":
         return "needs a right and a wrong answer with confidences"
     if states == {"not_judged"}:
         return "no row was judged"
-    if states == {"failed"}:
-        return "every row failed"
     if states <= {"failed", "not_judged"}:
         return "every row that was judged failed"
     if "unverified" in states and "scored" not in states:
