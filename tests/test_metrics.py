@@ -103,7 +103,6 @@ def test_a_sentence_is_factual_if_all_its_claims_are() -> None:
             **stored("q"),
             "claims": [{"text": "a", "label": "correct"}, {"text": "b", "label": "wrong"}],
         },
-        {},
     )
     assert factual_sentences(unknown) == [True, False]  # no sentence is known: each is its own
 
