@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.truthrl_tiny import paired_difference
 from tests.helpers.tiny_model import make_policy
 from workbench.evaluate import evaluate, evaluate_policy, report
 from workbench.metrics import (
     outcome_of,
-    paired_difference,
     rates,
     share_of_oracle,
     table,

@@ -185,6 +185,8 @@ def _print(result: Mapping[str, Any]) -> None:
         report[name]["value"] is None for report in (result, other) for name in names
     ):
         names = []  # answers without verdicts have a win rate alone
+    rows: list[tuple[str, ...]]
+    columns: tuple[str, ...]
     if names and other:
         rows = [
             (name, _value(result[name]), _value(other[name]), *_test(tests[name])) for name in names

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.metrics.bootstrap import Sums, interval, number, paired
-from workbench.metrics.confidence import in_order
+from workbench.metrics.bootstrap import interval, number
 from workbench.types import OUTCOMES, Feedback
 
 if TYPE_CHECKING:
@@ -95,47 +94,6 @@ def breakdown(
         if name is not None:
             groups.setdefault(name, []).append(one)
     return {name: of(groups[name]) for name in sorted(groups)}
-
-
-def paired_difference(
-    a: Sequence[Sequence[Feedback]],
-    b: Sequence[Sequence[Feedback]],
-    metric: str = "truthfulness",
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> dict[str, Any]:
-    """`{diff, low, high, p, n}` of `metric`, a minus b, on the questions that both answered.
-
-    `a[s]` and `b[s]` are the graded responses of seed s (one list each for a single run). A
-    question counts once in each seed, with the mean of its responses; seeds and questions are
-    both resampled. The test is that of `bootstrap.paired`.
-    """
-    assert len(a) == len(b), (len(a), len(b))
-    scores_a, scores_b = ([_question_scores(run, metric) for run in runs] for runs in (a, b))
-    ids = sorted(set().union(*scores_a) & set().union(*scores_b))
-    unranked = in_order(())
-    sides = [(_per_question(scores, ids, metric), unranked) for scores in (scores_a, scores_b)]
-    return paired(sides[0], sides[1], resamples, seed, runs=len(a))[metric]
-
-
-def _question_scores(feedbacks: Sequence[Feedback], metric: str) -> dict[str, float]:
-    """The metric of each question with at least one scored response."""
-    questions, counts_QK = _counts(feedbacks)
-    scores_Q = _rates_of(counts_QK)[:, RATES.index(metric)].tolist()
-    scores = zip(questions, scores_Q, strict=True)
-    return {question: score for question, score in scores if score == score}
-
-
-def _per_question(scores: Sequence[Mapping[str, float]], ids: Sequence[str], metric: str) -> Sums:
-    """Each question's score in each run, one run after the other; a question without one has no
-    denominator.
-    """
-    import numpy as np
-
-    top_QM = np.array([[run.get(question, 0.0)] for run in scores for question in ids])
-    bottom_QM = np.array([[float(question in run)] for run in scores for question in ids])
-    return Sums(tuple(ids) * len(scores), (metric,), top_QM, bottom_QM)
 
 
 def share_of_oracle(before: Mapping[str, Any], after: Mapping[str, Any]) -> float | None:
