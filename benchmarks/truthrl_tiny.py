@@ -10,14 +10,19 @@ only for the final run. Runs are kept in `--out` and are not repeated.
 
 import argparse
 import json
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+
+import numpy as np
 
 from workbench.bench import bench
 from workbench.evaluate import evaluation_grade, report, use_threads
 from workbench.experiment import train
 from workbench.generate import generate
-from workbench.metrics import RATES, paired_difference, share_of_oracle
+from workbench.metrics import RATES, outcome_of, share_of_oracle
+from workbench.metrics.bootstrap import Sums, paired
+from workbench.metrics.confidence import in_order
 from workbench.runs.folder import versions
 from workbench.types import Feedback
 
@@ -58,6 +63,37 @@ def print_rates(label: str, found: dict) -> None:
             for tier, cell in found[mode]["by_tier"].items()
         ]
         print(f"{label:8} {mode:8} {rates}   {'   '.join(tiers)}")
+
+
+def paired_difference(
+    a: Sequence[Sequence[Feedback]], b: Sequence[Sequence[Feedback]]
+) -> dict[str, float | None]:
+    """`{diff, low, high, p, n}` of truthfulness, a minus b, on the questions that both answered.
+
+    `a[s]` and `b[s]` are the graded responses of seed s. A question counts once in each seed,
+    with the mean of its responses; seeds and questions are both resampled. The test is that of
+    `workbench.metrics.bootstrap.paired`.
+    """
+    assert len(a) == len(b), (len(a), len(b))
+    means = [[question_means(run) for run in runs] for runs in (a, b)]
+    ids = sorted(set().union(*means[0]) & set().union(*means[1]))
+    sides = []
+    for runs in means:
+        tops = np.array([[run.get(question, 0.0)] for run in runs for question in ids])
+        bottoms = np.array([[float(question in run)] for run in runs for question in ids])
+        sums = Sums(tuple(ids) * len(runs), ("truthfulness",), tops, bottoms)
+        sides.append((sums, in_order(())))
+    return paired(sides[0], sides[1], resamples=2000, seed=0, runs=len(a))["truthfulness"]
+
+
+def question_means(feedbacks: Sequence[Feedback]) -> dict[str, float]:
+    """The mean truthfulness of each question with at least one scored response."""
+    values: dict[str, list[float]] = {}
+    for one in feedbacks:
+        if outcome := outcome_of(one):
+            value = {"correct": 1.0, "incorrect": -1.0}.get(outcome, 0.0)
+            values.setdefault(one.response.question.id, []).append(value)
+    return {question: sum(found) / len(found) for question, found in values.items()}
 
 
 def main() -> None:

@@ -234,8 +234,8 @@ def test_metrics_take_no_unfinished_thought_for_a_refusal() -> None:
     stored = Feedback(
         Response("r", Question("q", "?"), "I don't know", prefill=THINK), ((0, 12),)
     ).to_row()
-    assert reduce_row(stored, {}).state == "no_claims"
-    assert reduce_row({**stored, "prefill": ""}, {}).state == "abstained"
+    assert reduce_row(stored).state == "no_claims"
+    assert reduce_row({**stored, "prefill": ""}).state == "abstained"
 
 
 @pytest.mark.parametrize("column", ["prefill", "opened"])

@@ -176,10 +176,3 @@ def test_world_show(cli: Cli) -> None:
     assert described["examples"][0] in out and "relation" in out and "exposures" in out
     code, out, err = cli("world", "show", "--entity", "Nobody")
     assert (code, out) == (2, "") and "no entity 'Nobody'" in err and err.count("\n") == 1
-
-
-def test_world_export(cli: Cli, tmp_path: Path) -> None:
-    code, out, _ = cli("world", "export", "--out", str(tmp_path), "--json")
-    assert code == 0
-    for name, count in json.loads(out).items():
-        assert len((tmp_path / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()) == count

@@ -39,17 +39,11 @@ HOSTILE = [
     '"unclosed',
     "a AND (b OR NOT",
     "body:x title:*",
-    "+clown -clown ~2 ^3 [a TO z]",
-    "\\",
-    "%_?*",
     "'; DROP TABLE x; --",
-    '{"match": {}}',
     "clown " * 17_000,
     "x" * 100_000,
     "首都" * 50_000,
     "".join(map(chr, range(1, 3000))),
-    "😀👩‍👩‍👧",
-    "\u202e\u0301",
     " ".join(f"word{i}" for i in range(15_000)),
 ]
 

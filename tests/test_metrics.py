@@ -12,16 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.metrics import compare_files, read_rows, report_file, summarise
-from workbench.metrics.claims import (
-    Options,
-    claim_terms,
-    f1_at,
-    factual_sentences,
-    median_claims,
-    penalty,
-)
-from workbench.metrics.report import Settings, compare, right_questions
+from workbench.metrics import compare_files, summarise
+from workbench.metrics.claims import claim_terms, f1_at, factual_sentences, median_claims, penalty
+from workbench.metrics.report import Settings, compare
 from workbench.metrics.rows import Row, reduce_row
 from workbench.types import CLAIM_LABELS, WorkbenchError
 
@@ -88,40 +81,19 @@ def file(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 
 
 def row(question: str, labels: str = "", **fields: Any) -> Row:
-    return reduce_row(stored(question, labels, **fields), {})
+    return reduce_row(stored(question, labels, **fields))
 
 
 def test_one_response_worked_by_hand() -> None:
     """S = 3 of n = 5: precision .6, penalty exp(1 − 10/5), recall@4 = .75, F1@4 = 2·.6·.75/1.35."""
-    terms = claim_terms(row("q", "cchvw"), Options(k=4, veriscore_k=2))
+    terms = claim_terms(row("q", "cchvw"), k=4, veriscore_k=2)
     assert terms["correct"] == (3, 1) and terms["incorrect"] == (1, 1) and terms["vague"] == (1, 1)
     assert terms["factscore"] == terms["precision"] == (pytest.approx(0.6), 1)
     assert terms["factscore_penalised"] == (pytest.approx(0.6 * math.exp(-1)), 1)
     assert terms["recall@4"] == (0.75, 1) and terms["f1@4"] == (pytest.approx(2 / 3), 1)
     assert terms["veriscore"] == (pytest.approx(2 * 0.6 / 1.6), 1)
     assert terms["fact_per_query"] == (0, 1) and terms["fact_per_sentence"] == (3, 5)
-
-
-def test_vague_claims_can_be_left_out_of_precision() -> None:
-    terms = claim_terms(row("q", "cchvw"), Options(vague="excluded"))
-    assert terms["factscore"] == (0.75, 1) and terms["factscore_penalised"] == (
-        pytest.approx(0.75 * math.exp(-1.5)),
-        1,
-    )
-    only_vague = claim_terms(row("q", "vv"), Options(vague="excluded"))
-    assert (
-        "factscore" not in only_vague
-        and only_vague["responded"] == (1, 1)
-        and only_vague["f1@32"] == (0, 1)
-    )
-
-
-def test_penalty_sets_in_below_gamma() -> None:
-    assert [penalty(n, 10) for n in (10, 11)] == [1, 1]
-    assert penalty(9, 10) == pytest.approx(math.exp(-1 / 9)) and penalty(1, 10) == pytest.approx(
-        math.exp(-9)
-    )
-    assert penalty(3, 0) == 1
+    assert [penalty(n) for n in (9, 10, 11)] == [pytest.approx(math.exp(-1 / 9)), 1, 1]
 
 
 def test_a_sentence_is_factual_if_all_its_claims_are() -> None:
@@ -131,7 +103,6 @@ def test_a_sentence_is_factual_if_all_its_claims_are() -> None:
             **stored("q"),
             "claims": [{"text": "a", "label": "correct"}, {"text": "b", "label": "wrong"}],
         },
-        {},
     )
     assert factual_sentences(unknown) == [True, False]  # no sentence is known: each is its own
 
@@ -152,9 +123,7 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
         (stored("q", "cw"), "scored"),
         (stored("q", "cf"), "failed"),
         (stored("q", "c-"), "unverified"),  # one claim was not judged, and no failure recorded
-        (stored("q", "--"), "unverified"),
         (stored("q"), "no_claims"),
-        (stored("q", text=""), "no_claims"),
         (stored("q", text="I don't know."), "abstained"),
         # the judge of the outcome decides
         (with_outcome(stored("q", text="I don't know."), "incorrect"), "no_claims"),
@@ -168,7 +137,6 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
         ({**stored("q"), "schema": 1}, "not_judged"),
         # read, and nothing was claimed
         ({**stored("q"), "schema": 1, "sentences": [[0, 10]]}, "no_claims"),
-        ({**stored("q", text="I don't know."), "schema": 1}, "not_judged"),
         (
             {
                 **stored("q"),
@@ -185,13 +153,12 @@ def test_median_is_the_upper_one_of_responses_with_claims() -> None:
             },
             "no_claims",
         ),
-        ({"id": "r", "question_id": "q", "response": "An answer."}, "not_judged"),
         # there was no gold answer
         ({**with_outcome(stored("q"), None), "schema": 1}, "not_judged"),
     ],
 )
 def test_states(found: dict[str, Any], state: str) -> None:
-    reduced = reduce_row(found, {})
+    reduced = reduce_row(found)
     assert reduced.state == state
     assert bool(reduced.labels) == (state == "scored")
 
@@ -199,8 +166,8 @@ def test_states(found: dict[str, Any], state: str) -> None:
 def test_sections_select_claims() -> None:
     found = stored("q", "cw")
     found["claims"][1]["section"] = "think"
-    assert reduce_row(found, {}, ["body", "answer"]).labels == ("correct",)
-    assert reduce_row(found, {}, ["think"]).labels == ("wrong",)
+    assert reduce_row(found, ["body", "answer"]).labels == ("correct",)
+    assert reduce_row(found, ["think"]).labels == ("wrong",)
 
 
 def test_a_file_worked_by_hand(tmp_path: Path) -> None:
@@ -212,7 +179,7 @@ def test_a_file_worked_by_hand(tmp_path: Path) -> None:
         stored("d", text="I do not know."),
         stored("e", "cf"),
     ]
-    found = report_file(file(tmp_path / "rows.jsonl", rows), k=4, **FAST)
+    found = compare_files(file(tmp_path / "rows.jsonl", rows), k=4, **FAST)
     assert found["n"] == found["questions"] == 5
     assert found["excluded"] == {
         "no_claims": 1,
@@ -243,7 +210,7 @@ def test_a_file_worked_by_hand(tmp_path: Path) -> None:
     )
 
 
-def test_outcomes_and_weights(tmp_path: Path) -> None:
+def test_outcomes(tmp_path: Path) -> None:
     """2 right, 1 abstention, 1 wrong; one without a gold answer to compare with, which is no
     failure.
     """
@@ -252,13 +219,13 @@ def test_outcomes_and_weights(tmp_path: Path) -> None:
         tmp_path / "rows.jsonl",
         [with_outcome(stored(f"q{i}"), label) for i, label in enumerate(labels)],
     )
-    found = report_file(path, weights=(1, 0.5, 2), **FAST)
+    found = compare_files(path, **FAST)
     assert [found[name]["value"] for name in ("accuracy", "abstention", "hallucination")] == [
         0.5,
         0.25,
         0.25,
     ]
-    assert found["truthfulness"]["value"] == pytest.approx(0.5 + 0.125 - 0.5)
+    assert found["truthfulness"]["value"] == 0.25
     assert found["outcomes"] == {"scored": 4, "failed": 0, "no_gold": 1} and found["failed"] == 0
     # nobody looked for claims
     assert found["factscore"]["value"] is None and found["responded"]["value"] is None
@@ -270,10 +237,7 @@ def test_outcomes_and_weights(tmp_path: Path) -> None:
     [
         [],
         [stored("a")],
-        [stored("a", text="I don't know."), stored("b", text="No idea.")],
         [stored("a", "f"), stored("b", "cf")],
-        [stored("a", "c")],
-        [stored("a", "--")],
         [with_outcome(stored("a", text="I don't know."), "uncertain")],
         [with_outcome(stored("a"), None)],
     ],
@@ -283,7 +247,7 @@ def test_nothing_is_ever_nan(rows: list[dict[str, Any]], tmp_path: Path) -> None
     found = compare_files(path, path if rows else None, **FAST)
     json.dumps(found, allow_nan=False)
     cells = [cell for cell in found.values() if isinstance(cell, dict) and "value" in cell]
-    assert len(cells) == 25
+    assert len(cells) == 24
     for cell in (*cells, *found.get("paired", {}).values()):
         undefined = [cell[key] is None for key in cell if key not in ("reason", "n")]
         assert all(undefined) == any(undefined) == ("reason" in cell)
@@ -311,7 +275,7 @@ def test_claims_about_another_subject_are_true_and_no_answer() -> None:
     """Of c c c w v: by a judge without a word on subjects, the ratings of 1 tell; of the five S
     = 3, on the subject 2.
     """
-    judged = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2]), {}), Options())
+    judged = claim_terms(reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2])))
     assert (judged["factscore"], judged["correct"]) == ((pytest.approx(0.6), 1), (3, 1))
     assert (
         judged["factscore_on_subject"] == judged["precision_on_subject"] == (pytest.approx(0.4), 1)
@@ -320,10 +284,6 @@ def test_claims_about_another_subject_are_true_and_no_answer() -> None:
         (2, 1),
         (pytest.approx(0.4), 1),
     )
-    excluded = claim_terms(
-        reduce_row(rated("q", "cccwv", [5, 3, 1, 1, 2]), {}), Options(vague="excluded")
-    )
-    assert excluded["precision_on_subject"] == (0.5, 1)
 
 
 def test_a_verdict_on_the_subject_goes_before_the_rating() -> None:
@@ -332,25 +292,14 @@ def test_a_verdict_on_the_subject_goes_before_the_rating() -> None:
     """
     row = rated("q", "cccv", [5, 1, 1, 1], c1="asked", c2="other")
     row["verdicts"][3]["evidence"] = [{"unparsed": "form"}]
-    assert reduce_row(row, {}).off_subject == (False, False, True, False)
-
-
-def test_interval_of_a_share_is_the_binomial_one() -> None:
-    rows = [row(f"q{i}", "c" if i < 60 else "w") for i in range(100)]
-    found = summarise(rows, Settings(seed=1))["factscore"]
-    assert found["value"] == 0.6
-    assert found["low"] == pytest.approx(0.50, abs=0.011) and found["high"] == pytest.approx(
-        0.695, abs=0.011
-    )
-    # the order of a file does not matter
-    assert summarise(rows[::-1], Settings(seed=1))["factscore"] == found
+    assert reduce_row(row).off_subject == (False, False, True, False)
 
 
 def test_paired_tests_are_antisymmetric_and_blind_to_nothing() -> None:
     letters = ["ccw", "cww", "ccc", "c", "wv", "hhw", "", "cccc"]
     a = [row(f"q{i}", text) for i, text in enumerate(letters)]
     b = [row(f"q{i}", text) for i, text in enumerate(reversed(letters))]
-    settings = Settings(Options(veriscore_k=2), resamples=300)
+    settings = Settings(veriscore_k=2, resamples=300)
     one, two = (compare(*pair, settings)["paired"] for pair in ((a, b), (b, a)))
     for name in ("factscore", "correct", "recall@32", "responded"):
         assert one[name]["diff"] == pytest.approx(-two[name]["diff"])
@@ -384,49 +333,6 @@ def test_what_failed_or_abstained_on_one_side_does_not_count_on_the_other(tmp_pa
     assert found["paired"]["responded"]["n"] == 3
 
 
-@pytest.mark.parametrize("logprob", [math.nan, 800.0])
-def test_broken_confidences_are_none(logprob: float, tmp_path: Path) -> None:
-    tokens = {"source": "sampled", "ids": [1], "offsets": [[0, 4]], "logprobs": [logprob]}
-    judged = with_outcome({**stored("q", "c"), "tokens": tokens}, "correct")
-    judged["verdicts"][-1]["p"] = math.nan
-    some = file(tmp_path / "a.jsonl", [judged])
-    for confidence in ("tokens", "answer"):
-        assert report_file(some, confidence=confidence, **FAST)["aurc"]["value"] is None
-
-
-def test_veriscore_k_comes_from_the_named_file(tmp_path: Path) -> None:
-    a = file(tmp_path / "a.jsonl", [stored("a", "cccc")])
-    b = file(tmp_path / "b.jsonl", [stored("a", "cc")])
-    alone, beside = report_file(a, reference=b, **FAST), compare_files(a, b, reference=b, **FAST)
-    assert alone["veriscore_k"] == beside["veriscore_k"] == beside["other"]["veriscore_k"] == 2
-    assert alone["veriscore"] == beside["veriscore"] and alone["reference"] == str(b)
-    assert report_file(a, **FAST)["veriscore_k"] == 4
-
-
-def test_over_refusal_counts_abstentions_on_what_was_right_before(tmp_path: Path) -> None:
-    """Before: right on a, b, c (c in 1 of 2 samples), wrong on d. After: abstains on a and d: 1
-    of 3.
-    """
-    before = [
-        ("a", "correct"),
-        ("b", "correct"),
-        ("c", "correct"),
-        ("c", "incorrect"),
-        ("d", "incorrect"),
-    ]
-    after = [("a", "uncertain"), ("b", "correct"), ("c", "incorrect"), ("d", "uncertain")]
-    paths = [
-        file(tmp_path / name, [with_outcome(stored(question), label) for question, label in rows])
-        for name, rows in (("after.jsonl", after), ("before.jsonl", before))
-    ]
-    assert right_questions(read_rows(paths[1])) == {"a", "b", "c"}
-    assert compare_files(*paths, **FAST)["over_refusal"]["value"] == pytest.approx(1 / 3)
-    assert report_file(paths[0], base=paths[1], **FAST)["over_refusal"]["value"] == pytest.approx(
-        1 / 3
-    )
-    assert "no reference policy" in report_file(paths[0], **FAST)["over_refusal"]["reason"]
-
-
 def test_a_file_with_nothing_judged_is_refused_with_the_remedy(tmp_path: Path) -> None:
     bare = file(
         tmp_path / "bare.jsonl",
@@ -449,9 +355,9 @@ def test_other_files_are_refused(line: str, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(stored("q", "c")) + "\n" + line + "\n")
     with pytest.raises(WorkbenchError, match="row 2 is not a feedback row"):
-        report_file(path)
+        compare_files(path)
     with pytest.raises(WorkbenchError, match="no such file"):
-        report_file(tmp_path / "none.jsonl")
+        compare_files(tmp_path / "none.jsonl")
 
 
 @settings(deadline=None)

@@ -1,22 +1,17 @@
-"""Risk–coverage, AURC, AUROC and win rate, worked by hand and against brute force."""
+"""Risk–coverage, AURC and AUROC, worked by hand and against brute force."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.metrics import compare_files
 from workbench.metrics.confidence import areas, ranked, risk_coverage
-from workbench.metrics.preferences import duels, read_preferences, win_rate
 from workbench.metrics.rows import Row, reduce_row
-from workbench.types import WorkbenchError
 
 Answers = list[tuple[float, bool]]
 
@@ -79,129 +74,12 @@ def test_confidence_is_the_mean_probability_of_the_answers_tokens() -> None:
             "logprobs": [-9, -9, math.log(0.4), -9],
         },
     }
-    assert reduce_row(row, {}).confidence == pytest.approx(0.4)
+    assert reduce_row(row).confidence == pytest.approx(0.4)
     row["response"], row["tokens"] = (
         "Rome",
         {"offsets": [[0, 2], [2, 4]], "logprobs": [math.log(0.2), math.log(0.6)]},
     )
-    assert reduce_row(row, {}).confidence == pytest.approx(0.4)
-    assert reduce_row({**row, "tokens": {"offsets": [], "logprobs": []}}, {}).confidence is None
-
-
-def test_confidence_may_be_a_verdicts_p() -> None:
-    verdicts = [
-        {"target": "claim:0", "aspect": "fact", "label": "correct"},
-        {"target": "claim:1", "aspect": "fact", "label": "wrong"},
-        {"target": "claim:0", "aspect": "truth", "p": 0.9},
-        {"target": "claim:1", "aspect": "truth", "p": 0.3},
-    ]
-    row = {
-        "id": "r",
-        "question_id": "q",
-        "response": "x",
-        "claims": [{"id": 0}, {"id": 1}],
-        "verdicts": verdicts,
-    }
-    reduced = reduce_row(row, {}, confidence="truth")
-    assert reduced.claim_confidence == (0.9, 0.3)
-    assert ranked([reduced]).right == (True, False) and float(areas(ranked([reduced]))[1][0]) == 1
-    whole = {
-        **row,
-        "claims": [],
-        "outcome": "incorrect",
-        "verdicts": [{"target": "response", "aspect": "factuality", "p": 0.8}],
-    }
-    assert reduce_row(whole, {}, confidence="factuality").confidence == 0.8
-
-
-def test_a_win_is_what_both_orders_say(tmp_path: Path) -> None:
-    """a wins both; b is judged by position alone, which is a tie; c ties once, which is one; d
-    lacks an order; e loses both.
-    """
-    path = tmp_path / "preferences.jsonl"
-    found = [
-        ("a", "ab", "first"),
-        ("a", "ba", "second"),
-        ("b", "ab", "first"),
-        ("b", "ba", "first"),
-    ]
-    found += [
-        ("c", "ab", "tie"),
-        ("c", "ba", "second"),
-        ("d", "ab", "first"),
-        ("e", "ab", "second"),
-        ("e", "ba", "first"),
-    ]
-    path.write_text(
-        "".join(
-            json.dumps({"question_id": q, "order": o, "label": label}) + "\n"
-            for q, o, label in found
-        )
-    )
-    judged, incomplete = duels(read_preferences(path))
-    assert [(one.question_id, one.score, one.swayed) for one in judged] == [
-        ("a", 1.0, False),
-        ("b", 0.5, True),
-        ("c", 0.5, True),
-        ("e", 0.0, False),
-    ]
-    assert incomplete == 1
-    cells = win_rate(read_preferences(path), resamples=100)
-    assert cells["win_rate"]["value"] == 0.5 and cells["position_bias"]["value"] == 0.5
-    # Of the two that the order decided, b is for the place shown first and c, preferred where it
-    # stands second, for the other.
-    assert (cells["first_place"]["value"], cells["first_place"]["n"]) == (0.5, 2)
-    assert (
-        cells["words"] == {"feedback": None, "other": None}
-        and cells["win_rate_like_length"]["value"] is None
-    )
-    rows_file = tmp_path / "rows.jsonl"
-    rows_file.write_text('{"question_id": "a", "response": "x"}\n')
-    both = compare_files(rows_file, rows_file, preferences=path, resamples=50)
-    assert both["win_rate"]["value"] == 0.5
-    assert both["pairs"] == {
-        "n": 4,
-        "won": 1,
-        "tied": 2,
-        "lost": 1,
-        "identical": 0,
-        "incomplete": 1,
-    }
-
-
-@pytest.mark.parametrize(
-    ("words", "alike"),
-    [((10, 8), True), ((8, 10), True), ((100, 79), False), ((0, 0), True), ((1, 0), False)],
-)
-def test_lengths_are_alike_within_a_fifth(words: tuple[int, int], alike: bool) -> None:
-    orders = [
-        {"question_id": "a", "order": "ab", "label": "first"},
-        {"question_id": "a", "order": "ba", "label": "second"},
-    ]
-    cells = win_rate([row | {"words": words} for row in orders], resamples=10)
-    assert cells["win_rate_like_length"]["n"] == alike and cells["words"] == {
-        "feedback": words[0],
-        "other": words[1],
-    }
-
-
-def test_a_failed_preference_is_no_loss() -> None:
-    error = {"question_id": "a", "order": "ab", "error": {"kind": "timeout"}}
-    failed: list[dict[str, Any]] = [error, {"question_id": "a", "order": "ba", "label": "tie"}]
-    assert duels(failed) == ([], 1)
-    cells = win_rate(failed, resamples=10)
-    assert (
-        cells["win_rate"]["value"] is None
-        and cells["win_rate"]["reason"] == "no pair was judged in both orders"
-    )
-
-
-@pytest.mark.parametrize(
-    "line",
-    ['{"question_id": "a", "order": "AB", "label": "first"}', '{"order": "ab", "label": "tie"}'],
-)
-def test_other_preferences_are_refused(line: str, tmp_path: Path) -> None:
-    path = tmp_path / "preferences.jsonl"
-    path.write_text(line + "\n")
-    with pytest.raises(WorkbenchError, match="row 1 is not"):
-        read_preferences(path)
+    assert reduce_row(row).confidence == pytest.approx(0.4)
+    for broken in ([], [math.nan, -1], [800.0, -1]):
+        tokens = {"offsets": [[0, 2], [2, 4]][: len(broken)], "logprobs": broken}
+        assert reduce_row({**row, "tokens": tokens}).confidence is None

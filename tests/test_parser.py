@@ -38,18 +38,6 @@ def test_every_template_is_inverted(template):
             assert [claim.object for claim in parse.claims] == [fact.object for fact in facts]
 
 
-def test_documents_are_read_back_completely():
-    facts = {fact.id: fact for fact in WORLD.facts}
-    for document in [d for d in WORLD.documents[:2000] if d.kind == "biography"]:
-        parse = PARSER.parse(document.text)
-        expected = {
-            (facts[i].subject, facts[i].relation, facts[i].object) for i in document.fact_ids
-        }
-        assert {
-            (c.subject, c.relation, c.object) for c in parse.claims
-        } == expected and not parse.unparsed
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

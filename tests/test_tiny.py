@@ -17,8 +17,7 @@ from workbench.tiny.build import digest
 from workbench.tiny.curriculum import BETWEEN
 from workbench.tiny.drills import DRILLS
 from workbench.tiny.examples import Habits, SFTWriter
-from workbench.tiny.measure import reading_questions
-from workbench.tiny.skills import READINGS, Example, SkillWriter
+from workbench.tiny.skills import Example, SkillWriter
 from workbench.tiny.tokenizer import build_tokenizer
 from workbench.tiny.training import (
     SIZES,
@@ -33,8 +32,6 @@ from workbench.tiny.training import (
 )
 from workbench.types import WorkbenchError
 from workbench.world import load_world
-from workbench.world.parser import Parser
-from workbench.world.schema import RELATIONS
 
 # of the nine lessons, the pre-training and the instruction tuning
 DATA = (
@@ -163,29 +160,6 @@ def test_people_kept_for_measuring_are_in_no_training():
     world = load_world(0)
     assert set(world.ephemeral().free).isdisjoint(world.ephemeral(held_out=True).free)
     assert len(world.ephemeral(held_out=True).free) > 500
-
-
-@pytest.mark.parametrize("kind", READINGS)
-def test_a_reading_has_its_answer_in_its_passages_once_or_not_at_all(kind):
-    """Read by the world's own grammar; the newer edition wins."""
-    world = load_world(0)
-    parser = Parser(world, world.ephemeral(held_out=True).free)
-    ambiguous = 0
-    for question in reading_questions(world, kind, 200, seed=3):
-        stated = {}
-        for passage in sorted(
-            question.passages, key=lambda passage: re.findall(r"^Edition of (\d+)", passage.text)
-        ):
-            for claim in parser.parse(passage.text).claims:
-                stated[claim.subject, claim.relation] = claim.object
-        asked = [
-            value
-            for (subject, relation), value in stated.items()
-            if subject in question.text
-            and question.text in {form.format(s=subject) for form in RELATIONS[relation].asks["en"]}
-        ]
-        ambiguous += asked != ([question.answers[0]] if question.answers else [])
-    assert ambiguous == 0
 
 
 def build(out: Path, until: Path | None = None) -> subprocess.CompletedProcess[str]:

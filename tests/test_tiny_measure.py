@@ -43,20 +43,8 @@ def test_who_calls_every_question_invalid_fails_the_true_twins(world):
     asked = [
         q for q in reasoned_questions(world, "test") if q.kind in ("false_premise", "true_premise")
     ]
-    found = reasoned(
-        told(asked, lambda q: "<think> a</think><answer> invalid question.</answer>"), world
-    )
-    assert (
-        found["false_premise"]["all"]["accuracy"] == 1.0
-        and found["true_premise"]["all"]["accuracy"] == 0.0
-    )
-    assert (
-        found["false_premise"]["all"]["n"]
-        == found["true_premise"]["all"]["n"]
-        > found["true_premise"]["covered"]["n"]
-    )
-    assert found["true_premise"]["covered"]["n"] > found["true_premise"]["known"]["n"] > 50
-    right = reasoned(
-        told(asked, lambda q: f"<think> a</think><answer> {q.answers[0]}.</answer>"), world
-    )
-    assert all(cell["accuracy"] == 1.0 for groups in right.values() for cell in groups.values())
+    found = reasoned(told(asked, lambda q: "<think> a</think><answer> invalid question.</answer>"))
+    assert found["false_premise"]["accuracy"] == 1.0 and found["true_premise"]["accuracy"] == 0.0
+    assert found["false_premise"]["n"] == found["true_premise"]["n"] > 50
+    right = reasoned(told(asked, lambda q: f"<think> a</think><answer> {q.answers[0]}.</answer>"))
+    assert all(cell["accuracy"] == 1.0 for cell in right.values())

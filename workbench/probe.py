@@ -60,7 +60,6 @@ def probe_policy(
     out: Path | None = None,
     root: Path = ROOT,
     temperature: float = 1.0,
-    top_p: float = 1.0,
     seed: int = 0,
     limit: int | None = None,
     kinds: Sequence[str] | None = None,
@@ -114,10 +113,8 @@ def probe_policy(
     check_policy(name, chosen.path(name))
     chosen = chosen.telling(told(chosen.path(name)))
     selected = select(_questions(chosen, split, kinds, lang), limit, seed)
-    how = Sampling(
-        chosen.longest(selected), samples=k, temperature=temperature, top_p=top_p, seed=seed
-    )
-    check_values(Samples(samples=k, sampling=Settings(temperature, top_p)))
+    how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, seed=seed)
+    check_values(Samples(samples=k, sampling=Settings(temperature)))
     asked = {"split": split, "kinds": sorted(kinds or ()), "lang": lang, "limit": limit}
     # which a probe does not say that was begun before there was another
     asked |= {"engine": engine} if engine != "hf" else {}

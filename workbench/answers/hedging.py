@@ -27,8 +27,8 @@ CUES: dict[str, str] = {
         " knowledge|i'm not (?:\\w+ )?(?:sure|certain|positive)|i am not (?:\\w+"
         " )?(?:sure|certain|positive)|not entirely (?:sure|clear|certain)|not (?:sure|certain)"
         " (?:if|whether|but)|i'm unsure|i am unsure|it is"
-        " (?:unclear|possible|uncertain|believed|thought|said|rumou?red|likely|probable|unlikely)|it's"  # noqa: E501
-        " (?:unclear|possible|uncertain|believed|thought|said|likely|probable|unlikely)|(?:is|are|was|were)"  # noqa: E501
+        " (?:unclear|possible|uncertain|believed|thought|said|rumou?red|likely|probable|unlikely)|it's"
+        " (?:unclear|possible|uncertain|believed|thought|said|likely|probable|unlikely)|(?:is|are|was|were)"
         " (?:\\w+ )?(?:believed|thought|said|reported|rumou?red|alleged|presumed|assumed) to|it"
         " (?:seems|appears)(?=,| (?:that|as|likely|to"
         " (?:be|have)|he|she|they|there|it)\\b)|(?:seems?|seemed|appears?|appeared) to"

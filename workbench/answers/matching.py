@@ -27,7 +27,7 @@ DOUBT = (0.1, 0.9)  # between these the rules cannot tell
 _MENTION = "\0"  # stands for a gold answer; no answer has this character
 
 (
-    _OR, _AND, _BE, _AUXILIARY, _PREPOSITIONS, _DETERMINERS, _PRONOUNS, _RELATIVE, _HEDGES, _FILLERS,  # noqa: E501
+    _OR, _AND, _BE, _AUXILIARY, _PREPOSITIONS, _DETERMINERS, _PRONOUNS, _RELATIVE, _HEDGES, _FILLERS,
     _NEGATIONS, _JOINERS, _REVISIONS, _KINDS,
 ) = (frozenset(line.split()) for line in lines("grammar.txt"))  # fmt: skip
 _GRAMMAR = _OR.union(
@@ -59,7 +59,7 @@ _QUALIFIED = [
         rf"\b(?:{_KIN})(?= @| of @| to @)",
         r"\b(?!(?:city|town|village|state|country|republic|kingdom|province|region|county|district"
         r"|island|year|month|name|title|rank|role|genre|form|kind|type|number|total|heart|center"
-        r"|centre|part|symbol|species|citizen|native|student|staff|home|seat|member|coast|people|works?|creation)\b)[^\W\d]\S*(?= of @)",  # noqa: E501
+        r"|centre|part|symbol|species|citizen|native|student|staff|home|seat|member|coast|people|works?|creation)\b)[^\W\d]\S*(?= of @)",
         r"(?:(?<=\bhe )|(?<=\bshe )|(?<=\bthey ))(?!is|was|has|does)[a-z]+(?:ed|s)(?= @)",
     )
 ]
@@ -87,7 +87,7 @@ _OFFERS = re.compile(  # several answers
     re.I | re.S,
 )
 _SAYS_WRONG = re.compile(
-    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke|ruled out)\b"  # noqa: E501
+    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke|ruled out)\b"
     r"|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous|prior|above)\b"
     r"|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b"
     r"|\b(?!9\d|100)\d+% (?:sure|certain|confident)\b",
@@ -96,7 +96,7 @@ _SAYS_WRONG = re.compile(
 _CONCEDED = re.compile(  # what others think, or what is granted before the answer
     r"(?:^|(?<=[.!?] ))(?:while|although|though|despite|unlike|contrary to)\b[^,.;:\n]+, "
     r"|[^.;:,?!\n]*\b(?:many|most|some|people|everyone|you|often|commonly|sometimes|widely|mistakenly)"
-    r"\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed|assumed)\b[^.;:?!\n]*?,? but "  # noqa: E501
+    r"\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed|assumed)\b[^.;:?!\n]*?,? but "
     r"(?!maybe|perhaps|possibly)"
     r"|,? (?:although|though|but) (?:many|most|some|people|it is (?:often|commonly))\b[^.;:\n]*",
     re.I,

@@ -12,6 +12,7 @@ from workbench.cli.frame import (
     ABSENT,
     Engine,
     Json,
+    Judge,
     JudgeCache,
     JudgeModel,
     Policy,
@@ -56,18 +57,7 @@ def answer(
         ),
     ] = None,
     mode: SearchMode = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help=(
-                "A language model behind an OpenAI-compatible endpoint judges; by default the"
-                " closed world about its own "
-                "pages, and the local verifier about others. Its key: WORKBENCH_JUDGE_KEY or, for"
-                " api.openai.com, OPENAI_API_KEY."
-            ),
-        ),
-    ] = None,
+    judge: Judge = None,
     judge_model: JudgeModel = None,
     judge_cache: JudgeCache = None,
     threads: Threads = DEFAULT_THREADS,
@@ -90,30 +80,24 @@ def answer(
 
 
 def _print(result: Mapping[str, Any]) -> None:
-    """The plan, the answer with the numbers of its sources, the support of each sentence, the
-    sources.
-    """
+    """Print the plan, each sentence of the answer with its support, and the sources."""
     numbers = {
         passage["id"]: f"[{number}]" for number, passage in enumerate(result["passages"], start=1)
     }
     print(printable(result["question"]), end="\n\n")
     if result["structure"] is not None:
         print(printable(f"plan: {result['structure']}"))
-        print(*(printable(f"  {point}") for point in _numbered(result["outline"])), "", sep="\n")
+        print(*(printable(f"  {point}") for point in result["outline"]), "", sep="\n")
     if result["sentences"]:
-        print(*(_cited(sentence, numbers) for sentence in result["sentences"]), end="\n\n")
+        print_table(
+            printable(f"support, by {result['judge'] or 'nobody'}"),
+            ("", "p", "rests on", "sentence"),
+            [_support(sentence, numbers) for sentence in result["sentences"]],
+        )
     elif result["text"]:
         print(printable(result["text"]), end="\n\n")
     for note in result["notes"]:
         print(printable(f"note: {note}"))
-    print(end="\n" if result["notes"] else "")
-    if result["sentences"]:
-        rows = [_support(sentence, numbers) for sentence in result["sentences"]]
-        print_table(
-            printable(f"support, by {result['judge'] or 'nobody'}"),
-            ("", "p", "rests on", "but found in", "sentence"),
-            rows,
-        )
     if result["passages"]:
         rows = [
             (numbers[p["id"]], printable(p["title"]), _line(p["text"]), printable(p["id"]))
@@ -122,32 +106,11 @@ def _print(result: Mapping[str, Any]) -> None:
         print_table("sources", ("", "title", "text", "id"), rows)
 
 
-def _numbered(points: list[str]) -> list[str]:
-    """The points of an outline under their numbers, unless they bring signs of their own."""
-    return [
-        point if point[:1] in "-*•" else f"{number}. {point}"
-        for number, point in enumerate(points, start=1)
-    ]
-
-
-def _cited(sentence: Mapping[str, Any], numbers: Mapping[str, str]) -> str:
-    """A sentence with the numbers of its passages behind it, but for those that it names itself."""
-    behind = [
-        number for name in sentence["passages"] if (number := numbers[name]) not in sentence["text"]
-    ]
-    return " ".join([_line(sentence["text"]), *behind])
-
-
 def _support(sentence: Mapping[str, Any], numbers: Mapping[str, str]) -> tuple[str, ...]:
-    label = (
-        "not judged" if sentence["error"] else (sentence["label"] or "no claim").replace("_", ", ")
-    )
+    label = "not judged" if sentence["error"] else sentence["label"] or "no claim"
     p = ABSENT if sentence["p"] is None else f"{sentence['p']:.2f}"
-    rests, found = (
-        "".join(numbers[name] for name in sentence[which]) for which in ("passages", "found")
-    )
-    elsewhere = not set(sentence["found"]) & set(sentence["passages"])
-    return label, p, rests or ABSENT, found if elsewhere else "", _line(sentence["text"])
+    rests = "".join(numbers[name] for name in sentence["passages"])
+    return label.replace("_", ", "), p, rests or ABSENT, _line(sentence["text"])
 
 
 def _line(text: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,8 +24,7 @@ from workbench.cli.frame import (
 )
 from workbench.data import load
 from workbench.data.sets import SETS
-from workbench.data.show import describe, parse_mapping
-from workbench.types import WorkbenchError
+from workbench.types import Question, WorkbenchError
 
 data_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
@@ -114,12 +115,40 @@ def data_show(
         return
     with stdout_kept_clean():
         if store is None or out is None:
-            found = describe(source, split, count=limit or 3, mapping=mapping, schema=schema)
+            questions = load(source, split, mapping=_columns(mapping), schema=schema)
+            found = {"source": source, **_describe(questions, limit or 3)}
         else:
-            columns = parse_mapping(mapping)
+            columns = _columns(mapping)
             questions = load(source, split, limit, columns, schema=schema, training=True)
             found = {**retrieve(questions, stored(store, mode), k, out), "out": str(out)}
     show(found, as_json, _print if store is None else print_mapping)
+
+
+def _columns(text: str | None) -> dict[str, str] | None:
+    """Parse `--map question=prompt,answers=gold` into `{field: column}`."""
+    if text is None:
+        return None
+    parts = [part.partition("=") for part in text.split(",")]
+    if not all(field.strip() and column.strip() for field, _, column in parts):
+        raise WorkbenchError(
+            f"--map {text}: write FIELD=COLUMN, several with commas between, as in"
+            " question=prompt,answers=gold"
+        )
+    return {field.strip(): column.strip() for field, _, column in parts}
+
+
+def _describe(questions: Sequence[Question], count: int) -> dict[str, Any]:
+    """A data set in numbers, and its first `count` questions."""
+    return {
+        "schema": questions[0].meta["source"],
+        "n": len(questions),
+        "kinds": dict(Counter(question.kind for question in questions)),
+        "answered": sum(bool(question.answers) for question in questions),
+        "unanswerable": sum(question.meta.get("answerable") is False for question in questions),
+        "evaluation_only": any(question.meta.get("evaluation_only") for question in questions),
+        "splits": dict(sorted(Counter(question.meta["split"] for question in questions).items())),
+        "questions": [asdict(question) for question in questions[:count]],
+    }
 
 
 def _print(description: Mapping[str, Any]) -> None:

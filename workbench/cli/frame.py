@@ -62,6 +62,9 @@ Kinds = Annotated[
         "--kind", "--kinds", metavar="KIND", help="Take only questions of this kind; repeatable."
     ),
 ]
+Lang = Annotated[
+    Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Take only so many questions.")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
 ThreadsOfAnActor = Annotated[
@@ -106,9 +109,8 @@ Judge = Annotated[
     typer.Option(
         metavar="URL",
         help=(
-            "Off the tiny bench: a language model behind an OpenAI-compatible endpoint judges,"
-            " instead of rules. The key that it wants is read from WORKBENCH_JUDGE_KEY or, for"
-            " api.openai.com, OPENAI_API_KEY."
+            "A language model behind an OpenAI-compatible endpoint judges. Its key is read from"
+            " WORKBENCH_JUDGE_KEY or, for api.openai.com, OPENAI_API_KEY."
         ),
     ),
 ]
@@ -127,10 +129,7 @@ JudgeCache = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help=(
-            "Keeps the judge's replies; by default judge.sqlite in the --out folder, if there is"
-            " one."
-        ),
+        help="Keeps the judge's replies; by default beside what the command writes.",
     ),
 ]
 

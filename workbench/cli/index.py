@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -78,8 +77,8 @@ def index_build(
     """Cut pages into passages and index them. Killed at any moment, the same command goes on
     where it was.
     """
-    with stdout_kept_clean(), _progress() as progress:
-        card = build_index(name, source, encoder, words, root, progress)
+    with stdout_kept_clean():
+        card = build_index(name, source, encoder, words, root, _progress())
     if card["failed"]:
         complain(
             f"{card['failed']} rows of {card['source']['spec']} hold no page, beginning with"
@@ -106,10 +105,6 @@ def index_search(
             )
         ),
     ] = None,
-    titles: Annotated[
-        str | None,
-        typer.Option(help="Search only the pages of this title, or of several joined by `;`."),
-    ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages to show.")] = 5,
     mode: Annotated[
         Literal["text", "dense", "hybrid"], typer.Option(help="By words, by vectors, or both.")
@@ -117,10 +112,7 @@ def index_search(
     root: Root = ROOT,
     as_json: Json = False,
 ) -> int:
-    """Search an index, show what it was built from, or list the indexes.
-
-    The exit code is 3 where titles were given and none is in the index.
-    """
+    """Search an index, show what it was built from, or list the indexes."""
     if name is None:
         columns = ("name", "status", "passages", "pages", "encoder")
         rows = [
@@ -133,26 +125,21 @@ def index_search(
     with stdout_kept_clean():
         index = open_index(name, root)
         if query is not None:
-            passages = index.search([query], k, [titles], mode)[0]
+            passages = index.search([query], k, mode=mode)[0]
     if query is None:
         size = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
         card = {"name": name, "folder": str(index.folder), **index.card}
         show({**card, "megabytes": round(size / 1e6, 1)}, as_json, print_mapping)
         return 0
-    missing = bool(titles and titles.strip()) and not passages
     result = {
         "name": name,
         "query": query,
-        "titles": titles,
         "mode": mode,
         "k": k,
-        "title_missing": missing,
         "passages": [asdict(passage) for passage in passages],
     }
-    if missing:
-        complain(f"no page of '{titles}' is in the index {name}")
     show(result, as_json, _print_passages)
-    return 3 if missing else 0
+    return 0
 
 
 def _print_none(root: Path) -> Callable[[Mapping[str, Any]], None]:
@@ -166,30 +153,20 @@ def _print_passages(result: Mapping[str, Any]) -> None:
     print_table("", ("score", "id", "title", "text"), cells or [(ABSENT, "", "", "nothing found")])
 
 
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[str, int, int | None, int], None]]:
-    """Show progress on stderr: a bar, or a line every ten seconds where stderr is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+def _progress() -> Callable[[str, int, int | None, int], None]:
+    """Print a line of progress on stderr every ten seconds."""
     started = printed_at = time.monotonic()
     before: int | None = None  # passages of an earlier, interrupted build
-    console, quiet = Console(stderr=True), not sys.stderr.isatty()
-    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
-        task = bar.add_task("reading", total=None)
 
-        def update(doing: str, rows: int, total: int | None, passages: int) -> None:
-            nonlocal before, printed_at
-            if before is None:
-                before = passages
-                bar.reset(task, total=total, completed=rows)
-            rate = (passages - before) / max(1e-9, time.monotonic() - started)
+    def update(doing: str, rows: int, total: int | None, passages: int) -> None:
+        nonlocal before, printed_at
+        before = passages if before is None else before
+        now = time.monotonic()
+        if now - printed_at >= 10:
+            printed_at = now
+            rate = (passages - before) / (now - started)
             of_total = "" if total is None else f" of {total:,}"
             line = f"{doing}: {rows:,}{of_total} rows, {passages:,} passages, {rate:,.0f}/s"
-            bar.update(task, completed=rows, total=total, description=line)
-            if not sys.stderr.isatty() and time.monotonic() - printed_at >= 10:
-                printed_at = time.monotonic()
-                print(line, file=sys.stderr)
+            print(line, file=sys.stderr)
 
-        yield update
+    return update

@@ -19,6 +19,7 @@ from workbench.cli.frame import (
     JudgeCache,
     JudgeModel,
     Kinds,
+    Lang,
     Limit,
     Policy,
     Questions,
@@ -57,7 +58,6 @@ def probe(
     seed: Seed = 0,
     limit: Limit = None,
     temperature: Annotated[float, typer.Option(help="At which answers are sampled.")] = 1.0,
-    top_p: Annotated[float, typer.Option(help="Nucleus that answers are sampled from.")] = 1.0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -69,9 +69,7 @@ def probe(
     ] = None,
     threads: ThreadsOfAnActor = None,
     questions: Questions = None,
-    lang: Annotated[
-        Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")
-    ] = "en",
+    lang: Lang = "en",
     judge: Judge = None,
     judge_model: JudgeModel = None,
     store: StoreName = None,
@@ -92,7 +90,6 @@ def probe(
             k=k,
             out=out,
             temperature=temperature,
-            top_p=top_p,
             seed=seed,
             limit=limit,
             kinds=kinds or None,

@@ -15,6 +15,9 @@ from workbench.cli.frame import (
     Judge,
     JudgeCache,
     JudgeModel,
+    Kinds,
+    Lang,
+    Limit,
     Questions,
     Seed,
     StoreName,
@@ -118,16 +121,11 @@ def evaluate(
         int, typer.Option(min=0, help="Sampled answers per question, beside the greedy one.")
     ] = 4,
     seed: Seed = 0,
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask only so many questions.")] = None,
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="Ask only questions of this kind; repeatable."),
-    ] = None,
+    limit: Limit = None,
+    kinds: Kinds = None,
     threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
-    lang: Annotated[
-        Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")
-    ] = "en",
+    lang: Lang = "en",
     judge: Judge = None,
     judge_model: JudgeModel = None,
     store: StoreName = None,

@@ -27,7 +27,7 @@ from workbench.data.record import digest
 from workbench.data.sets import PLAIN, SETS, DataSet
 from workbench.types import Question, WorkbenchError
 
-__all__ = ["NAMES", "SPLITS", "check_trainable", "data_set", "load", "sample", "split", "split_of"]
+__all__ = ["NAMES", "SPLITS", "check_trainable", "data_set", "load", "sample", "split_of"]
 
 NAMES = tuple(SETS)
 SPLITS = ("rl", "validation", "test")
@@ -117,14 +117,6 @@ def split_of(identity: str) -> str:
     """
     bucket = int(digest(identity)[:8], 16) % 10
     return {8: "validation", 9: "test"}.get(bucket, "rl")
-
-
-def split(questions: Iterable[Question]) -> dict[str, list[Question]]:
-    """The questions by `split_of` their ids, each split in the order given."""
-    parts: dict[str, list[Question]] = {name: [] for name in SPLITS}
-    for question in questions:
-        parts[split_of(question.id)].append(question)
-    return parts
 
 
 def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Question]:

@@ -1,28 +1,35 @@
-"""Records of any local file, each with the place it stands at: JSONL, JSON, CSV, TSV, Parquet,
-text; gzip or bzip2 around.
+"""Rows of any local file, one at a time: JSONL, JSON, CSV, TSV, Parquet; gzip or bzip2 around.
+Data sets and indexes are read by it.
 
-What files are called says little: JSONL is found behind `.json`, a whole list behind `.jsonl`,
-and some JSON files wrap their records in an object beside a description. So JSON is told from
-JSONL by its content.
+File names say little: JSONL is found behind `.json`, a whole list behind `.jsonl`, and some JSON
+files wrap their records in an object beside a description. So JSON is told from JSONL by its
+content.
 """
 
 from __future__ import annotations
 
+import bz2
+import contextlib
 import csv
-import io
+import gzip
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from workbench.jsonl import check_text, unique_keys
 from workbench.types import WorkbenchError
 
 Records = list[tuple[str, dict[str, Any]]]
+# the number of a line, row or record, from 1; what it holds, or, as a text, why it holds nothing
+Row = tuple[int, dict[str, Any] | str]
 
 WRAPPERS = ("data", "example", "examples", "questions", "records", "rows", "instances")
-READABLE = (".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".parquet", ".txt")
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+ROWS = (".jsonl", ".json", ".ndjson", *DELIMITERS, ".parquet")
+READABLE = (*ROWS, ".txt")
 
 
 def read_records(path: Path) -> Records:
@@ -34,120 +41,188 @@ def read_records(path: Path) -> Records:
         there is one.
     """
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if _suffix(file) in READABLE)
+        files = sorted(file for file in path.iterdir() if suffix_of(file) in READABLE)
         return [record for file in files for record in read_records(file)]
-    if (suffix := _suffix(path)) not in READABLE:
+    if (suffix := suffix_of(path)) not in READABLE:
         raise WorkbenchError(
             f"{path}: cannot read a '{suffix}' file: give one of {', '.join(READABLE)} (or .gz,"
             " .bz2 of it)"
         )
-    if suffix == ".parquet":
-        return _parquet(path)
-    text = _text(path)
-    if suffix == ".txt":
-        lines = enumerate(text.split("\n"), start=1)
-        return [(f"{path}:{n}", {"text": line.strip()}) for n, line in lines if line.strip()]
-    if suffix in (".csv", ".tsv"):
-        return _table(path, text, "\t" if suffix == ".tsv" else ",")
-    return _json(path, text)
+    unit, rows = ("line", _texts(path)) if suffix == ".txt" else open_rows(path)
+    records = []
+    for number, row in rows:
+        place = f"{path}:{number}" if unit == "line" else f"{path}: {unit} {number}"
+        if isinstance(row, str):
+            raise WorkbenchError(f"{place}: {row}")
+        records.append((place, row))
+    return records
 
 
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """What a file is called, without the suffix of an archive around it."""
     inner = Path(path.stem) if path.suffix.lower() in (".gz", ".bz2") else path
     return inner.suffix.lower()
 
 
-def _text(path: Path) -> str:
+@contextlib.contextmanager
+def open_bytes(path: Path) -> Iterator[BufferedReader]:
+    """Open a text file, unpacked if it is an archive.
+
+    Raises:
+        WorkbenchError: it cannot be read, the archive is broken, or it is not text in UTF-8.
+    """
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
     try:
-        raw = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            import gzip
-
-            raw = gzip.decompress(raw)
-        elif path.suffix.lower() == ".bz2":
-            import bz2
-
-            raw = bz2.decompress(raw)
-    except (EOFError, zlib.error) as error:
-        raise WorkbenchError(f"{path}: the archive is broken: {error}") from error
-    except OSError as error:  # gzip's and bzip2's own complaints are of this kind, too
+        with openers.get(path.suffix.lower(), open)(path, "rb") as file:
+            check_text(path, file.peek(8)[:8], "unpack it, or let its name end in .gz or .bz2")
+            yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise WorkbenchError(f"{path}: the archive is broken ({error}): get it again") from None
+    except OSError as error:  # bzip2's own complaints are of this kind, too
         raise WorkbenchError(f"cannot read '{path}': {error.strerror or error}") from error
-    check_text(path, raw[:8], "unpack it, or let its name end in .gz or .bz2")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise WorkbenchError(
-            f"{path}:{line}: not text in UTF-8 ({error.reason}): save it as UTF-8"
-        ) from error
 
 
-def _json(path: Path, text: str) -> Records:
-    """A list of objects, an object that wraps one, or an object a line."""
+def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
+    """What a file's rows are counted in (line, record or row), and its rows after number `skip`.
+
+    Of a Parquet file with any of `columns`, only those are read.
+    """
+    suffix = suffix_of(path)
+    if suffix == ".parquet":
+        return "row", _parquet(path, skip, columns)
+    if suffix in DELIMITERS:
+        return "line", _table(path, DELIMITERS[suffix], skip)
+    records = _whole(path)
+    if records is None:
+        return "line", _lines(path, skip)
+    return "record", iter(list(enumerate(records, start=1))[skip:])
+
+
+def _whole(path: Path) -> list[dict[str, Any]] | None:
+    """The records of a file that is one JSON value, a list of objects or an object that wraps
+    one; None for an object a line.
+    """
+    with open_bytes(path) as file:
+        first = file.readline()
+        if isinstance(_object(first), dict) and file.peek(1):
+            return None
+        content = first + file.read()
     try:
-        whole = json.loads(text, object_pairs_hook=unique_keys)
+        whole: Any = json.loads(content.decode("utf-8-sig"), object_pairs_hook=unique_keys)
     except RecursionError as error:
         raise WorkbenchError(f"{path}: nested too deeply to be data") from error
     except ValueError as error:
-        if text.lstrip().startswith("["):  # one list, and broken: its lines are no objects
+        if content.lstrip().startswith(b"["):  # one list, and broken: its lines are no objects
             raise WorkbenchError(f"{path}: not JSON: {error}") from error
-        return _lines(path, text)
+        return None
     if isinstance(whole, Mapping) and "question" not in whole:
         wrapped = (whole[key] for key in WRAPPERS if _is_records(whole.get(key)) and whole[key])
         whole = next(wrapped, [whole])
-    whole = [whole] if isinstance(whole, Mapping) else whole
+    if isinstance(whole, Mapping):
+        whole = [whole]
     if not _is_records(whole):
         raise WorkbenchError(f"{path}: expected a list of JSON objects, or one object a line")
-    return [(f"{path}: record {number}", record) for number, record in enumerate(whole, start=1)]
+    return whole
 
 
 def _is_records(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
-def _lines(path: Path, text: str) -> Records:
-    records = []
-    # at no other end of line: JSON strings may hold U+2028, …
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line, object_pairs_hook=unique_keys)
-        except ValueError as error:
-            raise WorkbenchError(f"{path}:{number}: not a JSON object: {error}") from error
-        if not isinstance(record, dict):
-            raise WorkbenchError(f"{path}:{number}: not a JSON object")
-        records.append((f"{path}:{number}", record))
-    return records
+def _lines(path: Path, skip: int) -> Iterator[Row]:
+    with open_bytes(path) as file:
+        # at no other end of line than "\n": JSON strings may hold U+2028, …
+        for number, line in enumerate(file, start=1):
+            if number > skip and line.strip():
+                yield number, _object(line)
 
 
-def _table(path: Path, text: str, delimiter: str) -> Records:
-    """CSV with quotes as Excel writes them; a TSV's quotes are characters like others."""
-    csv.field_size_limit(2**31 - 1)
-    lines = io.StringIO(text, newline="")
-    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    rows = csv.DictReader(lines, delimiter=delimiter, quoting=quoting)
-    records: Records = []
+def _object(line: bytes) -> dict[str, Any] | str:
     try:
-        for row in rows:
-            if None in row or None in row.values():
-                raise WorkbenchError(
-                    f"{path}:{rows.line_num}: not as many columns as the header has"
-                )
-            records.append((f"{path}:{rows.line_num}", dict(row)))
-    except csv.Error as error:
-        raise WorkbenchError(f"{path}:{rows.line_num}: {error}") from error
-    return records
+        row = json.loads(line.decode("utf-8-sig"), object_pairs_hook=unique_keys)
+    except UnicodeDecodeError as error:
+        return f"not text in UTF-8 ({error.reason}): save it as UTF-8"
+    except (ValueError, RecursionError) as error:
+        return f"not a JSON object: {error}"
+    return row if isinstance(row, dict) else "not a JSON object"
 
 
-def _parquet(path: Path) -> Records:
+def _table(path: Path, delimiter: str, skip: int) -> Iterator[Row]:
+    """The rows below the header, each with the number of the line on which it ends.
+
+    CSV has quotes as Excel writes them. In a TSV a quote is a character like others, unless
+    quotes enclose the whole value.
+    """
+    csv.field_size_limit(2**31 - 1)
+    tabs = delimiter == "\t"
+    with open_bytes(path) as file:
+        lines = (line.decode("utf-8-sig", "surrogateescape") for line in file)
+        rows = csv.reader(
+            lines, delimiter=delimiter, quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL
+        )
+        columns: list[str] | None = None
+        while True:
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                yield rows.line_num, f"not a row of a table ({error})"
+                continue
+            if row is None:
+                return
+            values = [_unquoted(value) for value in row] if tabs else row
+            if columns is None:
+                columns = values
+            elif values and rows.line_num > skip:
+                yield rows.line_num, _record(columns, values)
+
+
+def _record(columns: Sequence[str], values: Sequence[str]) -> dict[str, Any] | str:
+    if len(values) != len(columns):
+        return f"{len(values)} columns where the header has {len(columns)}"
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError:
+        return "not text in UTF-8: save it as UTF-8"
+    return dict(zip(columns, values, strict=True))
+
+
+def _unquoted(value: str) -> str:
+    inner = value[1:-1].replace('""', "")
+    if len(value) > 1 and value[0] == value[-1] == '"' and '"' not in inner:
+        return value[1:-1].replace('""', '"')
+    return value
+
+
+def parquet_file(path: Path) -> Any:
     import pyarrow
     import pyarrow.parquet
 
     try:
-        rows = pyarrow.parquet.read_table(path).to_pylist()
+        return pyarrow.parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error:
-        raise WorkbenchError(
-            f"{path}: cannot be read as Parquet: {str(error).splitlines()[0]}"
-        ) from error
-    return [(f"{path}: row {number}", row) for number, row in enumerate(rows, start=1)]
+        reason = " ".join(str(error).split())[:120]
+        raise WorkbenchError(f"{path}: not a Parquet file ({reason}): check the file") from None
+
+
+def _parquet(path: Path, skip: int, columns: Sequence[str]) -> Iterator[Row]:
+    file = parquet_file(path)
+    chosen = [name for name in columns if name in file.schema_arrow.names] or None
+    number = 0
+    for batch in file.iter_batches(batch_size=1024, columns=chosen):
+        start, number = number, number + len(batch)
+        if number > skip:
+            for place, row in enumerate(batch.to_pylist(), start=start + 1):
+                if place > skip:
+                    yield place, row
+
+
+def _texts(path: Path) -> Iterator[Row]:
+    with open_bytes(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                text = line.decode("utf-8-sig").strip()
+            except UnicodeDecodeError:
+                yield number, "not text in UTF-8: save it as UTF-8"
+                continue
+            if text:
+                yield number, {"text": text}

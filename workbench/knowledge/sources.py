@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import csv
-import gzip
 import hashlib
 import json
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from workbench import hub
+from workbench.data.files import ROWS, open_bytes, open_rows, parquet_file, suffix_of
 from workbench.data.record import passage_id
-from workbench.jsonl import check_text, unique_keys
 from workbench.knowledge.words import clean
 from workbench.types import WorkbenchError
 from workbench.world.world import load_world
@@ -24,8 +20,8 @@ from workbench.world.world import load_world
 EXPECTED = "'text', and if there are any 'title' and 'id'"
 TEXT_SUFFIXES = (".txt", ".md")
 FORMATS = (
-    "JSONL (.jsonl, .ndjson), Parquet, TSV or CSV with a header, plain text (.txt, .md) or a folder"
-    " of plain text"
+    "JSONL, JSON, Parquet, TSV or CSV with a header, plain text (.txt, .md) or a folder of plain"
+    " text"
 )
 
 
@@ -108,125 +104,44 @@ def _check_columns(spec: str, columns: Sequence[str] | None) -> None:
 
 
 def _file(path: Path, known: Mapping[str, Any]) -> Source:
-    name = path.name.lower().removesuffix(".gz")
-    kinds: dict[tuple[str, ...], tuple[Callable[[Path, int], Iterator[Row]], str]] = {
-        (".jsonl", ".ndjson"): (_jsonl, "line"),
-        (".tsv", ".csv"): (_table, "line"),
-        (".parquet",): (_parquet, "row"),
-        TEXT_SUFFIXES: (lambda file, skip: _texts([file], skip), "file"),
-    }
-    reader = next((kind for suffixes, kind in kinds.items() if name.endswith(suffixes)), None)
-    if reader is None:
+    suffix = suffix_of(path)
+    if suffix not in (*ROWS, *TEXT_SUFFIXES):
         raise WorkbenchError(
-            f"{path}: not a kind of file that is read: give {FORMATS}, or JSONL, TSV, CSV or text"
-            " with .gz"
-        )
-    with _open(path) as file:
-        check_text(
-            path,
-            b"" if name.endswith(".parquet") else file.read(8),
-            "unpack it, or let its name end in .gz",
+            f"{path}: not a kind of file that is read: give {FORMATS}, or one of these with .gz"
+            " or .bz2"
         )
     stat = (path.stat().st_size, path.stat().st_mtime_ns)
     if list(stat) == known.get("stat"):
         digest, total = known["fingerprint"], known["total"]
     else:
-        digest, lines = _digest(path)
-        total = {"line": lines, "file": 1}.get(reader[1])
-    if name.endswith(".parquet"):
-        total = _parquet_file(path).metadata.num_rows
-    return Source(str(path), digest, total, lambda skip: reader[0](path, skip), reader[1], stat)
+        digest, total = _digest(path)
+    if suffix in TEXT_SUFFIXES:
+        return Source(str(path), digest, 1, partial(_texts, [path]), "file", stat)
+    unit = "row" if suffix == ".parquet" else "line"
+    return Source(str(path), digest, total, partial(_pages, path), unit, stat)
+
+
+def _pages(path: Path, skip: int) -> Iterator[Row]:
+    _, rows = open_rows(path, skip, ("id", "title", "text"))
+    checked = skip > 0
+    for number, row in rows:
+        if isinstance(row, dict) and not checked:
+            _check_columns(str(path), list(row))
+            checked = True
+        yield number, row if isinstance(row, str) else page_of(row)
 
 
 def _digest(path: Path) -> tuple[str, int]:
-    """sha256 of a file and number of its lines. An archive is read to its end, so that one cut
-    short is refused beforehand.
+    """sha256 of a file and number of its rows or lines. An archive is read to its end, so that
+    one cut short is refused beforehand.
     """
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    with _open(path) as file:
+    if suffix_of(path) == ".parquet":
+        return digest, parquet_file(path).metadata.num_rows
+    with open_bytes(path) as file:
         lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
     return digest, lines
-
-
-@contextlib.contextmanager
-def _open(path: Path) -> Iterator[IO[bytes]]:
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield file  # type: ignore[misc]
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise WorkbenchError(f"{path}: the archive is broken ({error}): get it again") from None
-
-
-def _jsonl(path: Path, skip: int) -> Iterator[Row]:
-    checked = False
-    with _open(path) as file:
-        for number, line in enumerate(file, start=1):
-            if number > skip and line.strip():
-                try:
-                    row = json.loads(line, object_pairs_hook=unique_keys)
-                except (ValueError, RecursionError) as error:
-                    yield number, f"not JSON ({error})"
-                    continue
-                if isinstance(row, dict) and not checked and not skip:
-                    _check_columns(str(path), list(row))
-                    checked = True
-                yield number, page_of(row) if isinstance(row, dict) else "not a JSON object"
-
-
-def _table(path: Path, skip: int) -> Iterator[Row]:
-    """TSV and CSV with a header. A row's number is that of the line on which it ends."""
-    csv.field_size_limit(2**31 - 1)
-    tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
-    with _open(path) as file:
-        lines = (
-            line.decode("utf-8-sig" if number == 0 else "utf-8", "replace")
-            for number, line in enumerate(file)
-        )
-        rows = csv.reader(lines, delimiter="\t" if tabs else ",")
-        columns = next(rows, [])
-        _check_columns(str(path), columns)
-        while True:
-            try:
-                row = next(rows, None)
-            except csv.Error as error:
-                yield rows.line_num, f"not a row of a table ({error})"
-                continue
-            if row is None:
-                return
-            if rows.line_num > skip and row:
-                fits = len(row) == len(columns)
-                wrong = f"{len(row)} columns where the header has {len(columns)}"
-                yield (
-                    rows.line_num,
-                    page_of(dict(zip(columns, row, strict=True))) if fits else wrong,
-                )
-
-
-def _parquet_file(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise WorkbenchError(
-            f"{path}: not a Parquet file ({' '.join(str(error).split())[:120]}): check the file"
-        ) from None
-
-
-def _parquet(path: Path, skip: int) -> Iterator[Row]:
-    file = _parquet_file(path)
-    names = file.schema_arrow.names
-    _check_columns(str(path), names)
-    columns = [name for name in ("id", "title", "text") if name in names]
-    number = 0
-    for batch in file.iter_batches(batch_size=1024, columns=columns):
-        start, number = number, number + len(batch)
-        if number > skip:
-            for place, row in enumerate(batch.to_pylist(), start=start + 1):
-                if place > skip:
-                    yield place, page_of(row)
 
 
 def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iterator[Row]:
@@ -234,9 +149,9 @@ def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iter
     tells files of one name apart.
     """
     for number, path in enumerate(paths[skip:], start=skip + 1):
-        title = clean(Path(path.name.removesuffix(".gz")).stem)
+        title = clean(Path(path.name.removesuffix(".gz").removesuffix(".bz2")).stem)
         inside = path.relative_to(folder).with_suffix("").as_posix() if folder else title
-        with _open(path) as file:
+        with open_bytes(path) as file:
             data = file.read()
         try:
             yield number, Page(clean(inside), title, clean(data.decode("utf-8-sig")))

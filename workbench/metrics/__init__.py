@@ -6,9 +6,7 @@ tests.
 * `claims`: FactScore, precision, recall@K, F1@K, VeriScore, facts per query and per sentence.
 * `confidence`: risk–coverage, AURC and AUROC.
 * `pairs`: the answers of two files to the same questions, and which of both a judge prefers,
-  asked in both orders.
-* `preferences`: win rate with the order swapped, and what the order and the length had to do
-  with it.
+  asked in both orders: the win rate.
 * `report`: every metric of one file, or of two with paired tests.
 * `distributions`: the tables behind RLFH's figures 4 to 9.
 * `facets`: form, facets, order, repetition and citations of an answer on several facets.
@@ -22,35 +20,28 @@ from workbench.metrics.facets import FACET_METRICS, facet_table, facet_terms
 from workbench.metrics.outcomes import (
     RATES,
     RESAMPLES,
-    WEIGHTS,
     breakdown,
-    oracle_truthfulness,
     outcome_of,
-    paired_difference,
     rates,
     share_of_oracle,
     table,
 )
-from workbench.metrics.report import claim_table, compare_files, report_file, summarise
+from workbench.metrics.report import claim_table, compare_files, summarise
 from workbench.metrics.rows import Row, read_rows, rows_of
 
 __all__ = [
     "FACET_METRICS",
     "RATES",
     "RESAMPLES",
-    "WEIGHTS",
     "Row",
     "breakdown",
     "claim_table",
     "compare_files",
     "facet_table",
     "facet_terms",
-    "oracle_truthfulness",
     "outcome_of",
-    "paired_difference",
     "rates",
     "read_rows",
-    "report_file",
     "rows_of",
     "share_of_oracle",
     "summarise",

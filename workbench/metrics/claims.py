@@ -2,9 +2,9 @@
 ratio of sums.
 
 Labels: correct and hedged_correct are supported; wrong and hedged_wrong are incorrect; vague is
-neither, and counts as not supported in every precision (`vague="excluded"` leaves it out of
-them). What its judge could not read (`unparsed`) is among the vague or, of names that nobody
-bears, the wrong ones. With S of n claims supported:
+neither, and counts as not supported in every precision. What its judge could not read
+(`unparsed`) is among the vague or, of unknown names, the wrong ones. With S of n claims
+supported:
 
     FactScore    S/n, averaged over the responses with claims (Min et al. 2023, arXiv 2305.14251,
     section 3)
@@ -32,8 +32,7 @@ claims are supported, and only sentences with claims count *(ours)*.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from workbench.metrics.rows import Row
 from workbench.types import SUPPORTED, WorkbenchError
@@ -57,19 +56,12 @@ CLAIM_METRICS = (
 )
 
 
-@dataclass(frozen=True)
-class Options:
-    """How the claim metrics are computed; `metrics.compare_files` explains each field."""
-
-    k: int = 32
-    gamma: int = 10
-    vague: str = "incorrect"  # or "excluded"
-    veriscore_k: int | None = None
+K, GAMMA = 32, 10  # of recall@K and F1@K; the number of claims below which FactScore is penalised
 
 
-def penalty(n: int, gamma: int = 10) -> float:
+def penalty(n: int) -> float:
     """What multiplies the precision of a response with `n` claims: exp(1 − γ/n) below γ, else 1."""
-    return math.exp(1 - gamma / n) if 0 < n < gamma else 1.0
+    return math.exp(1 - GAMMA / n) if 0 < n < GAMMA else 1.0
 
 
 def recall_at(k: int, supported: int) -> float:
@@ -111,33 +103,29 @@ def median_claims(rows: Iterable[Row]) -> int | None:
     return counts[len(counts) // 2] if counts else None
 
 
-def claim_terms(row: Row, options: Options) -> Mapping[str, Term]:
+def claim_terms(row: Row, k: int = K, veriscore_k: int | None = None) -> dict[str, Term]:
     """What one response adds to each claim metric; nothing where it failed or was not judged."""
     if row.state in ("failed", "unverified", "not_judged"):
         return {}
     supported, n = row.supported, len(row.labels)
-    if options.vague == "excluded":
-        n -= row.labels.count("vague")
     terms: dict[str, Term] = {"responded": (float(row.state == "scored"), 1.0)}
-    terms[f"recall@{options.k}"] = (recall_at(options.k, supported), 1.0)
-    terms[f"f1@{options.k}"] = (f1_at(options.k, supported, n), 1.0)
-    if options.veriscore_k:
-        terms["veriscore"] = (f1_at(options.veriscore_k, supported, n), 1.0)
+    terms[f"recall@{k}"] = (recall_at(k, supported), 1.0)
+    terms[f"f1@{k}"] = (f1_at(k, supported, n), 1.0)
+    if veriscore_k:
+        terms["veriscore"] = (f1_at(veriscore_k, supported, n), 1.0)
     if row.state != "scored":
         return terms
     terms["correct"] = (supported, 1.0)
     terms["incorrect"] = (row.wrong, 1.0)
-    terms["claims"] = (len(row.labels), 1.0)
+    terms["claims"] = (n, 1.0)
     terms["vague"] = (row.labels.count("vague"), 1.0)
     terms["unparsed"] = (row.unparsed, 1.0)
-    if n:
-        terms["factscore"] = terms["precision"] = (supported / n, 1.0)
-        terms["factscore_penalised"] = (penalty(n, options.gamma) * (supported / n), 1.0)
+    terms["factscore"] = terms["precision"] = (supported / n, 1.0)
+    terms["factscore_penalised"] = (penalty(n) * (supported / n), 1.0)
     if (on_subject := row.supported_on_subject) is not None:
         terms["correct_on_subject"] = (on_subject, 1.0)
-        terms["off_subject"] = (sum(map(bool, row.off_subject)) / len(row.labels), 1.0)
-        if n:
-            terms["factscore_on_subject"] = terms["precision_on_subject"] = (on_subject / n, 1.0)
+        terms["off_subject"] = (sum(map(bool, row.off_subject)) / n, 1.0)
+        terms["factscore_on_subject"] = terms["precision_on_subject"] = (on_subject / n, 1.0)
     factual = factual_sentences(row)
     terms["fact_per_query"] = (float(all(factual)), 1.0)
     terms["fact_per_sentence"] = (float(sum(factual)), float(len(factual)))

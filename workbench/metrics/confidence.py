@@ -15,7 +15,6 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from workbench.metrics.rows import Row
-from workbench.types import SUPPORTED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Judged answers (or claims) with a confidence, most confident first; `starts` are where
+    """Judged answers with a confidence, most confident first; `starts` are where
     equal confidences begin.
     """
 
@@ -34,24 +33,14 @@ class Ranked:
 
 
 def ranked(rows: Sequence[Row]) -> Ranked:
-    """Every answer that was judged right or wrong and has a confidence; an abstention is no answer.
-
-    Where no response as a whole has a confidence and an outcome, the claims are taken: right
-    means supported.
+    """Rank every answer that was judged right or wrong and has a confidence; an abstention is not
+    an answer.
     """
-    answers = [
+    return in_order(
         (row.question_id, row.confidence, row.outcome == "correct")
         for row in rows
         if row.confidence is not None and row.outcome in ("correct", "incorrect")
-    ]
-    if not answers:
-        answers = [
-            (row.question_id, p, label in SUPPORTED)
-            for row in rows
-            for label, p in zip(row.labels, row.claim_confidence, strict=False)  # () = none has one
-            if p is not None
-        ]
-    return in_order(answers)
+    )
 
 
 def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:

@@ -37,7 +37,7 @@ from typing import Any
 from workbench.answers import answer_text, in_answer
 from workbench.answers.outline import Outline, Point, citations, read_outline
 from workbench.metrics.bootstrap import collect, intervals
-from workbench.metrics.claims import Options, Term, claim_terms
+from workbench.metrics.claims import Term, claim_terms
 from workbench.metrics.confidence import ranked
 from workbench.metrics.hacks import repetitions
 from workbench.metrics.outcomes import RESAMPLES
@@ -70,7 +70,7 @@ def facet_table(
     names = (*FACET_METRICS, *OF_FACTS)
     terms = []
     for feedback, row in chosen:
-        facts = claim_terms(row, Options())
+        facts = claim_terms(row)
         named = {name: facts[name] for name in OF_FACTS if name in facts}
         terms.append((row.question_id, {**facet_terms(feedback), **named}))
     cells = intervals(collect(terms, names), ranked(()), resamples, seed)

@@ -116,7 +116,7 @@ def count(stored: Mapping[str, Any], told: Told, asked: frozenset[Fact] | None) 
     """What one stored row adds to the numbers of `SHARES`; `asked` are the facts that its
     question asks for, if known.
     """
-    answered, thought = reduce_row(stored, {}, ANSWERED), reduce_row(stored, {}, ("think",))
+    answered, thought = reduce_row(stored, ANSWERED), reduce_row(stored, ("think",))
     if {answered.state, thought.state} & {"failed", "unverified", "not_judged"}:
         return Counter(left_out=1)
     counts = Counter(n=1, read=int(answered.extracted))

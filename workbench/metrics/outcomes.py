@@ -2,7 +2,7 @@
 responses.
 
 A question's outcome is correct, uncertain (an abstention) or incorrect. Truthfulness =
-w1·accuracy + w2·abstention − w3·hallucination with weights (1, 0, 1), arXiv 2509.25760 §2.1. A
+accuracy − hallucination (TruthRL, arXiv 2509.25760, section 2.1, with weights 1, 0, 1). A
 response without an outcome has failed: it is counted, and left out of every rate.
 """
 
@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.metrics.bootstrap import Sums, interval, number, paired
-from workbench.metrics.confidence import in_order
+from workbench.metrics.bootstrap import interval, number
 from workbench.types import OUTCOMES, Feedback
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 Graded = TypeVar("Graded")
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
-WEIGHTS = (1.0, 0.0, 1.0)
 RESAMPLES = 2000
 
 
@@ -40,13 +38,11 @@ def outcome_failed(feedback: Feedback) -> bool:
     return outcome_of(feedback) is None and (expected or feedback.error is not None)
 
 
-def rates(
-    feedbacks: Sequence[Feedback], weights: Sequence[float] = WEIGHTS
-) -> dict[str, float | None]:
+def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
     """The four rates without intervals (None when nothing was scored), and how many responses
     failed.
     """
-    values_4 = _rates_of(_counts(feedbacks)[1].sum(axis=0, keepdims=True), weights)[0]
+    values_4 = _rates_of(_counts(feedbacks)[1].sum(axis=0, keepdims=True))[0]
     values = {name: number(value) for name, value in zip(RATES, values_4, strict=True)}
     return {**values, "failed": sum(map(outcome_failed, feedbacks))}
 
@@ -56,7 +52,6 @@ def table(
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,
-    weights: Sequence[float] = WEIGHTS,
 ) -> dict[str, Any]:
     """`{n, accuracy: {value, low, high}, abstention, hallucination, truthfulness, failed}` of
     graded responses.
@@ -68,7 +63,7 @@ def table(
     import numpy as np
 
     questions, counts_QK = _counts(feedbacks)
-    values_4 = _rates_of(counts_QK.sum(axis=0, keepdims=True), weights)[0]
+    values_4 = _rates_of(counts_QK.sum(axis=0, keepdims=True))[0]
     drawn_R4 = np.empty((0, len(RATES)))
     if questions:
         # Questions with equal counts are interchangeable: draw how many of each sort, which has
@@ -77,7 +72,7 @@ def table(
         drawn_RU = np.random.default_rng(seed).multinomial(
             len(questions), sizes_U / len(questions), size=resamples
         )
-        drawn_R4 = _rates_of(drawn_RU @ sorts_UK, weights)
+        drawn_R4 = _rates_of(drawn_RU @ sorts_UK)
     cells = {
         name: {"value": number(values_4[i]), **interval(drawn_R4[:, i], values_4[i])}
         for i, name in enumerate(RATES)
@@ -101,59 +96,6 @@ def breakdown(
     return {name: of(groups[name]) for name in sorted(groups)}
 
 
-def paired_difference(
-    a: Sequence[Sequence[Feedback]],
-    b: Sequence[Sequence[Feedback]],
-    metric: str = "truthfulness",
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    weights: Sequence[float] = WEIGHTS,
-) -> dict[str, Any]:
-    """`{diff, low, high, p, n}` of `metric`, a minus b, on the questions that both answered.
-
-    `a[s]` and `b[s]` are the graded responses of seed s (one list each for a single run). A
-    question counts once in each seed, with the mean of its responses; seeds and questions are
-    both resampled. The test is that of `bootstrap.paired`.
-    """
-    assert len(a) == len(b), (len(a), len(b))
-    scores_a, scores_b = (
-        [_question_scores(run, metric, weights) for run in runs] for runs in (a, b)
-    )
-    ids = sorted(set().union(*scores_a) & set().union(*scores_b))
-    unranked = in_order(())
-    sides = [(_per_question(scores, ids, metric), unranked) for scores in (scores_a, scores_b)]
-    return paired(sides[0], sides[1], resamples, seed, runs=len(a))[metric]
-
-
-def _question_scores(
-    feedbacks: Sequence[Feedback], metric: str, weights: Sequence[float]
-) -> dict[str, float]:
-    """The metric of each question with at least one scored response."""
-    questions, counts_QK = _counts(feedbacks)
-    scores_Q = _rates_of(counts_QK, weights)[:, RATES.index(metric)].tolist()
-    scores = zip(questions, scores_Q, strict=True)
-    return {question: score for question, score in scores if score == score}
-
-
-def _per_question(scores: Sequence[Mapping[str, float]], ids: Sequence[str], metric: str) -> Sums:
-    """Each question's score in each run, one run after the other; a question without one has no
-    denominator.
-    """
-    import numpy as np
-
-    top_QM = np.array([[run.get(question, 0.0)] for run in scores for question in ids])
-    bottom_QM = np.array([[float(question in run)] for run in scores for question in ids])
-    return Sums(tuple(ids) * len(scores), (metric,), top_QM, bottom_QM)
-
-
-def oracle_truthfulness(before: Mapping[str, Any]) -> float | None:
-    """What the policy would score if it abstained exactly where it is wrong: its accuracy
-    (weights 1, 0, 1).
-    """
-    return before["accuracy"]["value"]
-
-
 def share_of_oracle(before: Mapping[str, Any], after: Mapping[str, Any]) -> float | None:
     """How much of the way to the oracle training went: (T_after − T_before) / (oracle −
     T_before), on `table`s.
@@ -161,11 +103,8 @@ def share_of_oracle(before: Mapping[str, Any], after: Mapping[str, Any]) -> floa
     1 is the oracle that abstains exactly where `before` was wrong, 0 no change; more than 1
     means new right answers. None where either table is empty or `before` is never wrong.
     """
-    start, end, oracle = (
-        before["truthfulness"]["value"],
-        after["truthfulness"]["value"],
-        oracle_truthfulness(before),
-    )
+    start, end = (table["truthfulness"]["value"] for table in (before, after))
+    oracle = before["accuracy"]["value"]  # what the policy scores if it abstains where it is wrong
     if start is None or end is None or oracle is None or oracle == start:
         return None
     return (end - start) / (oracle - start)
@@ -185,7 +124,7 @@ def _counts(feedbacks: Sequence[Feedback]) -> tuple[list[str], np.ndarray]:
     return list(rows), counts_QK
 
 
-def _rates_of(counts_NK: np.ndarray, weights: Sequence[float]) -> np.ndarray:
+def _rates_of(counts_NK: np.ndarray) -> np.ndarray:
     """(N, outcomes) counts -> (N, 4) rates, NaN where a row has no responses."""
     import numpy as np
 
@@ -193,7 +132,4 @@ def _rates_of(counts_NK: np.ndarray, weights: Sequence[float]) -> np.ndarray:
     shares_NK = np.divide(
         counts_NK, totals_N1, out=np.full(counts_NK.shape, np.nan), where=totals_N1 > 0
     )
-    truth_N = (
-        weights[0] * shares_NK[:, 0] + weights[1] * shares_NK[:, 1] - weights[2] * shares_NK[:, 2]
-    )
-    return np.column_stack([shares_NK, truth_N])
+    return np.column_stack([shares_NK, shares_NK[:, 0] - shares_NK[:, 2]])

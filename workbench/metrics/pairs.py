@@ -1,5 +1,5 @@
-"""The answers of two files to the same questions, in pairs, and which of both a judge prefers,
-asked in both orders.
+"""Win rate: a judge compares the answers of two files to the same questions, each pair twice, with
+the order swapped (KLCF, arXiv 2509.23765, appendix A.4.2).
 """
 
 from __future__ import annotations
@@ -13,13 +13,22 @@ from typing import Any, NamedTuple
 from workbench.answers import answer_text
 from workbench.credit.tokens import words
 from workbench.judge import read, render
-from workbench.metrics.preferences import ORDERS
+from workbench.metrics.bootstrap import collect, intervals, wilson
+from workbench.metrics.confidence import in_order
+from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.rows import each_row, file_of
 from workbench.store import QUESTIONS, read_questions
 from workbench.types import Cost, Failure, Judge, Prompt, WorkbenchError
 
 # question, training step (None where there is none), number of the sample
 Key = tuple[str, int | None, int]
+
+VALUES = {"first": 1.0, "tie": 0.5, "second": 0.0}  # of the answer that is shown first
+LEAST = 5  # questions below which no interval is given
+REASONS = {
+    "win_rate": "no pair was judged in both orders",
+    "position_bias": "no pair of different answers was judged in both orders",
+}
 
 
 class Answer(NamedTuple):
@@ -42,7 +51,7 @@ class Pair:
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The pair in each of `ORDERS`, if it has to be asked about."""
+        """The pair in both orders, if it has to be asked about."""
         orders = () if self.identical else (self.answers, self.answers[::-1])
         return tuple(render("prefer", question=self.question, responses=order) for order in orders)
 
@@ -53,7 +62,7 @@ class Pairs(NamedTuple):
     left_out: dict[str, int]
 
 
-def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
+def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
     """Pair the answers of two files, or runs' folders: those to one question, of one step, with
     one sample number.
 
@@ -61,10 +70,15 @@ def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
     steps are those of as many policies, mostly drawn in training.
 
     Raises:
-        WorkbenchError: it is one file, the pairs are of several steps of a training, a file is
-        missing or is not feedback, a
-            question's text is not known, or there is no pair that can be told from another.
+        WorkbenchError: there is only one file, the pairs are of several steps of a training, a
+        file is missing or is not feedback, a question's text is not known, or no pair can be
+        told from another.
     """
+    if other is None:
+        raise WorkbenchError(
+            "a judge says which of two files' answers are better: name OTHER, the file to compare"
+            " with"
+        )
     if file_of(feedback).resolve() == file_of(other).resolve():
         raise WorkbenchError(
             f"{feedback} and {other} are the same file: name another one to compare with"
@@ -105,36 +119,107 @@ def pair_files(feedback: Path | str, other: Path | str) -> Pairs:
     return Pairs(pairs, left_out)
 
 
-def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The preferences, as `preferences.read_preferences` has them, and what they took: all calls
-    go out together.
+class Duel(NamedTuple):
+    """A pair that was judged in both orders: the first file's value where its answer stood
+    first, and where it stood second.
+    """
+
+    question_id: str
+    leading: float
+    following: float
+    words: tuple[int, int] = (0, 0)  # of both answers
+    identical: bool = False  # a tie without a judge
+
+    @property
+    def score(self) -> float:
+        """1 if both orders prefer the first file's answer, 0 if both prefer the other's, else a
+        tie: one order alone may express a preference for a place. Where a judge gives no ties
+        that is the paper's mean of both trials."""
+        values = (self.leading, self.following)
+        return 1.0 if min(values) > 0.5 else 0.0 if max(values) < 0.5 else 0.5
+
+
+def judge_pairs(judge: Judge, pairs: Sequence[Pair]) -> tuple[list[Duel], dict[str, Any]]:
+    """The pairs that were judged in both orders, and what that took: all calls go out together.
+
+    A pair with a failed order is left out: the other order alone would carry the judge's
+    preference for a place.
     """
     prompts = [prompt for pair in pairs for prompt in pair.prompts]
     replies = iter(judge(prompts) if prompts else ())
-    rows, cost, failures, reasons = [], Cost(), Counter[str](), dict[str, str]()
+    duels, cost, failures, reasons = [], Cost(), Counter[str](), dict[str, str]()
     for pair in pairs:
-        question, step, sample = pair.key
-        shared: dict[str, Any] = {
-            "question_id": question,
-            "step": step,
-            "sample": sample,
-            "identical": pair.identical,
-            "words": tuple(len(words(text)) for text in pair.answers),
-        }
-        for order in ORDERS:
-            verdict: str | Failure = "tie"
-            if not pair.identical:
-                reply = next(replies)
-                verdict, cost = reply.error or read("prefer", reply.text or ""), cost + reply.cost
-            if not isinstance(verdict, Failure):
-                rows.append({**shared, "order": order, "label": verdict})
-                continue
-            rows.append({**shared, "order": order, "error": asdict(verdict)})
-            kind = f"{verdict.stage}: {verdict.kind}"
-            failures[kind] += 1
-            reasons.setdefault(kind, verdict.message)
+        values = [0.5, 0.5] if pair.identical else []
+        for _ in pair.prompts:
+            reply = next(replies)
+            verdict, cost = reply.error or read("prefer", reply.text or ""), cost + reply.cost
+            if isinstance(verdict, Failure):
+                kind = f"{verdict.stage}: {verdict.kind}"
+                failures[kind] += 1
+                reasons.setdefault(kind, verdict.message)
+            else:
+                values.append(VALUES[verdict])
+        if len(values) == 2:
+            following = 1 - values[1]
+            sizes = (len(words(pair.answers[0])), len(words(pair.answers[1])))
+            duels.append(Duel(pair.key[0], values[0], following, sizes, pair.identical))
     used = asdict(cost) | {"seconds": round(cost.seconds, 3)}
-    return rows, used | {"failed": failures.total(), "failures": dict(failures), "reasons": reasons}
+    found = {"failed": failures.total(), "failures": dict(failures), "reasons": reasons}
+    return duels, used | found
+
+
+def win_rate(
+    duels: Sequence[Duel], incomplete: int = 0, seed: int = 0, resamples: int = RESAMPLES
+) -> dict[str, Any]:
+    """How often the first file's answers are preferred to the second's.
+
+    `win_rate` counts ties half; `position_bias` is the share of pairs of different answers on
+    which the two orders disagree. Both have 95 % bootstraps over questions; where all questions
+    agree, so that resampling cannot vary, Wilson's bounds; with fewer than `LEAST` questions
+    none *(ours)*. `words` has the mean words of both answers; `pairs` counts pairs, `incomplete`
+    of which lack an order.
+    """
+    drawn = intervals(
+        collect([(duel.question_id, _terms(duel)) for duel in duels], tuple(REASONS)),
+        in_order(()),
+        resamples,
+        seed,
+    )
+    cells: dict[str, Any] = {}
+    for name, reason in REASONS.items():
+        cell = drawn[name] | _bounds(drawn[name])
+        cells[name] = cell if cell["value"] is not None else {**cell, "reason": reason}
+    scores = [duel.score for duel in duels]
+    counts = {
+        "n": len(duels),
+        "won": scores.count(1.0),
+        "tied": scores.count(0.5),
+        "lost": scores.count(0.0),
+        "identical": sum(duel.identical for duel in duels),
+        "incomplete": incomplete,
+    }
+    mean_words = {
+        name: sum(duel.words[side] for duel in duels) / len(duels) if duels else None
+        for side, name in enumerate(("feedback", "other"))
+    }
+    return cells | {"words": mean_words, "pairs": counts}
+
+
+def _terms(duel: Duel) -> dict[str, tuple[float, float]]:
+    terms = {"win_rate": (duel.score, 1.0)}
+    if not duel.identical:
+        terms["position_bias"] = (float(duel.leading != duel.following), 1.0)
+    return terms
+
+
+def _bounds(cell: Mapping[str, Any]) -> dict[str, float | None]:
+    """The interval of a share, wide enough for the number of its questions."""
+    if cell["value"] is None or cell["n"] < LEAST:
+        return {"low": None, "high": None}
+    low, high = cell["low"], cell["high"]
+    if low == high:
+        low, high = wilson(cell["value"] * cell["n"], cell["n"])
+    return {"low": low, "high": high}
 
 
 def _answers(path: Path | str) -> dict[Key, list[Answer]]:

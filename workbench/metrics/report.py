@@ -5,7 +5,7 @@ prints.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,14 @@ from workbench.metrics.bootstrap import Sums, collect, intervals, paired
 from workbench.metrics.claims import (
     CLAIM_METRICS,
     ON_SUBJECT,
-    Options,
+    K,
     Term,
     claim_terms,
     median_claims,
 )
 from workbench.metrics.confidence import ranked, restrict, risk_coverage
-from workbench.metrics.outcomes import RATES, RESAMPLES, WEIGHTS
-from workbench.metrics.pairs import judge_pairs, pair_files
-from workbench.metrics.preferences import read_preferences, win_rate
+from workbench.metrics.outcomes import RATES, RESAMPLES
+from workbench.metrics.pairs import judge_pairs, pair_files, win_rate
 from workbench.metrics.rows import STATES, Row, file_of, read_rows
 from workbench.types import OUTCOMES, Judge, WorkbenchError
 
@@ -30,108 +29,59 @@ IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *O
 
 @dataclass(frozen=True)
 class Settings:
-    """What a report is computed with; `options` are those of the claim metrics."""
+    """What a report is computed with: K of recall@K and F1@K, VeriScore's K, and the bootstrap."""
 
-    options: Options = field(default_factory=Options)
-    weights: Sequence[float] = WEIGHTS
+    k: int = K
+    veriscore_k: int | None = None
     seed: int = 0
     resamples: int = RESAMPLES
-    # questions that the reference policy answers correctly; None without a reference policy
-    right_before: frozenset[str] | None = None
-
-
-def report_file(feedback: Path | str, **settings: Any) -> dict[str, Any]:
-    """`compare_files` for one file."""
-    return compare_files(feedback, None, **settings)
 
 
 def compare_files(
     feedback: Path | str,
     other: Path | str | None = None,
     *,
-    reference: Path | str | None = None,
-    base: Path | str | None = None,
-    preferences: Path | str | None = None,
     judge: Judge | None = None,
-    k: int = 32,
-    gamma: int = 10,
-    vague: str = "incorrect",
+    k: int = K,
     sections: Sequence[str] = (),
-    confidence: str = "tokens",
-    weights: Sequence[float] = WEIGHTS,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> dict[str, Any]:
     """Every metric of `feedback`; with `other`, the same of that file and paired differences,
     `feedback` minus `other`.
 
+    VeriScore's K is the median number of claims of all responses compared.
+
     Args:
         feedback, other: JSONL files of feedback rows, or folders of runs.
-        reference: the file whose median number of claims is VeriScore's K (by default that of
-        all responses compared, so that
-            both files have one K, whichever is named first). Name one and adding another model
-            to a comparison changes nothing.
-        base: feedback of the policy whose right answers over-refusal is measured on (by default
-        `other`).
-        preferences: a judge's preferences between the two files, each pair in both orders (see
-        `preferences`).
         judge: says which of two answers is better, in both orders (see `pairs`), once all else
         is done; needs `other`.
         k: K of recall@K and F1@K.
-        gamma: the number of claims below which FactScore's penalty sets in.
-        vague: "incorrect" counts vague claims in precision's denominator, "excluded" does not.
         sections: count only claims of these sections of a response.
-        confidence: "tokens", or the aspect of verdicts whose `p` is the confidence.
-        weights: of accuracy, abstention and hallucination in truthfulness (TruthRL, arXiv
-        2509.25760, section 2.1).
 
     Raises:
-        WorkbenchError: a file is missing or is not feedback, the two have no question in common,
-        or a setting is out of range.
+        WorkbenchError: a file is missing or is not feedback, or the two have no question in
+        common.
     """
-    if k < 1 or gamma < 0 or vague not in ("incorrect", "excluded"):
-        raise WorkbenchError(
-            f"k={k}, gamma={gamma}, vague={vague}: k is at least 1, gamma at least 0, vague"
-            " incorrect or excluded"
-        )
-
-    if judge is not None and other is None:
-        raise WorkbenchError(
-            "a judge says which of two files' answers are better: name other, the file to compare"
-            " with"
-        )
 
     def read(path: Path | str) -> list[Row]:
-        loaded = read_rows(path, sections, confidence)
-        if preferences is None and judge is None:  # which need no verdicts
+        loaded = read_rows(path, sections)
+        if judge is None:  # which needs no verdicts
             _check_judged(path, loaded)
         return loaded
 
-    pairs = None if judge is None or other is None else pair_files(feedback, other)
+    pairs = None if judge is None else pair_files(feedback, other)
     rows = read(feedback)
     others = read(other) if other is not None else None
-    baseline = read(base) if base is not None else others
-    known = read(reference) if reference is not None else [*rows, *(others or ())]
-    if reference is not None and median_claims(known) is None:
-        raise WorkbenchError(
-            f"{reference}: no response in it has claims, so it gives no K for VeriScore: name"
-            " another reference"
-        )
-    options = Options(k, gamma, vague, veriscore_k=median_claims(known))
-    right_before = None if baseline is None else right_questions(baseline)
-    settings = Settings(options, tuple(weights), seed, resamples, right_before=right_before)
-    compared = [path for path in (feedback, other) if path is not None]
+    settings = Settings(k, median_claims([*rows, *(others or ())]), seed, resamples)
     result = summarise(rows, settings)
-    result["reference"] = str(reference or " + ".join(map(str, compared)))
-    if preferences is not None:
-        result |= win_rate(read_preferences(preferences), seed, resamples)
     if others is not None:
         _check_common(feedback, str(other), rows, others)
         result["other"] = summarise(others, settings)
         result |= compare(rows, others, settings)
     if judge is not None and pairs is not None:
-        preferred, result["judge"] = judge_pairs(judge, pairs.pairs)
-        result |= win_rate(preferred, seed, resamples)
+        duels, result["judge"] = judge_pairs(judge, pairs.pairs)
+        result |= win_rate(duels, len(pairs.pairs) - len(duels), seed, resamples)
         result["pairs"] |= pairs.left_out
     return result
 
@@ -178,9 +128,8 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
     null values and a `reason`.
     """
     settings = settings or Settings()
-    if settings.options.veriscore_k is None:
-        options = replace(settings.options, veriscore_k=median_claims(rows))
-        settings = replace(settings, options=options)
+    if settings.veriscore_k is None:
+        settings = replace(settings, veriscore_k=median_claims(rows))
     sums, answers = _sums(rows, settings), ranked(rows)
     states = [row.state for row in rows]
     named = [row.id for row in rows if row.id]
@@ -197,22 +146,21 @@ def summarise(rows: Sequence[Row], settings: Settings | None = None) -> dict[str
         },
     }
     for name, cell in intervals(sums, answers, settings.resamples, settings.seed).items():
-        undefined = {"reason": _reason(name, rows, settings)} if cell["value"] is None else {}
+        undefined = {"reason": _reason(name, rows)} if cell["value"] is None else {}
         result[name] = {**cell, **undefined}
-    for name in ("k", "gamma", "veriscore_k"):
-        result[name] = getattr(settings.options, name)
-    return result | {"risk_coverage": risk_coverage(answers)}
+    chosen = {"k": settings.k, "veriscore_k": settings.veriscore_k}
+    return result | chosen | {"risk_coverage": risk_coverage(answers)}
 
 
 def claim_table(
-    rows: Sequence[Row], *, k: int = 32, seed: int = 0, resamples: int = RESAMPLES
+    rows: Sequence[Row], *, k: int = K, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[str, Any]:
     """The claim metrics of graded responses, `{metric: {value, low, high}}`; nothing where none
     was read for claims.
     """
     if not any(row.extracted for row in rows):
         return {}
-    settings = Settings(Options(k), seed=seed, resamples=resamples)
+    settings = Settings(k, seed=seed, resamples=resamples)
     cells = intervals(_sums(rows, settings), ranked(()), resamples, seed)
     return {name: cells[name] for name in (*IN_EVALUATIONS, f"recall@{k}", f"f1@{k}")}
 
@@ -233,18 +181,9 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> d
     return {"common": len(common), "paired": cells}
 
 
-def right_questions(rows: Sequence[Row]) -> frozenset[str]:
-    """The questions that at least half of a policy's scored responses answer right."""
-    counts: dict[str, list[bool]] = {}
-    for row in rows:
-        if row.outcome is not None:
-            counts.setdefault(row.question_id, []).append(row.outcome == "correct")
-    return frozenset(question for question, right in counts.items() if 2 * sum(right) >= len(right))
-
-
 def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = None) -> Sums:
-    k = settings.options.k
-    names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES, "over_refusal")
+    k = settings.k
+    names = (*CLAIM_METRICS, f"recall@{k}", f"f1@{k}", "veriscore", *RATES)
     # Rows that only have outcomes were never read for claims, so "no claims" says nothing of them.
     states = {row.state for row in rows} - {"failed", "not_judged"}
     extracted = (
@@ -257,28 +196,20 @@ def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = 
 
 
 def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, Term]:
-    terms = dict(claim_terms(row, settings.options)) if extracted else {}
-    terms |= outcome_terms(row, settings.weights)
-    # Over-refusal counts abstentions (ours) on questions that the reference policy answers
-    # correctly or, without one, on questions that their data set calls answerable.
-    right = settings.right_before
-    expected = row.answerable if right is None else row.question_id in right
-    if expected and row.state not in ("failed", "not_judged"):
-        terms["over_refusal"] = (float(row.state == "abstained"), 1.0)
-    return terms
+    terms = claim_terms(row, settings.k, settings.veriscore_k) if extracted else {}
+    return terms | outcome_terms(row)
 
 
-def outcome_terms(row: Row, weights: Sequence[float] = WEIGHTS) -> dict[str, Term]:
+def outcome_terms(row: Row) -> dict[str, Term]:
     """What one response adds to each outcome rate; nothing where its outcome is not known."""
     if row.outcome is None:
         return {}
     shares = [float(row.outcome == label) for label in OUTCOMES]
-    w1, w2, w3 = weights
-    truthfulness = w1 * shares[0] + w2 * shares[1] - w3 * shares[2]
-    return {name: (value, 1.0) for name, value in zip(RATES, [*shares, truthfulness], strict=True)}
+    values = (*shares, shares[0] - shares[2])
+    return {name: (value, 1.0) for name, value in zip(RATES, values, strict=True)}
 
 
-def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
+def _reason(name: str, rows: Sequence[Row]) -> str:
     """Why a metric is undefined."""
     states = {row.state for row in rows}
     if not rows:
@@ -287,18 +218,12 @@ def _reason(name: str, rows: Sequence[Row], settings: Settings) -> str:
         return "no question has a gold answer"
     if name in RATES:
         return "no response has an outcome"
-    if name == "over_refusal" and settings.right_before is not None:
-        return "the reference policy answers none of the questions right"
-    if name == "over_refusal":
-        return "no reference policy, and no question is marked answerable"
     if name == "aurc":
         return "no judged answer has a confidence"
     if name == "auroc":
         return "needs a right and a wrong answer with confidences"
     if states == {"not_judged"}:
         return "no row was judged"
-    if states == {"failed"}:
-        return "every row failed"
     if states <= {"failed", "not_judged"}:
         return "every row that was judged failed"
     if "unverified" in states and "scored" not in states:

@@ -61,9 +61,7 @@ class Row:
     outcome_failed: bool = False
     no_gold: bool = False  # there was no gold answer to compare its own with
     failed: bool = False  # a failure is recorded on it, wherever
-    confidence: float | None = None  # of the response
-    claim_confidence: tuple[float | None, ...] = ()  # of each claim
-    answerable: bool | None = None
+    confidence: float | None = None  # the mean probability of the answer's tokens
     step: int | None = None
     off_subject: tuple[bool | None, ...] = ()
     unparsed: int = 0  # how many of its claims their judge could not read
@@ -95,20 +93,13 @@ class Row:
         return self.supported / len(self.labels) if self.labels else None
 
 
-def read_rows(
-    path: Path | str, sections: Sequence[str] = (), confidence: str = "tokens"
-) -> list[Row]:
+def read_rows(path: Path | str, sections: Sequence[str] = ()) -> list[Row]:
     """Read the feedback in a JSONL file, or a run's folder, one row at a time; only the reduced
     rows are kept.
 
     Args:
         sections: count only claims of these sections ("think", "answer", "body"); by default all
         that were extracted.
-        confidence: "tokens" for the mean probability of the answer's tokens, or the aspect of
-        the verdicts whose `p` is
-            to be read as a confidence ("truth", "factuality", …).
-
-    `questions.jsonl` beside the file, where there is one, says which questions are answerable.
 
     Raises:
         WorkbenchError: there is no such file, or a line is not a feedback row.
@@ -116,8 +107,7 @@ def read_rows(
     if unknown := [section for section in sections if section not in SECTIONS]:
         raise WorkbenchError(f"no section '{unknown[0]}': choose of {', '.join(SECTIONS)}")
     file = file_of(path)
-    answerable = _answerable(file.with_name("questions.jsonl"))
-    rows = list(each_row(file, lambda stored: reduce_row(stored, answerable, sections, confidence)))
+    rows = list(each_row(file, lambda stored: reduce_row(stored, sections)))
     if not rows and file.stat().st_size:
         raise WorkbenchError(f"{file}: no feedback row in it, as `workbench score` writes them")
     return rows
@@ -150,25 +140,12 @@ def file_of(path: Path | str) -> Path:
     return Path(*place(path)) if path.is_dir() else path
 
 
-def rows_of(
-    feedbacks: Iterable[Feedback], sections: Sequence[str] = (), confidence: str = "tokens"
-) -> list[Row]:
+def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list[Row]:
     """Feedback in memory as rows."""
-    reduced = []
-    for feedback in feedbacks:
-        question = feedback.response.question
-        flag = _flag(question.meta)
-        answerable = {} if flag is None else {question.id: flag}
-        reduced.append(reduce_row(feedback.to_row(), answerable, sections, confidence))
-    return reduced
+    return [reduce_row(feedback.to_row(), sections) for feedback in feedbacks]
 
 
-def reduce_row(
-    stored: Mapping[str, Any],
-    answerable: Mapping[str, bool],
-    sections: Sequence[str] = (),
-    confidence: str = "tokens",
-) -> Row:
+def reduce_row(stored: Mapping[str, Any], sections: Sequence[str] = ()) -> Row:
     """One stored row as a `Row`; a claim may carry its label itself, as a row given for replay
     does.
     """
@@ -197,13 +174,7 @@ def reduce_row(
         outcome_failed=outcome_failed,
         no_gold=no_gold,
         failed=failed(stored),
-        confidence=(
-            _token_confidence(stored)
-            if confidence == "tokens"
-            else _p(verdicts, confidence, ("response", "outcome"))
-        ),
-        claim_confidence=tuple(_p(verdicts, confidence, (claim.target,)) for claim in scored),
-        answerable=answerable.get(question),
+        confidence=_token_confidence(stored),
         step=stored.get("step"),
         off_subject=tuple(claim.off_subject for claim in scored),
         unparsed=sum(claim.unparsed for claim in scored),
@@ -306,29 +277,3 @@ def _token_confidence(stored: Mapping[str, Any]) -> float | None:
     if not all(logprob <= 0 for logprob in chosen):  # NaN, or not a log-probability
         return None
     return sum(map(math.exp, chosen)) / len(chosen)
-
-
-def _p(verdicts: Sequence[Mapping[str, Any]], aspect: str, targets: Sequence[str]) -> float | None:
-    """The `p` of the first valid verdict of that aspect on one of the targets."""
-    for verdict in verdicts:
-        valid = verdict["target"] in targets and verdict.get("aspect") == aspect
-        p = verdict.get("p")
-        if valid and not verdict.get("error") and p is not None and math.isfinite(p):
-            return p
-    return None
-
-
-def _answerable(questions: Path) -> dict[str, bool]:
-    """Whether each stored question is answerable, where that is known."""
-    rows = iter_rows(questions) if questions.exists() else ()
-    flags = ((row["id"], _flag(row.get("meta") or {})) for row in rows)
-    return {name: flag for name, flag in flags if flag is not None}
-
-
-def _flag(meta: Mapping[str, Any]) -> bool | None:
-    """Whether a question's data set calls it answerable; in the closed world, questions about
-    well-known people are.
-    """
-    if "answerable" in meta:
-        return bool(meta["answerable"])
-    return meta["tier"] == "known" if "tier" in meta else None

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.jsonl import write_json
+from workbench.policy import load_policy
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.tiny.card import card_text
-from workbench.tiny.measure import measure, texts
+from workbench.tiny.measure import measure
 from workbench.tiny.skills import ABSTAINED, DECLINED
 from workbench.tiny.tokenizer import build_tokenizer
 from workbench.tiny.training import (
@@ -80,12 +81,8 @@ def build_policy(
         model, training = train(
             world, tokenizer, config, seed=seed, threads=threads, out=out, work=work
         )
-        splits = {
-            split: measure(str(out / "sft"), world, split) for split in ("validation", "test")
-        }
-        for split, numbers in splits.items():
-            lives = world.questions(split, ["biography"])
-            numbers["base_biography"] = texts(str(out / "base"), world, lives)
+        policy = load_policy(str(out / "sft"))
+        splits = {split: measure(policy, world, split) for split in ("validation", "test")}
     import torch
 
     card: dict[str, Any] = {

@@ -150,12 +150,8 @@ def _section(split: str, numbers: Mapping[str, Any]) -> str:
         for name, cell in partial.items()
     )
     lines.append(f"\nOf the partly known people, what is covered and what is a gap: {listed}.")
-    for title, texts in (
-        ("Biographies", numbers["biography"]),
-        ("Biographies by `base/`", numbers["base_biography"]),
-    ):
-        title += "; share of claims that are true of the person, claims, share not declined"
-        lines += _texts(title, texts, ("factscore_on_subject", "claims", "responded"))
+    title = "Biographies; share of claims that are true of the person, claims, share not declined"
+    lines += _texts(title, numbers["biography"], ("factscore_on_subject", "claims", "responded"))
     columns = ("form", "facets", "off_subject", "fact_per_sentence", "citation_precision")
     title = (
         "Texts on two facets from passages; right form, share of facets, claims about neither,"
@@ -191,24 +187,15 @@ def _skills(numbers: Mapping[str, Any]) -> list[str]:
     ]
     lines += [
         (
-            "\nAnswers that are thought about first, greedy accuracy (abstained); covered: its"
-            " facts are in the documents, well known: all of them often; by chance: what a guess"
-            " between two gets:\n"
+            "\nAnswers that are thought about first, greedy accuracy (abstained); by chance: what a"
+            " guess between two gets:\n"
         ),
-        "| kind | all | covered | well known | by chance |",
-        "|---|---|---|---|---|",
+        "| kind | questions | | by chance |",
+        "|---|---|---|---|",
     ]
-    for kind, groups in numbers["reasoned"].items():
-        shown = (f"{_pair(cell)} ({cell['n']})" for cell in groups.values())
-        lines.append(f"| {kind} | {' | '.join(shown)} | {_number(BY_CHANCE.get(kind))} |")
-    thinking = numbers["thinking"]
-    tiers = ", ".join(f"{tier} {_pair(cell)}" for tier, cell in thinking["by_tier"].items())
     lines += [
-        (
-            f"\nShort questions thought about first, greedy: {tiers}. Of {thinking['stated']}"
-            f" thoughts that state what is asked, {_number(thinking['copied'])} are followed by the"
-            " answer that they state."
-        ),
+        f"| {kind} | {cell['n']} | {_pair(cell)} | {_number(BY_CHANCE.get(kind))} |"
+        for kind, cell in numbers["reasoned"].items()
     ]
     return lines
 

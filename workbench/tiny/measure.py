@@ -4,22 +4,20 @@ kind, in both languages, in questions, thoughts, passages and whole texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.answers import final_answer, is_abstention, thinking
+from workbench.answers import final_answer, is_abstention
 from workbench.checks import world_checks
 from workbench.evaluate import evaluation_grade, report
 from workbench.generate import Policy, generate
 from workbench.grade import grade
-from workbench.policy import load_policy
 from workbench.tiny.skills import READINGS, SkillWriter, numbered
-from workbench.types import Feedback, Question, Response
+from workbench.types import Feedback, Question
 from workbench.verify import outcome
 from workbench.world import schema
 from workbench.world.facts import Fact
-from workbench.world.parser import Parser, parser_of
 from workbench.world.questions import SHORT_KINDS, select
 from workbench.world.world import World
 
@@ -30,7 +28,7 @@ Rates = dict[str, Any]  # n, accuracy, abstention: shares, None where there is n
 
 
 def measure(
-    policy: Policy | str,
+    policy: Policy,
     world: World,
     split: str,
     samples: int = 4,
@@ -44,20 +42,18 @@ def measure(
     * `biography` and `two_facets`: `texts` about one person, and about two.
     * `reading`: `count` questions with passages of each kind, about people outside the world.
     * `reasoned`: questions of more than one step.
-    * `thinking`: short questions that are thought about first.
     """
-    loaded = load_policy(policy) if isinstance(policy, str) else policy
     scored = grade([outcome()], {})
 
     def ask(questions: Sequence[Question], new_tokens: int) -> list[Feedback]:
-        return scored(generate(loaded, questions, max_new_tokens=new_tokens, greedy=True))
+        return scored(generate(policy, questions, max_new_tokens=new_tokens, greedy=True))
 
     def reported(greedy: Sequence[Feedback], drawn: Sequence[Feedback] = ()) -> dict[str, Any]:
         return report(greedy, drawn, split=split, seeds=(seed,))
 
     short = world.questions(split, SHORT_KINDS)
     answered = ask(short, SHORT)
-    drawn = scored(generate(loaded, short, max_new_tokens=SHORT, samples=samples, seed=seed))
+    drawn = scored(generate(policy, short, max_new_tokens=SHORT, samples=samples, seed=seed))
     readings = {kind: reading_questions(world, kind, count, f"{split}-{seed}") for kind in READINGS}
     if split != "validation":
         readings["page"] = page_questions(world)
@@ -76,22 +72,20 @@ def measure(
         },
         "exposure": by_exposure(world, answered),
         "l2": reported(ask(world.questions(split, SHORT_KINDS, "l2"), SHORT)),
-        "biography": texts(loaded, world, world.questions(split, ["biography"]), seed),
-        "two_facets": texts(loaded, world, planned, seed),
+        "biography": texts(policy, world, world.questions(split, ["biography"]), seed),
+        "two_facets": texts(policy, world, planned, seed),
         "reading": {kind: rates(ask(asked, SHORT)) for kind, asked in readings.items()},
-        "reasoned": reasoned(ask(reasoned_questions(world, split), LONG), world),
-        "thinking": thought_rates(ask(thought_questions(world, split), LONG), world),
+        "reasoned": reasoned(ask(reasoned_questions(world, split), LONG)),
     }
 
 
 def texts(
-    policy: Policy | str, world: World, questions: Sequence[Question], seed: int = 0
+    policy: Policy, world: World, questions: Sequence[Question], seed: int = 0
 ) -> dict[str, Any]:
     """The report of whole texts, whose claims the world judges, greedy and sampled."""
-    loaded = load_policy(policy) if isinstance(policy, str) else policy
     judge = evaluation_grade(world_checks(world))
     greedy, sampled = (
-        judge(generate(loaded, questions, max_new_tokens=LONG, greedy=greedy, seed=seed))
+        judge(generate(policy, questions, max_new_tokens=LONG, greedy=greedy, seed=seed))
         for greedy in (True, False)
     )
     return report(greedy, sampled, seeds=(seed,))
@@ -202,69 +196,10 @@ def _fact(world: World, fact_id: str) -> Fact:
     return world.facts[int(fact_id.removeprefix("f"))]
 
 
-def reasoned(feedbacks: Sequence[Feedback], world: World) -> dict[str, dict[str, Rates]]:
-    """Rates by kind of question: of all, of the covered, and of those that rest on well-known
-    facts alone.
-    """
-
-    def known(feedback: Feedback) -> bool:
-        return all(
-            _fact(world, fact_id).tier == "known"
-            for fact_id in feedback.response.question.meta["fact_ids"]
-        )
-
-    groups: dict[str, Callable[[Feedback], bool]] = {
-        "all": lambda feedback: True,
-        "covered": lambda feedback: feedback.response.question.meta["covered"],
-        "known": known,
-    }
+def reasoned(feedbacks: Sequence[Feedback]) -> dict[str, Rates]:
+    """Rates by kind of question."""
     kinds = dict.fromkeys(feedback.response.question.kind for feedback in feedbacks)
     return {
-        kind: {
-            name: rates(f for f in feedbacks if f.response.question.kind == kind and belongs(f))
-            for name, belongs in groups.items()
-        }
+        kind: rates(one for one in feedbacks if one.response.question.kind == kind)
         for kind in kinds
     }
-
-
-def thought_questions(world: World, split: str) -> list[Question]:
-    return [
-        replace(question, system=schema.THINK) for question in world.questions(split, SHORT_KINDS)
-    ]
-
-
-def thought_rates(feedbacks: Sequence[Feedback], world: World) -> dict[str, Any]:
-    """Accuracy by tier of short questions that are thought about first, and `copied`: of the
-    thoughts that state what is asked, the share whose answer is what they state."""
-    parser = parser_of(world)
-    copies = [
-        copied
-        for feedback in feedbacks
-        if (copied := _copied(parser, world, feedback.response)) is not None
-    ]
-    tiers = sorted({feedback.response.question.meta["tier"] for feedback in feedbacks})
-    return {
-        "copied": share(copies),
-        "stated": len(copies),
-        "by_tier": {
-            tier: rates(f for f in feedbacks if f.response.question.meta["tier"] == tier)
-            for tier in tiers
-        },
-    }
-
-
-def _copied(parser: Parser, world: World, response: Response) -> bool | None:
-    asked = _fact(world, response.question.meta["fact_ids"][0])
-    stated = [
-        claim.object
-        for claim in parser.parse(thinking(response.text), asked.subject).claims
-        if (claim.subject, claim.relation) == (asked.subject, asked.relation)
-        and claim.object is not None
-    ]
-    said = (final_answer(response.text) or "").rstrip(". ")
-    return (
-        parser.value(schema.RELATIONS[asked.relation].object, said) == stated[-1]
-        if stated
-        else None
-    )
