@@ -141,7 +141,7 @@ _GREETING = re.compile(
     re.I,
 )
 _FAREWELL = re.compile(
-    r"(?<=[.!?\n])\s*(?:let (?:me|us) know|feel free|(?:i )?hope|if you|is there anything|please"
+    r"(?<=[.!?\n])[^\S\n]*(?:let (?:me|us) know|feel free|(?:i )?hope|if you|is there anything|please"
     r"|do(?:n['’]t| not) hesitate|thank|i(?:'m| am| would be|'d be) (?:happy|glad))\b"
     r"(?-i:(?:[^.!?\nA-Z0-9]|\bI\b)*)(?:[.!?]+|$)",
     re.I,
