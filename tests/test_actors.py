@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, make_bench
 from tests.helpers.tiny_model import make_policy
-from workbench.actors import STRIKES, Actors, _Pool
+from workbench.actors import STRIKES, _Pool
 from workbench.failures import TooManyFailures
 from workbench.generate import Sampling
 from workbench.metrics.boundary import Probed
@@ -59,15 +59,6 @@ def test_without_ray_the_error_names_what_to_install(tmp_path: Path, cli: Cli) -
     pinned = re.search(r"ray==[\d.]+", project)
     assert code == 2 and pinned and f"pip install {pinned[0]}" in err
     assert "pip install -e '.[ray]'" in err and not (tmp_path / "out").exists()
-
-
-def test_no_more_actors_than_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
-    monkeypatch.delitem(__import__("sys").modules, "ray", raising=False)
-    Actors(4).check()
-    with pytest.raises(WorkbenchError, match="this machine has 4 CPUs, one for an actor"):
-        Actors(5).check()
 
 
 def test_another_policy_on_an_actors_machine_is_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.waiting import wait_for
-from workbench.judge import BatchJudge, Element, cached, endpoint, render
+from workbench.judge import Element, cached, endpoint, render
 from workbench.judge.cache import Cache
 from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
@@ -117,17 +117,6 @@ def test_secrets_and_spellings_of_an_address_are_not_in_the_key(tmp_path: Path) 
         assert server.requests == 3
     content = (tmp_path / "c").read_bytes()
     assert b"one" not in content and b"hidden" not in content
-
-
-def test_a_cache_without_addresses_says_that_its_replies_are_not_used(tmp_path: Path) -> None:
-    with JudgeServer() as server:
-        endpoint(server.url, "m", cache=tmp_path / "c")(prompts(3))
-        # as an earlier version left it
-        with closing(sqlite3.connect(tmp_path / "c")) as connection:
-            connection.execute("PRAGMA user_version=0")
-        with pytest.warns(RuntimeWarning, match="earlier version.*asked again"):
-            Cache(tmp_path / "c").close()
-        Cache(tmp_path / "c").close()  # said once
 
 
 def test_failures_are_not_stored(tmp_path: Path) -> None:
@@ -295,12 +284,3 @@ def test_any_judge_can_be_cached(tmp_path: Path) -> None:
     assert asked[5:] == prompts(2, start=3) and all(reply.error is None for reply in again)
     with pytest.raises(WorkbenchError, match="name="):
         cached(judge, tmp_path / "c")
-
-
-def test_a_cache_can_be_put_on_an_endpoint_later(tmp_path: Path) -> None:
-    with JudgeServer() as server:
-        plain = endpoint(server.url, "m")
-        judge = cached(plain, tmp_path / "c")
-        judge(prompts(3))
-        judge(prompts(3))
-        assert isinstance(judge, BatchJudge) and server.requests == plain.totals.calls == 3

@@ -253,13 +253,6 @@ def test_a_server_that_dies() -> None:
         assert replies[-1].cost.calls == 0
 
 
-def test_a_refused_key_ends_the_batch() -> None:
-    with JudgeServer(key="right") as server:
-        replies = fast(server, key="wrong", concurrency=4)([verify(n) for n in range(300)])
-        assert {failure(reply).kind for reply in replies} == {"auth"} and server.requests <= 8
-        assert fast(server, key="right")([verify(0)])[0].error is None
-
-
 def test_one_refused_prompt_does_not_end_the_batch() -> None:
     def reply(task: str, found: Sequence[Element]) -> str | web.Response:
         return (

@@ -135,17 +135,6 @@ def test_any_text_comes_back(task: str, text: str) -> None:
             in_form(prompt, "line")
 
 
-@pytest.mark.parametrize(
-    "start",
-    [0x7F, 0xAD, 0x200B, 0x2028, 0x202A, 0x2060, 0x2066, 0xFE00, 0xFEFF, 0xE0001, 0xE0020, 0xE0100],
-)
-def test_what_cannot_be_seen_is_written_out_and_comes_back(start: int) -> None:
-    hidden = "".join(map(chr, range(start, start + 5)))
-    prompt = render("verify", question="Who?", passages=[f"Ada{hidden}."], claims=[f"Bo{hidden}"])
-    assert not UNSEEN.search(prompt.text) and f"&#x{start:X};" in prompt.text
-    assert flat(elements(prompt.text))[-1] == ("claim", f"Bo{hidden}")
-
-
 @given(st.text("#=-& \n\tx;23\u200b&", max_size=30))
 def test_texts_made_of_headings_come_back_and_are_none(text: str) -> None:
     prompt = render("inform", question="q", response=text, claims=["c", text])

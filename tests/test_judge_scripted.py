@@ -4,11 +4,8 @@ on loopback alone.
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -107,21 +104,3 @@ def test_it_listens_on_loopback_alone() -> None:
         assert urlsplit(server.url).hostname == "127.0.0.1"
         with pytest.raises(OSError), socket.create_connection(("127.0.0.2", server.port), 2):
             pass
-
-
-def test_as_a_process_of_its_own() -> None:
-    command = [sys.executable, "-m", "workbench.judge.scripted", "--faults", "1"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            url = urlsplit(process.stdout.readline().strip())
-            connection = http.client.HTTPConnection("127.0.0.1", url.port or 0, timeout=10)
-            connection.request("GET", "/count")
-            assert json.load(connection.getresponse()) == {
-                "unique": 0,
-                "peak": 0,
-                "tasks": {},
-                "faults": {},
-            }
-        finally:
-            process.terminate()

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import importlib.util
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -48,49 +46,6 @@ def test_what_is_no_number_is_refused_beforehand(
     )
     assert (code, out, err.count("\n")) == (2, "", 1) and told in err
     assert not (tmp_path / "out" / "f.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        (("--actors", "2"), "ask for it with --engine ray"),
-        (("--address", "a:1"), "ask for it with --engine ray"),
-        (("--engine", "ray", "--actors", "0"), "greater than or equal to 1"),
-        (("--engine", "spark"), "--engine"),
-        (
-            ("--engine", "ray", "--address", "ray://a:1"),
-            "write HOST:PORT, on a machine that has joined",
-        ),
-    ],
-)
-def test_an_engine_that_cannot_work_is_refused_beforehand(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, str], told: str
-) -> None:
-    source = write(tmp_path / "in.jsonl", [SAID])
-    code, out, err = call(
-        capsys, "score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", *more, "--json"
-    )
-    assert (code, out, err.count("\n")) == (2, "", 1) and told in err
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed here")
-def test_without_ray_it_is_told_what_to_install(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source = write(tmp_path / "in.jsonl", [SAID])
-    code, _, err = call(
-        capsys, "score", "--in", source, "--out", tmp_path / "f.jsonl", "--engine", "ray"
-    )
-    pinned = re.search(
-        r"ray==[\d.]+", Path(__file__).parent.with_name("pyproject.toml").read_text()
-    )
-    assert (
-        code == 2
-        and pinned
-        and f"pip install {pinned[0]}" in err
-        and "pip install -e '.[ray]'" in err
-    )
 
 
 @pytest.mark.parametrize(

@@ -20,21 +20,18 @@ from typing import Any
 import pytest
 
 from tests.engines.environment import ROOT, needs
-from tests.engines.told import tell
 from tests.helpers.score_helpers import Cli, read, reply, responses, world_rows, write
 from tests.helpers.small_bench import make_bench
 from tests.helpers.waiting import wait_for
-from tests.test_bench import make_run
-from workbench import actors
-from workbench.actors import OWN, Actors, map_chunks, started
-from workbench.bench import Bench, bench
+from workbench.actors import OWN, Actors, started
+from workbench.bench import Bench
 from workbench.judge.scripted import JudgeServer
 from workbench.llm_judge import LLMJudge
 from workbench.probe import probe_policy
 from workbench.score import Options, pipeline, score_file
 from workbench.score.run import CHUNK
 from workbench.train import probing
-from workbench.types import Question, WorkbenchError
+from workbench.types import WorkbenchError
 
 pytestmark = needs("ray")
 MINE = ("seconds", "out", "cost")  # of a summary: what two runs need not have in common
@@ -247,13 +244,6 @@ def test_a_judge_at_a_url_is_asked_by_this_process(
     assert without_cost(remote.out) == without_cost(local.out)
 
 
-def test_rows_with_verdicts_need_no_judge(tmp_path: Path, cluster: None) -> None:
-    first = Options(write(tmp_path / "in.jsonl", world_rows(40)), tmp_path / "0" / "f.jsonl")
-    score_file(replace(first, judge="world"))
-    summary = both(tmp_path, first.out, method="rlfh", overrides=["rlfh.alpha=2"])
-    assert summary["rows"] == 40
-
-
 def workers() -> list[Any]:
     """The processes of this process's actors."""
     import psutil
@@ -334,26 +324,6 @@ def test_a_row_that_kills_its_actor_fails_alone_and_is_tried_again(
     summary = score_file(chosen)
     assert (summary["failed"], summary["earlier"]) == (0, 11)
     assert without_cost(chosen.out)[:11] == others and read(chosen.out)[11]["id"] == "7"
-
-
-def never(item: Any, failure: Any) -> Any:
-    raise AssertionError((item, failure))
-
-
-def test_errors_of_the_work_are_raised_and_actors_that_die_of_everything_stop_it(
-    cluster: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse() -> Callable[[Any], Any]:
-        raise WorkbenchError("this cannot work: do that")
-
-    def die() -> Callable[[Any], Any]:
-        os._exit(1)
-
-    with pytest.raises(WorkbenchError, match=r"^this cannot work: do that$"):
-        list(map_chunks(Actors(1), refuse, never, [["a row"]]))
-    monkeypatch.setattr(actors, "STRIKES", 2)
-    with pytest.raises(WorkbenchError, match="3 of Ray's actors died one after another"):
-        list(map_chunks(Actors(1), die, never, [["a row", "another"]]))
 
 
 def test_only_this_machine_can_reach_ray_and_nothing_is_sent(cluster: None) -> None:
@@ -443,60 +413,3 @@ def test_a_question_that_kills_its_actor_is_left_open_alone(
     assert [row for row in rows if not row["failed"]] == [
         row for row in whole if row["question_id"] != "validation-Ed"
     ]
-
-
-def test_the_adapter_of_a_run_lies_over_the_policy_of_the_bench(
-    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run is named by a path from here, and its adapter's own base is a path from elsewhere."""
-    run = make_run(tmp_path / "run", Path(place.path("sft")))
-    config = json.loads((run / "policy" / "adapter_config.json").read_text())
-    config["base_model_name_or_path"] = "no/where"
-    (run / "policy" / "adapter_config.json").write_text(json.dumps(config))
-    settings = {"method": "truthrl", "bench": "test", "policy": "sft"}
-    (run / "config.json").write_text(json.dumps(settings))
-    monkeypatch.chdir(tmp_path)
-    local = probe_policy("run", bench=place, k=6, out=tmp_path / "local", threads=1)
-    probe_policy("run", bench=place, k=6, out=tmp_path / "ray", actors=Actors(1))
-    same(tmp_path / "local", tmp_path / "ray", "probe.jsonl", "summary.json")
-    assert local["failed"] == 0
-
-
-def test_growth(tmp_path: Path) -> None:
-    """Rows, and questions, a second by one process, one actor and two."""
-    telling = bool(os.environ.get("WORKBENCH_TELL"))
-    source = write(tmp_path / "in.jsonl", bridges((12 if telling else 3) * CHUNK))
-    how: dict[str, Any] = {"k": 64 if telling else 16, "kinds": ["single"]}
-    how["limit"] = (24 if telling else 4) * probing.CHUNK
-    scored, probed, tiny = dict[str, Any](), dict[str, Any](), bench("tiny")
-    for name, count in (("local", 0), ("1", 1), ("2", 2)):
-        times: list[tuple[float, int]] = []
-        engine: dict[str, Any] = {"engine": "ray", "actors": count} if count else {}
-
-        def progress(total: int, totals: Any, times: list[tuple[float, int]] = times) -> Any:
-            return lambda tally, done: times.append((time.perf_counter(), done)) if done else None
-
-        out = tmp_path / name / "f.jsonl"
-        score_file(Options(source, out, method="rlfh", **engine), progress)
-        (began, first), (ended, last) = times[0], times[-1]
-        scored[name] = {"rows_a_second": round((last - first) / (ended - began), 1)}
-        answered: list[float] = []
-
-        def shown(question: Question, answered: list[float] = answered) -> int | None:
-            answered.append(time.perf_counter())
-            return tiny.shown(question)
-
-        by: dict[str, Any] = {"actors": Actors(count)} if count else {"threads": 1}
-        probe_policy(
-            "sft", bench=replace(tiny, shown=shown), out=tmp_path / f"p{name}", **how, **by
-        )
-        skipped = 2 * probing.CHUNK
-        rate = (len(answered) - skipped) / (answered[-1] - answered[skipped - 1])
-        probed[name] = {"questions_a_second": round(rate, 2)}
-    assert without_cost(tmp_path / "2" / "f.jsonl") == without_cost(tmp_path / "local" / "f.jsonl")
-    same(tmp_path / "plocal", tmp_path / "p2", "probe.jsonl")
-    found = {"cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}
-    tell(
-        "ray", {"growth": {**found, "by_actors": scored}, "probing": {**found, "by_actors": probed}}
-    )
-    print(json.dumps({"growth": scored, "probing": probed, **found}))

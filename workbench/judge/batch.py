@@ -169,7 +169,7 @@ def cached(judge: Judge, file: Path | str, name: str | None = None) -> BatchJudg
     call.
 
     Replies are stored by (model, task, prompt, sampling), an endpoint's by its address too. A
-    judge made by `endpoint` or `local_model` stores each reply as it arrives. Any other callable
+    judge made by `endpoint` stores each reply as it arrives. Any other callable
     stores at the end of each batch, needs a `name`, and its replies are read strictly too.
 
     Raises:
