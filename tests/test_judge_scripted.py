@@ -55,11 +55,9 @@ HEARD = {
     "hang": "timeout",
     "reset": "connection",
     "garbage": "broken",
-    "no_choices": "broken",
     "empty": "empty",
     "truncated": "not_json",
     "language": "extra_text",
-    "length": "type",
     "chatty": "extra_text",
 }
 

@@ -120,28 +120,19 @@ def unreachable(url: str, error: Exception) -> Answer:
     import aiohttp
 
     reason = str(error) or type(error).__name__
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        message = (
-            f"the certificate of {url} is not trusted ({reason[:200]}): name the file of whoever"
-            " signed it in SSL_CERT_FILE, or give the name that it is for"
-        )
-        return Answer(failure=call_failure("connection", message))
     if isinstance(error, aiohttp.ClientSSLError):
         message = (
-            f"no TLS connection to {url} ({reason[:200]}): does it speak TLS? If not, give its"
-            " address with http://"
+            f"no TLS connection to {url} ({reason[:200]}): give its address with http:// if it"
+            " speaks no TLS; if its certificate is not trusted, name its signer's file in"
+            " SSL_CERT_FILE"
         )
         return Answer(failure=call_failure("connection", message))
     absent = isinstance(error, aiohttp.ClientConnectorError)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         reason, absent = "it does not take connections", True
-    problem = (
-        f"no connection to {url} ({reason}): "
-        if absent
-        else f"the connection to {url} was lost ({reason}): "
+    problem = "no connection to" if absent else "lost the connection to"
+    message = f"{problem} {url} ({reason})"[:340]
+    failure = call_failure(
+        "connection", f"{message}: is the server running there, and is https:// or http:// right?"
     )
-    advice = "is the server running there?"
-    if not absent and not url.startswith("https"):
-        advice += " Does it want https://?"
-    failure = call_failure("connection", f"{problem[:340]}{advice}")
     return Answer(failure=failure, again="retry", absent=absent)
