@@ -19,7 +19,8 @@ requests fail ...     judge = endpoint(server.url, "scripted", backoff=0.01) ...
 >>> server.tasks["verify"] == server.requests == 2 + judge.totals.retries
 True
 
-As a process of its own, `python -m workbench.judge.scripted --delay 0.05` prints its address.
+As a process of its own, `python -m workbench.judge.scripted --delay 0.05` prints its address,
+and GET /count returns its counts.
 """
 
 from __future__ import annotations
@@ -125,9 +126,10 @@ class JudgeServer:
     """A server on 127.0.0.1; use it as a context manager, and ask it at `url`.
 
     `reply(task, elements)` is the script: it gives each reply, sent after `delay` seconds and
-    `per_token` more for each word of prompt and reply. A share `faults` of the requests goes wrong in one of `kinds`: which ones is decided by the seed, the
-    prompt and how often it was asked before, whatever the order of arrival. A script that raises
-    is answered with status 400, and raises again where the server is closed.
+    `per_token` more for each word of prompt and reply. A share `faults` of the requests goes wrong
+    in one of `kinds`: which ones depends on the seed, the prompt and how often it was asked
+    before, and not on the order of arrival. A script that raises is answered with status 400, and
+    raises again where the server is closed.
 
     Of what it saw, `requests` counts the requests, `tasks` those by task, `faulted` those that went
     wrong by kind, `asked` each prompt's number of requests, `running` those under way, `peak`
@@ -202,6 +204,7 @@ class JudgeServer:
 
         app = web.Application(client_max_size=64_000_000)
         app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_get("/count", self._count)
         self._runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True
         )
@@ -221,6 +224,10 @@ class JudgeServer:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _count(self, _: web.Request) -> web.Response:
+        counts = {"requests": self.requests, "unique": len(self.asked), "peak": self.peak}
+        return _json({**counts, "tasks": self.tasks})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         self.requests += 1
