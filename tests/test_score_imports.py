@@ -75,7 +75,6 @@ ASKED = "Who painted this?\nName one."
     [
         ([{"role": "system", "content": "Hm."}, {"role": "user", "content": ASKED}], ASKED),
         (QWEN.format(ASKED), ASKED),
-        (QWEN.format("Hi") + "Hello.<|im_end|>\n" + QWEN.format(ASKED), ASKED),
         (
             LLAMA.format("system", "Today.")
             + LLAMA.format("user", ASKED)
@@ -87,15 +86,11 @@ ASKED = "Who painted this?\nName one."
         # Qwen3, told not to think
         (f"system\nBe brief.\nuser\n{ASKED}\nassistant\n<think>\n\n</think>\n\n", ASKED),
         (f"user\nHi\nmodel\nHello.\nuser\n{ASKED}\nmodel\n", ASKED),  # Gemma
-        (f"system\nBe brief.\nuser\nHi\nassistant\nHello.\nuser\n{ASKED}\nassistant\n", ASKED),
         (f"system\n\nToday.user\n\n{ASKED}assistant\n\n", ASKED),
         # What is no conversation, or not a whole one, is the question as it is.
         (ASKED, ASKED),
         ("user\nHi\nassistant\nHello.", "user\nHi\nassistant\nHello."),
-        ("user\nHi\nassistant\n<think>No.</think>", "user\nHi\nassistant\n<think>No.</think>"),
         ("Explain:\nuser\nx\nassistant\n", "Explain:\nuser\nx\nassistant\n"),
-        # nothing was asked
-        ("system\nBe brief.\nuser\n\nassistant\n", "system\nBe brief.\nuser\n\nassistant\n"),
         (QWEN.format(" "), QWEN.format(" ")),
     ],
 )
@@ -113,13 +108,10 @@ def test_the_last_user_turn_of_a_decoded_conversation_is_the_question(
     ("gold", "answers"),
     [
         ("['Paris' 'Rome']", ("Paris", "Rome")),
-        ("['Paris'\n 'New York']", ("Paris", "New York")),
         ("['Paris', 'Rome']", ("Paris", "Rome")),
         ("""["O'Neill" 'say \\'hi\\'']""", ("O'Neill", "say 'hi'")),
-        ("[]", ()),
         ("Paris", ("Paris",)),
         ("['Paris' + 'Rome']", ("['Paris' + 'Rome']",)),
-        ("['Paris' 'Rome'", ("['Paris' 'Rome'",)),
         (r"['\x']", (r"['\x']",)),
     ],
 )

@@ -31,24 +31,6 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[object
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        (("--max-failed", "nan"), "less than or equal to 1"),
-        (("--timeout", "nan"), "greater than or equal to 0.1"),
-    ],
-)
-def test_what_is_no_number_is_refused_beforehand(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, str], told: str
-) -> None:
-    source = write(tmp_path / "in.jsonl", [SAID])
-    code, out, err = call(
-        capsys, "score", "--in", source, "--out", tmp_path / "out" / "f.jsonl", *more, "--json"
-    )
-    assert (code, out, err.count("\n")) == (2, "", 1) and told in err
-    assert not (tmp_path / "out" / "f.jsonl").exists()
-
-
-@pytest.mark.parametrize(
     ("content", "told"),
     [
         (json.dumps(SAID).encode("utf-16"), "this is UTF-16: save it as UTF-8"),

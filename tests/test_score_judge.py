@@ -194,14 +194,6 @@ def test_the_cache_lies_beside_the_output_or_where_it_is_wanted(
             and wanted.exists()
             and not list((tmp_path / "g").glob("*.sqlite*"))
         )
-        bare = [
-            {name: value for name, value in row.items() if name != "passages"}
-            for row in responses(2)
-        ]
-        refused = replace(options(tmp_path, server, bare), out=tmp_path / "h" / "f.jsonl")
-        with pytest.raises(WorkbenchError, match="claims are verified against passages"):
-            score_file(refused)
-        assert not list((tmp_path / "h").glob("*.sqlite*"))  # nothing was asked
 
 
 def test_passages_of_one_id_stay_two(tmp_path: Path) -> None:

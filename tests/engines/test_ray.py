@@ -20,17 +20,13 @@ from typing import Any
 import pytest
 
 from tests.engines.environment import ROOT, needs
-from tests.helpers.score_helpers import Cli, read, reply, responses, world_rows, write
-from tests.helpers.small_bench import make_bench
+from tests.helpers.score_helpers import read, reply, responses, world_rows, write
 from tests.helpers.waiting import wait_for
 from workbench.actors import OWN, Actors, started
-from workbench.bench import Bench
 from workbench.judge.scripted import JudgeServer
-from workbench.llm_judge import LLMJudge
 from workbench.probe import probe_policy
 from workbench.score import Options, pipeline, score_file
 from workbench.score.run import CHUNK
-from workbench.train import probing
 from workbench.types import WorkbenchError
 
 pytestmark = needs("ray")
@@ -77,23 +73,6 @@ def scoring(folder: Path, *more: object, **environment: str) -> subprocess.Popen
 
 def lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def test_bad_input_is_refused_before_ray_is_imported(tmp_path: Path, cli: Cli) -> None:
-    good = write(tmp_path / "in.jsonl", world_rows(1))
-    bad = write(tmp_path / "bad.jsonl", ["{", '{"id": 1}'])
-    command = ["score", "--out", tmp_path / "o" / "f.jsonl", "--in"]
-    for given in ((bad,), (good, "--method", "nobody"), (good, "--judge", "nowhere")):
-        local, remote = cli(*command, *given), cli(*command, *given, "--engine", "ray")
-        assert local == remote and local[0] == 2
-    probe = ["probe", "--out", tmp_path / "o", "--actors", 2]
-    for address in ("127.0.0.1:9", "nowhere", "127.0.0.1:high"):
-        for words in ([*command, good, "--judge", "world", "--engine", "ray"], probe):
-            code, _, err = cli(*words, "--address", address)
-            assert code == 2 and f"no Ray cluster at '{address}'" in err
-    code, _, err = cli(*probe[:-1], 100_000)
-    assert code == 2 and "CPUs, one for an actor: lower --actors" in err
-    assert not (tmp_path / "o").exists() and "ray" not in sys.modules
 
 
 def alive(process: Any) -> bool:
@@ -362,54 +341,3 @@ def test_a_probe_by_killed_actors_is_that_of_one_process(tmp_path: Path, cluster
     same(tmp_path / "local", tmp_path / "ray", *FILES)
     with pytest.raises(WorkbenchError, match="threads is 1, not 2"):
         probe_policy("sft", out=tmp_path / "ray", threads=2, **how)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Bench:
-    return make_bench(tmp_path / "policy")
-
-
-def test_a_probe_with_a_judge_asks_each_prompt_once(
-    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The judge's key is in this process alone: it was set after Ray was started."""
-    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
-    monkeypatch.setattr(probing, "CHUNK", 2)
-    with JudgeServer(reply=reply, key="secret") as server:
-        how: dict[str, Any] = {"bench": place, "k": 12, "judge": LLMJudge(server.url, "m")}
-        remote = probe_policy(out=tmp_path / "ray", actors=Actors(2), **how)
-        assert (remote["status"], remote["failed"]) == ("done", 0)
-        asked = dict(server.asked)
-        assert set(asked.values()) == {1} and len(asked) > 24
-        probe_policy(out=tmp_path / "local", threads=1, **how)
-        assert server.asked.keys() == asked.keys()
-    same(tmp_path / "local", tmp_path / "ray", *FILES)
-
-
-def deadly_answers(policy: Any, questions: Any, how: Any) -> Any:
-    """As `probing.answers`, but that its process ends at one question."""
-    if any(question.id.endswith("Ed") for question in questions):
-        os._exit(137)
-    return probing.answers(policy, questions, how)
-
-
-def test_a_question_that_kills_its_actor_is_left_open_alone(
-    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    local = probe_policy(bench=place, k=6, out=tmp_path / "local", threads=1)
-
-    def deadly(policy: str, base: Any, hashes: Any, how: Any) -> Any:
-        from workbench.policy import load_policy
-
-        loaded = load_policy(policy, base=base, device="cpu")
-        return lambda questions: deadly_answers(loaded, questions, how)
-
-    monkeypatch.setattr("workbench.probe._answering", deadly)
-    remote = probe_policy(bench=place, k=6, out=tmp_path / "ray", actors=Actors(1))
-    found = (local["failed"], remote["failed"], remote["unsettled"], remote["status"])
-    assert found == (0, 6, 1, "done")
-    whole, rows = (read(tmp_path / name / "probe.jsonl") for name in ("local", "ray"))
-    assert [row["question_id"] for row in rows if row["failed"]] == ["validation-Ed"]
-    assert [row for row in rows if not row["failed"]] == [
-        row for row in whole if row["question_id"] != "validation-Ed"
-    ]

@@ -39,7 +39,6 @@ class Answer:
     wait: float | None = None
     absent: bool = False
     cost: Cost = field(default_factory=lambda: Cost(calls=1))
-    estimated: int = 0
 
 
 async def read_response(response: Any, prompt: Prompt, sent_to: Address) -> Answer:
@@ -86,19 +85,18 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     tokens: list[Any] = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    estimated = not all(type(count) is int and count >= 0 for count in tokens)
-    if estimated:
+    if not all(type(count) is int and count >= 0 for count in tokens):
         tokens = [estimate_tokens(prompt.text), estimate_tokens(text or "")]
     cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
         failure = call_failure(
             "truncated", "the reply was cut off at max_new_tokens: allow more", text or ""
         )
-        return Answer(failure=failure, cost=cost, estimated=estimated)
+        return Answer(failure=failure, cost=cost)
     if not text or not text.strip():
         failure = call_failure("empty", "the message is empty", raw)
-        return Answer(failure=failure, again="retry", cost=cost, estimated=estimated)
-    return Answer(text, cost=cost, estimated=estimated)
+        return Answer(failure=failure, again="retry", cost=cost)
+    return Answer(text, cost=cost)
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
