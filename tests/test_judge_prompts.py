@@ -4,7 +4,6 @@ as many as were given.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -171,11 +170,6 @@ def test_other_readers_see_the_same(task: str) -> None:
     ]
     leaves = [pair for pair in expected if pair[0] not in ("materials", "passage", "title")]
     assert [pair for pair in parsed if pair[0] not in ("materials", "passage", "title")] == leaves
-    for tag, body in leaves:
-        assert body in [
-            html.unescape(piece.split(f"</{tag}>")[0])
-            for piece in prompt.text.split(f"<{tag}>")[1:]
-        ]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -209,9 +203,7 @@ def test_optional_elements_may_be_left_out() -> None:
         ("verify", {"question": "q", "claims": ["c"]}, "needs passages"),
         ("extract", {"question": "q", "response": "r", "items": ["i"]}, "not items"),
         ("verify", {"question": "q", "passages": [], "claims": ["c", "d"]}, "takes 1"),
-        ("inform", {"question": "q", "response": "r", "claims": []}, "at least one"),
         ("prefer", {"question": "q", "responses": ["r"]}, "takes 2"),
-        ("expand", {"question": "q", "passages": ["p"]}, "needs outline"),
         ("inform", {"question": "q", "response": "r", "claims": "a claim"}, "list of texts"),
     ],
 )

@@ -13,7 +13,7 @@ from tests.helpers.score_helpers import read, write
 from workbench.cli import main
 from workbench.score import Options, score_file
 from workbench.score.imports import import_completions
-from workbench.store import iter_feedback, read_questions
+from workbench.store import iter_feedback
 from workbench.types import WorkbenchError
 
 TRL: list[dict[str, Any]] = [
@@ -54,12 +54,9 @@ def test_trl_parquet(tmp_path: Path) -> None:
     assert [row.response.sample for row in rows] == [0, 1, 0, 0, 1, 0]
     assert rows[0].response.group == rows[1].response.group != rows[3].response.group
     assert len({row.response.id for row in rows}) == 6
-    assert all(set(row.rewards) == {"trl:accuracy", "trl:format"} for row in rows)
     assert rows[0].rewards["trl:accuracy"].value == 1.0
     missing = rows[1].rewards["trl:accuracy"]
     assert missing.value is None and missing.error is not None
-    assert rows[1].response.question.text == "Where was Ada born?"
-    assert len(read_questions(tmp_path / "out")) == 2
 
 
 QWEN = (

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.helpers.score_helpers import SAID, Cli, options, read, world_rows, write
 from workbench.score import Options, score_file
@@ -121,3 +124,21 @@ def test_feedback_that_went_through_a_table_is_replayed(tmp_path: Path) -> None:
         for name, reward in before["rewards"].items():
             assert after["rewards"][name]["value"] == reward["value"]
             assert after["rewards"][name]["tokens"] == reward["tokens"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (json.dumps(SAID).encode("utf-16"), "this is UTF-16: save it as UTF-8"),
+        (json.dumps(SAID).encode("utf-16-be"), "this is UTF-16"),
+        (gzip.compress(json.dumps(SAID).encode()), "this is compressed: unpack it first"),
+    ],
+)
+def test_a_file_that_is_not_utf8_text_is_refused(
+    tmp_path: Path, cli: Cli, content: bytes, told: str
+) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(content)
+    for command in (["score", "--in", source, "--out", tmp_path / "f.jsonl"], ["metrics", source]):
+        code, out, err = cli(*command, "--json")
+        assert (code, out, err.count("\n")) == (2, "", 1) and told in err
