@@ -234,7 +234,7 @@ def fits(value: Any, form: Any) -> bool:
     return sized and all(fits(one, entry) for one in value)
 
 
-JUNK = st.sampled_from(
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, 0, 1, 4, 5, 6, 2.0, "3", "", " … ", "Correct", "incorrect", "A\ud800.", [], {}]
 )
 

@@ -276,7 +276,7 @@ def test_files_that_are_kept_beside_the_output_are_nobody_elses(tmp_path: Path, 
     for chosen in (Options(mine, out), Options(other, out, passages=mine)):
         with pytest.raises(WorkbenchError, match="another folder"):
             score_file(chosen)
-    with pytest.raises(WorkbenchError, match="choose another name"):
+    with pytest.raises(WorkbenchError, match="another folder"):
         score_file(Options(tmp_path / "in.jsonl", tmp_path / "out" / name))
     for text in (mine.read_text(), '{"not": "ours"}\n{"cut', "no JSON\nat all"):
         mine.write_text(text)

@@ -41,18 +41,6 @@ NAMED = 5  # failed rows that are named
 KINDS = 5  # of failures that are explained
 
 
-LEFT_OUT = {
-    "only_first": "rows only in A",
-    "only_second": "rows only in B",
-    "unreadable": "rows that cannot be read or repeat an id",
-    "other_response": "rows with another response",
-    "not_judged": "rows not judged in both",
-    "claims": "claims only in one file",
-    "outcomes": "outcomes only in one file",
-    "items": "checklist items only in one file",
-    "reasoning": "verdicts on reasoning only in one file",
-    "verdicts": "verdicts without a label in both",
-}
 COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "checklist"}'
 
 Source = Annotated[
@@ -383,12 +371,8 @@ def _next(out: Path) -> str:
 
 
 def _print_agreement(report: Mapping[str, Any]) -> None:
-    left_out = [
-        f"{count} {LEFT_OUT[reason]}"
-        for reason, count in report["excluded"].items()
-        if count and reason in LEFT_OUT
-    ]
-    print(f"{report['rows']} responses compared; left out: {' · '.join(left_out) or 'nothing'}")
+    left_out = {reason: count for reason, count in report["excluded"].items() if count}
+    print(f"{report['rows']} responses compared; left out: {text(left_out)}")
     for name, cell in report.items():
         if isinstance(cell, Mapping) and cell.get("n"):
             rows = [
