@@ -48,7 +48,6 @@ def test_trl_parquet(tmp_path: Path) -> None:
     summary = import_completions("trl", folder, tmp_path / "out" / "logged.jsonl")
     assert (summary["rows"], summary["malformed"]) == (6, 0)
     assert summary["rewards"] == ["trl:accuracy", "trl:format"]
-    assert summary["left_out"] == ["advantage"]  # which is no reward
     rows = list(iter_feedback(tmp_path / "out" / "logged.jsonl"))
     assert [row.response.step for row in rows] == [3, 3, 3, 10, 10, 10]
     assert [row.response.sample for row in rows] == [0, 1, 0, 0, 1, 0]
@@ -128,7 +127,7 @@ def test_verl_rollouts_bring_gold_answers(tmp_path: Path) -> None:
     summary = import_completions(
         "verl", write(tmp_path / "7.jsonl", logged), tmp_path / "out.jsonl"
     )
-    assert (summary["rewards"], summary["left_out"]) == (["verl:score"], ["advantage"])
+    assert summary["rewards"] == ["verl:score"]  # an advantage is not a reward
     rows = list(iter_feedback(tmp_path / "out.jsonl"))
     assert [row.response.question.answers for row in rows] == [
         ("Paris",),

@@ -255,8 +255,6 @@ def import_logged(
     """Turn completions that TRL or verl logged into feedback rows, with their logged rewards."""
     summary = import_completions(kind, file, out)
     _report(file, summary)
-    if summary["left_out"]:
-        complain(f"left out, since it is no reward: {text(summary['left_out'])}")
     show(summary, as_json, print_mapping)
     return 3 if summary["malformed"] else 0
 
