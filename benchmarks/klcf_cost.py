@@ -461,10 +461,6 @@ def show(found: Mapping[str, Any]) -> None:
             )
 
 
-async def serve() -> None:
-    await JudgeServer(world_script(load_world()), delay=DELAY, per_token=PER_TOKEN).serve()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -479,7 +475,7 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
-        return asyncio.run(serve())
+        return JudgeServer(world_script(load_world()), delay=DELAY, per_token=PER_TOKEN).serve()
     with (
         use_threads(given.threads),
         serving(__file__) as url,

@@ -261,7 +261,7 @@ def main() -> None:
     parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve is not None:
-        asyncio.run(JudgeServer(reply=reply, delay=arguments.serve).serve())
+        JudgeServer(reply=reply, delay=arguments.serve).serve()
     if arguments.measure:
         return measured(*arguments.measure)
     with tempfile.TemporaryDirectory() as name:

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -20,7 +18,7 @@ from hypothesis import strategies as st
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, make_bench
 from tests.helpers.tiny_model import make_policy
-from workbench.actors import STRIKES, Actors, _Pool
+from workbench.actors import STRIKES, _Pool
 from workbench.failures import TooManyFailures
 from workbench.generate import Sampling
 from workbench.metrics.boundary import Probed
@@ -40,7 +38,6 @@ DIED = Failure("grade", "died", "2 processes died of it: out of memory")
         (("--address", "a:1"), "say how many with --actors N"),
         (("--actors", "0"), "greater than or equal to 1"),
         (("--actors", "2", "--threads", "2"), "each actor has one thread, and not 2"),
-        (("--actors", "2", "--address", "ray://a:1"), "write HOST:PORT, on a machine that has"),
         (("--actors", "2", "--engine", "vllm"), "generate by transformers alone"),
     ],
 )
@@ -50,24 +47,6 @@ def test_options_that_cannot_work_are_refused(
     code, out, err = cli("probe", "--out", tmp_path / "out", *more, "--json")
     assert (code, out, err.count("\n")) == (2, "", 1) and message in err
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed here")
-def test_without_ray_the_error_names_what_to_install(tmp_path: Path, cli: Cli) -> None:
-    code, _, err = cli("probe", "--out", tmp_path / "out", "--actors", "2")
-    project = Path(__file__).parent.with_name("pyproject.toml").read_text()
-    pinned = re.search(r"ray==[\d.]+", project)
-    assert code == 2 and pinned and f"pip install {pinned[0]}" in err
-    assert "pip install -e '.[ray]'" in err and not (tmp_path / "out").exists()
-
-
-def test_no_more_actors_than_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
-    monkeypatch.delitem(__import__("sys").modules, "ray", raising=False)
-    Actors(4).check()
-    with pytest.raises(WorkbenchError, match="this machine has 4 CPUs, one for an actor"):
-        Actors(5).check()
 
 
 def test_another_policy_on_an_actors_machine_is_refused(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.waiting import wait_for
-from workbench.judge import BatchJudge, Element, cached, endpoint, render
+from workbench.judge import Element, cached, endpoint, render
 from workbench.judge.cache import Cache
 from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
@@ -52,11 +51,6 @@ def finished(process: subprocess.Popen[str]) -> list[int]:
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     return [int(number) for number in out.split()]
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate()
 
 
 def stored(cache: Path) -> int:
@@ -119,17 +113,6 @@ def test_secrets_and_spellings_of_an_address_are_not_in_the_key(tmp_path: Path) 
     assert b"one" not in content and b"hidden" not in content
 
 
-def test_a_cache_without_addresses_says_that_its_replies_are_not_used(tmp_path: Path) -> None:
-    with JudgeServer() as server:
-        endpoint(server.url, "m", cache=tmp_path / "c")(prompts(3))
-        # as an earlier version left it
-        with closing(sqlite3.connect(tmp_path / "c")) as connection:
-            connection.execute("PRAGMA user_version=0")
-        with pytest.warns(RuntimeWarning, match="earlier version.*asked again"):
-            Cache(tmp_path / "c").close()
-        Cache(tmp_path / "c").close()  # said once
-
-
 def test_failures_are_not_stored(tmp_path: Path) -> None:
     def reply(task: str, found: Sequence[Element]) -> str:
         return (
@@ -161,21 +144,6 @@ def test_a_stored_reply_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -
                 "UPDATE replies SET text = 'correct' WHERE key = (SELECT min(key) FROM replies)"
             )
         assert all(reply.error is None for reply in judge(prompts(3))) and server.requests == 4
-
-
-@pytest.mark.slow
-def test_killed_again_and_again(tmp_path: Path) -> None:
-    file = tmp_path / "judge.sqlite"
-    with JudgeServer(delay=0.02, faults=0.1, kinds=["500", "reset", "truncated"], seed=1) as server:
-        for stage in range(1, 6):
-            process = client(server, file, 500)
-            wait_for(lambda stage=stage: server.requests >= 80 * stage, 30)  # type: ignore[misc]
-            kill(process)
-        count, right, _ = finished(client(server, file, 500))
-        assert count == 500 and right >= 490 and stored(file) == right
-        faulty = sum(server.faulted.values())
-        print("requests", server.requests, "faults", faulty)
-        assert server.requests <= 500 + 5 * 32 + faulty
 
 
 @pytest.mark.slow
@@ -295,12 +263,3 @@ def test_any_judge_can_be_cached(tmp_path: Path) -> None:
     assert asked[5:] == prompts(2, start=3) and all(reply.error is None for reply in again)
     with pytest.raises(WorkbenchError, match="name="):
         cached(judge, tmp_path / "c")
-
-
-def test_a_cache_can_be_put_on_an_endpoint_later(tmp_path: Path) -> None:
-    with JudgeServer() as server:
-        plain = endpoint(server.url, "m")
-        judge = cached(plain, tmp_path / "c")
-        judge(prompts(3))
-        judge(prompts(3))
-        assert isinstance(judge, BatchJudge) and server.requests == plain.totals.calls == 3

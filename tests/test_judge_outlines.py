@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from workbench.answers.outline import Outline, Point, read_outline
 from workbench.checks import judge_checks
-from workbench.judge import cached
 from workbench.judge.outlines import outlines
 from workbench.types import Cost, Failure, Passage, Prompt, Question, Reply
 
@@ -109,20 +107,3 @@ def test_what_is_no_answer_is_a_failure_and_no_outline_stands_alone(case: str) -
     answer, kind = BAD_ANSWERS[case]
     [found] = outlines(Scripted(answer=answer))([ASKED])
     assert found.error is not None and found.error.kind == kind and found.response.text == ""
-
-
-@pytest.mark.parametrize(
-    ("plan", "answer"),
-    [(BAD_PLANS["two points in one"][0], SAID), (PLAN, BAD_ANSWERS["a thought"][0])],
-)
-def test_what_is_not_of_the_form_is_asked_again_by_the_same_command(
-    plan: Any, answer: Any, tmp_path: Path
-) -> None:
-    """Not kept as a reply that is good: the cache would give it again for ever."""
-    for judge, text in (
-        (Scripted(plan, answer), ""),
-        (Scripted(), TEXT),
-        (Scripted(plan, answer), TEXT),
-    ):
-        [found] = outlines(cached(judge, tmp_path / "replies", name="scripted"))([ASKED])
-        assert found.response.text == text and (found.error is None) == bool(text)

@@ -4,7 +4,6 @@ as many as were given.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -135,17 +134,6 @@ def test_any_text_comes_back(task: str, text: str) -> None:
             in_form(prompt, "line")
 
 
-@pytest.mark.parametrize(
-    "start",
-    [0x7F, 0xAD, 0x200B, 0x2028, 0x202A, 0x2060, 0x2066, 0xFE00, 0xFEFF, 0xE0001, 0xE0020, 0xE0100],
-)
-def test_what_cannot_be_seen_is_written_out_and_comes_back(start: int) -> None:
-    hidden = "".join(map(chr, range(start, start + 5)))
-    prompt = render("verify", question="Who?", passages=[f"Ada{hidden}."], claims=[f"Bo{hidden}"])
-    assert not UNSEEN.search(prompt.text) and f"&#x{start:X};" in prompt.text
-    assert flat(elements(prompt.text))[-1] == ("claim", f"Bo{hidden}")
-
-
 @given(st.text("#=-& \n\tx;23\u200b&", max_size=30))
 def test_texts_made_of_headings_come_back_and_are_none(text: str) -> None:
     prompt = render("inform", question="q", response=text, claims=["c", text])
@@ -182,11 +170,6 @@ def test_other_readers_see_the_same(task: str) -> None:
     ]
     leaves = [pair for pair in expected if pair[0] not in ("materials", "passage", "title")]
     assert [pair for pair in parsed if pair[0] not in ("materials", "passage", "title")] == leaves
-    for tag, body in leaves:
-        assert body in [
-            html.unescape(piece.split(f"</{tag}>")[0])
-            for piece in prompt.text.split(f"<{tag}>")[1:]
-        ]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -220,9 +203,7 @@ def test_optional_elements_may_be_left_out() -> None:
         ("verify", {"question": "q", "claims": ["c"]}, "needs passages"),
         ("extract", {"question": "q", "response": "r", "items": ["i"]}, "not items"),
         ("verify", {"question": "q", "passages": [], "claims": ["c", "d"]}, "takes 1"),
-        ("inform", {"question": "q", "response": "r", "claims": []}, "at least one"),
         ("prefer", {"question": "q", "responses": ["r"]}, "takes 2"),
-        ("expand", {"question": "q", "passages": ["p"]}, "needs outline"),
         ("inform", {"question": "q", "response": "r", "claims": "a claim"}, "list of texts"),
     ],
 )

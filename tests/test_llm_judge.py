@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,14 @@ import pytest
 
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
-from tests.helpers.tiny_model import make_policy
 from workbench.bench import Bench, bench
 from workbench.evaluate import evaluate_policy, evaluation_grade
 from workbench.experiment import identity_of, run_experiment
 from workbench.failures import TooManyFailures
 from workbench.judge import Element
-from workbench.judge.scripted import Fault, JudgeServer, by_checksum
+from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.knowledge import build_index
 from workbench.llm_judge import REPLIES, LLMJudge, llm_judge
-from workbench.probe import probe_policy
 from workbench.queue import Entry
 from workbench.recipes import METHODS
 from workbench.types import Response, WorkbenchError
@@ -194,41 +191,6 @@ def test_a_judge_that_comes_back_elsewhere_is_asked_nothing_twice(
         assert other.requests == 3  # another model is another judge
 
 
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_judge_that_dies_leaves_no_evaluation_behind(place: Bench, tmp_path: Path) -> None:
-    """Its first evaluation is not taken for one, and is made when the judge is well again."""
-    well = False
-
-    def reply(task: str, found: Sequence[Element]) -> str | Fault:
-        trial = found[0].text.startswith("What is the capital")
-        return by_checksum(task, found) if well or trial else Fault("language", "")
-
-    with JudgeServer(reply=reply) as server:
-        judged = place.judged_by(LLMJudge(server.url, "m"))
-        summary = run_experiment(TRUTHRL, SMALL, judged, tmp_path / "run", seed=1, threads=1)
-        assert (summary["status"], summary["before"]) == ("too_many_failures", None)
-        assert not (tmp_path / "run" / "before.json").exists()
-        well = True
-        summary = run_experiment(TRUTHRL, SMALL, judged, tmp_path / "run", seed=1, threads=1)
-        assert summary["status"] == "done" and summary["before"]["greedy"]["failed"] == 0
-
-
-@pytest.mark.slow
-def test_a_probe_is_judged_and_its_replies_are_kept(place: Bench, tmp_path: Path) -> None:
-    with JudgeServer() as server:
-        judge = LLMJudge(server.url, "m")
-        result = probe_policy(
-            bench=place, k=2, limit=3, root=tmp_path / "probes", threads=1, judge=judge
-        )
-        folder = Path(result["out"])
-        assert json.loads((folder / "config.json").read_text())["judge"] == judge.identity()
-        assert result["failed"] == 0 and server.tasks["outcome"] and (folder / REPLIES).exists()
-        assert probe_policy(bench=place, k=2, limit=3, root=tmp_path / "probes", threads=1)[
-            "out"
-        ] != str(folder)
-
-
 def test_an_evaluation_stops_where_it_is_told_to(place: Bench) -> None:
     def reply(task: str, found: Sequence[Element]) -> str:
         return (
@@ -244,29 +206,3 @@ def test_an_evaluation_stops_where_it_is_told_to(place: Bench) -> None:
             TooManyFailures, match=f"{failed} of 20 answers of an evaluation could not be graded"
         ):
             evaluate_policy("sft", "test", place, 1, threads=1, judge=judge, max_failed=0.1)
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_another_policy_is_trained_and_evaluated_over_itself(place: Bench, tmp_path: Path) -> None:
-    other = make_policy(tmp_path / "other", seed=5)
-    with pytest.raises(WorkbenchError, match="no policy folder"):
-        run_experiment(
-            TRUTHRL, SMALL, place.starting_from(str(tmp_path / "nothing")), tmp_path / "run", seed=1
-        )
-    chosen = place.starting_from(str(other))
-    summary = run_experiment(TRUTHRL, SMALL, chosen, tmp_path / "run", seed=1, threads=1)
-    assert (
-        summary["policy"] == str(other)
-        and summary["policy_hash"] != identity_of(TRUTHRL, SMALL, place, seed=1)["policy_hash"]
-    )
-    adapter = json.loads((tmp_path / "run" / "policy" / "adapter_config.json").read_text())
-    assert adapter["base_model_name_or_path"] == str(other)
-    assert chosen.base(str(tmp_path / "run")) == str(other)
-    with pytest.raises(WorkbenchError, match=r"another run \(policy is"):
-        run_experiment(TRUTHRL, SMALL, place, tmp_path / "run", seed=1, threads=1)
-    with pytest.raises(
-        WorkbenchError, match="is an adapter, and training starts from a whole model"
-    ):
-        place.starting_from(str(tmp_path / "run"))
-    assert replace(chosen, policy="sft").path("sft") == place.path("sft")

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,8 @@ import pytest
 
 from tests.helpers.score_helpers import read, reply, responses, write
 from tests.helpers.waiting import wait_for
-from workbench.judge import Element
-from workbench.judge.scripted import Fault, JudgeServer
-from workbench.score.run import CHUNK, ahead
+from workbench.judge.scripted import JudgeServer
+from workbench.score.run import ahead
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -69,45 +67,6 @@ def start(folder: Path, url: str, method: str = "rlfh") -> subprocess.Popen[str]
 def stored(cache: Path) -> int:
     with closing(sqlite3.connect(cache)) as connection:
         return int(connection.execute("SELECT count(*) FROM replies").fetchone()[0])
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_kill_loses_two_chunks_of_rows_at_most_and_no_reply(tmp_path: Path) -> None:
-    """The third of four chunks waits for one reply, the fourth is done: as docs/numbers.md says,
-    256 rows are not written.
-    """
-    count, late = 4 * CHUNK, "What about 300?"  # a row of the third chunk
-    write(tmp_path / "in.jsonl", responses(count, claims=1, thinking=False))
-    holding = True
-
-    def script(task: str, elements: Sequence[Element]) -> str | Fault:
-        text = reply(task, elements)
-        return Fault("hang", text) if holding and elements[0].text == late else text
-
-    with JudgeServer(script, hang=3600) as server:
-        process = start(tmp_path, server.url, "truthrl")
-        try:
-            wait_for(
-                lambda: (
-                    server.requests == count and stored(tmp_path / "f.judge.sqlite") == count - 1
-                ),
-                60,
-            )
-        finally:
-            process.kill()
-            process.communicate()
-        assert len(read(tmp_path / "f.jsonl")) == count - 2 * CHUNK
-        holding = False
-        again = start(tmp_path, server.url, "truthrl")
-        assert again.communicate(timeout=60)[0] and again.returncode == 0
-        assert server.requests == count + 1  # what was under way is asked again, and nothing else
-        assert sorted(server.asked.values()) == [1] * (count - 1) + [2]
-    assert sorted(row["id"] for row in read(tmp_path / "f.jsonl")) == sorted(
-        row["id"] for row in read(tmp_path / "in.jsonl")
-    )
-    told = (ROOT / "docs" / "numbers.md").read_text()
-    assert f"at most {2 * CHUNK} rows with a\njudge URL, {CHUNK} without" in told
 
 
 @pytest.mark.slow

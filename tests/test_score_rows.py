@@ -199,8 +199,6 @@ def test_a_list_of_empty_texts_is_told(name: str, given: list[str]) -> None:
     ("changed", "told"),
     [
         ({"label": "wrong"}, "label correct and wrong"),
-        ({"p": 0.2}, "p 0.9 and 0.2"),
-        ({"informativeness": 1}, "informativeness 4 and 1"),
         ({"label": None, "error": ERROR}, "label correct and None"),
     ],
 )

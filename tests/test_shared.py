@@ -4,17 +4,15 @@ with nothing changed by it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.test_trained_methods import FEW, few
-from workbench.experiment import configured, identity_of, run_experiment, stages_of
+from tests.test_trained_methods import few
+from workbench.experiment import configured, identity_of, stages_of
 from workbench.jsonl import write_json
 from workbench.recipes import METHODS
-from workbench.recipes.method import scaled
 from workbench.runs.shared import Shared
 from workbench.train.stage import Stage
 
@@ -207,28 +205,3 @@ def test_what_was_prepared_elsewhere_is_shared_with_its_samples_or_without(tmp_p
         != copied
         == ways("klcf", "prepare", tmp_path, named, "klcf.w_general=0.5", "klcf.w_check=0")
     )
-
-
-@pytest.mark.slow
-def test_a_run_on_a_shared_cold_start_ends_as_one_on_its_own(tmp_path: Path) -> None:
-    place, method = few(24), METHODS["knowrl"]
-    usual = scaled(
-        configured(method, place),
-        prompts={"eval_samples": 0},
-        grpo=FEW,
-        cold={"cold_samples": 2, "cold_questions": 16},
-        sft={"steps": 2, "batch": 2, "lora_r": 4},
-    )
-    other = replace(usual, grpo=replace(usual.grpo, loss_type="dapo"))
-    run_experiment(
-        method, usual, place, tmp_path / "first", seed=1, threads=2, shared=tmp_path / "stages"
-    )
-    for name, shared in (("shared", tmp_path / "stages"), ("own", None)):
-        run_experiment(method, other, place, tmp_path / name, seed=1, threads=2, shared=shared)
-    said = [
-        (tmp_path / name / "stages" / "cold_start" / "summary.json").read_text()
-        for name in ("first", "shared", "own")
-    ]
-    assert ["shared" in text for text in said] == [False, True, False]
-    for file in ("stages/cold_start/policy/model.safetensors", "policy/adapter_model.safetensors"):
-        assert (tmp_path / "shared" / file).read_bytes() == (tmp_path / "own" / file).read_bytes()

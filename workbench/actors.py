@@ -16,7 +16,6 @@ import itertools
 import os
 import signal
 import socket
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -61,11 +60,6 @@ class Actors:
         """Raise a WorkbenchError, before anything is started, where there cannot be so many."""
         if self.count < 1:
             raise WorkbenchError(f"--actors has to be at least 1, not {self.count}")
-        if "://" in (self.address or ""):
-            raise WorkbenchError(
-                f"--address {self.address}: write HOST:PORT, on a machine that has joined the"
-                " cluster with `ray start --address`"
-            )
         if importlib.util.find_spec("ray") is None:
             raise WorkbenchError(
                 "Ray's actors need the package ray: `pip install -e '.[ray]'` in a clone, or `pip"
@@ -73,11 +67,6 @@ class Actors:
             )
         if self.address is not None:
             _check_listening(self.address)
-        elif self.count > (cpus := os.cpu_count() or 1) and "ray" not in sys.modules:
-            raise WorkbenchError(
-                f"this machine has {cpus} CPUs, one for an actor: lower --actors, or join a cluster"
-                " by --address"
-            )
 
 
 def actors_of(count: int | None, address: str | None) -> Actors | None:

@@ -20,21 +20,14 @@ from typing import Any
 import pytest
 
 from tests.engines.environment import ROOT, needs
-from tests.engines.told import tell
-from tests.helpers.score_helpers import Cli, read, reply, responses, world_rows, write
-from tests.helpers.small_bench import make_bench
+from tests.helpers.score_helpers import read, reply, responses, world_rows, write
 from tests.helpers.waiting import wait_for
-from tests.test_bench import make_run
-from workbench import actors
-from workbench.actors import OWN, Actors, map_chunks, started
-from workbench.bench import Bench, bench
+from workbench.actors import OWN, Actors, started
 from workbench.judge.scripted import JudgeServer
-from workbench.llm_judge import LLMJudge
 from workbench.probe import probe_policy
 from workbench.score import Options, pipeline, score_file
 from workbench.score.run import CHUNK
-from workbench.train import probing
-from workbench.types import Question, WorkbenchError
+from workbench.types import WorkbenchError
 
 pytestmark = needs("ray")
 MINE = ("seconds", "out", "cost")  # of a summary: what two runs need not have in common
@@ -80,23 +73,6 @@ def scoring(folder: Path, *more: object, **environment: str) -> subprocess.Popen
 
 def lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def test_bad_input_is_refused_before_ray_is_imported(tmp_path: Path, cli: Cli) -> None:
-    good = write(tmp_path / "in.jsonl", world_rows(1))
-    bad = write(tmp_path / "bad.jsonl", ["{", '{"id": 1}'])
-    command = ["score", "--out", tmp_path / "o" / "f.jsonl", "--in"]
-    for given in ((bad,), (good, "--method", "nobody"), (good, "--judge", "nowhere")):
-        local, remote = cli(*command, *given), cli(*command, *given, "--engine", "ray")
-        assert local == remote and local[0] == 2
-    probe = ["probe", "--out", tmp_path / "o", "--actors", 2]
-    for address in ("127.0.0.1:9", "nowhere", "127.0.0.1:high"):
-        for words in ([*command, good, "--judge", "world", "--engine", "ray"], probe):
-            code, _, err = cli(*words, "--address", address)
-            assert code == 2 and f"no Ray cluster at '{address}'" in err
-    code, _, err = cli(*probe[:-1], 100_000)
-    assert code == 2 and "CPUs, one for an actor: lower --actors" in err
-    assert not (tmp_path / "o").exists() and "ray" not in sys.modules
 
 
 def alive(process: Any) -> bool:
@@ -247,13 +223,6 @@ def test_a_judge_at_a_url_is_asked_by_this_process(
     assert without_cost(remote.out) == without_cost(local.out)
 
 
-def test_rows_with_verdicts_need_no_judge(tmp_path: Path, cluster: None) -> None:
-    first = Options(write(tmp_path / "in.jsonl", world_rows(40)), tmp_path / "0" / "f.jsonl")
-    score_file(replace(first, judge="world"))
-    summary = both(tmp_path, first.out, method="rlfh", overrides=["rlfh.alpha=2"])
-    assert summary["rows"] == 40
-
-
 def workers() -> list[Any]:
     """The processes of this process's actors."""
     import psutil
@@ -336,26 +305,6 @@ def test_a_row_that_kills_its_actor_fails_alone_and_is_tried_again(
     assert without_cost(chosen.out)[:11] == others and read(chosen.out)[11]["id"] == "7"
 
 
-def never(item: Any, failure: Any) -> Any:
-    raise AssertionError((item, failure))
-
-
-def test_errors_of_the_work_are_raised_and_actors_that_die_of_everything_stop_it(
-    cluster: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse() -> Callable[[Any], Any]:
-        raise WorkbenchError("this cannot work: do that")
-
-    def die() -> Callable[[Any], Any]:
-        os._exit(1)
-
-    with pytest.raises(WorkbenchError, match=r"^this cannot work: do that$"):
-        list(map_chunks(Actors(1), refuse, never, [["a row"]]))
-    monkeypatch.setattr(actors, "STRIKES", 2)
-    with pytest.raises(WorkbenchError, match="3 of Ray's actors died one after another"):
-        list(map_chunks(Actors(1), die, never, [["a row", "another"]]))
-
-
 def test_only_this_machine_can_reach_ray_and_nothing_is_sent(cluster: None) -> None:
     import psutil
 
@@ -392,111 +341,3 @@ def test_a_probe_by_killed_actors_is_that_of_one_process(tmp_path: Path, cluster
     same(tmp_path / "local", tmp_path / "ray", *FILES)
     with pytest.raises(WorkbenchError, match="threads is 1, not 2"):
         probe_policy("sft", out=tmp_path / "ray", threads=2, **how)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Bench:
-    return make_bench(tmp_path / "policy")
-
-
-def test_a_probe_with_a_judge_asks_each_prompt_once(
-    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The judge's key is in this process alone: it was set after Ray was started."""
-    monkeypatch.setenv("WORKBENCH_JUDGE_KEY", "secret")
-    monkeypatch.setattr(probing, "CHUNK", 2)
-    with JudgeServer(reply=reply, key="secret") as server:
-        how: dict[str, Any] = {"bench": place, "k": 12, "judge": LLMJudge(server.url, "m")}
-        remote = probe_policy(out=tmp_path / "ray", actors=Actors(2), **how)
-        assert (remote["status"], remote["failed"]) == ("done", 0)
-        asked = dict(server.asked)
-        assert set(asked.values()) == {1} and len(asked) > 24
-        probe_policy(out=tmp_path / "local", threads=1, **how)
-        assert server.asked.keys() == asked.keys()
-    same(tmp_path / "local", tmp_path / "ray", *FILES)
-
-
-def deadly_answers(policy: Any, questions: Any, how: Any) -> Any:
-    """As `probing.answers`, but that its process ends at one question."""
-    if any(question.id.endswith("Ed") for question in questions):
-        os._exit(137)
-    return probing.answers(policy, questions, how)
-
-
-def test_a_question_that_kills_its_actor_is_left_open_alone(
-    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    local = probe_policy(bench=place, k=6, out=tmp_path / "local", threads=1)
-
-    def deadly(policy: str, base: Any, hashes: Any, how: Any) -> Any:
-        from workbench.policy import load_policy
-
-        loaded = load_policy(policy, base=base, device="cpu")
-        return lambda questions: deadly_answers(loaded, questions, how)
-
-    monkeypatch.setattr("workbench.probe._answering", deadly)
-    remote = probe_policy(bench=place, k=6, out=tmp_path / "ray", actors=Actors(1))
-    found = (local["failed"], remote["failed"], remote["unsettled"], remote["status"])
-    assert found == (0, 6, 1, "done")
-    whole, rows = (read(tmp_path / name / "probe.jsonl") for name in ("local", "ray"))
-    assert [row["question_id"] for row in rows if row["failed"]] == ["validation-Ed"]
-    assert [row for row in rows if not row["failed"]] == [
-        row for row in whole if row["question_id"] != "validation-Ed"
-    ]
-
-
-def test_the_adapter_of_a_run_lies_over_the_policy_of_the_bench(
-    tmp_path: Path, place: Bench, cluster: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run is named by a path from here, and its adapter's own base is a path from elsewhere."""
-    run = make_run(tmp_path / "run", Path(place.path("sft")))
-    config = json.loads((run / "policy" / "adapter_config.json").read_text())
-    config["base_model_name_or_path"] = "no/where"
-    (run / "policy" / "adapter_config.json").write_text(json.dumps(config))
-    settings = {"method": "truthrl", "bench": "test", "policy": "sft"}
-    (run / "config.json").write_text(json.dumps(settings))
-    monkeypatch.chdir(tmp_path)
-    local = probe_policy("run", bench=place, k=6, out=tmp_path / "local", threads=1)
-    probe_policy("run", bench=place, k=6, out=tmp_path / "ray", actors=Actors(1))
-    same(tmp_path / "local", tmp_path / "ray", "probe.jsonl", "summary.json")
-    assert local["failed"] == 0
-
-
-def test_growth(tmp_path: Path) -> None:
-    """Rows, and questions, a second by one process, one actor and two."""
-    telling = bool(os.environ.get("WORKBENCH_TELL"))
-    source = write(tmp_path / "in.jsonl", bridges((12 if telling else 3) * CHUNK))
-    how: dict[str, Any] = {"k": 64 if telling else 16, "kinds": ["single"]}
-    how["limit"] = (24 if telling else 4) * probing.CHUNK
-    scored, probed, tiny = dict[str, Any](), dict[str, Any](), bench("tiny")
-    for name, count in (("local", 0), ("1", 1), ("2", 2)):
-        times: list[tuple[float, int]] = []
-        engine: dict[str, Any] = {"engine": "ray", "actors": count} if count else {}
-
-        def progress(total: int, totals: Any, times: list[tuple[float, int]] = times) -> Any:
-            return lambda tally, done: times.append((time.perf_counter(), done)) if done else None
-
-        out = tmp_path / name / "f.jsonl"
-        score_file(Options(source, out, method="rlfh", **engine), progress)
-        (began, first), (ended, last) = times[0], times[-1]
-        scored[name] = {"rows_a_second": round((last - first) / (ended - began), 1)}
-        answered: list[float] = []
-
-        def shown(question: Question, answered: list[float] = answered) -> int | None:
-            answered.append(time.perf_counter())
-            return tiny.shown(question)
-
-        by: dict[str, Any] = {"actors": Actors(count)} if count else {"threads": 1}
-        probe_policy(
-            "sft", bench=replace(tiny, shown=shown), out=tmp_path / f"p{name}", **how, **by
-        )
-        skipped = 2 * probing.CHUNK
-        rate = (len(answered) - skipped) / (answered[-1] - answered[skipped - 1])
-        probed[name] = {"questions_a_second": round(rate, 2)}
-    assert without_cost(tmp_path / "2" / "f.jsonl") == without_cost(tmp_path / "local" / "f.jsonl")
-    same(tmp_path / "plocal", tmp_path / "p2", "probe.jsonl")
-    found = {"cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}
-    tell(
-        "ray", {"growth": {**found, "by_actors": scored}, "probing": {**found, "by_actors": probed}}
-    )
-    print(json.dumps({"growth": scored, "probing": probed, **found}))

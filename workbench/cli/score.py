@@ -37,23 +37,10 @@ _FIELDS = tuple(
     " kind claims outcome prefill".split()
 )
 SHOWN = 10  # malformed rows that are reported one by one
-NAMED = 5  # failed rows, and those with another response, that are named
+NAMED = 5  # failed rows that are named
 KINDS = 5  # of failures that are explained
 
 
-LEFT_OUT = {
-    "only_first": "rows only in A",
-    "only_second": "rows only in B",
-    "unreadable": "rows that cannot be read",
-    "other_response": "rows with another response",
-    "not_judged": "rows not judged in both",
-    "duplicates": "rows with an id that came before",
-    "claims": "claims only in one file",
-    "outcomes": "outcomes only in one file",
-    "items": "checklist items only in one file",
-    "reasoning": "verdicts on reasoning only in one file",
-    "verdicts": "verdicts without a label in both",
-}
 COLUMNS = '{"id", "question", "response", "answers", "title", "passages", "checklist"}'
 
 Source = Annotated[
@@ -246,16 +233,6 @@ def agree(
     scores by label.
     """
     report = agreement(first, second)
-    if differ := report["other_responses"]:
-        more = (
-            f" and {report['excluded']['other_response'] - NAMED} more"
-            if report["excluded"]["other_response"] > NAMED
-            else ""
-        )
-        complain(
-            "left out, since the two files have another response under the same id:"
-            f" {', '.join(differ[:NAMED])}{more}"
-        )
     show(report, as_json, _print_agreement)
 
 
@@ -278,8 +255,6 @@ def import_logged(
     """Turn completions that TRL or verl logged into feedback rows, with their logged rewards."""
     summary = import_completions(kind, file, out)
     _report(file, summary)
-    if summary["left_out"]:
-        complain(f"left out, since it is no reward: {text(summary['left_out'])}")
     show(summary, as_json, print_mapping)
     return 3 if summary["malformed"] else 0
 
@@ -325,19 +300,6 @@ def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
         )
     if unfound := unjudged.get("words"):
         complain(f"{REASONS['words']}: {unfound} of the claims, which are vague")
-    paid: Mapping[str, Any] = summary.get("rewards", {})
-    if bad_format := {
-        name: cell["bad_format"] for name, cell in paid.items() if cell.get("bad_format")
-    }:
-        complain(
-            f"paid for a broken <think>…</think><answer>…</answer> form: {text(bad_format)} of"
-            f" {summary['rows']} rows"
-            + (
-                "; for a policy that does not think: --set klcf.form=false"
-                if "klcf" in bad_format
-                else ""
-            )
-        )
     if summary.get("unscored"):
         why = f" ({text(summary['lacking'])})" if summary["lacking"] else ""
         complain(
@@ -407,17 +369,8 @@ def _next(out: Path) -> str:
 
 
 def _print_agreement(report: Mapping[str, Any]) -> None:
-    left_out = [
-        f"{count} {LEFT_OUT[reason]}"
-        for reason, count in report["excluded"].items()
-        if count and reason in LEFT_OUT
-    ]
-    failed = report["failed"]
-    print(f"{report['rows']} responses compared; left out: {' · '.join(left_out) or 'nothing'}")
-    if failed:
-        print(
-            f"{failed} of them failed in A or in B: of these, what has a label in both is compared"
-        )
+    left_out = {reason: count for reason, count in report["excluded"].items() if count}
+    print(f"{report['rows']} responses compared; left out: {text(left_out)}")
     for name, cell in report.items():
         if isinstance(cell, Mapping) and cell.get("n"):
             rows = [

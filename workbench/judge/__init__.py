@@ -1,12 +1,11 @@
 """Judges: from prompts to replies. Templates and strict reading, OpenAI-compatible endpoints,
-local models, a cache on disk.
+a cache on disk.
 
 `workbench.judge.scripted` is a server to rehearse with: it replies, and fails, by a script.
 """
 
 from workbench.judge.batch import BatchJudge, Totals, cached, estimate_tokens
 from workbench.judge.endpoint import endpoint
-from workbench.judge.local_model import local_model
 from workbench.judge.prompts import TASKS, Element, elements, fingerprint, render
 from workbench.judge.wire import LABELS, read
 
@@ -21,7 +20,6 @@ __all__ = [
     "endpoint",
     "estimate_tokens",
     "fingerprint",
-    "local_model",
     "read",
     "render",
 ]

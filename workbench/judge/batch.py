@@ -16,7 +16,6 @@ from workbench.types import Cost, Failure, Judge, Prompt, Reply, WorkbenchError
 
 Arrived = Callable[[int, Reply], None]  # called once for each prompt, in any order, from one thread
 Send = Callable[[Sequence[Prompt], Arrived], None]
-Limits = tuple[int | None, int | None]  # calls, tokens
 HIDDEN = ("lock", "unstored")  # attributes of `Totals` that are not counters
 
 
@@ -24,19 +23,16 @@ HIDDEN = ("lock", "unstored")  # attributes of `Totals` that are not counters
 class Totals:
     """What a judge has used since it was made; `calls` = distinct prompts sent + `retries`.
 
-    `retries` counts every repeated request, `reasks` those that were repeated because a reply
-    could not be read; `cached` the prompts that needed no request; `estimated` the calls whose
-    tokens no server counted (four characters are taken as one token); `seconds` is the sum over
-    calls, many of which run at the same time.
+    `retries` counts every repeated request; `cached` the prompts that needed no request. Where a
+    server counts no tokens, four characters are taken as one. `seconds` is the sum over calls,
+    many of which run at the same time.
     """
 
     calls: int = 0
     cached: int = 0
     retries: int = 0
-    reasks: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
-    estimated: int = 0
     seconds: float = 0.0
     # prompts without a reply, by the kind of failure
     failures: Counter[str] = field(default_factory=Counter)
@@ -48,17 +44,6 @@ class Totals:
     @property
     def tokens(self) -> int:
         return self.tokens_in + self.tokens_out
-
-    def begin(self, limits: Limits, again: bool) -> str | None:
-        """Count a call that is about to be made; or return the limit that forbids it."""
-        with self.lock:
-            used = (self.calls, self.tokens)
-            for name, limit, amount in zip(("calls", "tokens"), limits, used, strict=True):
-                if limit is not None and amount >= limit:
-                    return f"{amount:g} of {limit:g} {name}"
-            self.calls += 1
-            self.retries += again
-        return None
 
     def add(self, **amounts: float) -> None:
         with self.lock:
@@ -169,7 +154,7 @@ def cached(judge: Judge, file: Path | str, name: str | None = None) -> BatchJudg
     call.
 
     Replies are stored by (model, task, prompt, sampling), an endpoint's by its address too. A
-    judge made by `endpoint` or `local_model` stores each reply as it arrives. Any other callable
+    judge made by `endpoint` stores each reply as it arrives. Any other callable
     stores at the end of each batch, needs a `name`, and its replies are read strictly too.
 
     Raises:

@@ -138,14 +138,6 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
         raise WorkbenchError(
             f"'{file}' is the database of another program: name another file for the cache"
         )
-    old = tables and number("PRAGMA user_version") < VERSION
-    if old and number("SELECT count(*) FROM replies"):
-        warnings.warn(
-            f"'{file}' holds replies of an earlier version, which did not note the address of their"
-            " endpoint: an endpoint is asked again",
-            RuntimeWarning,
-            stacklevel=2,
-        )
     until = time.monotonic() + WAIT
     while True:  # readers and one writer at once; sqlite itself does not wait for this change
         try:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from workbench.judge.address import Address, address
-from workbench.judge.batch import Arrived, BatchJudge, Limits, Totals, cached, call_failure
+from workbench.judge.batch import Arrived, BatchJudge, Totals, cached, call_failure
 from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
 from workbench.judge.wire import Form, checked_reply, in_form
 from workbench.judge.workers import run_in_thread, run_workers
@@ -37,8 +37,6 @@ def endpoint(
     reasks: int = 1,
     backoff: float = 0.5,
     longest_wait: float = 60.0,
-    max_calls: int | None = None,
-    max_tokens_total: int | None = None,
     temperature: float = 0.0,
     max_new_tokens: int = 2048,
     seed: int | None = None,
@@ -63,9 +61,6 @@ def endpoint(
             more than `longest_wait`. At most twice while no server has been reached at all.
         reasks: how often a prompt is sent again because its reply is not what was asked for
             (`workbench.judge.read`).
-        max_calls, max_tokens_total: budgets over the life of the judge. They are checked before
-            each request: the tokens of requests in flight still come on top. What is left when
-            one is used up fails with the kind "budget".
         extra: fields added to each request's body; a None removes one (`{"max_tokens": None,
             "max_completion_tokens": 500}`).
         key: sent as bearer token, over https or to this machine alone. It is not read from a
@@ -77,7 +72,7 @@ def endpoint(
 
     A failure of stage "judge" has one of the kinds timeout, connection, server, rate_limit,
     auth, not_found, refused (any other status), broken (a body without a reply), empty,
-    truncated, budget, cache (nothing is sent once a reply cannot be stored), stopped; stage
+    truncated, cache (nothing is sent once a reply cannot be stored), stopped; stage
     "parse" is an unreadable reply. The rest of a batch is not sent if the server fails three
     prompts through all retries before it has answered any (one is enough if it refuses the key,
     has no such address, is not there or cannot be trusted), or three more than `concurrency` in
@@ -112,7 +107,6 @@ def endpoint(
         reasks=reasks,
         backoff=backoff,
         longest_wait=longest_wait,
-        limits=(max_calls, max_tokens_total),
         form=form,
     )
     body.pop("model", None)
@@ -136,7 +130,6 @@ class _Client:
     reasks: int
     backoff: float
     longest_wait: float
-    limits: Limits
     form: Form
     reached: bool = False
     missing: bool = False
@@ -201,8 +194,9 @@ class _Batch:
         """Send one prompt until it has a reply or no retry is left."""
         client, cost, retried, reasked = self.client, Cost(), 0, 0
         while True:
-            if failure := self.given_up or self._refused(again=cost.calls > 0):
+            if failure := self.given_up or self._unstored():
                 return Reply(None, failure, cost)
+            client.totals.add(calls=1, retries=cost.calls > 0)
             answer = await self._send(index)
             cost += answer.cost
             if answer.failure is None:
@@ -211,20 +205,18 @@ class _Batch:
                 self._strike(answer, answer.failure)
                 return Reply(None, answer.failure, cost)
             again = answer.again == "reask"
-            client.totals.add(reasks=again)
             await asyncio.sleep(client.pause(answer, retried))
             reasked, retried = reasked + again, retried + (not again)
 
-    def _refused(self, again: bool) -> Failure | None:
-        """Take one call out of the budget, or say why not."""
+    def _unstored(self) -> Failure | None:
+        """Why nothing more is sent, once a reply could not be stored."""
         if file := self.client.totals.unstored:
             return call_failure(
                 "cache",
                 f"not sent, since its reply could not be kept in '{file}': free some space, or name"
                 " another",
             )
-        spent = self.client.totals.begin(self.client.limits, again)
-        return call_failure("budget", f"the budget is used up: {spent}") if spent else None
+        return None
 
     async def _send(self, index: int) -> Answer:
         """Send one request, count it, and read its reply strictly."""
@@ -252,7 +244,6 @@ class _Batch:
             tokens_in=cost.tokens_in,
             tokens_out=cost.tokens_out,
             seconds=cost.seconds,
-            estimated=answer.estimated,
         )
         if answer.text is None:
             return replace(answer, cost=cost)

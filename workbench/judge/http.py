@@ -39,7 +39,6 @@ class Answer:
     wait: float | None = None
     absent: bool = False
     cost: Cost = field(default_factory=lambda: Cost(calls=1))
-    estimated: int = 0
 
 
 async def read_response(response: Any, prompt: Prompt, sent_to: Address) -> Answer:
@@ -86,19 +85,18 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     tokens: list[Any] = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    estimated = not all(type(count) is int and count >= 0 for count in tokens)
-    if estimated:
+    if not all(type(count) is int and count >= 0 for count in tokens):
         tokens = [estimate_tokens(prompt.text), estimate_tokens(text or "")]
     cost = Cost(calls=1, tokens_in=tokens[0], tokens_out=tokens[1])
     if finish == "length":
         failure = call_failure(
             "truncated", "the reply was cut off at max_new_tokens: allow more", text or ""
         )
-        return Answer(failure=failure, cost=cost, estimated=estimated)
+        return Answer(failure=failure, cost=cost)
     if not text or not text.strip():
         failure = call_failure("empty", "the message is empty", raw)
-        return Answer(failure=failure, again="retry", cost=cost, estimated=estimated)
-    return Answer(text, cost=cost, estimated=estimated)
+        return Answer(failure=failure, again="retry", cost=cost)
+    return Answer(text, cost=cost)
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
@@ -120,28 +118,19 @@ def unreachable(url: str, error: Exception) -> Answer:
     import aiohttp
 
     reason = str(error) or type(error).__name__
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        message = (
-            f"the certificate of {url} is not trusted ({reason[:200]}): name the file of whoever"
-            " signed it in SSL_CERT_FILE, or give the name that it is for"
-        )
-        return Answer(failure=call_failure("connection", message))
     if isinstance(error, aiohttp.ClientSSLError):
         message = (
-            f"no TLS connection to {url} ({reason[:200]}): does it speak TLS? If not, give its"
-            " address with http://"
+            f"no TLS connection to {url} ({reason[:200]}): give its address with http:// if it"
+            " speaks no TLS; if its certificate is not trusted, name its signer's file in"
+            " SSL_CERT_FILE"
         )
         return Answer(failure=call_failure("connection", message))
     absent = isinstance(error, aiohttp.ClientConnectorError)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         reason, absent = "it does not take connections", True
-    problem = (
-        f"no connection to {url} ({reason}): "
-        if absent
-        else f"the connection to {url} was lost ({reason}): "
+    problem = "no connection to" if absent else "lost the connection to"
+    message = f"{problem} {url} ({reason})"[:340]
+    failure = call_failure(
+        "connection", f"{message}: is the server running there, and is https:// or http:// right?"
     )
-    advice = "is the server running there?"
-    if not absent and not url.startswith("https"):
-        advice += " Does it want https://?"
-    failure = call_failure("connection", f"{problem[:340]}{advice}")
     return Answer(failure=failure, again="retry", absent=absent)

@@ -13,7 +13,7 @@ from workbench.answers.outline import Outline, Point, written_outline
 from workbench.credit.tokens import words
 from workbench.judge.prompts import render
 from workbench.judge.wire import read
-from workbench.types import Cost, Failure, Feedback, Judge, Prompt, Question, Reply, Response
+from workbench.types import Failure, Feedback, Judge, Prompt, Question, Reply, Response
 
 # a written response to each question, or why there is none
 Write = Callable[[Sequence[Question]], list[Feedback]]
@@ -68,22 +68,17 @@ def _expand(question: Question, plan: Outline) -> Prompt:
     return render("expand", question=question.text, passages=question.passages, outline=shown)
 
 
-def _answered(plan: Outline, reply: Reply, passages: int) -> Outline | Failure:
-    found = reply.error or read("expand", reply.text or "", passages)
-    return found if isinstance(found, Failure) else replace(plan, answer=found)
-
-
 def _feedback(
     question: Question, plan: Outline | Failure, planning: Reply, expanding: Reply | None
 ) -> Feedback:
-    whole = (
-        _answered(plan, expanding, len(question.passages))
-        if isinstance(plan, Outline) and expanding
-        else plan
-    )
+    whole, cost = plan, planning.cost
+    if isinstance(plan, Outline) and expanding:
+        answer = expanding.error or read("expand", expanding.text or "", len(question.passages))
+        whole = answer if isinstance(answer, Failure) else replace(plan, answer=answer)
+        cost += expanding.cost
+    error = whole if isinstance(whole, Failure) else None
     text = "" if isinstance(whole, Failure) else written_outline(whole)
     response = Response(
         f"{question.id}/0", question, text, question.id, offsets=words(text), source="words"
     )
-    cost = planning.cost + (expanding.cost if expanding else Cost())
-    return Feedback(response, error=whole if isinstance(whole, Failure) else None, cost=cost)
+    return Feedback(response, error=error, cost=cost)

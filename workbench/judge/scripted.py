@@ -19,21 +19,20 @@ requests fail ...     judge = endpoint(server.url, "scripted", backoff=0.01) ...
 >>> server.tasks["verify"] == server.requests == 2 + judge.totals.retries
 True
 
-As a process of its own: `python -m workbench.judge.scripted --delay 0.05` prints its address,
-and GET /count gives its counts.
+As a process of its own, `python -m workbench.judge.scripted --delay 0.05` prints its address,
+and GET /count returns its counts.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import random
 import re
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -53,11 +52,9 @@ FAULTS = {
     "hang": "the right reply, after `hang` seconds",
     "reset": "the connection is cut",
     "garbage": "status 200 with random bytes that are called JSON",
-    "no_choices": "status 200 with an error where the reply should stand",
     "empty": "an empty reply",
     "truncated": "the reply, cut off",
     "language": "a verdict in other words, and in German",
-    "length": "one label or rating too many",
     "chatty": "the reply in the midst of other words",
 }
 
@@ -129,12 +126,12 @@ class JudgeServer:
     """A server on 127.0.0.1; use it as a context manager, and ask it at `url`.
 
     `reply(task, elements)` is the script: it gives each reply, sent after `delay` seconds and
-    `per_token` more for each token (a word) of prompt and reply. A share `faults` of the
-    requests goes wrong in one of `kinds`: which ones is decided by the seed, the prompt and how
-    often it was asked before, whatever the order of arrival. A script that raises is answered
-    with status 400, and raises again where the server is closed.
+    `per_token` more for each word of prompt and reply. A share `faults` of the requests goes wrong
+    in one of `kinds`: which ones depends on the seed, the prompt and how often it was asked
+    before, and not on the order of arrival. A script that raises is answered with status 400, and
+    raises again where the server is closed.
 
-    Of what it saw, `counts` has the requests, `tasks` those by task, `faulted` those that went
+    Of what it saw, `requests` counts the requests, `tasks` those by task, `faulted` those that went
     wrong by kind, `asked` each prompt's number of requests, `running` those under way, `peak`
     the most at a time, `bodies` the JSON if `keep_bodies`.
 
@@ -155,7 +152,7 @@ class JudgeServer:
     usage: bool = True  # whether replies say how many tokens they took
     retry_after: str = "0"
     keep_bodies: bool = False
-    counts: Counter[str] = field(default_factory=Counter, init=False)
+    requests: int = field(default=0, init=False)
     tasks: Counter[str] = field(default_factory=Counter, init=False)
     faulted: Counter[str] = field(default_factory=Counter, init=False)
     asked: Counter[str] = field(default_factory=Counter, init=False)
@@ -174,83 +171,66 @@ class JudgeServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
-    @property
-    def requests(self) -> int:
-        return self.counts["requests"]
-
     def __enter__(self) -> JudgeServer:
-        ready: Future[None] = Future()
         self._loop = asyncio.new_event_loop()
-        self._closed = asyncio.Event()
-        self._thread = threading.Thread(
-            target=lambda: self._loop.run_until_complete(self._until_closed(ready)), daemon=True
-        )
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         try:
-            ready.result()
+            asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
         except BaseException:
-            self._thread.join()
-            self._loop.close()
+            self._end_thread()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._closed.set)
-        self._thread.join()
-        self._loop.close()
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
+        self._end_thread()
         if self._mistake and kind is None:
             raise self._mistake
 
-    async def serve(self) -> None:
-        """Print the address, and serve until cancelled: for a process of its own."""
-        async with self._listening():
+    def serve(self) -> None:
+        """Print the address, and serve until interrupted: for a process of its own."""
+        with self, suppress(KeyboardInterrupt):
             print(self.url, flush=True)
-            await asyncio.Event().wait()
+            threading.Event().wait()
 
-    async def _until_closed(self, ready: Future[None]) -> None:
-        try:
-            async with self._listening():
-                ready.set_result(None)
-                await self._closed.wait()
-        except Exception as error:  # told to whoever waits for the server
-            if ready.done():
-                raise
-            ready.set_exception(error)
+    def _end_thread(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
-    @contextlib.asynccontextmanager
-    async def _listening(self) -> AsyncIterator[None]:
+    async def _start(self) -> None:
         from aiohttp import web
 
         app = web.Application(client_max_size=64_000_000)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/count", self._count)
-        runner = web.AppRunner(
+        self._runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True
         )
-        await runner.setup()
+        await self._runner.setup()
         try:
-            try:
-                await web.TCPSite(runner, "127.0.0.1", self.port).start()
-            except OSError as error:
-                raise WorkbenchError(
-                    f"cannot serve at 127.0.0.1:{self.port} ({error}): name another port, or 0 for"
-                    " any"
-                ) from None
-            self.port = runner.addresses[0][1]
-            yield
-        finally:
-            await runner.cleanup()
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise WorkbenchError(
+                f"cannot serve at 127.0.0.1:{self.port} ({error}): name another port, or 0 for any"
+            ) from None
+        self.port = self._runner.addresses[0][1]
+
+    async def _stop(self) -> None:
+        await self._runner.cleanup()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _count(self, _: web.Request) -> web.Response:
-        counts = {**self.counts, "unique": len(self.asked), "peak": self.peak}
-        return _json({**counts, "tasks": self.tasks, "faults": self.faulted})
+        counts = {"requests": self.requests, "unique": len(self.asked), "peak": self.peak}
+        return _json({**counts, "tasks": self.tasks})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        self.counts["requests"] += 1
+        self.requests += 1
         self.running += 1
         self.peak = max(self.peak, self.running)
         try:
@@ -302,14 +282,11 @@ class JudgeServer:
             return web.Response(status=int(kind), text="<html>busy</html>", headers=headers)
         if kind == "garbage":
             return web.Response(body=chance.randbytes(200), content_type="application/json")
-        if kind == "no_choices":
-            return _json({"error": {"message": "overloaded"}})
         broken = {
             "hang": text,
             "empty": "",
             "truncated": text[: chance.randrange(1, max(2, len(text)))],
             "language": "Die Aussage ist richtig: {'Urteil': 'richtig'}",
-            "length": _wrong_length(text),
             "chatty": f"Sure! Here is my verdict:\n{text}\nI hope this helps. It is not wrong.",
         }
         return self._completion(prompt, broken[kind])
@@ -334,33 +311,13 @@ def _json(value: Any, status: int = 200) -> web.Response:
     return web.json_response(value, status=status)
 
 
-def _wrong_length(text: str) -> str:
-    """A list with one entry too many, a label that stands twice; a reply that is not JSON,
-    twice.
-    """
-    try:
-        (key, value), *_ = json.loads(text).items()
-    except (ValueError, AttributeError):
-        return f"{text}\n{text}"
-    return json.dumps(
-        {key: [*value, *value[:1], "extra"] if isinstance(value, list) else [value, value]}
-    )
-
-
 def main() -> None:
     import argparse
 
     parser = argparse.ArgumentParser(description="A judge that replies by checksums, on 127.0.0.1.")
-    for name, kind, default in (
-        ("port", int, 0),
-        ("delay", float, 0.0),
-        ("faults", float, 0.0),
-        ("seed", int, 0),
-    ):
-        parser.add_argument(f"--{name}", type=kind, default=default)
-    parser.add_argument("--hang", type=float, default=30.0)
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(JudgeServer(**vars(parser.parse_args())).serve())
+    for name, kind in (("port", int), ("delay", float), ("faults", float), ("seed", int)):
+        parser.add_argument(f"--{name}", type=kind, default=0)
+    JudgeServer(**vars(parser.parse_args())).serve()
 
 
 if __name__ == "__main__":

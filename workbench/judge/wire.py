@@ -245,7 +245,7 @@ def _outline(value: Any, task: str, passages: int | None) -> dict[str, Any]:
         number = point["passage"]
         if type(number) is not int:
             raise _Unreadable(
-                "type", f"a passage's number has to be a whole number, not {_kind(number)}"
+                "type", f"a passage's number has to be a whole number, not {type(number).__name__}"
             )
         text = " ".join(_text(point["text"]).split())
         points.append({"text": text, "passage": _passage(number, passages)})
@@ -284,7 +284,7 @@ def _passage(number: int, passages: int | None) -> int:
 def _fields(value: Any, *names: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise _Unreadable(
-            "type", f"a JSON object with {', '.join(names)} is expected, not {_kind(value)}"
+            "type", f"a JSON object with {', '.join(names)} is expected, not {type(value).__name__}"
         )
     if set(value) != set(names):
         raise _Unreadable(
@@ -299,7 +299,7 @@ def _fields(value: Any, *names: str) -> Mapping[str, Any]:
 def _list(fields: Mapping[str, Any], name: str, expected: int | None = None) -> Sequence[Any]:
     value = fields[name]
     if not isinstance(value, list):
-        raise _Unreadable("type", f"'{name}' has to be a list, not {_kind(value)}")
+        raise _Unreadable("type", f"'{name}' has to be a list, not {type(value).__name__}")
     if expected is not None and len(value) != expected:
         raise _Unreadable("length", f"'{name}' has to have {expected} entries, not {len(value)}")
     return value
@@ -307,7 +307,7 @@ def _list(fields: Mapping[str, Any], name: str, expected: int | None = None) -> 
 
 def _label(value: Any, task: str) -> str:
     if not isinstance(value, str):
-        raise _Unreadable("type", f"a label has to be a string, not {_kind(value)}")
+        raise _Unreadable("type", f"a label has to be a string, not {type(value).__name__}")
     if (label := value.lower()) not in LABELS[task]:
         raise _Unreadable(
             "label", f"no label '{clip(value[:80])}': there are {', '.join(LABELS[task])}"
@@ -317,7 +317,7 @@ def _label(value: Any, task: str) -> str:
 
 def _rating(value: Any) -> int:
     if type(value) is not int:  # a bool is an int to isinstance
-        raise _Unreadable("type", f"a rating has to be a whole number, not {_kind(value)}")
+        raise _Unreadable("type", f"a rating has to be a whole number, not {type(value).__name__}")
     if value not in RATINGS:
         raise _Unreadable(
             "label", f"a rating is from {RATINGS[0]} to {RATINGS[-1]}, not {str(value)[:80]}"
@@ -327,7 +327,7 @@ def _rating(value: Any) -> int:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise _Unreadable("type", f"a text has to be a string, not {_kind(value)}")
+        raise _Unreadable("type", f"a text has to be a string, not {type(value).__name__}")
     if _SURROGATE.search(value):
         raise _Unreadable("characters", "a text has half a surrogate pair, which is no character")
     if not any(map(str.isalnum, value)):
@@ -335,17 +335,6 @@ def _text(value: Any) -> str:
             "blank", f"a sentence or claim without a letter or figure: {value[:80]!r}"
         )
     return value
-
-
-def _kind(value: Any) -> str:
-    names = {
-        dict: "an object",
-        list: "a list",
-        str: "a string",
-        bool: "true or false",
-        type(None): "null",
-    }
-    return names.get(type(value), "a number")
 
 
 _READERS: dict[str, Callable[[Any, str, int | None], Any]] = {

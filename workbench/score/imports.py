@@ -58,9 +58,8 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
     without them (Gemma's too), the last user turn is the question. Every logged number becomes a
     reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is none);
     equal prompts of a step are a group; verl's `gts`, where it is a text or several, also as
-    numpy prints them or under `target`, are the gold answers. Advantages are left out, and named
-    in `left_out`: they are no rewards, and `workbench.credit.advantages` makes them from the
-    rewards of a group.
+    numpy prints them or under `target`, are the gold answers. Advantages are left out: they are no
+    rewards, and `workbench.credit.advantages` makes them from the rewards of a group.
 
     Raises:
         WorkbenchError: there is nothing to read, or the rows are not what that trainer logs.
@@ -71,8 +70,7 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
         )
     problems: list[dict[str, Any]] = []
     files = _files(path)
-    numbers = _numbers(kind, files)
-    rows = _feedback(kind, files, [name for name in numbers if name not in DERIVED], problems)
+    rows = _feedback(kind, files, _numbers(kind, files), problems)
     if (first := next(rows, None)) is None:
         reason = problems[0]["problem"] if problems else "there are no rows"
         raise WorkbenchError(f"'{path}' is not what {kind} logs: {reason}")
@@ -88,7 +86,6 @@ def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
         "rows": count,
         "malformed": len(problems),
         "rewards": list(rewards),
-        "left_out": [name for name in numbers if name in DERIVED],
         "problems": problems[:100],
     }
 
@@ -113,6 +110,7 @@ def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
             for line in read(file)
             for name, value in (line.row or {}).items()
             if name not in reserved
+            and name not in DERIVED
             and isinstance(value, (int, float))
             and not isinstance(value, bool)
         )

@@ -80,18 +80,13 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
         out.resolve() == source.resolve(),
         "--in and --out are the same file: name another --out",
     )
-    for name in (QUESTIONS, PASSAGES):
-        sidecar = (out.parent / name).resolve()
+    sidecars = [(out.parent / name).resolve() for name in (QUESTIONS, PASSAGES)]
+    for option, file in (("--out", out), ("--in", source), ("--passages", passages)):
         yield (
-            out.resolve() == sidecar,
-            f"--out cannot be called {name}: that file is written beside it; choose another name",
+            file and file.resolve() in sidecars,
+            f"{option} {file}: a file of this name is written beside --out; choose another name,"
+            " or an --out in another folder",
         )
-        for option, file in (("--in", source), ("--passages", passages)):
-            yield (
-                file and file.resolve() == sidecar,
-                f"{option} {file} would be written to: a {name} is kept beside --out; name an --out"
-                " in another folder",
-            )
     yield (
         remote and not str(options.judge).startswith(("http://", "https://")),
         f"no judge '{url}': write world, local, or the http address of an endpoint",

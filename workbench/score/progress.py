@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,7 +12,7 @@ from workbench.score.tally import Tally
 
 @contextmanager
 def bar() -> Iterator[Progress]:
-    """Rows done, claims a second, failures, calls and tokens; one line at the end where stderr is
+    """Rows done, failures, calls and tokens; one line at the end where stderr is
     not a terminal.
     """
     from rich.console import Console
@@ -30,24 +29,19 @@ def bar() -> Iterator[Progress]:
     display = Bar("rows", MofNCompleteColumn(), Counts(), *remaining, console=console)
 
     def start(total: int, totals: Totals | None) -> Watch:
-        began = time.monotonic()
-        current: Tally | None = None
-        earlier = 0  # claims of an earlier run
+        failed = 0
 
         def counts() -> str:
-            """Reads the judge's counters as they stand, so that it moves within a chunk too."""
-            claims = current.claims - earlier if current else 0
-            rate = claims / max(time.monotonic() - began, 1e-3)
-            text = f"{rate:,.0f} claims/s · {current.failed if current else 0} failed"
+            """Read the judge's counters as they stand, so that it moves within a chunk too."""
+            text = f"{failed} failed"
             if totals:
                 text += f" · {totals.calls:,} calls, {totals.cached:,} cached,"
                 text += f" {totals.tokens / 1000:,.0f}k tokens"
             return text
 
         def watch(tally: Tally, done: int) -> None:
-            nonlocal current, earlier
-            earlier = earlier if current else tally.claims
-            current = tally
+            nonlocal failed
+            failed = tally.failed
             display.update(row, completed=done)
 
         row = display.add_task("rows", total=total, counts=counts)

@@ -179,12 +179,6 @@ def tokenizer(name: str | None) -> Tokenize | None:
         return _words if name else None
     folder = Path(name).expanduser()
     try:
-        if folder.is_dir() and not any((*folder.glob("token*"), *folder.glob("vocab*"))):
-            under = sorted(str(path.parent) for path in folder.glob("*/tokenizer.json"))
-            raise OSError(
-                "there is none in that folder"
-                + (f", but in {' and '.join(under)}" if under else "")
-            )
         if not folder.is_dir() and name.startswith((".", "/", "~")):
             raise OSError("no such folder")
         from transformers import AutoTokenizer

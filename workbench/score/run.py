@@ -224,13 +224,6 @@ def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudg
             " for and not computed; --concurrency sets the calls in flight",
             file=sys.stderr,
         )
-    if options.overwrite and judge.cache and len(judge.cache):
-        print(
-            f"workbench: --overwrite: replies of this judge ({judge.name} at"
-            f" {judge.sampling['endpoint']}) kept in '{file}' are used again, and only the others"
-            " are asked for; delete it to ask anew",
-            file=sys.stderr,
-        )
     return judge
 
 

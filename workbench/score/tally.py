@@ -48,9 +48,6 @@ class Tally:
     lacking: Counter[str] = field(default_factory=Counter)
     sums: Counter[str] = field(default_factory=Counter)  # of rewards, by method
     scored: Counter[str] = field(default_factory=Counter)  # rows with a reward, by method
-    bad_format: Counter[str] = field(
-        default_factory=Counter
-    )  # rows with a malus for their form, by method
     why: dict[str, Counter[str]] = field(default_factory=dict)  # by method: reason -> rows
     unparsed: int = 0
     unjudged: Counter[str] = field(default_factory=Counter)
@@ -80,7 +77,6 @@ class Tally:
             else:
                 self.scored[name] += 1
                 self.sums[name] += value
-                self.bad_format[name] += (reward.get("parts") or {}).get("format", 0) < 0
         if judged:
             self.cost.update(row["cost"])
 
@@ -107,7 +103,6 @@ class Tally:
                 "scored": scored,
                 "unscored": self.rows - scored,
                 "reason": self.why[name].most_common(1)[0][0] if name in self.why else None,
-                "bad_format": self.bad_format[name],
             }
             for name in self.methods
             for scored in [self.scored[name]]
