@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.human.robustness import cases, robustness
+from benchmarks.verifier_card import measured_text
 from workbench.entailment import Verifier, load_verifier
-from workbench.entailment.card import measured_text, sha256
+from workbench.entailment.card import sha256
 from workbench.entailment.plain import is_order
 from workbench.entailment.rows import LABELS
 from workbench.entailment.verifier import POOLS, SHIPPED, Check, windows
