@@ -4,21 +4,13 @@ gets no more credit.
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.tiny_model import make_policy
-from tests.helpers.waiting import wait_for
-from workbench.judge import BatchJudge, endpoint, local_model, render
+from workbench.judge import BatchJudge, local_model, render
 from workbench.types import Prompt, WorkbenchError
-
-SHIPPED = Path(__file__).resolve().parent.parent / "data" / "tiny-policy" / "sft"
 
 
 @pytest.fixture(scope="module")
@@ -65,54 +57,3 @@ def test_replies_do_not_depend_on_their_batch_and_are_cached(folder: Path, tmp_p
 def test_a_model_that_is_not_there() -> None:
     with pytest.raises(WorkbenchError, match="no policy folder"):
         local_model("no-such-folder")
-
-
-@pytest.fixture
-def serving(tmp_path: Path) -> Iterator[str]:
-    """`transformers serve` with the shipped policy."""
-    from transformers.utils.import_utils import is_serve_available
-
-    if not is_serve_available():
-        pytest.skip("`transformers serve` needs the packages of transformers[serving]")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    (tmp_path / "hub").mkdir()  # without it the server cannot list its models
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(SHIPPED)]
-    with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen(
-            [*command, "--device", "cpu", "--host", "127.0.0.1", "--port", port],
-            env={**os.environ, "HF_HOME": str(tmp_path)},
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        wait_for(lambda: process.poll() is not None or _is_open(int(port)), 120)
-        assert process.poll() is None, (tmp_path / "log").read_text()[-2000:]
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_real_server_with_a_model_that_cannot_judge(serving: str) -> None:
-    judge = endpoint(
-        serving, str(SHIPPED), timeout=60, retries=1, backoff=0.1, max_new_tokens=48, concurrency=2
-    )
-    verify = render(
-        "verify",
-        question="Who?",
-        passages=["Ada was born in Oslo."],
-        claims=["Ada was born in Rome."],
-    )
-    replies = judge([verify, *(Prompt("verify", f"Where was person {n} born?") for n in range(4))])
-    assert all(reply.text is None and reply.error for reply in replies)
-    kinds = {reply.error.kind for reply in replies if reply.error}
-    assert kinds & {"not_json", "extra_text", "truncated", "empty"}  # the server did answer
