@@ -46,7 +46,6 @@ def measured_text(card: Mapping[str, Any]) -> str:
         support=support["balanced_accuracy"] or math.nan,
         auroc=support["auroc"] or math.nan,
         ece=calibration["ece"],
-        ece_cross=card["cross_fitted_ece"],
         ece_raw=card["uncalibrated_ece"],
         claims=card["one_thread"]["claims_per_second"],
         speed_rows=card["one_thread"]["rows"],

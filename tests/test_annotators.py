@@ -95,17 +95,15 @@ def test_only_labels_are_replaced_and_a_failure_has_no_rating() -> None:
     )
 
 
-def test_a_claim_is_asked_about_once_unless_that_failed_or_is_long_ago() -> None:
+def test_a_claim_is_asked_about_once_unless_that_failed() -> None:
     asked: list[str] = []
-    verify = annotated(exact, saying({"a": "wrong", "b": FAILED, "c": "vague"}, asked), kept=1)
+    verify = annotated(exact, saying({"a": "wrong", "b": FAILED}, asked))
     first = verify([row("a", "a", "b"), row("a")])
     assert asked == ["a", "b"]  # together once
     again = verify([row("a", "b", "a"), row("a")])
     assert again[1].verdicts == first[1].verdicts and asked == ["a", "b", "b"]  # the failure again
-    verify([row("a", question="another"), row("c")])
-    assert asked[3:] == ["a", "c"]  # another question; then c pushes the others out
-    verify([row("c"), row("a")])
-    assert asked[5:] == ["a"]
+    verify([row("a", question="another")])
+    assert asked[3:] == ["a"]
 
 
 def test_what_a_verdict_rests_on_goes_with_it_and_what_it_cost_is_paid_once() -> None:

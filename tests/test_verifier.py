@@ -128,7 +128,6 @@ def test_one_deciding_window_counts_and_unrelated_ones_do_not() -> None:
     triples = [(0.1, 0.2, 0.7), (0.7, 0.1, 0.2), (0.3, 0.5, 0.2)]
     assert POOLS["decisive"](triples) == (0.7, 0.1) == POOLS["decisive"](triples[::-1])
     assert POOLS["max"](triples) == (0.7, 0.5)
-    assert POOLS["mean"](triples) == pytest.approx((1.1 / 3, 0.8 / 3))
 
 
 @pytest.mark.parametrize(
@@ -309,14 +308,6 @@ def test_no_passages_is_a_failure_and_search_is_asked_once(verifier: Verifier) -
     )
     (strict,) = local_facts(verifier, search, unsupported="wrong")([row])
     assert strict.verdicts[1].label == "wrong"
-
-    def broken(queries: Any, k: int, titles: Any = None) -> list[list[Passage]]:
-        raise OSError("disk full")
-
-    (checked,) = local_facts(verifier, broken)([row])
-    assert all(
-        v.label is None and v.error and "disk full" in v.error.message for v in checked.verdicts
-    )
 
 
 def test_informativeness_by_hand() -> None:

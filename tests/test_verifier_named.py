@@ -133,8 +133,7 @@ ROWS = [
 def test_classes_are_told_by_their_names(
     names: tuple[str, ...], columns: tuple[int, int | None, int]
 ) -> None:
-    found = classes_of(names, "model")
-    assert (found.support, found.contradict, found.rest) == columns
+    assert classes_of(names, "model") == columns
 
 
 @pytest.mark.parametrize(
@@ -209,7 +208,7 @@ def test_classes_may_be_named_by_hand(saved: Any) -> None:
     folder = saved("bert", ("LABEL_0", "LABEL_1"))
     with pytest.raises(WorkbenchError, match="--classes"):
         load_named(str(folder))
-    assert load_named(str(folder), TWO).columns.support == 1
+    assert load_named(str(folder), TWO).columns[0] == 1
     with pytest.raises(WorkbenchError, match="2 classes, and 3 are named"):
         load_named(str(folder), THREE)
 

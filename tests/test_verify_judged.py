@@ -358,12 +358,9 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
     ("text", "asked"),
     [
         ("B", False),  # nothing thought aloud
-        ("<think> \n </think>B", False),
         ("<think>Hmm, let me think.</think>B", False),
-        ("<think>Let's think step by step.\n\nSo, let me see.</think>B", False),
         ("<think>Ada was born in Paris.</think>I don't know.", False),  # an abstention
         ("<think>Ada was born in Paris.</think>B", True),
-        ("<think>Let me recall: Ada was born in Paris.</think>B", True),
         ("<think>Okay, Ada was born in Paris.</think>B", True),
         ("<think>Hmm. 1900 + 12 = 1912</think>B", True),
         # cut off: it answers nothing, and so does not abstain

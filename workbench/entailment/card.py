@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from workbench.entailment.calibrate import calibrate, fit_temperature, reliability
+from workbench.entailment.calibrate import calibrate
 from workbench.entailment.evaluate import evaluate_verifier
 from workbench.entailment.model import expand
-from workbench.entailment.named import NamedVerifier, calibrated, with_known_labels
+from workbench.entailment.named import NamedVerifier, with_known_labels
 from workbench.entailment.rows import Row, Split, read_rows
 from workbench.entailment.verifier import Verifier, read_tensors
 from workbench.jsonl import write_json
@@ -62,7 +62,8 @@ def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int
     """
     rows = with_known_labels(read_rows(data), verifier)
     with use_threads(threads):
-        fitted = calibrated(verifier, rows)
+        settings = calibrate(verifier, rows)
+    fitted = NamedVerifier(verifier.model, verifier.tokenizer, verifier.named, settings)
     card = {
         "settings": asdict(fitted.settings),
         "named": asdict(verifier.named),
@@ -80,34 +81,14 @@ def _measured(
     verifier: Verifier, uncalibrated: Verifier, rows: Sequence[Row], threads: int
 ) -> dict[str, Any]:
     with use_threads(threads):
-        figures = {
-            "dev": evaluate_verifier(verifier, rows),
-            "cross_fitted_ece": _cross_fitted_ece(uncalibrated, rows),
-            "uncalibrated_ece": evaluate_verifier(uncalibrated, rows)["calibration"]["ece"],
-        }
+        dev, raw = (evaluate_verifier(one, rows) for one in (verifier, uncalibrated))
     with use_threads(1):
-        speed = evaluate_verifier(verifier, rows[:SPEED_ROWS])["claims_per_second"]
+        speed = evaluate_verifier(verifier, rows[:SPEED_ROWS])
     return {
-        **figures,
-        "one_thread": {"claims_per_second": speed, "rows": min(SPEED_ROWS, len(rows))},
+        "dev": dev,
+        "uncalibrated_ece": raw["calibration"]["ece"],
+        "one_thread": {"claims_per_second": speed["claims_per_second"], "rows": speed["n"]},
     }
-
-
-def _cross_fitted_ece(verifier: Verifier, rows: Sequence[Row]) -> float:
-    """The calibration error of each half of `rows` with the temperature of the other half."""
-    import torch
-
-    scores_NK = verifier.scores([(row.premise, row.claim) for row in rows]).double()
-    gold_N = torch.tensor([row.label for row in rows])
-    halves = [torch.arange(start, len(rows), 2) for start in (0, 1)]
-    confidence: list[float] = []
-    right: list[bool] = []
-    for fitted, measured in (halves, halves[::-1]):
-        temperature = fit_temperature(scores_NK[fitted], gold_N[fitted])
-        top = (scores_NK[measured] / temperature).softmax(-1).max(-1)
-        confidence += top.values.tolist()
-        right += (top.indices == gold_N[measured]).tolist()
-    return float(reliability(confidence, right)["ece"])
 
 
 def sha256(path: Path) -> str:
