@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import findings_tables, growth, papers  # noqa: E402
 from benchmarks import human_labels as labelled  # noqa: E402
-from workbench.entailment.card import measured_text  # noqa: E402
+from benchmarks.verifier_card import measured_text  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (

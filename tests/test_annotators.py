@@ -6,16 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from workbench.bench import bench
 from workbench.entailment import load_verifier
-from workbench.experiment import configured, stages_of
 from workbench.generate import Completion, Policy
-from workbench.recipes import METHODS
 from workbench.types import (
     UNFOUND,
     Checked,
@@ -98,31 +95,15 @@ def test_only_labels_are_replaced_and_a_failure_has_no_rating() -> None:
     )
 
 
-def test_what_was_judged_as_it_was_extracted_or_failed_stays() -> None:
-    response, claims = row("a", "b")
-    judged = replace(claims, verdicts=(Verdict("claim:0", "fact", "wrong", by="extraction"),))
-
-    def failing(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [Checked((Verdict("claim:1", "fact", by="exact", error=FAILED),)) for _ in batch]
-
+def test_a_claim_is_asked_about_once_unless_that_failed() -> None:
     asked: list[str] = []
-    [found] = annotated(failing, saying({"b": "correct"}, asked))([(response, judged)])
-    assert asked == ["b"] and found.verdicts == (
-        Verdict("claim:1", "fact", by="exact", error=FAILED),
-    )
-
-
-def test_a_claim_is_asked_about_once_unless_that_failed_or_is_long_ago() -> None:
-    asked: list[str] = []
-    verify = annotated(exact, saying({"a": "wrong", "b": FAILED, "c": "vague"}, asked), kept=1)
+    verify = annotated(exact, saying({"a": "wrong", "b": FAILED}, asked))
     first = verify([row("a", "a", "b"), row("a")])
     assert asked == ["a", "b"]  # together once
     again = verify([row("a", "b", "a"), row("a")])
     assert again[1].verdicts == first[1].verdicts and asked == ["a", "b", "b"]  # the failure again
-    verify([row("a", question="another"), row("c")])
-    assert asked[3:] == ["a", "c"]  # another question; then c pushes the others out
-    verify([row("c"), row("a")])
-    assert asked[5:] == ["a"]
+    verify([row("a", question="another")])
+    assert asked[3:] == ["a"]
 
 
 def test_what_a_verdict_rests_on_goes_with_it_and_what_it_cost_is_paid_once() -> None:
@@ -204,18 +185,6 @@ def test_yes_and_no(person: str, reply: str, label: str, hedged: str) -> None:
     assert of(verify, f"{person} wrote {WORLD.books[person][0].subject}.").label == "vague"
 
 
-def test_the_answer_recalled_is_compared(person: str) -> None:
-    year = WORLD.by[person]["birth_year"].object
-    verify = by_recall(
-        scripted(lambda text: f"the year {year}." if "year" in text else "I do not know."), WORLD
-    )
-    assert of(verify, f"{person} was born in the year {year}.").label == "correct"
-    assert of(verify, f"{person} was born in the year {int(year) + 1}.").label == "wrong"
-    assert (
-        of(verify, f"{person} was born in {WORLD.by[person]['born_in'].object}.").label == "vague"
-    )
-
-
 @pytest.mark.parametrize("annotator", [by_yes_or_no, by_recall])
 @pytest.mark.parametrize(
     "reply", ["Perhaps so.", "<think> yes.", "<think> yes. a sailor.</think><answer> I was in"]
@@ -226,30 +195,6 @@ def test_a_reply_that_answers_nothing_is_a_failure(
     found = of(annotator(scripted(lambda text: reply), WORLD), f"{person} is a sailor.")
     assert found.label is None and found.error is not None
     assert (found.error.stage, found.error.kind, found.error.raw) == ("verify", "unparsed", reply)
-
-
-def test_yes_and_no_are_asked_as_the_world_asks_them_with_room_to_think(person: str) -> None:
-    """The prompt is that of the world's own question; the reply has room for the longest fact."""
-    prompts: list[str] = []
-    rooms: list[int] = []
-
-    def reply(prompt: str) -> str:
-        prompts.append(prompt)
-        return "yes."
-
-    policy = scripted(reply, rooms)
-    of(by_yes_or_no(policy, WORLD), f"{person} is a sailor.")
-    asked = replace(WORLD.questions("ood", ["yes_no"])[0], text=f"Is {person} a sailor?").messages()
-    text = policy.tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
-    ids = policy.tokenizer(text, add_special_tokens=False)["input_ids"]
-    assert prompts == [policy.tokenizer.decode(ids, skip_special_tokens=True)]
-    thoughts = [
-        RELATIONS[name].states["en"][0].format(s=one, o=WORLD.by[one][name].object)
-        for one in PEOPLE
-        for name in PERSON_RELATIONS
-    ]
-    whole = f"<think> {max(thoughts, key=len)}</think><answer> yes.</answer>"
-    assert len(policy.tokenizer(whole)["input_ids"]) < rooms[0] == rooms[-1]
 
 
 @pytest.mark.parametrize("annotator", [by_yes_or_no, by_recall])
@@ -314,23 +259,6 @@ def test_the_local_verifier_reads_the_subjects_page_and_leaves_the_rest_open(per
         0.0,
         None,
     ) and UNFOUND in open_.evidence[0]
-
-
-def test_an_annotator_that_cannot_judge_is_refused(tmp_path: Path) -> None:
-    place = bench("tiny")
-    for settings, at, message in (
-        (["rlfh.annotator=self", "rlfh.mode=single_pass"], place, "set rlfh.mode=pipeline"),
-        (
-            ["rlfh.annotator=local"],
-            replace(place, hash="another", name="mine"),
-            "those of bench 'mine': leave it out",
-        ),
-        (["rlfh.annotator=nobody"], place, "annotator"),
-    ):
-        with pytest.raises(WorkbenchError, match=message):
-            stages_of(
-                METHODS["rlfh"], configured(METHODS["rlfh"], place, overrides=settings), at, 1
-            )
 
 
 LABELS = ("correct", "wrong", "hedged_correct", "hedged_wrong", "vague")

@@ -170,17 +170,6 @@ def test_reliability_by_hand() -> None:
     assert [one["n"] for one in found["bins"]] == [1, 3]
 
 
-@pytest.mark.parametrize("has", [{"avx512_bf16": True}, {"amx_bf16": True}, {"avx2": True}, {}])
-def test_matrices_are_multiplied_in_bfloat16_where_the_processor_does(
-    has: dict[str, bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from workbench.entailment.train import TrainConfig, uses_bfloat16
-
-    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: has)
-    assert uses_bfloat16(TrainConfig()) is ("avx512_bf16" in has or "amx_bf16" in has)
-    assert [uses_bfloat16(TrainConfig(bfloat16=on)) for on in (True, False)] == [True, False]
-
-
 @pytest.mark.slow
 def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
     import torch
@@ -228,7 +217,6 @@ def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
 
     card = json.loads((trained / "out" / "card.json").read_text())
     assert sorted(path.name for path in (trained / "out").iterdir()) == [
-        "README.md",
         "adapter.safetensors",
         "card.json",
     ]
@@ -237,11 +225,6 @@ def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
     again = evaluate_verifier(load_verifier(trained / "out"), rows)
     assert again["accuracy"] == pytest.approx(card["dev"]["accuracy"], abs=1e-4)
     assert sum(n for said in again["confusion"].values() for n in said.values()) == again["n"] == 30
-    text = (trained / "out" / "README.md").read_text()
-    assert f"**{card['dev']['accuracy']:.3f}**" in text and "| towns | 48 | 1 |" in text
-    assert f"{card['rows']['dev']} rows. **Too few" in text and text.startswith(
-        "---\nlicense: other\n"
-    )
 
 
 @pytest.mark.slow

@@ -6,16 +6,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from workbench.grade import grade
 from workbench.judge import elements
 from workbench.knowledge import from_passages
-from workbench.store import append_feedback, iter_feedback, read_passages
 from workbench.types import (
     Checked,
     Claim,
@@ -167,26 +163,6 @@ def test_search_is_asked_once_for_the_claims_of_all_rows_with_their_titles() -> 
     assert labels(second, "fact") == labels(third, "fact") == ["correct"]
 
 
-def test_what_was_searched_for_is_stored_beside_the_rows(tmp_path: Path) -> None:
-    asked = Question("q", "Who is Ada?")
-    told, claims = found(
-        "Ada was born in Paris. She is a painter.", "Ada was born in Paris.", "Ada is a painter."
-    )
-    told = replace(told, question=asked)
-    verify = facts(
-        Scripted(truth), from_passages([PASSAGE, Passage("other", "Bo", "Bo sings.")]).search
-    )
-    assert [passage.id for passage in verify([(told, claims)])[0].passages] == ["p"]
-    [row] = grade([verify], {}, lambda responses: [claims for _ in responses])([told])
-    append_feedback(tmp_path, [row])
-    assert read_passages(tmp_path) == {"p": PASSAGE}
-    assert "passages" not in row.to_row() and [
-        stored.passages for stored in iter_feedback(tmp_path)
-    ] == [()]
-    [own] = verify([(response("Ada was born in Paris."), claims)])
-    assert own.passages == ()  # the question's, which are stored with it
-
-
 def test_a_claim_that_shares_no_word_with_any_page_is_vague_and_no_failure() -> None:
     """Gibberish, or another script, finds nothing in a store: it is the claim's own doing, and
     not a way not to be paid.
@@ -223,18 +199,6 @@ def test_without_passages_or_with_a_broken_search_a_claim_fails_without_a_call()
         ("retrieve", "search"),
     ]
     assert judge.batches == []
-
-
-def test_more_passages_than_k_are_chosen_for_each_claim() -> None:
-    others = tuple(Passage(f"o{n}", "", f"Filler number {n}.") for n in range(6))
-    question = Question("q", "Who is Ada?", passages=(*others, PASSAGE))
-    judge = Scripted(truth)
-    row = (
-        response("x", question),
-        Claims(((0, 1),), (Claim(0, "Ada was born in Paris"), Claim(1, "Paris zzz"))),
-    )
-    [checked] = one(facts(judge, k=2, informativeness=False), row)
-    assert [verdict.evidence[0]["passage"] for verdict in checked.verdicts] == ["p", "p"]
 
 
 def test_claims_that_were_judged_in_extraction_are_not_asked_again() -> None:
@@ -318,13 +282,6 @@ def test_a_judge_in_doubt_is_asked_where_rules_cannot_tell() -> None:
     assert [row.cost.calls for row in checked] == [int(by == "scripted") for *_, by in cases]
 
 
-def test_a_garbled_outcome_fails() -> None:
-    judge = Scripted(lambda task, told: "INCORRECT - a wrong date")
-    [checked] = one(judged_outcome(judge), (response("Paris", CITY), Claims()))
-    assert checked.verdicts[0].label is None
-    assert checked.verdicts[0].error is not None and checked.verdicts[0].error.stage == "parse"
-
-
 LISTED = Question(
     "listed",
     "Who is Ada?",
@@ -401,12 +358,9 @@ def test_the_judge_of_the_reasoning_sees_the_reasoning_alone() -> None:
     ("text", "asked"),
     [
         ("B", False),  # nothing thought aloud
-        ("<think> \n </think>B", False),
         ("<think>Hmm, let me think.</think>B", False),
-        ("<think>Let's think step by step.\n\nSo, let me see.</think>B", False),
         ("<think>Ada was born in Paris.</think>I don't know.", False),  # an abstention
         ("<think>Ada was born in Paris.</think>B", True),
-        ("<think>Let me recall: Ada was born in Paris.</think>B", True),
         ("<think>Okay, Ada was born in Paris.</think>B", True),
         ("<think>Hmm. 1900 + 12 = 1912</think>B", True),
         # cut off: it answers nothing, and so does not abstain

@@ -178,38 +178,6 @@ def test_what_a_question_reaches_in_two_hops_is_asked_about(world: World) -> Non
     assert ratings(world, question, f"{mistaken} {elsewhere}") == important
 
 
-def test_a_list_is_about_whose_things_are_listed(world: World) -> None:
-    question = one(world, "list")
-    book = next(f for f in world.facts if f.id == question.meta["fact_ids"][0])
-    others = next(f for f in world.facts if f.relation == book.relation and f.object != book.object)
-    written, wrong = (
-        stated(world, fact.subject, fact.relation, book.object) for fact in (book, others)
-    )
-    importance = RELATIONS[book.relation].importance
-    assert written != wrong and importance > 1
-    text = f"{written} {wrong} {stated(world, others.subject, others.relation)}"
-    assert ratings(world, question, text) == [importance, importance, 1]
-    person = next(
-        q
-        for split in ("test", "validation", "ood")
-        for q in world.questions(split, ["biography"])
-        if q.title == book.object
-    )
-    assert ratings(world, person, text) == [importance, importance, 1]
-
-
-def test_claims_keep_their_ids_and_those_judged_in_extraction_are_left_alone(
-    world: World, biography: Question
-) -> None:
-    response = Response("r", biography, f"Rubbish is here. {text_of(world, biography)[0]}")
-    [found] = world_claims(world)([response])
-    given = {verdict.target for verdict in found.verdicts}
-    [checked] = world_facts(world)([(response, found)])
-    told = {verdict.target for verdict in checked.verdicts}
-    assert given and not given & told
-    assert given | told == {f"claim:{claim.id}" for claim in found.claims}
-
-
 def test_a_claim_that_cannot_be_read_is_vague_and_one_about_another_world_a_failure(
     world: World, biography: Question
 ) -> None:

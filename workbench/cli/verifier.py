@@ -87,7 +87,7 @@ def verifier_train(
     config = replace(config, weights={**config.weights, **_weights(weight or [])})
     with stdout_kept_clean():
         card = train_verifier(data, dev, out, config)
-    show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
+    show(card, as_json, lambda found: _print(found["dev"]))
 
 
 @verifier_app.command(
@@ -128,7 +128,7 @@ def verifier_calibrate(
             name, tuple(part.strip() for part in classes.split(",") if part.strip())
         )
         card = calibrate_named(loaded, data, out, threads)
-    show(card, as_json, lambda _: print((out / "README.md").read_text(encoding="utf-8")))
+    show(card, as_json, lambda found: _print(found["dev"]))
 
 
 @verifier_app.command(

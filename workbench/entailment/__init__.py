@@ -2,10 +2,9 @@
 contradict a claim, offline.
 
     verifier = load_verifier()
-    verifier.predict([("The bridge opened in 1931.", "The bridge is old.")])   # [(support,
-    contradict, neutral)]
-    verifier.check("The bridge opened in 1931.", passages)                     # long evidence in
-    windows
+    # [(support, contradict, neutral)]
+    verifier.predict([("The bridge opened in 1931.", "The bridge is old.")])
+    verifier.check("The bridge opened in 1931.", passages)  # long evidence in windows
 
 As a check it is `workbench.verify.local`. `workbench verifier train` makes one, `workbench
 verifier evaluate` says how good it is.

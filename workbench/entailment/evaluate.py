@@ -65,21 +65,16 @@ def _measure(judged: Sequence[Judged], bound: float) -> dict[str, Any]:
 
 
 def _support(judged: Sequence[Judged], bound: float) -> Mapping[str, float | None]:
-    """Balanced accuracy (also at .5) and AUROC of p(support) for "supported" against all else;
+    """Balanced accuracy and AUROC of p(support) for "supported" against all else;
     None where only one of the two occurs."""
     inside = [triple[0] for row, _, triple in judged if row.label == 0]
     outside = sorted(triple[0] for row, _, triple in judged if row.label != 0)
     if not inside or not outside:
-        return {"balanced_accuracy": None, "at_half": None, "auroc": None}
-
-    def balanced(bound: float) -> float:
-        recall = sum(p >= bound for p in inside) / len(inside)
-        return (recall + bisect_left(outside, bound) / len(outside)) / 2
-
+        return {"balanced_accuracy": None, "auroc": None}
+    recall = sum(p >= bound for p in inside) / len(inside)
     wins = sum((bisect_left(outside, p) + bisect_right(outside, p)) / 2 for p in inside)
     return {
-        "balanced_accuracy": balanced(bound),
-        "at_half": balanced(0.5),
+        "balanced_accuracy": (recall + bisect_left(outside, bound) / len(outside)) / 2,
         "auroc": wins / (len(inside) * len(outside)),
     }
 

@@ -1,12 +1,9 @@
 """Another verifier by name: a sequence classifier of transformers that tells entailment from the
 rest, of a folder or the hub.
 
-    verifier = choose_verifier("cross-encoder/nli-deberta-v3-base")     # as its authors left it:
-    not calibrated
-    # workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data dev.jsonl.gz --out
-    runs/deberta
-    verifier = choose_verifier("runs/deberta")                          # with its temperature
-    and thresholds
+    verifier = choose_verifier("cross-encoder/nli-deberta-v3-base")  # not calibrated
+    # workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data dev.jsonl --out FOLDER
+    verifier = choose_verifier("FOLDER")  # with its temperature and thresholds
 
 Three-way models (entailment, neutral, contradiction, in any order) and two-way ones (supported
 or not) are read by their own `id2label`. Weights are read from safetensors alone, and no code of
@@ -22,7 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.entailment.calibrate import calibrate
 from workbench.entailment.rows import LABELS, Row
 from workbench.entailment.verifier import ADAPTER, Settings, Verifier, load_verifier, read_settings
 from workbench.hub import check_no_pickle, from_disk_or_hub
@@ -45,19 +41,9 @@ REST = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Classes:
-    """The columns of a model's scores: that of support, of contradiction (None: the model does
-    not tell it) and of the rest.
-    """
-
-    support: int
-    contradict: int | None
-    rest: int
-
-
-def classes_of(names: Sequence[str], model: str) -> Classes:
-    """The columns by the names of a model's classes, whatever their order and spelling.
+def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
+    """The columns of support, of contradiction (None for a two-way model) and of the rest in a
+    model's scores, by the names of its classes, whatever their order and spelling.
 
     Raises:
         WorkbenchError: the names do not say which is which, as "LABEL_0" does not.
@@ -65,10 +51,10 @@ def classes_of(names: Sequence[str], model: str) -> Classes:
     kinds = [_kind(name) for name in names]
     column = {kind: kinds.index(kind) for kind in kinds if kinds.count(kind) == 1}
     if len(names) == 3 and {"support", "contradict", "neutral"} <= column.keys():
-        return Classes(column["support"], column["contradict"], column["neutral"])
+        return column["support"], column["contradict"], column["neutral"]
     rest = [column[kind] for kind in ("rest", "contradict", "neutral") if kind in column]
     if len(names) == 2 and "support" in column and rest:
-        return Classes(column["support"], None, rest[0])
+        return column["support"], None, rest[0]
     raise WorkbenchError(
         f"'{model}' has the classes {', '.join(names)}, which do not say what is entailed: name"
         " them in this order with --classes, as in --classes unsupported,supported or --classes"
@@ -112,7 +98,7 @@ class NamedVerifier(Verifier):
         self.named, self.columns = named, classes_of(named.classes, named.model)
         self.tokenizer = tokenizer
         super().__init__(model, settings, named.model, encoder=_Pieces(tokenizer))
-        self.labels = LABELS if self.columns.contradict is not None else ("support", "neutral")
+        self.labels = LABELS if self.columns[1] is not None else ("support", "neutral")
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
         """Raw scores (pairs, 3) in the order of `LABELS`; the end of a premise that is too long
@@ -123,12 +109,11 @@ class NamedVerifier(Verifier):
         read = [(premise, self.read(claim)) for premise, claim in pairs]
         order = sorted(range(len(read)), key=lambda i: len(read[i][0]) + len(read[i][1]))
         scores_NK = torch.full((len(read), len(LABELS)), NEVER)
-        columns = (self.columns.support, self.columns.contradict, self.columns.rest)
         with torch.inference_mode():
             while order:
                 indices = order[-batch:]
                 logits_NC = self._logits([read[i] for i in indices])
-                for label, column in enumerate(columns):
+                for label, column in enumerate(self.columns):
                     if column is not None:
                         scores_NK[indices, label] = logits_NC[:, column]
                 del order[-len(indices) :]
@@ -248,9 +233,3 @@ def with_known_labels(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
     neutral = LABELS.index("neutral")
     kept = {LABELS.index(name) for name in verifier.labels}
     return [row if row.label in kept else replace(row, label=neutral) for row in rows]
-
-
-def calibrated(verifier: NamedVerifier, rows: Sequence[Row]) -> NamedVerifier:
-    """The same model with temperature and thresholds fitted on `rows`."""
-    settings = calibrate(verifier, with_known_labels(rows, verifier))
-    return NamedVerifier(verifier.model, verifier.tokenizer, verifier.named, settings)

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from workbench.entailment.augment import augment
-from workbench.entailment.card import make_card, write_card
+from workbench.entailment.card import make_card, rounded
 from workbench.entailment.model import Encoder, base_folder, collate, compress, logits, new_model
 from workbench.entailment.rows import WEIGHTS, Row, read_split
+from workbench.jsonl import write_json
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.types import WorkbenchError
 
@@ -51,8 +52,8 @@ class TrainConfig:
 
 
 def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig) -> dict[str, Any]:
-    """Train, compress, calibrate and measure; writes `adapter.safetensors`, `card.json` and
-    `README.md` into `out`.
+    """Train, compress, calibrate and measure; writes `adapter.safetensors` and `card.json`
+    into `out`.
 
     The same command on an unfinished `out` resumes it (`training.pt`, deleted at the end).
     Without a dev file, a tenth of the rows, chosen by their premises, is kept out of training
@@ -68,7 +69,7 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
     save_file(compress(model, config.rank, config.keep), out / "adapter.safetensors")
     run = {**asdict(config), "seconds": round(seconds)}
     card = make_card(out, split, model, run, config.threads)
-    write_card(out, card)
+    write_json(out / "card.json", rounded(card))
     (out / "training.pt").unlink()
     return card
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.answers import sentences
@@ -35,7 +34,6 @@ CLOSE = 0.1  # to the threshold of `correct`: about every second label is right 
 POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
     "decisive": lambda triples: max(triples, key=lambda one: max(one[:2]))[:2],
     "max": lambda triples: (max(one[0] for one in triples), max(one[1] for one in triples)),
-    "mean": lambda triples: (fmean(one[0] for one in triples), fmean(one[1] for one in triples)),
 }
 
 
@@ -142,7 +140,7 @@ class Verifier:
         """Each claim against its own passages, all in one run.
 
         A passage is read in windows of whole sentences. The window with the greatest p(support)
-        or p(contradict) decides, so that unrelated windows have no effect (`POOLS` has others).
+        or p(contradict) decides, so that unrelated windows have no effect (`POOLS` has another).
         A claim that a rule objects to (`workbench.entailment.mentions`) gets a p(support) below
         `Settings.split`. A claim without passages is neutral, and so is a claim that only
         addresses its judge (`workbench.entailment.plain`).

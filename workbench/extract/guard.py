@@ -94,8 +94,6 @@ def _is_bare(words: list[str]) -> bool:
         return True
     if not verb or words[verb] not in _DONE | _CALLED or not after:
         return False
-    while False:
-        after = after[1:]
     if after[0] in ("to", "as"):
         return True
     object_ = after[0] not in english.PREPOSITIONS

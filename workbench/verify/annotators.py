@@ -30,7 +30,6 @@ from workbench.world.parser import Parsed, parser_of
 from workbench.world.schema import RELATIONS, YES_NO
 from workbench.world.world import World
 
-KEPT = 50_000  # verdicts of an annotator in its cache
 REPLY = 12  # tokens of a reply: a name, a year, "I do not know."
 THOUGHT = 48  # tokens of a reply that thinks first: the fact, then "yes." or "no.", all in tags
 
@@ -38,15 +37,15 @@ Row = tuple[Response, Claims]
 Key = tuple[str, str]  # a question's id and a claim's words
 
 
-def annotated(verify: Verify, annotator: Verify, kept: int = KEPT) -> Verify:
+def annotated(verify: Verify, annotator: Verify) -> Verify:
     """`verify` with the labels of `annotator`: its verdicts on claims, with their p, evidence and
     failures.
 
     Informativeness and the aspect "subject" stay those of `verify`, and so does the verdict on a
     claim that was judged as it was extracted. The annotator sees each claim alone, without its
-    response, and is asked once for the same claim in answer to the same question. It forgets the
-    oldest verdicts beyond `kept`, and failed ones at once. The cost of a call goes to the first
-    row that needs it; the passages that a verdict rests on go to every row.
+    response. It is called once for the same claim in answer to the same question, or again if its
+    verdict failed. The cost of a call goes to the first row that needs it; the passages that a
+    verdict rests on go to every row.
     """
     known: dict[Key, Checked] = {}
 
@@ -67,8 +66,6 @@ def annotated(verify: Verify, annotator: Verify, kept: int = KEPT) -> Verify:
         fresh = dict(zip(new, annotator(alone), strict=True))
         judged = known | fresh
         known.update((key, one) for key, one in fresh.items() if one.verdicts[0].error is None)
-        for oldest in list(known)[: max(0, len(known) - kept)]:
-            del known[oldest]
         costs = {key: one.cost for key, one in fresh.items()}
         return [
             _relabelled(exact, keys, judged, costs)
