@@ -21,7 +21,7 @@ from workbench.config import scaled
 from workbench.generate import Sampling, hf
 from workbench.policy import load_policy
 from workbench.train.collect import InChunk, collect, sampled
-from workbench.train.dpo import DPO, check, train_dpo
+from workbench.train.offline import DPO, check, train_offline
 from workbench.train.rows import Pair, laid_out
 from workbench.types import Question, WorkbenchError
 
@@ -63,8 +63,14 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
 ) -> None:
     """The second step's loss is what the first one's weights give, pair by pair."""
     config = scaled(ALL, loss_type=kind, beta=0.5)
-    assert train_dpo(scaled(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1) == "done"
-    assert train_dpo(scaled(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1) == "done"
+    assert (
+        train_offline(scaled(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1)
+        == "done"
+    )
+    assert (
+        train_offline(scaled(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1)
+        == "done"
+    )
     first, second = rows(tmp_path / "two" / "metrics.jsonl")
     assert first.keys() == names("metrics of dpo")
     assert (
@@ -102,7 +108,7 @@ def test_pairs_that_prefer_nothing_are_refused(
     tmp_path: Path, bad: list[Pair], message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        train_dpo(ALL, bad, "./missing", tmp_path / "run", seed=1)
+        train_offline(ALL, bad, "./missing", tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
 
 
@@ -111,7 +117,7 @@ def test_a_pair_is_as_long_as_its_longer_answer(policy: str, tmp_path: Path) -> 
     with pytest.raises(
         WorkbenchError, match=r"1 of 1 rows are longer than max_length 64: 'long' \("
     ):
-        train_dpo(ALL, [long], policy, tmp_path / "run", seed=1)
+        train_offline(ALL, [long], policy, tmp_path / "run", seed=1)
 
 
 @pytest.mark.parametrize(

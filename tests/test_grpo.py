@@ -24,7 +24,7 @@ from workbench.runs.folder import lock, open_run
 from workbench.train.grpo import GRPO, check, make_adapter, make_trainer, train_grpo
 from workbench.train.record import Record
 from workbench.train.stage import order
-from workbench.train.trl_adapter import TRLAdapter
+from workbench.train.trl_trainer import TRLAdapter
 from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
 
 SMALL = run.SHORT

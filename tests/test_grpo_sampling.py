@@ -19,7 +19,7 @@ from workbench.train.grpo import make_trainer
 from workbench.train.models import load_trainee
 from workbench.train.record import Record
 from workbench.train.sampling import sampling
-from workbench.train.trl_adapter import TRLAdapter
+from workbench.train.trl_trainer import TRLAdapter
 from workbench.types import WorkbenchError
 
 CONFIG = scaled(run.SHORT, steps=6, temperature=0.9, top_p=0.6, max_new_tokens=3)

@@ -20,12 +20,17 @@ from workbench.bench import TINY_POLICY
 from workbench.config import scaled
 from workbench.generate import generate, prompt_ids
 from workbench.policy import load_policy
-from workbench.train.dpo import train_dpo
 from workbench.train.models import load_trainee
-from workbench.train.offline import steps_of
+from workbench.train.offline import (
+    SFT,
+    check,
+    offline_stage,
+    steps_of,
+    train_offline,
+    weighted_loss,
+)
 from workbench.train.rows import Card, Example, laid_out
 from workbench.train.settings import Passes
-from workbench.train.sft import SFT, check, sft_stage, train_sft, weighted_loss
 from workbench.train.stage import Job
 from workbench.types import Question, WorkbenchError
 from workbench.world import schema
@@ -131,9 +136,9 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
 
     policy, out = str(make_policy(tmp_path / "policy", sharp=7.5)), tmp_path / "run"
     config = scaled(run.TUNED, steps=15, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
-    assert train_sft(config, GOOD, policy, tmp_path / "all", seed=1, merged=True) == "done"
+    assert train_offline(config, GOOD, policy, tmp_path / "all", seed=1, merged=True) == "done"
     learnt = str(tmp_path / "all" / "policy")
-    assert train_sft(config, run.EXAMPLES, learnt, out, seed=1) == "done"
+    assert train_offline(config, run.EXAMPLES, learnt, out, seed=1) == "done"
     loaded = (load_policy(policy), load_policy(learnt), load_policy(out, base=learnt))
     pairs = [laid_out(loaded[0].tokenizer, row.question, row.text) for row in run.EXAMPLES]
     start, middle, end = (
@@ -162,7 +167,7 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
 @pytest.mark.slow
 def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: Path) -> None:
     for micro in (1, 4):
-        train_sft(
+        train_offline(
             scaled(run.TUNED, steps=2, micro_batch=micro),
             run.EXAMPLES,
             policy,
@@ -182,9 +187,9 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
     card = Card("made here", 10, 0, {"gold": 10})
     config = scaled(run.TUNED, steps=3)
     (tmp_path / "whole").mkdir()
-    stage = sft_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
+    stage = offline_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
     assert stage.name == "cold_start" and stage.run(Job(policy, tmp_path / "whole", 1)) == "done"
-    train_sft(config, GOOD, policy, tmp_path / "adapter", seed=1)
+    train_offline(config, GOOD, policy, tmp_path / "adapter", seed=1)
     assert json.loads((tmp_path / "whole" / "card.json").read_text()) == card.to_row()
     made = tmp_path / "whole" / "policy"
     assert not (made / "adapter_config.json").exists()
@@ -204,7 +209,7 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
-    train_sft(scaled(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
+    train_offline(scaled(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
     told = capsys.readouterr().err
     assert (
         "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
@@ -213,15 +218,15 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     data = json.loads((tmp_path / "run" / "data.json").read_text())
     assert (data["rows"], data["too_long"], data["trained_on"], data["steps"]) == (17, 7, 10, 1)
     with pytest.raises(WorkbenchError, match=r"7 of 7 rows are longer .*raise max_length"):
-        train_sft(run.TUNED, long, policy, tmp_path / "none", seed=1)
+        train_offline(run.TUNED, long, policy, tmp_path / "none", seed=1)
     assert not (tmp_path / "none").exists()
 
 
 def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path: Path) -> None:
-    train_sft(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
+    train_offline(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(WorkbenchError, match="holds a training on other rows"):
-        train_sft(scaled(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
+        train_offline(scaled(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
@@ -238,7 +243,7 @@ def test_rows_that_cannot_be_learnt_from_are_refused(
     tmp_path: Path, bad: list[Example], message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        train_sft(run.TUNED, bad, "./missing", tmp_path / "run", seed=1)
+        train_offline(run.TUNED, bad, "./missing", tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
 
 
@@ -262,7 +267,7 @@ def test_several_processes_are_refused(
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(WorkbenchError, match="one process"):
-        train_sft(run.TUNED, GOOD, policy, tmp_path / "run", seed=1)
+        train_offline(run.TUNED, GOOD, policy, tmp_path / "run", seed=1)
 
 
 def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:
@@ -286,6 +291,6 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
     told = r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
     with pytest.raises(WorkbenchError, match=told):
         if trainer == "SFT":
-            train_sft(run.TUNED, GOOD, policy, tmp_path, seed=1)
+            train_offline(run.TUNED, GOOD, policy, tmp_path, seed=1)
         else:
-            train_dpo(run.PREFERRED, run.PAIRS, policy, tmp_path, seed=1)
+            train_offline(run.PREFERRED, run.PAIRS, policy, tmp_path, seed=1)

@@ -22,8 +22,9 @@ from workbench.recipes.method import Method, training_questions
 from workbench.reward.forag import Aggregate
 from workbench.store import iter_feedback
 from workbench.train import reward_model
-from workbench.train.collect import SAMPLES, collect
+from workbench.train.collect import SAMPLES, WRITTEN, collect, written
 from workbench.train.grpo import grpo_stage
+from workbench.train.offline import offline_stage
 from workbench.train.pairs import (
     cold_start_forag,
     cold_start_plain,
@@ -46,9 +47,7 @@ from workbench.train.segments import (
     reference_values,
 )
 from workbench.train.settings import Sampling
-from workbench.train.sft import sft_stage
 from workbench.train.stage import Job, Stage, Status, order
-from workbench.train.written import WRITTEN, written
 from workbench.types import TWO_FACETS, Feedback, Grade, Question, Response, WorkbenchError
 
 # the parts of a config that a cold start rests on, beside how it samples
@@ -201,7 +200,7 @@ def stages_for(
     if not config.by_rl:
         return [
             *cold,
-            sft_stage(config.tuned, lambda job: _tuned_rows(course, job), name=config.trainer),
+            offline_stage(config.tuned, lambda job: _tuned_rows(course, job), name=config.trainer),
         ]
     model = Stage(
         "reward_model",
@@ -251,7 +250,7 @@ def _cold_start(course: Course) -> Stage:
         "drawn": asdict(config.drawn.sampling),
         **{name: asdict(getattr(config, name)) for name in COLD},
     }
-    return sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on)
+    return offline_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on)
 
 
 def _tuned_rows(course: Course, job: Job) -> tuple[list[Example], Card]:

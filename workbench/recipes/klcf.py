@@ -39,8 +39,8 @@ from workbench.recipes.method import (
     scaled,
 )
 from workbench.reward import klcf
-from workbench.train.dpo import DPO
 from workbench.train.grpo import GRPO
+from workbench.train.offline import DPO
 from workbench.train.prepare import Prepare
 from workbench.train.reward_model import RewardModel
 from workbench.train.settings import Optim, Passes, Samples, Sampling

@@ -20,9 +20,9 @@ from workbench.runs.folder import policy_hash
 from workbench.store import iter_feedback
 from workbench.train import reward_model
 from workbench.train.collect import SAMPLES, collect
-from workbench.train.dpo import dpo_stage
 from workbench.train.general import general, preference_model, preferred
 from workbench.train.grpo import grpo_stage
+from workbench.train.offline import offline_stage
 from workbench.train.pairs import best_worst
 from workbench.train.prepare import (
     FILES,
@@ -353,7 +353,7 @@ def _last(course: Course) -> Stage:
     """
     config, name = course.config, course.method.name
     if config.trainer == "dpo":
-        last = dpo_stage(config.dpo, lambda job: _pairs(course, job))
+        last = offline_stage(config.dpo, lambda job: _pairs(course, job))
     else:
         plain = course.models or bool(config.w_general)
 

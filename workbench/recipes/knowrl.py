@@ -40,10 +40,10 @@ from workbench.recipes.method import (
 from workbench.reward import knowrl
 from workbench.train.collect import SAMPLES, collect
 from workbench.train.grpo import GRPO, grpo_stage
+from workbench.train.offline import SFT, offline_stage
 from workbench.train.pairs import cold_start_knowrl
 from workbench.train.rows import Card, Example
 from workbench.train.settings import KL, LoRA, Optim, Passes, Sampling
-from workbench.train.sft import SFT, sft_stage
 from workbench.train.stage import Job, Stage, order
 from workbench.types import RewardFn
 from workbench.world.schema import THINK
@@ -156,7 +156,10 @@ def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
 
     # the samples of the cold start are stored with their rewards
     rests_on = {**asdict(config), "grpo": asdict(config.grpo.sampling)}
-    return [sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on), grpo]
+    return [
+        offline_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on),
+        grpo,
+    ]
 
 
 def training(config: KnowRL) -> Training:

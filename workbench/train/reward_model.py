@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Literal
 from workbench.config import setting
 from workbench.runs.checkpoints import rewind
 from workbench.train.actor import Actor, State
-from workbench.train.journal import Journal, finite
 from workbench.train.models import load_trainee
 from workbench.train.offline import steps_of
+from workbench.train.record import Journal, finite
 from workbench.train.rows import keep_data, within
 from workbench.train.scorer import Judged, Read, Scorer, save_reward_model
 from workbench.train.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
