@@ -56,38 +56,6 @@ def test_rollouts_have_the_distribution_of_the_model_in_training(trainer: Any) -
     assert trainer._generate_single_turn(prompts, None, {})[0] == completions != again
 
 
-def test_rollouts_end_line_up_and_are_masked(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a third of all tokens as end tokens: TRL's tensors hold each completion as far as its
-    first one.
-    """
-    import torch
-
-    sampled: list[list[int]] = []
-    single_turn = trainer._generate_single_turn
-
-    def noting(*args: Any) -> Any:
-        completions, logprobs = single_turn(*args)
-        sampled.extend(completions)
-        return completions, logprobs
-
-    ends = set(range(0, 300, 3))
-    monkeypatch.setitem(trainer.generation_kwargs, "eos_token_id", sorted(ends))
-    monkeypatch.setattr(trainer, "_generate_single_turn", noting)
-    trainer.model.train()
-    torch.manual_seed(2)
-    batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
-    assert len(sampled) == 16 and len(set(map(len, sampled))) > 1
-    for ids, row, mask in zip(
-        sampled, batch["completion_ids"].tolist(), batch["completion_mask"].tolist(), strict=True
-    ):
-        assert row[: len(ids)] == ids and mask == [1] * len(ids) + [0] * (len(row) - len(ids))
-        assert not ends & set(ids[:-1]) and (len(ids) == 3 or ids[-1] in ends)
-    assert all(
-        len({tuple(row) for row in batch["prompt_ids"][at : at + 4].tolist()}) == 1
-        for at in range(0, 16, 4)
-    )
-
-
 def test_settings_are_honoured_or_refused(trainer: Any) -> None:
     settings = trainer.generation_kwargs
     expected = Sampling(max_new_tokens=3, temperature=0.9, top_p=0.6, seed=5, batch_size=7)

@@ -6,16 +6,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pytest
 
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import by_token
-from tests.helpers.tiny_model import make_policy
 from workbench.config import scaled
 from workbench.credit import advantages as credit
 from workbench.generate import Sampling
@@ -23,19 +20,11 @@ from workbench.store import iter_feedback
 from workbench.train.actor import Actor, State, schedule
 from workbench.train.credit import kl_of, less, masked, ratio_of, whitened
 from workbench.train.models import load_trainee
-from workbench.train.ppo import check, losses, prepare, sizes, train_ppo
+from workbench.train.ppo import check, losses, prepare, sizes
 from workbench.train.sampling import rollouts
-from workbench.types import Feedback, Response, Reward, WorkbenchError
+from workbench.types import WorkbenchError
 
 CONFIG = scaled(run.AS_PPO, steps=4)
-LEARNER = scaled(
-    CONFIG, prompts_per_step=8, minibatch=None, micro_batch=None, beta=0.0, save_every=100
-)
-
-
-@pytest.fixture(scope="module")
-def sharp(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_policy(tmp_path_factory.mktemp("sharp"), sharp=7.5))
 
 
 def actor_of(policy: str) -> Actor:
@@ -116,35 +105,6 @@ def test_losses_and_gradients_are_those_of_a_plain_recomputation(policy: str) ->
     expected.backward()
     for grad, weight in zip(grads, (*state.weights, actor.head.weight), strict=True):
         assert torch.allclose(grad, weight.grad, atol=1e-4, rtol=1e-3)
-
-
-def paying(reward: Callable[[int, int], float]) -> Any:
-    """Pays each token by its place and id."""
-
-    def grade(responses: Sequence[Response]) -> list[Feedback]:
-        return [
-            Feedback(r, rewards={"m": Reward(sum(t := tokens(r)), tokens=t)}) for r in responses
-        ]
-
-    def tokens(response: Response) -> tuple[float, ...]:
-        return tuple(reward(place, token) for place, token in enumerate(response.token_ids))
-
-    return grade
-
-
-def mean_rewards(out: Path) -> list[float]:
-    return [json.loads(line)["reward"] for line in (out / "metrics.jsonl").read_text().splitlines()]
-
-
-@pytest.mark.slow
-def test_each_of_two_tokens_learns_from_its_own_reward(sharp: str, tmp_path: Path) -> None:
-    """The first token is paid for being odd, the second for being even, and none sees another's
-    reward (γ = 0): paid all at the end, the first could not learn."""
-    config = scaled(LEARNER, steps=30, max_new_tokens=2, gamma=0.0)
-    grade = paying(lambda place, token: float(token % 2 != place))
-    train_ppo(config, run.QUESTIONS, grade, sharp, tmp_path, method="m", seed=1)
-    rewards = mean_rewards(tmp_path)
-    assert rewards[0] < 1.1 and fmean(rewards[-5:]) > 1.75
 
 
 @pytest.mark.slow

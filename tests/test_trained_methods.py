@@ -214,16 +214,6 @@ def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) ->
         assert not (tmp_path / "run").exists()
 
 
-def test_what_a_left_out_cold_start_would_use_is_refused() -> None:
-    for setting in (
-        "knowrl.cold_questions=7",
-        "knowrl.cold.cold_questions=7",
-        "knowrl.sft.batch=2",
-    ):
-        with pytest.raises(WorkbenchError, match="knowrl does not use"):
-            METHODS["knowrl"].configure("tiny", ["knowrl.cold_samples=0", setting])
-
-
 @pytest.mark.parametrize(
     ("name", "setting", "meant"),
     [
@@ -244,14 +234,6 @@ def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(
     usual = METHODS[name].configure("tiny")
     changed = METHODS[name].configure("tiny", [meant.partition(" ")[0]])
     assert changed != usual and changed.sft == usual.sft
-
-
-def test_a_setting_of_a_part_that_is_not_used_needs_no_name() -> None:
-    assert METHODS["rlfh"].configure("tiny", ["rlfh.steps=3"]).ppo.steps == 3
-    assert (
-        METHODS["knowrl"].configure("tiny", ["knowrl.cold_samples=0", "knowrl.steps=3"]).grpo.steps
-        == 3
-    )
 
 
 def test_the_number_of_steps_is_that_of_the_last_stage() -> None:
