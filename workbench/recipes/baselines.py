@@ -30,7 +30,7 @@ from workbench.recipes.method import (
     training_questions,
 )
 from workbench.reward import ternary
-from workbench.train.collect import SAMPLES, collect
+from workbench.train.collect import collect_in_stage
 from workbench.train.offline import DPO, SFT, offline_stage
 from workbench.train.pairs import boxed, gold, plain, r_tuning, rft, truthrl_pairs
 from workbench.train.settings import Passes, Samples, Sampling
@@ -134,12 +134,9 @@ def drawing(name: str, config: Any, bench: Bench) -> Callable[[Job, int], list[F
         questions = sample(questions, drawn.questions)  # the same in every run
     grade: Grade = BASELINES[name].grader(config, bench.checks)
 
-    def draw(job: Job, seed: int) -> list[Feedback]:
-        how, failed = drawn.sampling.decoding(seed, drawn.samples), drawn.sampling.max_failed
-        folder = job.out / SAMPLES
-        return collect(job.start, questions, grade, folder, how, method=name, max_failed=failed)
-
-    return draw
+    return lambda job, seed: collect_in_stage(
+        job, questions, grade, drawn.sampling, drawn.samples, method=name, seed=seed
+    )
 
 
 def r_tuned(feedbacks: Sequence[Feedback], seed: int) -> Any:

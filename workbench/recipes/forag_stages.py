@@ -7,7 +7,6 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from workbench.bench import Bench
@@ -22,7 +21,7 @@ from workbench.recipes.method import Method, training_questions
 from workbench.reward.forag import Aggregate
 from workbench.store import iter_feedback
 from workbench.train import reward_model
-from workbench.train.collect import SAMPLES, WRITTEN, collect, written
+from workbench.train.collect import SAMPLES, WRITTEN, collect_in_stage, written
 from workbench.train.grpo import grpo_stage
 from workbench.train.offline import offline_stage
 from workbench.train.pairs import (
@@ -46,7 +45,6 @@ from workbench.train.segments import (
     judged_rows,
     reference_values,
 )
-from workbench.train.settings import Sampling
 from workbench.train.stage import Job, Stage, Status, order
 from workbench.types import TWO_FACETS, Feedback, Grade, Question, Response, WorkbenchError
 
@@ -130,24 +128,11 @@ class Course:
             list(self.questions), len(self.questions)
         )
 
-    def collected(
-        self,
-        job: Job,
-        questions: Sequence[Question],
-        grade: Grade,
-        folder: Path,
-        samples: int,
-        sampling: Sampling | None = None,
-        paid: bool = True,
-    ) -> list[Feedback]:
-        drawn = self.config.drawn.sampling
-        method, failed = self.method.name if paid else None, drawn.max_failed
-        how = (sampling or drawn).decoding(job.seed, samples)
-        return collect(job.start, questions, grade, folder, how, method=method, max_failed=failed)
-
     def judged(self, job: Job) -> list[Feedback]:
-        asked, samples = self.judged_questions(job.seed), self.config.drawn.samples
-        return self.collected(job, asked, self.judging(), job.out / SAMPLES, samples)
+        asked, drawn = self.judged_questions(job.seed), self.config.drawn
+        return collect_in_stage(
+            job, asked, self.judging(), drawn.sampling, drawn.samples, method=self.method.name
+        )
 
     def paying(self, job: Job, compared: bool = False) -> Grade:
         """What the policy is paid by: the reward model, or the judge; `compared`, less the
@@ -231,13 +216,13 @@ def _cold_start(course: Course) -> Stage:
             else asked
         )
         # What is learnt is the form, so no judge is asked and nothing paid.
-        found = course.collected(
+        found = collect_in_stage(
             job,
             told,
             assemble(course.checks, [], {}),
-            job.out / SAMPLES,
+            config.drawn.sampling,
             config.cold.cold_samples,
-            paid=False,
+            method=None,
         )
         examples, card = cold_start_forag(found) if config.cold.outline else cold_start_plain(found)
         untold = {question.id: question for question in asked}
@@ -319,8 +304,15 @@ def _reference(course: Course, job: Job) -> Status:
         order(len(course.questions), ppo.steps * ppo.prompts_per_step, job.seed)
     )
     asked = [course.questions[number] for number in numbers]
-    course.collected(
-        job, asked, course.paying(job), job.out / SAMPLES, course.config.references, ppo.sampling
+    # what may fail is set where the policy's own samples are drawn
+    sampling = replace(ppo.sampling, max_failed=course.config.drawn.sampling.max_failed)
+    collect_in_stage(
+        job,
+        asked,
+        course.paying(job),
+        sampling,
+        course.config.references,
+        method=course.method.name,
     )
     return "done"
 

@@ -19,7 +19,7 @@ from workbench.recipes.method import Method, training_questions
 from workbench.runs.folder import policy_hash
 from workbench.store import iter_feedback
 from workbench.train import reward_model
-from workbench.train.collect import SAMPLES, collect
+from workbench.train.collect import SAMPLES, collect_in_stage
 from workbench.train.general import general, preference_model, preferred
 from workbench.train.grpo import grpo_stage
 from workbench.train.offline import offline_stage
@@ -366,14 +366,7 @@ def _last(course: Course) -> Stage:
 
 
 def _pairs(course: Course, job: Job) -> tuple[list[Pair], Card]:
-    drawn = course.config.drawn
-    found = collect(
-        job.start,
-        course.listed(job)[: drawn.questions],
-        course.paying(job),
-        job.out / SAMPLES,
-        drawn.sampling.decoding(job.seed, drawn.samples),
-        method=course.method.name,
-        max_failed=drawn.sampling.max_failed,
-    )
-    return best_worst(found, course.method.name)
+    drawn, name = course.config.drawn, course.method.name
+    asked, grade = course.listed(job)[: drawn.questions], course.paying(job)
+    found = collect_in_stage(job, asked, grade, drawn.sampling, drawn.samples, method=name)
+    return best_worst(found, name)

@@ -25,6 +25,8 @@ from workbench.policy import load_apart, load_policy, load_tokenizer
 from workbench.runs.folder import policy_hash, read_json
 from workbench.store import ROLLOUTS, Store, iter_feedback
 from workbench.train.record import reason, reward_of
+from workbench.train.settings import Sampling as Settings
+from workbench.train.stage import Job
 from workbench.types import LACKING, Failure, Feedback, Grade, Question, Response, WorkbenchError
 
 SAMPLES = "samples"  # the folder of a stage's samples, in the stage's own
@@ -85,7 +87,11 @@ def collect(
             "chunk": chunk,
         },
     )
-    chunks = _chunks(questions, chunk)
+    parts = [tuple(questions[at : at + chunk]) for at in range(0, len(questions), chunk)]
+    chunks = [
+        [InChunk(number, part, place) for place in range(len(part))]
+        for number, part in enumerate(parts, start=1)
+    ]
     done = _whole(out, [len(part) * how.samples for part in chunks])
     if left := chunks[done:]:
         draw = sampler or here(policy, grade, how)
@@ -102,6 +108,30 @@ def collect(
     return list(iter_feedback(out))
 
 
+def collect_in_stage(
+    job: Job,
+    questions: Sequence[Question],
+    grade: Grade,
+    sampling: Settings,
+    samples: int,
+    *,
+    method: str | None,
+    seed: int | None = None,
+) -> list[Feedback]:
+    """`collect` from the policy that a stage starts from, in the stage's folder; `seed` is the
+    job's by default."""
+    how = sampling.decoding(job.seed if seed is None else seed, samples)
+    return collect(
+        job.start,
+        questions,
+        grade,
+        job.out / SAMPLES,
+        how,
+        method=method,
+        max_failed=sampling.max_failed,
+    )
+
+
 def _keep_identity(out: Path, identity: Mapping[str, Any]) -> None:
     """Write down what is collected in the folder, or see that it is what was begun there."""
     wanted = json.loads(json.dumps(identity))
@@ -111,14 +141,6 @@ def _keep_identity(out: Path, identity: Mapping[str, Any]) -> None:
     if stored is None:
         out.mkdir(parents=True, exist_ok=True)
         write_json(out / IDENTITY, wanted)
-
-
-def _chunks(questions: Sequence[Question], size: int) -> list[list[InChunk]]:
-    parts = [tuple(questions[at : at + size]) for at in range(0, len(questions), size)]
-    return [
-        [InChunk(number, part, place) for place in range(len(part))]
-        for number, part in enumerate(parts, start=1)
-    ]
 
 
 def _whole(out: Path, sizes: Sequence[int]) -> int:
@@ -235,7 +257,12 @@ def written(
     if not out.exists():
         opened = prefill(load_tokenizer(policy))
         found = [_closing(feedback, opened) for feedback in write(questions)]
-        _check(found, max_failed)
+        why = [feedback.error.message for feedback in found if feedback.error is not None]
+        if too_many(len(why), len(found), max_failed):
+            raise TooManyFailures(
+                f"{len(why)} of {len(found)} answers could not be written ({why[0]}): mend that and"
+                " run the same command again, or raise max_failed"
+            )
         partial = out.with_name(f".{out.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         with Store(partial) as store:
@@ -258,12 +285,3 @@ def _closing(feedback: Feedback, opened: str) -> Feedback:
         response, text=before + response.text, offsets=((0, len(before)), *moved), prefill=opened
     )
     return replace(feedback, response=text)
-
-
-def _check(found: Sequence[Feedback], max_failed: float) -> None:
-    why = [feedback.error.message for feedback in found if feedback.error is not None]
-    if too_many(len(why), len(found), max_failed):
-        raise TooManyFailures(
-            f"{len(why)} of {len(found)} answers could not be written ({why[0]}): mend that and run"
-            " the same command again, or raise max_failed"
-        )

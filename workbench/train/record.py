@@ -29,16 +29,17 @@ LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")
 
 
 class Journal:
-    """The journal of one training in its folder `out`. Use it as a context manager around the
-    training.
+    """Metrics, checkpoints and progress of one training in its folder `out`. Use it as a context
+    manager around the training.
 
-    `steps` and `done` count training steps, those wanted and those that an earlier process has
-    done; `shown` are the columns that progress tells. `interrupted` tells whether Ctrl-C was
-    pressed: the trainer then finishes the step under way, saves and stops, and `stopped` tells
-    that it has.
+    Args:
+        steps, done: training steps that are wanted, and that an earlier process has done.
+        shown: the metrics that progress shows.
+        gather: joins a list of each process, in the order of their ranks, where several train
+            together; the first one writes for all.
 
-    Of several processes that train together, `gather` joins a list of each in the order of their
-    ranks, and the first writes for all.
+    `interrupted` is true once Ctrl-C was pressed: the trainer then finishes the step under way,
+    saves and stops, and sets `stopped`.
     """
 
     def __init__(
@@ -54,19 +55,32 @@ class Journal:
         self.out, self.gather, self.rank, self.main = out, gather, rank, rank == 0
         self.interrupted = self.stopped = False
         self.since = time.perf_counter()
-        self.progress = _Progress(steps, done, shown)
+        self.steps, self.done, self.shown = steps, done, shown
+        self.bar: Any = None  # on a terminal
         self.handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        if self.main:
-            self.progress.start()
+        if self.main and sys.stderr.isatty():
+            from rich import progress
+            from rich.console import Console
+
+            self.bar = progress.Progress(
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TextColumn("{task.description}"),
+                progress.TimeRemainingColumn(),
+                console=Console(stderr=True),
+            )
+            self.bar.start()
+            self.task = self.bar.add_task("", total=self.steps, completed=self.done)
         if threading.current_thread() is threading.main_thread():
             for name in (signal.SIGINT, signal.SIGTERM):
                 self.handlers[name] = signal.signal(name, self._stop)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.progress.stop()
+        if self.bar:
+            self.bar.stop()
         gc.unfreeze()
         for name, handler in self.handlers.items():
             signal.signal(name, handler)
@@ -89,10 +103,16 @@ class Journal:
         return seconds
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Append a step's row, and show it."""
-        if self.main:
-            append_json(self.out / "metrics.jsonl", row)
-            self.progress.show(row)
+        """Append a step's row, and show it: in a bar on a terminal, elsewhere as a plain line for
+        every tenth of the run."""
+        if not self.main:
+            return
+        append_json(self.out / "metrics.jsonl", row)
+        shown = "  ".join(f"{name} {row[name]:.2f}" for name in self.shown if row[name] is not None)
+        if self.bar:
+            self.bar.update(self.task, completed=row["step"], description=shown)
+        elif row["step"] % max(1, self.steps // 10) == 0:
+            print(f"step {row['step']}/{self.steps}  {shown}", file=sys.stderr)
 
     def saved(self, checkpoint: Path) -> None:
         """Declare a checkpoint complete, once what it counts on is on the disk, and remove old
@@ -110,47 +130,6 @@ def finite(value: Any) -> float | None:
     """A number for a row: none for what is missing, not a number or infinite."""
     number = None if value is None else float(value)
     return number if number is not None and abs(number) < float("inf") else None
-
-
-class _Progress:
-    """A bar on a terminal; a plain line for every tenth of the run elsewhere."""
-
-    def __init__(self, steps: int, done: int, shown: Sequence[str]) -> None:
-        self.steps, self.done, self.shown = steps, done, shown
-        self.bar: Any = None
-
-    def start(self) -> None:
-        if not sys.stderr.isatty():
-            return
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        columns = (
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}"),
-            TimeRemainingColumn(),
-        )
-        self.bar = Progress(*columns, console=Console(stderr=True))
-        self.bar.start()
-        self.task = self.bar.add_task("", total=self.steps, completed=self.done)
-
-    def show(self, row: Mapping[str, Any]) -> None:
-        shown = "  ".join(f"{name} {row[name]:.2f}" for name in self.shown if row[name] is not None)
-        if self.bar:
-            self.bar.update(self.task, completed=row["step"], description=shown)
-        elif row["step"] % max(1, self.steps // 10) == 0:
-            print(f"step {row['step']}/{self.steps}  {shown}", file=sys.stderr)
-
-    def stop(self) -> None:
-        if self.bar:
-            self.bar.stop()
 
 
 class Record(Journal):
@@ -178,7 +157,7 @@ class Record(Journal):
         )
         self.method, self.grade, self.max_failed = method, grade, max_failed
         self.step_feedbacks: list[Feedback] = []
-        self.spent = _unspent()  # seconds of the step under way
+        self.spent = Counter[str]()  # seconds of the step under way, by part
 
     def __enter__(self) -> Self:
         if self.main:
@@ -225,6 +204,12 @@ class Record(Journal):
         )
         if self.main:
             self.store.append(feedbacks)
+        took, spent = self.took(), self.spent
+        seconds = {
+            "generation": spent["generation"],
+            "grading": spent["grading"],
+            "update": took - spent.total(),
+        }
         row: dict[str, Any] = {
             "step": step,
             **paid(feedbacks, self.method),
@@ -233,9 +218,10 @@ class Record(Journal):
             "length": _mean([len(feedback.response.token_ids) for feedback in feedbacks]),
             "truncated": _mean([feedback.response.finish == "length" for feedback in feedbacks]),
             **{name: finite(logs.get(name)) for name in LOGGED},
-            **self._seconds(),
+            "seconds": round(took, 3),
+            **{f"seconds_{name}": round(value, 3) for name, value in seconds.items()},
         }
-        self.step_feedbacks = []
+        self.step_feedbacks, self.spent = [], Counter()
         self.write(row)
 
     @contextmanager
@@ -246,16 +232,6 @@ class Record(Journal):
             yield
         finally:
             self.spent[part] += time.perf_counter() - began
-
-    def _seconds(self) -> dict[str, float]:
-        """What the step took: in all, to generate, to grade, and the rest."""
-        took = self.took()
-        spent, self.spent = self.spent, _unspent()
-        parts = {**spent, "update": took - sum(spent.values())}
-        return {
-            "seconds": round(took, 3),
-            **{f"seconds_{name}": round(value, 3) for name, value in parts.items()},
-        }
 
     def saved(self, checkpoint: Path) -> None:
         """Declare a checkpoint complete, once the rows are on the disk, too."""
@@ -320,10 +296,6 @@ def claimed(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
         "claims_vague": labels["vague"],
     }
     return {name: count / len(read) if labels else None for name, count in counts.items()}
-
-
-def _unspent() -> dict[str, float]:
-    return {"generation": 0.0, "grading": 0.0}
 
 
 def _mean(values: Sequence[float]) -> float | None:
