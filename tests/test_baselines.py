@@ -13,8 +13,6 @@ import pytest
 from workbench.bench import Bench, bench
 from workbench.config import restore, scaled
 from workbench.experiment import configured, run_experiment
-from workbench.inspector.opened import open_row
-from workbench.inspector.runs import Runs
 from workbench.recipes import BASELINES, METHODS, TRAINED, method, trained
 from workbench.recipes.baselines import on_pairs, phrase
 from workbench.runs.checkpoints import metrics_rows
@@ -132,7 +130,3 @@ def test_each_trains_for_two_steps(name: str, tmp_path: Path) -> None:
         assert [f.response.text for f in drawn[0]] != [f.response.text for f in drawn[1]]
     assert any(weight.abs().max() > 0 for key, weight in adapter.items() if "lora_B" in key)
     assert run_experiment(BASELINES[name], config, place, out, seed=1, threads=2) == summary
-    if name != "sft_gold":
-        runs, record = Runs(tmp_path / "runs"), f"{name}/samples"
-        shown = open_row(runs, record, runs.index(record).entries[0].id)
-        assert shown.feedback.rewards[name].value in (1.0, 0.0, -1.0)

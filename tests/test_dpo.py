@@ -21,7 +21,7 @@ from workbench.config import scaled
 from workbench.generate import Sampling, hf
 from workbench.policy import load_policy
 from workbench.train.collect import InChunk, collect, sampled
-from workbench.train.offline import DPO, check, train_offline
+from workbench.train.offline import train_offline
 from workbench.train.rows import Pair, laid_out
 from workbench.types import Question, WorkbenchError
 
@@ -81,14 +81,8 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
     losses = [by_hand(*both, 0.5) for both in zip(chosen, rejected, strict=True)]
     assert second["loss"] == pytest.approx(sum(losses) / 10, rel=1e-3)
     margins = [0.5 * (a - b) for (a, _), (b, _) in zip(chosen, rejected, strict=True)]
-    assert (
-        second["rewards/margins"] == pytest.approx(sum(margins) / 10, rel=1e-2)
-        and second["rewards/margins"] > 0
-    )
+    assert second["rewards/margins"] == pytest.approx(sum(margins) / 10, rel=1e-2) > 0
     assert second["rewards/accuracies"] == pytest.approx(sum(margin > 0 for margin in margins) / 10)
-    assert second["rewards/chosen"] - second["rewards/rejected"] == pytest.approx(
-        second["rewards/margins"], abs=1e-4
-    )
     assert second["tokens"] == sum(count for _, count in (*chosen, *rejected))
     assert second["loss"] < first["loss"]
 
@@ -118,19 +112,6 @@ def test_a_pair_is_as_long_as_its_longer_answer(policy: str, tmp_path: Path) -> 
         WorkbenchError, match=r"1 of 1 rows are longer than max_length 64: 'long' \("
     ):
         train_offline(ALL, [long], policy, tmp_path / "run", seed=1)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"beta": 0.0}, "beta is 0.0: it must be above 0"),
-        ({"loss_type": "hinge"}, "loss_type is 'hinge': choose one of sigmoid, ipo"),
-        ({"micro_batch": 5}, "micro_batch is 5: it must divide batch, 32"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
-        check(scaled(DPO(), **changes))
 
 
 def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import gc
 import json
-import math
 import os
 import statistics
 from collections import Counter
@@ -190,9 +189,6 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"steps": 0}, "steps is 0: it must be at least 1"),
-        ({"learning_rate": 0.0}, "learning_rate is 0.0: it must be above 0"),
-        ({"learning_rate": math.nan}, "learning_rate is nan: it must be a finite number"),
         ({"top_p": 7.0}, "top_p is 7.0: it must lie between 0 and 1"),
         ({"report_to": "foo"}, "report_to is 'foo': choose one of none, trackio"),
         ({"kl": "k1"}, "kl is k1: TRL's GRPO estimates the KL by k3 only"),

@@ -175,21 +175,15 @@ def test_ratios_begin_at_one_and_move_when_responses_are_used_again(
         again, out = scaled(config, iterations=count), tmp_path / name
         train_grpo(again, run.QUESTIONS, by_token, policy, out, method="m", seed=1)
     rows = list(iter_feedback(tmp_path / "twice"))
-    assert len(rows) == 32 and [row.response.step for row in rows] == [1] * 16 + [2] * 16
     scored = [row.response for row in rows if row.rewards["m"].value is not None]
     assert any(abs(ratio - 1) > 1e-3 for response in scored for ratio in response.ratios)
     once = [row.response for row in iter_feedback(tmp_path / "once")]
     assert all(ratio == 1 for response in once for ratio in response.ratios)
-    assert all(len(response.ratios) == len(response.logprobs) for response in once)
-    # the first step is sampled from the start: the same tokens, and log-probabilities from before
-    # any update
-    assert [r.token_ids for r in once[:16]] == [row.response.token_ids for row in rows[:16]]
+    # the first step is sampled from the start: log-probabilities are those from before any update
     for one, two in zip(once[:16], rows[:16], strict=True):
-        assert bool(one.logprobs) == (two.rewards["m"].value is not None)
+        assert one.token_ids == two.response.token_ids
         assert one.logprobs == pytest.approx(two.response.logprobs, abs=1e-5)
-        # an adapter begins as the identity
         assert one.ref_logprobs == pytest.approx(one.logprobs, abs=1e-5)
-    assert [row["step"] for row in metrics_of(tmp_path / "twice")] == [1, 2]
     assert (tmp_path / "twice" / "checkpoints" / "checkpoint-4").is_dir()
 
 
@@ -204,23 +198,12 @@ def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> No
     ]
     for row, values in zip(rows, expected, strict=True):
         response = row.response
+        parts = (response.advantages, response.logprobs, response.ref_logprobs, response.ratios)
         if row.rewards["m"].value is None:  # not used
-            assert not (
-                response.advantages or response.logprobs or response.ref_logprobs or response.ratios
-            )
+            assert not any(parts)
             continue
         assert response.advantages == pytest.approx(values, abs=1e-6)
-        sizes = {
-            len(part)
-            for part in (
-                response.token_ids,
-                response.advantages,
-                response.logprobs,
-                response.ref_logprobs,
-                response.ratios,
-            )
-        }
-        assert len(sizes) == 1
+        assert {len(part) for part in parts} == {len(response.token_ids)}
         assert all(logprob < 0 for logprob in response.logprobs)
     for step, logged in enumerate(metrics_of(tmp_path), start=1):
         own = [f for f in rows if f.response.step == step]

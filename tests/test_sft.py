@@ -20,7 +20,6 @@ from workbench.bench import TINY_POLICY
 from workbench.config import scaled
 from workbench.generate import generate, prompt_ids
 from workbench.policy import load_policy
-from workbench.train.models import load_trainee
 from workbench.train.offline import (
     SFT,
     check,
@@ -175,24 +174,24 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
 ) -> None:
     """It answers as the adapter over its base does."""
     card = Card("made here", 10, 0, {"gold": 10})
-    config = scaled(run.TUNED, steps=3)
-    (tmp_path / "whole").mkdir()
+    config, out = scaled(run.TUNED, steps=3), tmp_path / "whole"
+    out.mkdir()
     stage = offline_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
-    assert stage.name == "cold_start" and stage.run(Job(policy, tmp_path / "whole", 1)) == "done"
+    assert stage.name == "cold_start" and stage.run(Job(policy, out, 1)) == "done"
+    assert json.loads((out / "card.json").read_text()) == card.to_row()
+    assert not (out / "policy" / "adapter_config.json").exists()
     train_offline(config, GOOD, policy, tmp_path / "adapter", seed=1)
-    assert json.loads((tmp_path / "whole" / "card.json").read_text()) == card.to_row()
-    made = tmp_path / "whole" / "policy"
-    assert not (made / "adapter_config.json").exists()
-    load_trainee(str(made), lora_r=4, lora_alpha=8, seed=1)
-    drawn = [
+    merged, adapted, start = (
         generate(one, QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
-        for one in (load_policy(made), load_policy(tmp_path / "adapter", base=policy))
-    ]
-    assert [r.token_ids for r in drawn[0]] == [r.token_ids for r in drawn[1]]
-    assert drawn[0][0].logprobs == pytest.approx(drawn[1][0].logprobs, abs=1e-4)
-    assert [r.token_ids for r in drawn[0]] != [
-        r.token_ids for r in generate(load_policy(policy), QUESTIONS, max_new_tokens=4, greedy=True)
-    ]
+        for one in (
+            load_policy(out / "policy"),
+            load_policy(tmp_path / "adapter", base=policy),
+            load_policy(policy),
+        )
+    )
+    assert [r.token_ids for r in merged] == [r.token_ids for r in adapted]
+    assert merged[0].logprobs == pytest.approx(adapted[0].logprobs, abs=1e-4)
+    assert merged[0].logprobs != start[0].logprobs
 
 
 def test_rows_that_are_too_long_are_named_and_counted_never_cut(
@@ -240,11 +239,8 @@ def test_rows_that_cannot_be_learnt_from_are_refused(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"steps": 0}, "steps is 0: it must be at least 1"),
-        ({"epochs": 0.0}, "epochs is 0.0: it must be above 0"),
         ({"steps": 5, "epochs": 2.0}, "steps is 5 and epochs is 2.0: give one of them"),
         ({"micro_batch": 3}, "micro_batch is 3: it must divide batch, 16"),
-        ({"warmup": 2.0}, "warmup is 2.0: it must lie between 0 and 1"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
