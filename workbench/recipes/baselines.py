@@ -139,11 +139,6 @@ def drawing(name: str, config: Any, bench: Bench) -> Callable[[Job, int], list[F
     )
 
 
-def r_tuned(feedbacks: Sequence[Feedback], seed: int) -> Any:
-    """R-Tuning's rows, none of which is drawn."""
-    return r_tuning(feedbacks, phrase)
-
-
 PARTS = {"outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer")}
 # *(ours)*, for 1M parameters on two CPU cores, and not tuned.
 ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, **AT_ONCE, "save_every": 10}
@@ -180,7 +175,7 @@ _EACH = (
         "r_tuning",
         "R-Tuning",
         OnSamples,
-        on_samples("r_tuning", r_tuned),
+        on_samples("r_tuning", lambda feedbacks, seed: r_tuning(feedbacks, phrase)),
         "sft",
         drawn=FEW,
         sft=TUNED,

@@ -112,24 +112,20 @@ class Course:
         """The judge's verdicts, which pay as well: no reference is known yet."""
         return self.method.grader(replace(self.config, baseline=None), self.checks)
 
+    def shuffled(self, seed: int) -> list[Question]:
+        """The questions in an order that is not the one that RL asks in."""
+        rng = random.Random(f"forag-questions-{seed}")
+        return rng.sample(list(self.questions), len(self.questions))
+
     def cold_questions(self, seed: int) -> list[Question]:
-        """Those of the cold start: the first of the shuffled ones; a reward model has the last,
-        so that they share few.
-        """
-        return self._shuffled(seed)[: self.config.cold.cold_questions]
+        """The cold start has the first ones and the reward model the last: they share few."""
+        return self.shuffled(seed)[: self.config.cold.cold_questions]
 
     def judged_questions(self, seed: int) -> list[Question]:
-        """Those that are judged after the cold start: the last of the shuffled ones."""
-        return self._shuffled(seed)[::-1][: self.config.drawn.questions]
-
-    def _shuffled(self, seed: int) -> list[Question]:
-        """The questions in an order that is not the one that RL asks in."""
-        return random.Random(f"forag-questions-{seed}").sample(
-            list(self.questions), len(self.questions)
-        )
+        return self.shuffled(seed)[::-1][: self.config.drawn.questions]
 
     def judged(self, job: Job) -> list[Feedback]:
-        asked, drawn = self.judged_questions(job.seed), self.config.drawn
+        drawn, asked = self.config.drawn, self.judged_questions(job.seed)
         return collect_in_stage(
             job, asked, self.judging(), drawn.sampling, drawn.samples, method=self.method.name
         )
@@ -241,11 +237,9 @@ def _cold_start(course: Course) -> Stage:
 def _tuned_rows(course: Course, job: Job) -> tuple[list[Example], Card]:
     """The rows of filtered MLE or of unlikelihood."""
     judged = course.judged(job)
-    return (
-        mle_filter(judged)
-        if course.config.trainer == "mle_filter"
-        else unlikely(judged, weight=course.config.unlearn)
-    )
+    if course.config.trainer == "mle_filter":
+        return mle_filter(judged)
+    return unlikely(judged, weight=course.config.unlearn)
 
 
 def most_tokens(config: Any) -> int:
@@ -262,10 +256,8 @@ def _fits(course: Course, policy: str) -> None:
     longest, question = max(
         zip(lengths, (question.id for question in course.questions), strict=True)
     )
-    most, needed = (
-        course.config.reward_model.passes.max_length,
-        longest + most_tokens(course.config),
-    )
+    most = course.config.reward_model.passes.max_length
+    needed = longest + most_tokens(course.config)
     if most < needed:
         raise WorkbenchError(
             f"{course.method.name}.reward_model.max_length is {most}: the prompt of question"

@@ -161,7 +161,7 @@ class State:
         return float(norm)
 
     def resume(self, out: Path, checkpoint: Path | None, done: int) -> None:
-        """Continue the training in `out` after the `done` steps of a checkpoint, if there is one."""
+        """Continue the training in `out` from a checkpoint after `done` steps, if there is one."""
         if checkpoint:
             print(f"resuming '{out}' after step {done} of {self.steps}", file=sys.stderr)
             self.load(checkpoint)

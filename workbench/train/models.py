@@ -43,7 +43,10 @@ def import_unsloth_first() -> bool:
     Anything that goes wrong means the plain path: with a driver or version that does not suit
     it, Unsloth raises what it likes.
     """
-    if not has_gpu() and not asked_for():
+    # Unsloth's own switch, by which its trainer can be checked anywhere. Its `FastLanguageModel`
+    # needs CUDA and stays out: the policy is PEFT's on transformers' model.
+    on_cpu = os.environ.get("UNSLOTH_ALLOW_CPU") == "1"
+    if not has_gpu() and not on_cpu:
         return False
     if "trl" in sys.modules and "unsloth" not in sys.modules:
         print("unsloth: not used, TRL was imported before it", file=sys.stderr)
@@ -52,8 +55,11 @@ def import_unsloth_first() -> bool:
     # Its generated sources otherwise go to the working directory.
     os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", compile_folder())
     try:
-        if not has_gpu():
-            leave_uncompiled()
+        # compiled for a CPU, the first loss takes minutes
+        if not has_gpu() and os.environ.setdefault("UNSLOTH_COMPILE_DISABLE", "1") == "1":
+            import torch._dynamo
+
+            torch._dynamo.config.disable = True
         import unsloth  # noqa: F401
     except Exception as error:  # see the docstring
         if not isinstance(error, ModuleNotFoundError):
@@ -62,7 +68,7 @@ def import_unsloth_first() -> bool:
                 file=sys.stderr,
             )
         return False
-    if asked_for():  # with a GPU, too, Unsloth then leaves TRL as it is
+    if on_cpu:  # with a GPU, too, Unsloth then leaves TRL as it is
         patch_grpo()
     return True
 
@@ -298,20 +304,6 @@ def keep_exact(model: Any) -> None:
         for weight in model.parameters():
             if weight.requires_grad:
                 weight.data = weight.data.float()
-
-
-def asked_for() -> bool:
-    return os.environ.get("UNSLOTH_ALLOW_CPU") == "1"
-
-
-def leave_uncompiled() -> None:
-    """Have torch compile nothing, unless UNSLOTH_COMPILE_DISABLE says 0: compiled for a CPU, the
-    first loss takes minutes.
-    """
-    import torch._dynamo
-
-    if os.environ.setdefault("UNSLOTH_COMPILE_DISABLE", "1") == "1":
-        torch._dynamo.config.disable = True
 
 
 def patch_grpo() -> None:

@@ -169,12 +169,8 @@ class TRLAdapter:
         iterations: int = 1,
         mask_truncated: bool = False,
     ) -> None:
-        self.record, self.questions, self.tokenizer, self.group_size = (
-            record,
-            questions,
-            tokenizer,
-            group_size,
-        )
+        self.record, self.questions, self.tokenizer = record, questions, tokenizer
+        self.group_size = group_size
         self.estimator, self.iterations, self.mask_truncated = estimator, iterations, mask_truncated
         self.asked: Counter[str] = Counter()  # in the step under way
         self.trained: list[Response] = []  # of the step, in the order in which they were rewarded
@@ -201,11 +197,6 @@ class TRLAdapter:
         left_out = self.mask_truncated and feedback.response.finish == "length"
         return None if left_out else reward_of(feedback, self.record.method)
 
-    def _rewarded(self, feedback: Feedback) -> Rewarded:
-        if self._value(feedback) is None:
-            return Rewarded(len(feedback.response.token_ids), None)
-        return rewarded(feedback, self.record.method)
-
     def credited(self, batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
         """What TRL made of the batch that was just rewarded, with advantages by token, (B, T),
         unless each response's is one number; with the tokens of responses without a reward
@@ -214,14 +205,17 @@ class TRLAdapter:
 
         size = len(self.batch)
         if self.estimator != "group":  # TRL's own are those
-            rows = [self._rewarded(feedback) for feedback in self.batch]
+            rows = [
+                Rewarded(len(feedback.response.token_ids), None)
+                if self._value(feedback) is None
+                else rewarded(feedback, self.record.method)
+                for feedback in self.batch
+            ]
             every = token_advantages(
                 self.record.gather(rows), self.group_size, ESTIMATORS[self.estimator]
             )
-            batch = {
-                **batch,
-                "advantages": as_tensor(every[self._own(size)], batch["completion_mask"]),
-            }
+            advantages_BT = as_tensor(every[self._own(size)], batch["completion_mask"])
+            batch = {**batch, "advantages": advantages_BT}
         unscored = [row for row, feedback in enumerate(self.batch) if self._value(feedback) is None]
         places = torch.arange(
             len(self.trained) - size, len(self.trained), device=batch["completion_ids"].device
@@ -287,7 +281,11 @@ class TRLAdapter:
         """Note what the trainer tells of an update, and log the step if that was its last."""
         self.logs.append(logs)
         if self.whole(state):
-            means = {name: fmean(numbers) for name in LOGGED if (numbers := self.logged(name))}
+            means = {}
+            for name in LOGGED:
+                values = [float(one[name]) for one in self.logs if one.get(name) is not None]
+                if values:
+                    means[name] = fmean(values)
             self.record.log(state.global_step // self.iterations, means, list(self.trained))
             for kept in (self.asked, self.trained, self.logs):
                 kept.clear()
@@ -295,10 +293,6 @@ class TRLAdapter:
     def whole(self, state: Any) -> bool:
         """Whether the last update was the last one with its responses."""
         return state.global_step % self.iterations == 0
-
-    def logged(self, name: str) -> list[float]:
-        """A number of each of the step's updates."""
-        return [float(logs[name]) for logs in self.logs if logs.get(name) is not None]
 
 
 def _not_about_none(record: logging.LogRecord) -> bool:
