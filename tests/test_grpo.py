@@ -239,7 +239,8 @@ def test_resuming_under_other_versions_is_told(
     assert open_run(tmp_path, {"seed": 1}, {"torch": "1"}) is None
     assert capsys.readouterr().err == ""
     assert open_run(tmp_path, {"seed": 1}, {"torch": "2"}) is None
-    assert 'begun under other versions (torch is "1", not "2")' in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "begun under other versions" in told and 'torch is "1", not "2"' in told
 
 
 def test_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
