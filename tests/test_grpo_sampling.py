@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,9 +17,7 @@ from workbench.generate import Sampling
 from workbench.train.grpo import make_trainer
 from workbench.train.models import load_trainee
 from workbench.train.record import Record
-from workbench.train.sampling import sampling
 from workbench.train.trl_trainer import TRLAdapter
-from workbench.types import WorkbenchError
 
 CONFIG = scaled(run.SHORT, steps=6, temperature=0.9, top_p=0.6, max_new_tokens=3)
 
@@ -54,21 +51,3 @@ def test_rollouts_have_the_distribution_of_the_model_in_training(trainer: Any) -
     again, _ = trainer._generate_single_turn(prompts, None, {})
     torch.manual_seed(1)
     assert trainer._generate_single_turn(prompts, None, {})[0] == completions != again
-
-
-def test_settings_are_honoured_or_refused(trainer: Any) -> None:
-    settings = trainer.generation_kwargs
-    expected = Sampling(max_new_tokens=3, temperature=0.9, top_p=0.6, seed=5, batch_size=7)
-    assert sampling(settings, seed=5, batch_size=7) == expected
-    assert sampling({**settings, "do_sample": False}, seed=5, batch_size=7) == replace(
-        expected, greedy=True
-    )
-    for name, value in {
-        "top_k": 5,
-        "min_p": 0.1,
-        "repetition_penalty": 1.1,
-        "cache_implementation": "static",
-        "num_beams": 2,
-    }.items():
-        with pytest.raises(WorkbenchError, match=f"cannot be sampled with {name}={value}"):
-            sampling({**settings, name: value}, seed=5, batch_size=7)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from workbench.answers import is_abstention
 from workbench.checks import Checks
@@ -365,5 +365,5 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
     return Prepared(listed, truth)
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value.strip())

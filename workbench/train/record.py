@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -157,7 +157,9 @@ class Record(Journal):
         )
         self.method, self.grade, self.max_failed = method, grade, max_failed
         self.step_feedbacks: list[Feedback] = []
-        self.spent = Counter[str]()  # seconds of the step under way, by part
+        self.spent: defaultdict[str, float] = defaultdict(
+            float
+        )  # seconds of the step under way, by part
 
     def __enter__(self) -> Self:
         if self.main:
@@ -208,7 +210,7 @@ class Record(Journal):
         seconds = {
             "generation": spent["generation"],
             "grading": spent["grading"],
-            "update": took - spent.total(),
+            "update": took - sum(spent.values()),
         }
         row: dict[str, Any] = {
             "step": step,
@@ -221,7 +223,7 @@ class Record(Journal):
             "seconds": round(took, 3),
             **{f"seconds_{name}": round(value, 3) for name, value in seconds.items()},
         }
-        self.step_feedbacks, self.spent = [], Counter()
+        self.step_feedbacks, self.spent = [], defaultdict(float)
         self.write(row)
 
     @contextmanager
