@@ -16,10 +16,10 @@ import tests.helpers.offline_run as run
 from tests.helpers.grpo_run import QUESTIONS, grade
 from tests.helpers.tiny_model import make_policy
 from tests.test_formats import names
-from tests.test_sft import rows
 from workbench.config import scaled
 from workbench.generate import Sampling, hf
 from workbench.policy import load_policy
+from workbench.runs.checkpoints import metrics_rows
 from workbench.train.collect import InChunk, collect, sampled
 from workbench.train.offline import train_offline
 from workbench.train.rows import Pair, laid_out
@@ -71,7 +71,7 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
         train_offline(scaled(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1)
         == "done"
     )
-    first, second = rows(tmp_path / "two" / "metrics.jsonl")
+    first, second = metrics_rows(tmp_path / "two")
     assert first.keys() == names("metrics of dpo")
     assert (
         first["loss"] == pytest.approx(by_hand((0.0, 1), (0.0, 1), 0.5))

@@ -4,7 +4,6 @@ and what equals plain TRL.
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import subprocess
@@ -19,6 +18,7 @@ import tests.helpers.grpo_run as run
 from tests.helpers.credit import all_scored, by_token, largest_difference
 from workbench.config import scaled
 from workbench.credit.advantages import ESTIMATORS, batch_advantages
+from workbench.runs.checkpoints import metrics_rows
 from workbench.store import iter_feedback
 from workbench.train.credit import left_aligned, right_aligned
 from workbench.train.grpo import GRPO, make_adapter, make_trainer, train_grpo
@@ -27,10 +27,6 @@ from workbench.train.record import Record
 from workbench.types import Feedback, Response, Reward
 
 CONFIG = scaled(run.SHORT, advantages="rtg", beta=0.0)
-
-
-def metrics_of(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
 
 
 def trainer_of(
@@ -139,7 +135,7 @@ def test_one_number_a_response_by_token_is_plain_grpo(
     plain = scaled(CONFIG, steps=5, advantages="group", loss_type="dapo", beta=0.01)
     for name, config in (("plain", plain), ("tokens", scaled(plain, advantages="whiten"))):
         train_grpo(config, run.QUESTIONS, all_scored, policy, tmp_path / name, method="m", seed=1)
-    one, other = (metrics_of(tmp_path / name) for name in ("plain", "tokens"))
+    one, other = (metrics_rows(tmp_path / name) for name in ("plain", "tokens"))
     assert any(row["grad_norm"] > 0.01 for row in one)
     for first, second in zip(one, other, strict=True):
         for key in ("reward", "loss", "grad_norm", "kl"):
@@ -160,7 +156,7 @@ def test_small_micro_batches_sum_to_the_large_one(policy: str, tmp_path: Path) -
             seed=1,
         )
     assert largest_difference(tmp_path / "8", tmp_path / "64") < 1e-5
-    (small,), (large,) = (metrics_of(tmp_path / name) for name in ("8", "64"))
+    (small,), (large,) = (metrics_rows(tmp_path / name) for name in ("8", "64"))
     for key in ("loss", "grad_norm"):  # Adam's first step hides a wrong scale
         assert small[key] == pytest.approx(large[key], rel=1e-3, abs=1e-6)
     assert (tmp_path / "8" / "rollouts.jsonl").read_text().count("\n") == 64
@@ -205,7 +201,7 @@ def test_what_the_loss_was_given_is_on_record(policy: str, tmp_path: Path) -> No
         assert response.advantages == pytest.approx(values, abs=1e-6)
         assert {len(part) for part in parts} == {len(response.token_ids)}
         assert all(logprob < 0 for logprob in response.logprobs)
-    for step, logged in enumerate(metrics_of(tmp_path), start=1):
+    for step, logged in enumerate(metrics_rows(tmp_path), start=1):
         own = [f for f in rows if f.response.step == step]
         scored = [f.rewards["m"].parts["odd"] for f in own if f.rewards["m"].value is not None]
         assert logged["reward/odd"] == pytest.approx(statistics.mean(scored))

@@ -4,7 +4,6 @@ that are resumed.
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tests.helpers.credit import by_token
 from workbench.config import scaled
 from workbench.credit import advantages as credit
 from workbench.generate import Sampling
+from workbench.runs.checkpoints import metrics_rows
 from workbench.store import iter_feedback
 from workbench.train.actor import Actor, State, schedule
 from workbench.train.credit import kl_of, less, masked, ratio_of, whitened
@@ -175,7 +175,7 @@ def test_rows_hold_what_a_step_came_to(ppo_run: Path) -> None:
     assert all(r.logprobs == pytest.approx(r.ref_logprobs, abs=1e-5) for r in first)
     # the second pass
     assert any(abs(ratio - 1) > 1e-3 for response in first for ratio in response.ratios)
-    metrics = [json.loads(line) for line in (ppo_run / "metrics.jsonl").read_text().splitlines()]
+    metrics = metrics_rows(ppo_run)
     assert [row["step"] for row in metrics] == [1, 2]
     assert all(
         row[name] is not None

@@ -20,6 +20,7 @@ from workbench.bench import TINY_POLICY
 from workbench.config import scaled
 from workbench.generate import generate, prompt_ids
 from workbench.policy import load_policy
+from workbench.runs.checkpoints import metrics_rows
 from workbench.train.offline import (
     SFT,
     check,
@@ -35,10 +36,6 @@ from workbench.types import Question, WorkbenchError
 from workbench.world import schema
 
 GOOD = [replace(row, weight=1.0) for row in run.EXAMPLES]
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_own_template() -> None:
@@ -146,7 +143,7 @@ def test_a_step_learns_good_rows_and_unlearns_bad_ones(tmp_path: Path) -> None:
         for logprobs, kept in zip(before, good, strict=True)
         for p in (logprobs if kept else logprobs[:-1])
     ]
-    metrics = rows(out / "metrics.jsonl")
+    metrics = metrics_rows(out)
     assert metrics[0]["loss"] == pytest.approx(sum(terms) / len(terms), rel=1e-3)
     assert metrics[0]["tokens"] == len(terms) and metrics[0]["learning_rate"] == 1e-2
     assert metrics[0].keys() == names("metrics of sft")
@@ -163,7 +160,7 @@ def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: 
             tmp_path / str(micro),
             seed=1,
         )
-    one, four = (rows(tmp_path / name / "metrics.jsonl") for name in ("1", "4"))
+    one, four = (metrics_rows(tmp_path / name) for name in ("1", "4"))
     assert [row["loss"] for row in one] == pytest.approx([row["loss"] for row in four], rel=1e-4)
     assert [row["tokens"] for row in one] == [row["tokens"] for row in four]
 
