@@ -315,8 +315,8 @@ def test_a_run_that_has_copied_its_preparation_goes_on_without_it(tmp_path: Path
     [
         (["klcf.judged_by=truth"], "training makes its own truthfulness model"),
         (["klcf.w_general=0.2", "klcf.general=no/such/model"], "one output"),
-        (["klcf.w_general=0.2", "klcf.general_scale=4"], "is of a model that is named"),
-        (["klcf.general=some/model"], "is not paid, since w_general is 0"),
+        (["klcf.w_general=0.2", "klcf.general_scale=4"], "does not use general_scale"),
+        (["klcf.general=some/model"], "does not use general"),
         (
             ["klcf.w_general=1", "klcf.general_model.max_length=64"],
             "general_model.max_length is 64",
