@@ -35,7 +35,7 @@ from workbench.train.grpo import GRPO, make_trainer, train_grpo
 from workbench.train.models import load_trainee
 from workbench.train.ppo import PPO, train_ppo
 from workbench.train.record import Record
-from workbench.train.trl_adapter import TRLAdapter
+from workbench.train.trl_trainer import TRLAdapter
 from workbench.types import Feedback, Grade, Response
 
 RLFH = METHODS["rlfh"]

@@ -48,7 +48,7 @@ from workbench.train.grpo import batches, make_trainer
 from workbench.train.models import load_trainee
 from workbench.train.prompts_once import prompts_once
 from workbench.train.record import Record
-from workbench.train.trl_adapter import TRLAdapter
+from workbench.train.trl_trainer import TRLAdapter
 
 ROOT = Path(__file__).resolve().parent.parent
 WARM = 2  # steps that are not counted, one of each sort

@@ -11,7 +11,7 @@ import pytest
 
 import workbench.bench as benches
 from tests.helpers.tiny_model import make_policy
-from workbench.bench import Bench, bench, check_policy
+from workbench.bench import Bench, bench
 from workbench.checks import rule_checks
 from workbench.data import split_of
 from workbench.generate import generate
@@ -88,24 +88,6 @@ def test_the_adapter_of_a_run_folder_is_applied(tmp_path: Path) -> None:
     assert logprobs(str(run)) != logprobs("sft")
     assert logprobs("sft") == logprobs("sft")
     assert logprobs(str(run)) == logprobs(str(run))
-
-
-def test_missing_shipped_policy_names_the_clone_that_has_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(benches, "TINY_POLICY", tmp_path)
-    with pytest.raises(
-        WorkbenchError,
-        match=r"workbench world build --out .* clone of the repository.* `pip install -e \.`",
-    ):
-        check_policy("sft", str(tmp_path / "sft"))
-
-
-def test_a_file_of_questions_has_no_second_language(tmp_path: Path) -> None:
-    file = tmp_path / "questions.jsonl"
-    file.write_text('{"id": 1, "question": "?", "answers": ["!"]}\n')
-    with pytest.raises(WorkbenchError, match=r"as they are: leave lang='l2' out"):
-        bench("small", questions=file).questions("rl", lang="l2")
 
 
 @pytest.mark.parametrize("name", ["small", "paper"])

@@ -47,7 +47,7 @@ def two_steps(
 
     monkeypatch.setattr(LlamaDecoderLayer, "forward", counted)
     monkeypatch.setattr(
-        "workbench.train.grpo_trainer.prompts_once", lambda model: model
+        "workbench.train.trl_trainer.prompts_once", lambda model: model
     )  # which makes its sums in another order
     trained(policy, trainer, rows=4, tokens=8, lora_r=4, again=again, out=out, steps=2)
     monkeypatch.undo()

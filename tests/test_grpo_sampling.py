@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,9 +17,7 @@ from workbench.generate import Sampling
 from workbench.train.grpo import make_trainer
 from workbench.train.models import load_trainee
 from workbench.train.record import Record
-from workbench.train.sampling import sampling
-from workbench.train.trl_adapter import TRLAdapter
-from workbench.types import WorkbenchError
+from workbench.train.trl_trainer import TRLAdapter
 
 CONFIG = scaled(run.SHORT, steps=6, temperature=0.9, top_p=0.6, max_new_tokens=3)
 
@@ -54,53 +51,3 @@ def test_rollouts_have_the_distribution_of_the_model_in_training(trainer: Any) -
     again, _ = trainer._generate_single_turn(prompts, None, {})
     torch.manual_seed(1)
     assert trainer._generate_single_turn(prompts, None, {})[0] == completions != again
-
-
-def test_rollouts_end_line_up_and_are_masked(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a third of all tokens as end tokens: TRL's tensors hold each completion as far as its
-    first one.
-    """
-    import torch
-
-    sampled: list[list[int]] = []
-    single_turn = trainer._generate_single_turn
-
-    def noting(*args: Any) -> Any:
-        completions, logprobs = single_turn(*args)
-        sampled.extend(completions)
-        return completions, logprobs
-
-    ends = set(range(0, 300, 3))
-    monkeypatch.setitem(trainer.generation_kwargs, "eos_token_id", sorted(ends))
-    monkeypatch.setattr(trainer, "_generate_single_turn", noting)
-    trainer.model.train()
-    torch.manual_seed(2)
-    batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
-    assert len(sampled) == 16 and len(set(map(len, sampled))) > 1
-    for ids, row, mask in zip(
-        sampled, batch["completion_ids"].tolist(), batch["completion_mask"].tolist(), strict=True
-    ):
-        assert row[: len(ids)] == ids and mask == [1] * len(ids) + [0] * (len(row) - len(ids))
-        assert not ends & set(ids[:-1]) and (len(ids) == 3 or ids[-1] in ends)
-    assert all(
-        len({tuple(row) for row in batch["prompt_ids"][at : at + 4].tolist()}) == 1
-        for at in range(0, 16, 4)
-    )
-
-
-def test_settings_are_honoured_or_refused(trainer: Any) -> None:
-    settings = trainer.generation_kwargs
-    expected = Sampling(max_new_tokens=3, temperature=0.9, top_p=0.6, seed=5, batch_size=7)
-    assert sampling(settings, seed=5, batch_size=7) == expected
-    assert sampling({**settings, "do_sample": False}, seed=5, batch_size=7) == replace(
-        expected, greedy=True
-    )
-    for name, value in {
-        "top_k": 5,
-        "min_p": 0.1,
-        "repetition_penalty": 1.1,
-        "cache_implementation": "static",
-        "num_beams": 2,
-    }.items():
-        with pytest.raises(WorkbenchError, match=f"cannot be sampled with {name}={value}"):
-            sampling({**settings, name: value}, seed=5, batch_size=7)

@@ -23,7 +23,6 @@ from workbench.recipes import METHODS
 from workbench.train.credit import whole_responses
 from workbench.train.grpo import (
     GRPO,
-    check,
     check_split,
     grpo_stage,
     make_adapter,
@@ -31,7 +30,7 @@ from workbench.train.grpo import (
     may_be_unsloths,
     train_grpo,
 )
-from workbench.train.models import import_unsloth_first, load_trainee
+from workbench.train.models import load_trainee
 from workbench.train.record import Record
 from workbench.train.stage import Stage
 from workbench.types import WorkbenchError
@@ -156,22 +155,6 @@ def test_the_loss_is_the_papers(
     assert_close(found_gradients, gradients(trainer, expected))
 
 
-def test_with_one_update_a_batch_every_token_has_its_responses_whole_advantage(
-    policy: str, tmp_path: Path
-) -> None:
-    """The ratio is 1: the gradient is the mean over responses of A · ∇ Σ_t log π, and not the
-    mean over tokens of it.
-    """
-    trainer, batch = trainer_and_batch(CONFIG, policy, tmp_path)
-    assert batch.get("old_per_token_logps") is None
-    loss = trainer._compute_loss(trainer.model, batch)
-    assert loss.item() == pytest.approx(-batch["advantages"].mean().item(), abs=1e-6)
-    found = gradients(trainer, loss)
-    logprobs_BT, _ = forward(trainer, batch)
-    surrogate = -(batch["advantages"] * (logprobs_BT * batch["completion_mask"]).sum(1)).mean()
-    assert_close(found, gradients(trainer, surrogate))
-
-
 def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has changed TRL's trainer for the whole process, also for a model that is none of its
     own.
@@ -215,47 +198,6 @@ def test_unsloth_is_imported_for_no_run_that_it_would_spoil(
     assert ("unsloth" in sys.modules) is not plain
 
 
-@pytest.mark.parametrize(
-    ("asked", "made"),
-    [(False, "UnslothGRPOTrainer"), (True, "GRPOTrainer"), (True, "UnslothGRPOTrainer")],
-)
-def test_without_a_gpu_unsloth_runs_where_its_switch_is_set_and_it_makes_a_trainer(
-    asked: bool, made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Modules of these names stand for the packages: only what is imported is looked at. It says
-    nothing when it makes none.
-    """
-    (tmp_path / "unsloth" / "models").mkdir(parents=True)
-    for name in ("unsloth/__init__.py", "unsloth/models/__init__.py"):
-        (tmp_path / name).write_text("")
-    (tmp_path / "trl.py").write_text("class GRPOTrainer: ...\n")
-    patch = (
-        f"def _patch_trl_rl_trainers(file):\n    import trl\n    trl.GRPOTrainer = type('{made}',"
-        " (), {})\n"
-    )
-    (tmp_path / "unsloth" / "models" / "rl.py").write_text(patch)
-    monkeypatch.syspath_prepend(tmp_path)
-    for variable in (
-        "UNSLOTH_COMPILE_LOCATION",
-        "UNSLOTH_DISABLE_STATISTICS",
-        "UNSLOTH_COMPILE_DISABLE",
-    ):
-        monkeypatch.setenv(variable, "0")
-    monkeypatch.setenv("UNSLOTH_ALLOW_CPU", str(int(asked)))
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    # which are put back afterwards
-    for name in ("trl", "unsloth", "unsloth.models", "unsloth.models.rl"):
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))
-        monkeypatch.delitem(sys.modules, name)
-    # it was imported, and may have changed other things: nothing goes on as plain
-    if asked and not made.startswith("Unsloth"):
-        with pytest.raises(RuntimeError, match="Unsloth made no GRPO trainer"):
-            import_unsloth_first()
-    else:
-        assert import_unsloth_first() is asked
-    assert ("unsloth" in sys.modules) is asked
-
-
 def test_another_loss_than_ours_is_an_error_at_the_first_step(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,20 +223,3 @@ def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(
     check_split(token, 4)
     with pytest.raises(WorkbenchError, match="12 responses do not split among 8 processes"):
         check_split(token, 8)
-
-
-def test_what_else_cannot_be_is_refused() -> None:
-    for changes, why in (
-        ({"clip_high": 2.5}, r"clip_high is 2\.5: .* below 2, as a ratio goes no farther than 3"),
-        ({"entropy": -0.1}, "entropy is -0.1: it must be at least 0"),
-        ({"advantages": "rtg"}, "would cancel with importance_sampling=trajectory"),
-    ):
-        with pytest.raises(WorkbenchError, match=why):
-            check(scaled(CONFIG, **changes))
-    check(scaled(CONFIG, importance_sampling="token", clip_high=2.5))
-    token = scaled(CONFIG, importance_sampling="token")
-    assert [may_be_unsloths(token, asked) for asked in (None, True, False)] == [None, True, False]
-    for config in (CONFIG, scaled(token, entropy=0.1)):
-        assert may_be_unsloths(config, None) is may_be_unsloths(config, False) is False
-        with pytest.raises(WorkbenchError, match="leave unsloth out"):
-            may_be_unsloths(config, True)

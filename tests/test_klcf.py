@@ -207,8 +207,8 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
     [
         (["klcf.judged_by=truth"], "training makes its own truthfulness model"),
         (["klcf.w_general=0.2", "klcf.general=no/such/model"], "one output"),
-        (["klcf.w_general=0.2", "klcf.general_scale=4"], "is of a model that is named"),
-        (["klcf.general=some/model"], "is not paid, since w_general is 0"),
+        (["klcf.w_general=0.2", "klcf.general_scale=4"], "does not use general_scale"),
+        (["klcf.general=some/model"], "does not use general"),
         (["klcf.truth_model.max_length=96"], "truth_model.max_length is 96"),
         (["klcf.general_model.batch=4"], "does not use general_model"),
         (["klcf.w_check=0", "klcf.w_truth=0"], "one must be above"),

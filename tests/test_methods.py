@@ -204,23 +204,6 @@ def test_a_policy_is_told_what_its_method_says(tmp_path: Path) -> None:
     assert bench.telling("x").questions("rl")[0].system == "x" and bench.telling(None) is bench
 
 
-def test_each_method_asks_for_the_form_that_it_pays(tmp_path: Path) -> None:
-    """RLFH's answers are prose, KnowRL's stand in tags, and TruthRL's in the box that the bench
-    asks for.
-    """
-    file = tmp_path / "questions.jsonl"
-    file.write_text(
-        "".join(f'{{"id": "{n}", "question": "?", "answers": ["!"]}}\n' for n in range(30))
-    )
-    place = benches.bench("paper", file)
-    told = {
-        name: training_questions(METHODS[name].config().prompts, place)[0].system
-        for name in ("rlfh", "knowrl", "truthrl")
-    }
-    assert told["rlfh"] == "" and "<answer>" in told["knowrl"] and "boxed" not in told["knowrl"]
-    assert r"\boxed" in told["truthrl"]
-
-
 def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -> None:
     bench = make_bench(tmp_path)
     assert len(training_questions(Prompts(), bench)) == len(NAMES)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.test_formats import names
-from workbench.answers.sections import outlined
 from workbench.train import pairs
 from workbench.train.rows import Card, Example, Pair
 from workbench.types import (
@@ -257,28 +256,3 @@ def test_cold_starts_of_forag_take_the_form() -> None:
     assert card.dropped_samples == {"another form": 1, "empty": 1}
     balanced(card, rows, 1)
     assert [row.source for row in pairs.cold_start_plain(made)[0]] == ["ada/1"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("[Structure] a [Outline] b [Answer] c", True),
-        (" [Structure]a\n[Outline]b\n[Answer]c", True),
-        ("[Structure] a [Outline] b", False),
-        ("[Outline] b [Structure] a [Answer] c", False),
-        ("[Structure] a [Outline] [Answer] c", False),
-        ("[Structure] a [Outline] b [Answer] ", False),
-        ("[Structure] a [Outline] b [Answer] c [Answer] d", False),
-        ("So: [Structure] a [Outline] b [Answer] c", False),
-        ("<think>x</think>[Structure] a [Outline] b [Answer] c", False),
-        ("Oslo", False),
-    ],
-)
-def test_the_form_of_an_outlined_answer(text: str, expected: bool) -> None:
-    assert outlined(text) is expected
-
-
-def test_no_feedback_makes_no_rows() -> None:
-    for rule in (pairs.r_tuning, pairs.rft, pairs.truthrl_pairs, pairs.unlikely):
-        rows, card = rule([])
-        assert rows == [] and (card.questions, card.samples) == (0, 0)

@@ -34,11 +34,10 @@ from workbench.plan import (
     total,
 )
 from workbench.recipes import METHODS, TRAINED
-from workbench.train.dpo import DPO
 from workbench.train.grpo import GRPO
+from workbench.train.offline import DPO, SFT
 from workbench.train.ppo import PPO
 from workbench.train.reward_model import RewardModel
-from workbench.train.sft import SFT
 from workbench.types import Passage, Prompt, Question, Reply, Response
 
 Cli = Callable[..., tuple[int, str, str]]

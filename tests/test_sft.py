@@ -20,21 +20,22 @@ from workbench.bench import TINY_POLICY
 from workbench.config import scaled
 from workbench.generate import generate, prompt_ids
 from workbench.policy import load_policy
-from workbench.train.dpo import train_dpo
-from workbench.train.models import load_trainee
-from workbench.train.offline import steps_of
+from workbench.runs.checkpoints import metrics_rows
+from workbench.train.offline import (
+    SFT,
+    check,
+    offline_stage,
+    steps_of,
+    train_offline,
+    weighted_loss,
+)
 from workbench.train.rows import Card, Example, laid_out
 from workbench.train.settings import Passes
-from workbench.train.sft import SFT, check, sft_stage, train_sft, weighted_loss
 from workbench.train.stage import Job
 from workbench.types import Question, WorkbenchError
 from workbench.world import schema
 
 GOOD = [replace(row, weight=1.0) for row in run.EXAMPLES]
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_own_template() -> None:
@@ -122,37 +123,27 @@ def test_likelihood_and_unlikelihood_by_hand() -> None:
     )
 
 
-@pytest.mark.slow
-def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> None:
-    """All answers are learnt, and then some of them unlearnt; the first step's loss is that of a
-    plain recomputation.
-    """
+def test_a_step_learns_good_rows_and_unlearns_bad_ones(tmp_path: Path) -> None:
+    """Its loss is that of a plain recomputation, in which the end of a bad row has no part."""
     from workbench.generate import hf
 
     policy, out = str(make_policy(tmp_path / "policy", sharp=7.5)), tmp_path / "run"
-    config = scaled(run.TUNED, steps=15, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
-    assert train_sft(config, GOOD, policy, tmp_path / "all", seed=1, merged=True) == "done"
-    learnt = str(tmp_path / "all" / "policy")
-    assert train_sft(config, run.EXAMPLES, learnt, out, seed=1) == "done"
-    loaded = (load_policy(policy), load_policy(learnt), load_policy(out, base=learnt))
-    pairs = [laid_out(loaded[0].tokenizer, row.question, row.text) for row in run.EXAMPLES]
-    start, middle, end = (
-        hf.token_logprobs(one.model, one.tokenizer.pad_token_id, pairs) for one in loaded
+    config = scaled(run.TUNED, steps=2, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
+    assert train_offline(config, run.EXAMPLES, policy, out, seed=1) == "done"
+    start, end = load_policy(policy), load_policy(out, base=policy)
+    pairs = [laid_out(start.tokenizer, row.question, row.text) for row in run.EXAMPLES]
+    before, after = (
+        hf.token_logprobs(one.model, one.tokenizer.pad_token_id, pairs) for one in (start, end)
     )
-    assert all(sum(new) > sum(old) for old, new in zip(start, middle, strict=True))
     good = [row.weight > 0 for row in run.EXAMPLES]
-    wanted = {row.text for row, kept in zip(run.EXAMPLES, good, strict=True) if kept}
-    bad = [n for n, row in enumerate(run.EXAMPLES) if row.text not in wanted]
-    assert len(bad) == 2 and all(end[n][0] < middle[n][0] - 1 for n in bad)
-    terms = [-p for logprobs, kept in zip(middle, good, strict=True) if kept for p in logprobs]
-    terms += [
-        -math.log1p(-math.exp(p))
-        for logprobs, kept in zip(middle, good, strict=True)
-        if not kept
-        for p in logprobs[:-1]
+    moved = [sum(new) - sum(old) for old, new in zip(before, after, strict=True)]
+    assert all(one > 0 for one, kept in zip(moved, good, strict=True) if kept)
+    terms = [
+        -p if kept else -math.log1p(-math.exp(p))
+        for logprobs, kept in zip(before, good, strict=True)
+        for p in (logprobs if kept else logprobs[:-1])
     ]
-    first, metrics = rows(tmp_path / "all" / "metrics.jsonl"), rows(out / "metrics.jsonl")
-    assert first[-1]["loss"] < 0.5 * first[0]["loss"] and metrics[-1]["loss"] < metrics[0]["loss"]
+    metrics = metrics_rows(out)
     assert metrics[0]["loss"] == pytest.approx(sum(terms) / len(terms), rel=1e-3)
     assert metrics[0]["tokens"] == len(terms) and metrics[0]["learning_rate"] == 1e-2
     assert metrics[0].keys() == names("metrics of sft")
@@ -162,14 +153,14 @@ def test_good_rows_become_likely_and_bad_ones_unlikely_again(tmp_path: Path) -> 
 @pytest.mark.slow
 def test_the_loss_does_not_depend_on_how_a_step_is_split(policy: str, tmp_path: Path) -> None:
     for micro in (1, 4):
-        train_sft(
+        train_offline(
             scaled(run.TUNED, steps=2, micro_batch=micro),
             run.EXAMPLES,
             policy,
             tmp_path / str(micro),
             seed=1,
         )
-    one, four = (rows(tmp_path / name / "metrics.jsonl") for name in ("1", "4"))
+    one, four = (metrics_rows(tmp_path / name) for name in ("1", "4"))
     assert [row["loss"] for row in one] == pytest.approx([row["loss"] for row in four], rel=1e-4)
     assert [row["tokens"] for row in one] == [row["tokens"] for row in four]
 
@@ -180,31 +171,31 @@ def test_a_cold_start_leaves_a_policy_that_the_next_stage_can_start_from(
 ) -> None:
     """It answers as the adapter over its base does."""
     card = Card("made here", 10, 0, {"gold": 10})
-    config = scaled(run.TUNED, steps=3)
-    (tmp_path / "whole").mkdir()
-    stage = sft_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
-    assert stage.name == "cold_start" and stage.run(Job(policy, tmp_path / "whole", 1)) == "done"
-    train_sft(config, GOOD, policy, tmp_path / "adapter", seed=1)
-    assert json.loads((tmp_path / "whole" / "card.json").read_text()) == card.to_row()
-    made = tmp_path / "whole" / "policy"
-    assert not (made / "adapter_config.json").exists()
-    load_trainee(str(made), lora_r=4, lora_alpha=8, seed=1)
-    drawn = [
+    config, out = scaled(run.TUNED, steps=3), tmp_path / "whole"
+    out.mkdir()
+    stage = offline_stage(config, lambda job: (GOOD, card), merged=True, name="cold_start")
+    assert stage.name == "cold_start" and stage.run(Job(policy, out, 1)) == "done"
+    assert json.loads((out / "card.json").read_text()) == card.to_row()
+    assert not (out / "policy" / "adapter_config.json").exists()
+    train_offline(config, GOOD, policy, tmp_path / "adapter", seed=1)
+    merged, adapted, start = (
         generate(one, QUESTIONS, max_new_tokens=4, greedy=True, logprobs=True)
-        for one in (load_policy(made), load_policy(tmp_path / "adapter", base=policy))
-    ]
-    assert [r.token_ids for r in drawn[0]] == [r.token_ids for r in drawn[1]]
-    assert drawn[0][0].logprobs == pytest.approx(drawn[1][0].logprobs, abs=1e-4)
-    assert [r.token_ids for r in drawn[0]] != [
-        r.token_ids for r in generate(load_policy(policy), QUESTIONS, max_new_tokens=4, greedy=True)
-    ]
+        for one in (
+            load_policy(out / "policy"),
+            load_policy(tmp_path / "adapter", base=policy),
+            load_policy(policy),
+        )
+    )
+    assert [r.token_ids for r in merged] == [r.token_ids for r in adapted]
+    assert merged[0].logprobs == pytest.approx(adapted[0].logprobs, abs=1e-4)
+    assert merged[0].logprobs != start[0].logprobs
 
 
 def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long = [Example(Question(f"long{n}", " Where is Ada"), " Rome" * 100) for n in range(7)]
-    train_sft(scaled(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
+    train_offline(scaled(run.TUNED, steps=1), [*long, *GOOD], policy, tmp_path / "run", seed=1)
     told = capsys.readouterr().err
     assert (
         "left out: 7 of 17 rows are longer than max_length 64: 'long0' (" in told
@@ -213,15 +204,15 @@ def test_rows_that_are_too_long_are_named_and_counted_never_cut(
     data = json.loads((tmp_path / "run" / "data.json").read_text())
     assert (data["rows"], data["too_long"], data["trained_on"], data["steps"]) == (17, 7, 10, 1)
     with pytest.raises(WorkbenchError, match=r"7 of 7 rows are longer .*raise max_length"):
-        train_sft(run.TUNED, long, policy, tmp_path / "none", seed=1)
+        train_offline(run.TUNED, long, policy, tmp_path / "none", seed=1)
     assert not (tmp_path / "none").exists()
 
 
 def test_a_folder_of_other_rows_is_refused_and_left_alone(policy: str, tmp_path: Path) -> None:
-    train_sft(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
+    train_offline(scaled(run.TUNED, steps=1), GOOD, policy, tmp_path, seed=1)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(WorkbenchError, match="holds a training on other rows"):
-        train_sft(scaled(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
+        train_offline(scaled(run.TUNED, steps=1), GOOD[1:], policy, tmp_path, seed=1)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
@@ -238,18 +229,15 @@ def test_rows_that_cannot_be_learnt_from_are_refused(
     tmp_path: Path, bad: list[Example], message: str
 ) -> None:
     with pytest.raises(WorkbenchError, match=message):
-        train_sft(run.TUNED, bad, "./missing", tmp_path / "run", seed=1)
+        train_offline(run.TUNED, bad, "./missing", tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"steps": 0}, "steps is 0: it must be at least 1"),
-        ({"epochs": 0.0}, "epochs is 0.0: it must be above 0"),
         ({"steps": 5, "epochs": 2.0}, "steps is 5 and epochs is 2.0: give one of them"),
         ({"micro_batch": 3}, "micro_batch is 3: it must divide batch, 16"),
-        ({"warmup": 2.0}, "warmup is 2.0: it must lie between 0 and 1"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -262,30 +250,10 @@ def test_several_processes_are_refused(
 ) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(WorkbenchError, match="one process"):
-        train_sft(run.TUNED, GOOD, policy, tmp_path / "run", seed=1)
+        train_offline(run.TUNED, GOOD, policy, tmp_path / "run", seed=1)
 
 
 def test_epochs_are_passes_whose_last_step_is_filled_up() -> None:
     assert steps_of(Passes(batch=4), 10) == 3
     assert steps_of(Passes(batch=4, epochs=2.0), 10) == 5
     assert steps_of(Passes(batch=4, steps=7), 10) == 7
-
-
-@pytest.mark.parametrize("trainer", ["SFT", "DPO"])
-def test_an_argument_that_the_trainer_changed_in_silence_is_named(
-    trainer: str, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import trl
-
-    class Knowing(getattr(trl, f"{trainer}Config")):  # type: ignore[misc] # as Unsloth's does
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            self.weight_decay = 0.001
-
-    monkeypatch.setattr(f"trl.{trainer}Config", Knowing)
-    told = r"changed what it was asked for \(weight_decay is 0.001, not 0.0\)"
-    with pytest.raises(WorkbenchError, match=told):
-        if trainer == "SFT":
-            train_sft(run.TUNED, GOOD, policy, tmp_path, seed=1)
-        else:
-            train_dpo(run.PREFERRED, run.PAIRS, policy, tmp_path, seed=1)

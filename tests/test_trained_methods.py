@@ -19,7 +19,6 @@ from workbench.bench import Bench
 from workbench.checks import rule_checks
 from workbench.evaluate import told
 from workbench.experiment import configured, run_experiment, stages_of
-from workbench.grade import rescore
 from workbench.queue import run_of
 from workbench.recipes import METHODS
 from workbench.recipes.method import scaled
@@ -76,15 +75,12 @@ def test_rlfh_pays_claims_on_their_tokens_and_trains_on_them(trainer: str, tmp_p
         paid = [token for token, value in enumerate(row.rewards["rlfh"].tokens) if value]
         # more than one number a response
         assert len(paid) > 1 and len(set(row.response.advantages)) > 1
-    again = rescore(claimed[0], {"rlfh": METHODS["rlfh"].reward(METHODS["rlfh"].configure("tiny"))})
-    assert again.rewards["rlfh"] == claimed[0].rewards["rlfh"]
     columns = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
     assert columns["claims"] > 0 and {"reward/truth", "reward/info"} <= set(columns)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("annotator", ["local", "self"])
-def test_to_plan_a_run_loads_no_model(annotator: str) -> None:
+def test_to_plan_a_run_loads_no_model() -> None:
     """A queue's status is told without torch, which would also count its threads before anybody
     says how many.
     """
@@ -93,7 +89,7 @@ def test_to_plan_a_run_loads_no_model(annotator: str) -> None:
         " print('torch' in sys.modules)"
     )
     planned = subprocess.run(
-        [sys.executable, "-c", code, f"rlfh.annotator={annotator}"], capture_output=True, text=True
+        [sys.executable, "-c", code, "rlfh.annotator=self"], capture_output=True, text=True
     )
     assert planned.stdout.split() == ["False"], planned.stderr
 
@@ -140,18 +136,13 @@ def test_the_start_policy_judges_itself_in_training_alone(annotator: str, tmp_pa
     )
     assert summary["status"] == "done" and weights_moved(tmp_path)
     facts = [verdict for row in rows for verdict in row.verdicts if verdict.aspect == "fact"]
-    # a reply may be no verdict: then none is made up
     failed = [verdict.error.kind for verdict in facts if verdict.error]
-    assert (
-        set(failed) <= {"unparsed"}
-        and len(failed) <= 0.02 * len(facts)
-        and summary["failed"] <= len(failed)
-    )
+    # a reply may be no verdict: then none is made up
+    assert set(failed) <= {"unparsed"} and len(failed) <= 0.02 * len(facts)
     judged = [
         verdict for verdict in facts if not any("unparsed" in item for item in verdict.evidence)
     ]
     assert judged and all(verdict.by == annotator for verdict in judged)
-    assert all(verdict.informativeness for verdict in judged if not verdict.error)
     evaluated = summary["after"]["greedy"]
     # by the world, which knows whom a claim is about
     assert evaluated["factscore_on_subject"]["value"] is not None
@@ -172,15 +163,9 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
         and sum(card["rows"].values()) > 0
     )
     assert (stage / "policy" / "model.safetensors").exists()
-    assert (
-        told(str(stage / "policy"))
-        == told(str(tmp_path / "policy"))
-        == METHODS["knowrl"].scales["tiny"].prompts.system
-    )
-    assert all(
-        row.response.question.system == METHODS["knowrl"].scales["tiny"].prompts.system
-        for row in rows
-    )
+    system = METHODS["knowrl"].scales["tiny"].prompts.system
+    assert told(str(stage / "policy")) == told(str(tmp_path / "policy")) == system
+    assert all(row.response.question.system == system for row in rows)
     parts = {part for row in rows for part in row.rewards["knowrl"].parts}
     assert parts == {"format", "correct", "fact"}
     assert any(claim.section == "think" for row in rows for claim in row.claims)
@@ -206,16 +191,6 @@ def test_what_cannot_work_is_refused_before_anything_is_begun(tmp_path: Path) ->
         assert not (tmp_path / "run").exists()
 
 
-def test_what_a_left_out_cold_start_would_use_is_refused() -> None:
-    for setting in (
-        "knowrl.cold_questions=7",
-        "knowrl.cold.cold_questions=7",
-        "knowrl.sft.batch=2",
-    ):
-        with pytest.raises(WorkbenchError, match="knowrl does not use"):
-            METHODS["knowrl"].configure("tiny", ["knowrl.cold_samples=0", setting])
-
-
 @pytest.mark.parametrize(
     ("name", "setting", "meant"),
     [
@@ -236,14 +211,6 @@ def test_a_setting_that_two_trainings_of_a_run_have_is_asked_for_by_name(
     usual = METHODS[name].configure("tiny")
     changed = METHODS[name].configure("tiny", [meant.partition(" ")[0]])
     assert changed != usual and changed.sft == usual.sft
-
-
-def test_a_setting_of_a_part_that_is_not_used_needs_no_name() -> None:
-    assert METHODS["rlfh"].configure("tiny", ["rlfh.steps=3"]).ppo.steps == 3
-    assert (
-        METHODS["knowrl"].configure("tiny", ["knowrl.cold_samples=0", "knowrl.steps=3"]).grpo.steps
-        == 3
-    )
 
 
 def test_the_number_of_steps_is_that_of_the_last_stage() -> None:

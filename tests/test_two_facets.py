@@ -51,20 +51,6 @@ def test_every_split_has_them_and_the_same_ones_from_the_same_seed() -> None:
     assert World(WorldConfig(seed=1, scale=0.1)).two_facets[0].passages != again[0].passages
 
 
-def test_they_are_asked_only_where_they_are_named() -> None:
-    tiny = bench("tiny")
-    assert TWO_FACETS not in {
-        q.kind for split in ("rl", "test", "ood") for q in tiny.questions(split)
-    }
-    assert TWO_FACETS not in {q.kind for q in WORLD.all_questions}
-    assert {q.kind for q in tiny.questions("rl", [TWO_FACETS, "biography"])} == {
-        TWO_FACETS,
-        "biography",
-    }
-    assert tiny.questions("rl", [TWO_FACETS], "l2") == []
-    assert tiny.longest(tiny.questions("rl", [TWO_FACETS])[:1]) == tiny.long_new_tokens
-
-
 def test_passages_are_excerpts_of_pages_of_both_people() -> None:
     pages = {page.id: page for page in WORLD.pages}
     third = {"former edition": 0, "somebody else": 0}
@@ -139,21 +125,6 @@ def test_what_the_passages_leave_open_is_vague_even_where_it_is_true() -> None:
     assert labels(world, " ".join(said)) == ["correct", "correct"]
     # as everywhere in the closed world
     assert labels(question, "Nobody Known works at Nowhere Labs.") == ["wrong"]
-
-
-def test_the_evidence_is_the_sentence_of_the_passage() -> None:
-    question = stale()
-    passages = {p.id: p.text for p in question.passages}
-    for passage in question.passages:
-        for line in passage.text.split(". ", 1)[1].split(". "):
-            feedback = graded(question, f"{line.rstrip('.')}.")
-            for verdict in feedback.verdicts:
-                if verdict.aspect == "fact" and verdict.label == "correct":
-                    quoted = [
-                        passages[one["passage"]][slice(*one["span"])] for one in verdict.evidence
-                    ]
-                    assert passage.id in {one["passage"] for one in verdict.evidence}
-                    assert all(line.rstrip(".").split()[-1] in quote for quote in quoted)
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from workbench.answers.outline import read_outline
 from workbench.credit.tokens import words
 from workbench.failures import TooManyFailures
 from workbench.store import iter_feedback
+from workbench.train.collect import written
 from workbench.train.pairs import cold_start_written
 from workbench.train.rows import laid_out
-from workbench.train.written import written
 from workbench.types import Failure, Feedback, Passage, Question, Response
 
 TEXT = "[Structure] parallel\n[Outline]\n1. Ada [1]\n[Answer]\nAda lives in Oslo [1]."

@@ -191,42 +191,33 @@ def check_values(config: Any) -> None:
     kinds = _kinds(type(config))
     for one in fields(config):
         name, kind, value = one.name, kinds[one.name], getattr(config, one.name)
-        literal = next(
-            (one for one in (kind, *typing.get_args(kind)) if typing.get_origin(one) is Literal),
-            None,
-        )
-        if value is None and type(None) in typing.get_args(kind):
+        options = typing.get_args(kind)
+        if value is None and type(None) in options:
             continue
-        if literal is not None and value not in typing.get_args(literal):
-            raise WorkbenchError(
-                f"{name} is '{value}': choose one of"
-                f" {', '.join(map(str, typing.get_args(literal)))}"
-            )
+        for literal in (kind, *options):
+            allowed = typing.get_args(literal)
+            if typing.get_origin(literal) is Literal and value not in allowed:
+                listed = ", ".join(map(str, allowed))
+                raise WorkbenchError(f"{name} is '{value}': choose one of {listed}")
         if isinstance(value, float) and not math.isfinite(value):
             raise WorkbenchError(f"{name} is {value}: it must be a finite number")
         if isinstance(value, int | float):
-            _check_bounds(name, value, **{key: one.metadata.get(key) for key in BOUNDS})
+            _check_bounds(name, value, one.metadata)
 
 
-BOUNDS = ("least", "most", "above", "below")
-
-
-def _check_bounds(
-    name: str,
-    value: float,
-    least: float | None,
-    most: float | None,
-    above: float | None,
-    below: float | None,
-) -> None:
+def _check_bounds(name: str, value: float, bounds: Mapping[str, Any]) -> None:
+    least, most, above, below = (bounds.get(key) for key in ("least", "most", "above", "below"))
+    wrong = ""
     if above is not None and value <= above:
-        raise WorkbenchError(f"{name} is {value}: it must be above {above:g}")
-    if below is not None and value >= below:
-        raise WorkbenchError(f"{name} is {value}: it must be below {below:g}")
-    if most is not None and not (least or 0) <= value <= most:
-        raise WorkbenchError(f"{name} is {value}: it must lie between {least or 0:g} and {most:g}")
-    if least is not None and value < least:
-        raise WorkbenchError(f"{name} is {value}: it must be at least {least:g}")
+        wrong = f"be above {above:g}"
+    elif below is not None and value >= below:
+        wrong = f"be below {below:g}"
+    elif most is not None and not (least or 0) <= value <= most:
+        wrong = f"lie between {least or 0:g} and {most:g}"
+    elif least is not None and value < least:
+        wrong = f"be at least {least:g}"
+    if wrong:
+        raise WorkbenchError(f"{name} is {value}: it must {wrong}")
 
 
 def parse(text: str, kind: Any, where: str) -> Any:

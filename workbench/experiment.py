@@ -27,8 +27,7 @@ from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
 from workbench.runs.shared import Shared
 from workbench.threads import DEFAULT_THREADS, use_threads
-from workbench.train.four_bits import check_four_bits
-from workbench.train.models import import_unsloth_first
+from workbench.train.models import check_four_bits, import_unsloth_first
 from workbench.train.stage import Job, Stage
 from workbench.types import Cost, WorkbenchError
 

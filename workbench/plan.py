@@ -25,7 +25,7 @@ from workbench.hub import from_disk_or_hub
 from workbench.policy import check_policy_name
 from workbench.recipes import trained
 from workbench.recipes.method import Method
-from workbench.train import dpo, grpo, ppo, reward_model, sft
+from workbench.train import grpo, offline, ppo, reward_model
 from workbench.types import WorkbenchError
 
 # GPUs with GiB that drivers report, FLOP/s in bf16 and bytes/s; configs of public models
@@ -33,8 +33,8 @@ GPUS, MODELS = json.loads(Path(__file__).with_suffix(".json").read_text()).value
 CHECKS: dict[type, Callable[[Any], None]] = {
     grpo.GRPO: grpo.check,
     ppo.PPO: ppo.check,
-    sft.SFT: sft.check,
-    dpo.DPO: dpo.check,
+    offline.SFT: offline.check,
+    offline.DPO: offline.check,
     reward_model.RewardModel: reward_model.check,
 }
 GIB, MOST, CPU, TYPES = 2**30, 10**12, "cpu", ("llama", "qwen2", "qwen3")
@@ -284,7 +284,7 @@ def check_part(path: str, part: Any) -> None:
 
 def trainings(method: Method, config: Any, prompt: int, shape: Shape) -> list[Training]:
     """The trainings of earlier stages, used or not, and that of the policy."""
-    last, earlier = method.training(config).trainer, (sft.SFT, reward_model.RewardModel)
+    last, earlier = method.training(config).trainer, (offline.SFT, reward_model.RewardModel)
     used = {name: part for name, part in parts(config).items() if isinstance(part, earlier)}
     used.pop(last, None)
     used[last] = reduce(getattr, last.split("."), config)

@@ -38,8 +38,8 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
 
     from workbench import plan
     from workbench.policy import load_checkpoint
-    from workbench.train.four_bits import quantisation
-    from workbench.train.sft import SFT
+    from workbench.train.models import quantisation
+    from workbench.train.offline import SFT
 
     model, _ = load_checkpoint(policy, device="cpu", quantisation=quantisation())
     exact, _ = load_checkpoint(policy, device="cpu")

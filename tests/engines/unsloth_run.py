@@ -1,7 +1,6 @@
 """One process of the tests of Unsloth without a GPU, which patches TRL for good.
 
-python -m tests.engines.unsloth_run train METHOD OUT
-python -m tests.engines.unsloth_run changed
+python -m tests.engines.unsloth_run METHOD OUT
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from workbench.bench import Bench, bench
@@ -19,8 +17,6 @@ from workbench.recipes import METHODS
 from workbench.recipes.method import scaled
 from workbench.train.models import import_unsloth_first
 from workbench.train.stage import Job
-from workbench.train.trl_trainer import check_kept
-from workbench.types import WorkbenchError
 
 GRPO = {
     "steps": 2,
@@ -83,41 +79,5 @@ def train(name: str, out: Path) -> None:
     write_json(out / "arguments.json", {**kept, "trainer": trl.GRPOTrainer.__name__})
 
 
-def changed() -> None:
-    """What Unsloth's config makes of two settings of ours is named, and what it leaves is not."""
-    assert import_unsloth_first()
-    from trl import GRPOConfig
-
-    for given, told in (
-        (
-            {"loss_type": "dr_grpo", "scale_rewards": "group"},
-            "scale_rewards is 'none', not 'group'",
-        ),
-        ({"loss_type": "dapo", "epsilon_high": None}, "epsilon_high is 0.28, not None"),
-        (
-            {
-                "loss_type": "dapo",
-                "epsilon_high": 0.2,
-                "mask_truncated_completions": False,
-                "weight_decay": 0.0,
-            },
-            "",
-        ),
-    ):
-        arguments = GRPOConfig(
-            output_dir="unused", use_cpu=True, bf16=False, report_to="none", **given
-        )
-        try:
-            check_kept(SimpleNamespace(args=arguments), given)
-            found = ""
-        except WorkbenchError as error:
-            found = str(error)
-        assert found == "" if not told else f"({told})" in found, f"{given}: {found!r}"
-
-
 if __name__ == "__main__":
-    task, *rest = sys.argv[1:]
-    if task == "train":
-        train(rest[0], Path(rest[1]))
-    else:
-        changed()
+    train(sys.argv[1], Path(sys.argv[2]))

@@ -21,7 +21,7 @@ from workbench.train.credit import right_aligned, without
 from workbench.train.grpo import GRPO, make_trainer, train_grpo
 from workbench.train.models import Trainee, load_trainee
 from workbench.train.record import Record
-from workbench.train.trl_adapter import TRLAdapter
+from workbench.train.trl_trainer import TRLAdapter
 
 
 class Unrecorded(TRLAdapter):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import workbench.train.journal as journal
+import workbench.train.record as journal
 from workbench.cli import main
 from workbench.store import Store
 from workbench.types import Feedback, Passage

@@ -11,7 +11,7 @@ from typing import Any
 
 import tests.helpers.grpo_run as run
 import workbench.train.grpo as grpo
-import workbench.train.grpo_trainer as grpo_trainer
+import workbench.train.trl_trainer as grpo_trainer
 from tests.helpers.credit import by_token
 from workbench.config import scaled
 

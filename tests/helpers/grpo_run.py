@@ -57,7 +57,7 @@ def kill_when(moment: str) -> None:
     """Arrange for SIGKILL at one of four moments."""
     import shutil
 
-    import workbench.train.journal as journal
+    from workbench.train import record as journal
 
     def die(*_: Any, **__: Any) -> Any:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -90,11 +90,11 @@ def train(kind: str, policy: str, out: Path) -> str:
     """
     from tests.helpers.credit import by_token
     from tests.helpers.offline_run import EXAMPLES, JUDGED, MODELLED, TUNED
+    from workbench.train.offline import train_offline
     from workbench.train.reward_model import train_reward_model
-    from workbench.train.sft import train_sft
 
     if kind == "sft":
-        return train_sft(TUNED, EXAMPLES, policy, out, seed=1)
+        return train_offline(TUNED, EXAMPLES, policy, out, seed=1)
     if kind == "reward_model":
         return train_reward_model(MODELLED, JUDGED, policy, out, seed=1)
     if kind == "grpo":

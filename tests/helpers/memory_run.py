@@ -24,13 +24,12 @@ from typing import Any
 from tests.helpers.tiny_model import byte_tokenizer
 from workbench.config import scaled
 from workbench.policy import load_tokenizer
-from workbench.train.dpo import DPO, train_dpo
 from workbench.train.grpo import GRPO, train_grpo
+from workbench.train.offline import DPO, SFT, train_offline
 from workbench.train.ppo import PPO, train_ppo
 from workbench.train.reward_model import RewardModel, train_reward_model
 from workbench.train.rows import Example, Pair, laid_out
 from workbench.train.scorer import Judged, Segment
-from workbench.train.sft import SFT, train_sft
 from workbench.types import Feedback, Question, Response, Reward
 
 ENVIRONMENT = {
@@ -125,7 +124,7 @@ def trained(
         )
         train_ppo(ppo, questions, grade, policy, out, method="m", seed=0)
     elif trainer == "sft":
-        train_sft(
+        train_offline(
             scaled(SFT(), **common, batch=rows),
             [Example(one, said) for one in questions],
             policy,
@@ -140,7 +139,7 @@ def trained(
         train_reward_model(scaled(RewardModel(), **common, batch=rows), judged, policy, out, seed=0)
     else:
         pairs = [Pair(one, said, said + WORDS[-1]) for one in questions]
-        train_dpo(scaled(DPO(), **common, batch=rows), pairs, policy, out, seed=0)
+        train_offline(scaled(DPO(), **common, batch=rows), pairs, policy, out, seed=0)
 
 
 def asked(rows: int) -> list[Question]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from tests.helpers.grpo_run import QUESTIONS, SMALL
 from workbench.config import scaled
-from workbench.train.dpo import DPO
+from workbench.train.offline import DPO, SFT
 from workbench.train.reward_model import RewardModel
 from workbench.train.rows import Example, Pair
 from workbench.train.scorer import Judged, Segment
-from workbench.train.sft import SFT
 from workbench.types import Question
 
 FEW = {**SMALL, "batch": 4, "micro_batch": 2, "max_length": 64}

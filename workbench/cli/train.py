@@ -191,16 +191,13 @@ def _told(tables: Iterable[Mapping[str, Any]]) -> list[str]:
     """The metrics that have a value: outcome rates where there are gold answers, else shares of
     claims.
     """
-    values = [
-        {
-            name
-            for name, cell in table.items()
-            if isinstance(cell, Mapping) and cell.get("value") is not None
-        }
-        for table in tables
-    ]
-    return [name for name in RATES if any(name in known for known in values)] or [
+    known = {
         name
-        for name in ("factscore", "factscore_on_subject", "off_subject", "responded")
-        if any(name in known for known in values)
+        for table in tables
+        for name, cell in table.items()
+        if isinstance(cell, Mapping) and cell.get("value") is not None
+    }
+    of_claims = ("factscore", "factscore_on_subject", "off_subject", "responded")
+    return [name for name in RATES if name in known] or [
+        name for name in of_claims if name in known
     ]

@@ -71,15 +71,14 @@ def method_configs(
         method that is not named.
     """
     chosen = {name: method(name) for name in (METHODS if names is None else names)}
-    by_name = {
-        name: [text for text in settings if text.strip().partition(".")[0] == name]
-        for name in chosen
-    }
+    by_name: dict[str, list[str]] = {name: [] for name in chosen}
     for text in settings:
-        if text.strip().partition(".")[0] not in chosen:
+        name = text.strip().partition(".")[0]
+        if name not in chosen:
             raise WorkbenchError(
                 f"--set {text}: write METHOD.FIELD=VALUE with a METHOD out of {', '.join(chosen)}"
             )
+        by_name[name].append(text)
     return {name: entry.configure(settings=by_name[name]) for name, entry in chosen.items()}
 
 
@@ -94,11 +93,8 @@ def reward_fns(configs: Mapping[str, Any]) -> dict[str, RewardFn]:
 
 def checks_needed(configs: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the checks that the methods need between them, each once."""
-    return tuple(
-        dict.fromkeys(
-            check for name, config in configs.items() for check in method(name).checks(config)
-        )
-    )
+    needed = (check for name, config in configs.items() for check in method(name).checks(config))
+    return tuple(dict.fromkeys(needed))
 
 
 def sections_read(configs: Mapping[str, Any]) -> frozenset[str]:

@@ -30,11 +30,10 @@ from workbench.recipes.method import (
     training_questions,
 )
 from workbench.reward import ternary
-from workbench.train.collect import SAMPLES, collect
-from workbench.train.dpo import DPO, dpo_stage
+from workbench.train.collect import collect_in_stage
+from workbench.train.offline import DPO, SFT, offline_stage
 from workbench.train.pairs import boxed, gold, plain, r_tuning, rft, truthrl_pairs
 from workbench.train.settings import Passes, Samples, Sampling
-from workbench.train.sft import SFT, sft_stage
 from workbench.train.stage import Job, Stage
 from workbench.types import Feedback, Grade, Question, WorkbenchError
 
@@ -84,7 +83,7 @@ def phrase(question: Question, answer: str) -> str:
 
 def on_gold(config: OnGold, bench: Bench) -> Sequence[Stage]:
     questions = training_questions(config.prompts, bench)
-    return [sft_stage(config.sft, lambda job: gold(questions, phrase))]
+    return [offline_stage(config.sft, lambda job: gold(questions, phrase))]
 
 
 def on_samples(name: str, rule: Callable[..., Any]) -> Callable[..., Sequence[Stage]]:
@@ -92,7 +91,7 @@ def on_samples(name: str, rule: Callable[..., Any]) -> Callable[..., Sequence[St
 
     def stages(config: OnSamples, bench: Bench) -> Sequence[Stage]:
         draw = drawing(name, config, bench)
-        return [sft_stage(config.sft, lambda job: rule(draw(job, job.seed), seed=job.seed))]
+        return [offline_stage(config.sft, lambda job: rule(draw(job, job.seed), seed=job.seed))]
 
     return stages
 
@@ -110,10 +109,10 @@ def on_pairs(name: str) -> Callable[..., Sequence[Stage]]:
             return truthrl_pairs(draw(job, seed), phrase, seed=seed)
 
         if config.rounds == 1:
-            return [dpo_stage(config.dpo, lambda job: pairs(job, job.seed))]
+            return [offline_stage(config.dpo, lambda job: pairs(job, job.seed))]
 
         def stage(number: int) -> Stage:
-            return dpo_stage(
+            return offline_stage(
                 config.dpo,
                 # no two rounds of any run have the same seed
                 lambda job: pairs(job, job.seed * (config.rounds + 1) + number),
@@ -135,17 +134,9 @@ def drawing(name: str, config: Any, bench: Bench) -> Callable[[Job, int], list[F
         questions = sample(questions, drawn.questions)  # the same in every run
     grade: Grade = BASELINES[name].grader(config, bench.checks)
 
-    def draw(job: Job, seed: int) -> list[Feedback]:
-        how, failed = drawn.sampling.decoding(seed, drawn.samples), drawn.sampling.max_failed
-        folder = job.out / SAMPLES
-        return collect(job.start, questions, grade, folder, how, method=name, max_failed=failed)
-
-    return draw
-
-
-def r_tuned(feedbacks: Sequence[Feedback], seed: int) -> Any:
-    """R-Tuning's rows, none of which is drawn."""
-    return r_tuning(feedbacks, phrase)
+    return lambda job, seed: collect_in_stage(
+        job, questions, grade, drawn.sampling, drawn.samples, method=name, seed=seed
+    )
 
 
 PARTS = {"outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer")}
@@ -184,7 +175,7 @@ _EACH = (
         "r_tuning",
         "R-Tuning",
         OnSamples,
-        on_samples("r_tuning", r_tuned),
+        on_samples("r_tuning", lambda feedbacks, seed: r_tuning(feedbacks, phrase)),
         "sft",
         drawn=FEW,
         sft=TUNED,

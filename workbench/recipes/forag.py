@@ -35,10 +35,10 @@ from workbench.recipes.method import (
 from workbench.reward import forag
 from workbench.reward.forag import Aggregate, mean
 from workbench.train.grpo import GRPO
+from workbench.train.offline import SFT
 from workbench.train.ppo import PPO
 from workbench.train.reward_model import RewardModel
 from workbench.train.settings import KL, Optim, Passes, Samples, Sampling
-from workbench.train.sft import SFT
 from workbench.train.stage import Stage
 from workbench.types import TWO_FACETS, RewardFn, WorkbenchError
 from workbench.world.schema import OUTLINE

@@ -7,7 +7,6 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from workbench.bench import Bench
@@ -22,8 +21,9 @@ from workbench.recipes.method import Method, training_questions
 from workbench.reward.forag import Aggregate
 from workbench.store import iter_feedback
 from workbench.train import reward_model
-from workbench.train.collect import SAMPLES, collect
+from workbench.train.collect import SAMPLES, WRITTEN, collect_in_stage, written
 from workbench.train.grpo import grpo_stage
+from workbench.train.offline import offline_stage
 from workbench.train.pairs import (
     cold_start_forag,
     cold_start_plain,
@@ -45,10 +45,7 @@ from workbench.train.segments import (
     judged_rows,
     reference_values,
 )
-from workbench.train.settings import Sampling
-from workbench.train.sft import sft_stage
 from workbench.train.stage import Job, Stage, Status, order
-from workbench.train.written import WRITTEN, written
 from workbench.types import TWO_FACETS, Feedback, Grade, Question, Response, WorkbenchError
 
 # the parts of a config that a cold start rests on, beside how it samples
@@ -115,40 +112,23 @@ class Course:
         """The judge's verdicts, which pay as well: no reference is known yet."""
         return self.method.grader(replace(self.config, baseline=None), self.checks)
 
+    def shuffled(self, seed: int) -> list[Question]:
+        """The questions in an order that is not the one that RL asks in."""
+        rng = random.Random(f"forag-questions-{seed}")
+        return rng.sample(list(self.questions), len(self.questions))
+
     def cold_questions(self, seed: int) -> list[Question]:
-        """Those of the cold start: the first of the shuffled ones; a reward model has the last,
-        so that they share few.
-        """
-        return self._shuffled(seed)[: self.config.cold.cold_questions]
+        """The cold start has the first ones and the reward model the last: they share few."""
+        return self.shuffled(seed)[: self.config.cold.cold_questions]
 
     def judged_questions(self, seed: int) -> list[Question]:
-        """Those that are judged after the cold start: the last of the shuffled ones."""
-        return self._shuffled(seed)[::-1][: self.config.drawn.questions]
-
-    def _shuffled(self, seed: int) -> list[Question]:
-        """The questions in an order that is not the one that RL asks in."""
-        return random.Random(f"forag-questions-{seed}").sample(
-            list(self.questions), len(self.questions)
-        )
-
-    def collected(
-        self,
-        job: Job,
-        questions: Sequence[Question],
-        grade: Grade,
-        folder: Path,
-        samples: int,
-        sampling: Sampling | None = None,
-        paid: bool = True,
-    ) -> list[Feedback]:
-        drawn = self.config.drawn.sampling
-        method, failed = self.method.name if paid else None, drawn.max_failed
-        how = (sampling or drawn).decoding(job.seed, samples)
-        return collect(job.start, questions, grade, folder, how, method=method, max_failed=failed)
+        return self.shuffled(seed)[::-1][: self.config.drawn.questions]
 
     def judged(self, job: Job) -> list[Feedback]:
-        asked, samples = self.judged_questions(job.seed), self.config.drawn.samples
-        return self.collected(job, asked, self.judging(), job.out / SAMPLES, samples)
+        drawn, asked = self.config.drawn, self.judged_questions(job.seed)
+        return collect_in_stage(
+            job, asked, self.judging(), drawn.sampling, drawn.samples, method=self.method.name
+        )
 
     def paying(self, job: Job, compared: bool = False) -> Grade:
         """What the policy is paid by: the reward model, or the judge; `compared`, less the
@@ -201,7 +181,7 @@ def stages_for(
     if not config.by_rl:
         return [
             *cold,
-            sft_stage(config.tuned, lambda job: _tuned_rows(course, job), name=config.trainer),
+            offline_stage(config.tuned, lambda job: _tuned_rows(course, job), name=config.trainer),
         ]
     model = Stage(
         "reward_model",
@@ -232,13 +212,13 @@ def _cold_start(course: Course) -> Stage:
             else asked
         )
         # What is learnt is the form, so no judge is asked and nothing paid.
-        found = course.collected(
+        found = collect_in_stage(
             job,
             told,
             assemble(course.checks, [], {}),
-            job.out / SAMPLES,
+            config.drawn.sampling,
             config.cold.cold_samples,
-            paid=False,
+            method=None,
         )
         examples, card = cold_start_forag(found) if config.cold.outline else cold_start_plain(found)
         untold = {question.id: question for question in asked}
@@ -251,17 +231,15 @@ def _cold_start(course: Course) -> Stage:
         "drawn": asdict(config.drawn.sampling),
         **{name: asdict(getattr(config, name)) for name in COLD},
     }
-    return sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on)
+    return offline_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on)
 
 
 def _tuned_rows(course: Course, job: Job) -> tuple[list[Example], Card]:
     """The rows of filtered MLE or of unlikelihood."""
     judged = course.judged(job)
-    return (
-        mle_filter(judged)
-        if course.config.trainer == "mle_filter"
-        else unlikely(judged, weight=course.config.unlearn)
-    )
+    if course.config.trainer == "mle_filter":
+        return mle_filter(judged)
+    return unlikely(judged, weight=course.config.unlearn)
 
 
 def most_tokens(config: Any) -> int:
@@ -278,10 +256,8 @@ def _fits(course: Course, policy: str) -> None:
     longest, question = max(
         zip(lengths, (question.id for question in course.questions), strict=True)
     )
-    most, needed = (
-        course.config.reward_model.passes.max_length,
-        longest + most_tokens(course.config),
-    )
+    most = course.config.reward_model.passes.max_length
+    needed = longest + most_tokens(course.config)
     if most < needed:
         raise WorkbenchError(
             f"{course.method.name}.reward_model.max_length is {most}: the prompt of question"
@@ -320,8 +296,15 @@ def _reference(course: Course, job: Job) -> Status:
         order(len(course.questions), ppo.steps * ppo.prompts_per_step, job.seed)
     )
     asked = [course.questions[number] for number in numbers]
-    course.collected(
-        job, asked, course.paying(job), job.out / SAMPLES, course.config.references, ppo.sampling
+    # what may fail is set where the policy's own samples are drawn
+    sampling = replace(ppo.sampling, max_failed=course.config.drawn.sampling.max_failed)
+    collect_in_stage(
+        job,
+        asked,
+        course.paying(job),
+        sampling,
+        course.config.references,
+        method=course.method.name,
     )
     return "done"
 

@@ -39,8 +39,8 @@ from workbench.recipes.method import (
     scaled,
 )
 from workbench.reward import klcf
-from workbench.train.dpo import DPO
 from workbench.train.grpo import GRPO
+from workbench.train.offline import DPO
 from workbench.train.prepare import Prepare
 from workbench.train.reward_model import RewardModel
 from workbench.train.settings import Optim, Passes, Samples, Sampling
@@ -223,26 +223,6 @@ def _check(config: KLCF) -> None:
             "klcf.judged_by is for scoring, and training makes its own truthfulness model: leave"
             " it out"
         )
-    if not config.w_general and (config.general, config.general_scale) != (
-        None,
-        KLCF.general_scale,
-    ):
-        raise WorkbenchError(
-            "klcf.general is not paid, since w_general is 0: set klcf.w_general, or leave it out"
-        )
-    if config.general is None and config.general_scale != KLCF.general_scale:
-        raise WorkbenchError(
-            "klcf.general_scale is of a model that is named: set klcf.general, or leave it out"
-        )
-    own = bool(config.w_general) and config.general is None
-    if (
-        config.held_out != KLCF.held_out
-        and not own
-        and (not config.w_truth or config.rewarded == "judge")
-    ):
-        raise WorkbenchError(
-            f"klcf.held_out is {config.held_out}: no model is trained to judge; leave it out"
-        )
     for name in ("truth_model", "general_model"):
         model = getattr(config, name)
         if model.level != "sequence" or model.loss == "mse":
@@ -256,8 +236,14 @@ def idle(config: KLCF) -> set[str]:
     left = {"grpo"} if config.trainer == "dpo" else {"dpo", "drawn"}
     if not config.w_truth or config.rewarded != "model":
         left |= {"truth_model"}
-    if not config.w_general or config.general is not None:
+    if not config.w_general:
+        left |= {"general"}
+    if not trains_general(config):
         left |= {"general_model"}
+    if not config.w_general or config.general is None:
+        left |= {"general_scale"}
+    if not trains_general(config) and (not config.w_truth or config.rewarded == "judge"):
+        left |= {"held_out"}
     if config.prepare.folder is not None:
         kept = [f"prepare.{name}" for name in ("told", "items", "important", "copies", "drawn")]
         left |= set(kept)

@@ -13,16 +13,17 @@ from typing import Any
 
 from workbench.bench import Bench, check_policy
 from workbench.generate import prompt_ids
+from workbench.grade import assemble
 from workbench.jsonl import write_json
 from workbench.policy import load_policy, load_tokenizer
 from workbench.recipes.method import Method, training_questions
 from workbench.runs.folder import policy_hash
 from workbench.store import iter_feedback
 from workbench.train import reward_model
-from workbench.train.collect import SAMPLES, collect
-from workbench.train.dpo import dpo_stage
+from workbench.train.collect import SAMPLES, collect_in_stage
 from workbench.train.general import general, preference_model, preferred
 from workbench.train.grpo import grpo_stage
+from workbench.train.offline import offline_stage
 from workbench.train.pairs import best_worst
 from workbench.train.prepare import (
     FILES,
@@ -85,17 +86,17 @@ class Course:
     def paying(self, job: Job) -> Grade:
         """The checklist's verdicts by the judge and, for the claims, the truthfulness model's or
         the judge's. Where judging is free, the rows have its verdicts on facts, too."""
-        config, checks = self.paid, self.bench.checks
+        config, checks, method = self.paid, self.bench.checks, self.method
+        verify = dict(checks.verify)
         if self.models:
-            checks = replace(
-                checks, verify={**checks.verify, "truth": self.truth_check(job.stages[TRUTH_MODEL])}
-            )
+            verify["truth"] = self.truth_check(job.stages[TRUTH_MODEL])
         if config.w_general:
-            checks = replace(checks, verify={**checks.verify, "general": self.general_check(job)})
-        shown = replace(
-            self.method, checks=lambda config: (*self.method.checks(config), *self.free)
-        )
-        return shown.grader(config, checks)
+            verify["general"] = self.general_check(job)
+        names = method.checks(config)
+        if not self.bench.llm_judge and "fact" in verify and "fact" not in names:
+            names = (*names, "fact")
+        rewards = {method.name: method.reward(config)}
+        return assemble(replace(checks, verify=verify), names, rewards, method.sections(config))
 
     def truth_check(self, stage: Path) -> Verify:
         """The check that a truthfulness model, or the base's confidence, has become."""
@@ -126,15 +127,6 @@ class Course:
         """Whether a truthfulness model pays, or the base's confidence."""
         return bool(self.config.w_truth) and self.config.rewarded != "judge"
 
-    @property
-    def free(self) -> tuple[str, ...]:
-        named = "fact" in self.method.checks(self.paid)
-        return (
-            ()
-            if self.bench.llm_judge or named or "fact" not in self.bench.checks.verify
-            else ("fact",)
-        )
-
 
 def trains_general(config: Any) -> bool:
     """Whether a run makes its own model of good form."""
@@ -157,21 +149,16 @@ def source_of(bench: Bench, base: str | None) -> Source:
 def outside(config: Any, bench: Bench) -> dict[str, str | None]:
     """Digests of the base's weights, where the policy starts from others, of what was prepared
     elsewhere, and of a preference model in a folder."""
-    base, start = (
-        policy_hash(source_of(bench, config.base).base),
-        policy_hash(bench.path(bench.policy)),
-    )
-    folder = config.prepare.folder
-    return {
-        **({"base_hash": base} if base and base != start else {}),
-        **({"prepared_hash": digest(Path(folder))} if folder else {}),
-        **(
-            {"samples_hash": samples_digest(Path(folder))}
-            if folder and trains_general(config)
-            else {}
-        ),
-        **({"general_hash": policy_hash(config.general)} if config.general else {}),
-    }
+    base, found = policy_hash(source_of(bench, config.base).base), dict[str, str | None]()
+    if base and base != policy_hash(bench.path(bench.policy)):
+        found["base_hash"] = base
+    if folder := config.prepare.folder:
+        found["prepared_hash"] = digest(Path(folder))
+        if trains_general(config):
+            found["samples_hash"] = samples_digest(Path(folder))
+    if config.general:
+        found["general_hash"] = policy_hash(config.general)
+    return found
 
 
 def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
@@ -188,11 +175,8 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
         config, bench, training_questions(config.prompts, bench, answered=False), method
     )
     check_checks(bench.checks)  # a judge that cannot tell what is needed is named now
-    given = {"general": _never} if config.w_general else {}
-    method.grader(
-        replace(config, judged_by="fact"),
-        replace(bench.checks, verify={**bench.checks.verify, **given}),
-    )
+    verify = {**bench.checks.verify, **({"general": _never} if config.w_general else {})}
+    method.grader(replace(config, judged_by="fact"), replace(bench.checks, verify=verify))
     copied = bool(config.prepare.folder) and trains_general(config)  # with its samples
     prepares = {
         "method": method.name,
@@ -251,15 +235,13 @@ def _can_read(course: Course) -> None:
     config = course.config
     last = config.drawn if config.trainer == "dpo" else config.grpo
     most = last.sampling.max_new_tokens
-    if (
-        config.w_general
-        and config.general
-        and (named := preference_model(config.general)).longest <= most
-    ):
-        raise WorkbenchError(
-            f"'{config.general}' reads up to {named.longest} tokens, and answers have up to {most}"
-            " after their questions: name another, or set max_new_tokens lower"
-        )
+    if config.w_general and config.general:
+        longest = preference_model(config.general).longest
+        if longest <= most:
+            raise WorkbenchError(
+                f"'{config.general}' reads up to {longest} tokens, and answers have up to {most}"
+                " after their questions: name another, or set max_new_tokens lower"
+            )
     untold = [Question(question.id, question.text) for question in course.questions]
     needed = max(map(len, prompt_ids(load_tokenizer(course.source.base), untold))) + most
     trains = {
@@ -323,11 +305,8 @@ def _truth_model(course: Course, job: Job) -> Status:
 def _general_model(course: Course, job: Job) -> Status:
     """A reward model, tuned from the base, that tells its own answers to training questions from
     the same ones spoilt; and how it does on those to other questions."""
-    config, base, trained = (
-        course.config,
-        course.source.base,
-        {question.id for question in course.questions},
-    )
+    config, base = course.config, course.source.base
+    trained = {question.id for question in course.questions}
     samples = [
         row
         for row in iter_feedback(job.stages[PREPARE] / SAMPLES)
@@ -353,7 +332,7 @@ def _last(course: Course) -> Stage:
     """
     config, name = course.config, course.method.name
     if config.trainer == "dpo":
-        last = dpo_stage(config.dpo, lambda job: _pairs(course, job))
+        last = offline_stage(config.dpo, lambda job: _pairs(course, job))
     else:
         plain = course.models or bool(config.w_general)
 
@@ -366,14 +345,7 @@ def _last(course: Course) -> Stage:
 
 
 def _pairs(course: Course, job: Job) -> tuple[list[Pair], Card]:
-    drawn = course.config.drawn
-    found = collect(
-        job.start,
-        course.listed(job)[: drawn.questions],
-        course.paying(job),
-        job.out / SAMPLES,
-        drawn.sampling.decoding(job.seed, drawn.samples),
-        method=course.method.name,
-        max_failed=drawn.sampling.max_failed,
-    )
-    return best_worst(found, course.method.name)
+    drawn, name = course.config.drawn, course.method.name
+    asked, grade = course.listed(job)[: drawn.questions], course.paying(job)
+    found = collect_in_stage(job, asked, grade, drawn.sampling, drawn.samples, method=name)
+    return best_worst(found, name)

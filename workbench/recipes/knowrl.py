@@ -38,12 +38,12 @@ from workbench.recipes.method import (
     training_questions,
 )
 from workbench.reward import knowrl
-from workbench.train.collect import SAMPLES, collect
+from workbench.train.collect import collect_in_stage
 from workbench.train.grpo import GRPO, grpo_stage
+from workbench.train.offline import SFT, offline_stage
 from workbench.train.pairs import cold_start_knowrl
 from workbench.train.rows import Card, Example
 from workbench.train.settings import KL, LoRA, Optim, Passes, Sampling
-from workbench.train.sft import SFT, sft_stage
 from workbench.train.stage import Job, Stage, order
 from workbench.types import RewardFn
 from workbench.world.schema import THINK
@@ -142,21 +142,17 @@ def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
     def rows(job: Job) -> tuple[Sequence[Example], Card]:
         count = min(config.cold.cold_questions, len(questions))
         asked = [questions[number] for number in order(len(questions), count, job.seed)]
-        sampling = config.grpo.sampling
-        found = collect(
-            job.start,
-            asked,
-            grade,
-            job.out / SAMPLES,
-            sampling.decoding(job.seed, config.cold.cold_samples),
-            method=METHOD.name,
-            max_failed=sampling.max_failed,
+        sampling, samples = config.grpo.sampling, config.cold.cold_samples
+        return cold_start_knowrl(
+            collect_in_stage(job, asked, grade, sampling, samples, method=METHOD.name)
         )
-        return cold_start_knowrl(found)
 
     # the samples of the cold start are stored with their rewards
     rests_on = {**asdict(config), "grpo": asdict(config.grpo.sampling)}
-    return [sft_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on), grpo]
+    return [
+        offline_stage(config.sft, rows, merged=True, name="cold_start", rests_on=rests_on),
+        grpo,
+    ]
 
 
 def training(config: KnowRL) -> Training:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 import math
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.generate import prompt_ids
 from workbench.train.models import Trainee
+from workbench.train.record import Journal
 from workbench.types import Response, WorkbenchError
 
 if TYPE_CHECKING:
@@ -109,7 +111,7 @@ class Actor:
 class State:
     """Adapter, value head, optimizer, and the generator of all that is random once a run has begun.
 
-    `config` has `optim` and `critic_learning_rate`.
+    `config` has `optim`, `critic_learning_rate` and `saving`.
     """
 
     def __init__(self, actor: Actor, config: Any, steps: int, seed: int) -> None:
@@ -157,6 +159,24 @@ class State:
         self.optimizer.step()
         self.optimizer.zero_grad()
         return float(norm)
+
+    def resume(self, out: Path, checkpoint: Path | None, done: int) -> None:
+        """Continue the training in `out` from a checkpoint after `done` steps, if there is one."""
+        if checkpoint:
+            print(f"resuming '{out}' after step {done} of {self.steps}", file=sys.stderr)
+            self.load(checkpoint)
+
+    def steps_left(self, journal: Journal) -> Iterator[int]:
+        """Yield each step that is left, and after it save a checkpoint where one is due. After an
+        interrupt no further step follows."""
+        for step in range(journal.done + 1, self.steps + 1):
+            yield step
+            last = step == self.steps
+            if step % self.config.saving.save_every == 0 or last or journal.interrupted:
+                journal.saved(self.save(journal.out / "checkpoints" / f"checkpoint-{step}"))
+            if journal.interrupted and not last:
+                journal.stopped = True
+                return
 
     def save(self, folder: Path) -> Path:
         import torch

@@ -99,13 +99,9 @@ def _kind(claim: Claim, verdict: Verdict | None, subject: Verdict | None) -> str
         return "empty"
     if _is_off_subject(verdict, subject):
         return "other_subject"
-    return (
-        "support"
-        if verdict.label in SUPPORTED
-        else "refute"
-        if verdict.label in REFUTED
-        else "not_enough_info"
-    )
+    if verdict.label in SUPPORTED:
+        return "support"
+    return "refute" if verdict.label in REFUTED else "not_enough_info"
 
 
 def _is_off_subject(verdict: Verdict, subject: Verdict | None) -> bool:

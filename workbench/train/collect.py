@@ -5,7 +5,9 @@ goes on where it was.
 from __future__ import annotations
 
 import json
+import os
 import random
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,13 +15,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from workbench.credit.tokens import prefill
 from workbench.failures import TooManyFailures, too_many
 from workbench.generate import Sampling, generate
 from workbench.jsonl import iter_rows, repair, truncate_after_step, write_json
-from workbench.policy import load_apart, load_policy
+from workbench.judge.outlines import Write
+from workbench.policy import load_apart, load_policy, load_tokenizer
 from workbench.runs.folder import policy_hash, read_json
 from workbench.store import ROLLOUTS, Store, iter_feedback
 from workbench.train.record import reason, reward_of
+from workbench.train.settings import Sampling as Settings
+from workbench.train.stage import Job
 from workbench.types import LACKING, Feedback, Grade, Question, WorkbenchError
 
 SAMPLES = "samples"  # the folder of a stage's samples, in the stage's own
@@ -83,6 +89,30 @@ def collect(
     return list(iter_feedback(out))
 
 
+def collect_in_stage(
+    job: Job,
+    questions: Sequence[Question],
+    grade: Grade,
+    sampling: Settings,
+    samples: int,
+    *,
+    method: str | None,
+    seed: int | None = None,
+) -> list[Feedback]:
+    """`collect` from the policy that a stage starts from, in the stage's folder; `seed` is the
+    job's by default."""
+    how = sampling.decoding(job.seed if seed is None else seed, samples)
+    return collect(
+        job.start,
+        questions,
+        grade,
+        job.out / SAMPLES,
+        how,
+        method=method,
+        max_failed=sampling.max_failed,
+    )
+
+
 def _keep_identity(out: Path, identity: Mapping[str, Any]) -> None:
     """Write down what is collected in the folder, or see that it is what was begun there."""
     wanted = json.loads(json.dumps(identity))
@@ -142,3 +172,50 @@ def _check_graded(feedbacks: Sequence[Feedback], method: str | None, max_failed:
             f"{len(unscored)} of {len(feedbacks)} samples could not be graded ({unscored[0]}): mend"
             " that and run the same command again, or raise max_failed"
         )
+
+
+WRITTEN = "written"  # the folder of what was written, in a stage's own
+
+
+def written(
+    write: Write, questions: Sequence[Question], policy: str, out: Path, max_failed: float
+) -> list[Feedback]:
+    """What `write` answers to the questions, as `policy` would say it after its own prompt,
+    recorded in the folder `out`.
+
+    Raises:
+        TooManyFailures: more than `max_failed` of the answers could not be written. Nothing is
+        recorded, and what was
+            answered stands in the judge's cache.
+    """
+    if not out.exists():
+        opened = prefill(load_tokenizer(policy))
+        found = [_closing(feedback, opened) for feedback in write(questions)]
+        why = [feedback.error.message for feedback in found if feedback.error is not None]
+        if too_many(len(why), len(found), max_failed):
+            raise TooManyFailures(
+                f"{len(why)} of {len(found)} answers could not be written ({why[0]}): mend that and"
+                " run the same command again, or raise max_failed"
+            )
+        partial = out.with_name(f".{out.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        with Store(partial) as store:
+            store.append(found)
+            store.sync()
+        os.replace(partial, out)  # the whole record, or none of it
+    return list(iter_feedback(out))
+
+
+def _closing(feedback: Feedback, opened: str) -> Feedback:
+    """The answer after a prompt that opens the thinking: it is closed before the answer, which
+    would else be a thought.
+    """
+    if feedback.error is not None or not opened.lower().startswith("<think>"):
+        return feedback
+    response = feedback.response
+    before = "</think>\n\n"
+    moved = tuple((start + len(before), end + len(before)) for start, end in response.offsets)
+    text = replace(
+        response, text=before + response.text, offsets=((0, len(before)), *moved), prefill=opened
+    )
+    return replace(feedback, response=text)

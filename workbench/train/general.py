@@ -41,22 +41,13 @@ SPOILT = ("said again", "cut off", "scrambled", "astray")  # what is done to an 
 def preferred(samples: Sequence[Feedback], seed: int, specials: Sequence[str] = ()) -> list[Judged]:
     """The base's own answers, 1, and each of them spoilt in one way, 0. An answer that says a
     sentence twice or was cut off is spoilt by itself, and a refusal is neither."""
-    answers = [
-        (sample.response, _said(sample.response)) for sample in samples if sample.error is None
-    ]
-    answers = [
-        (response, text) for response, text in answers if text.strip() and not is_abstention(text)
-    ]
-    whole = [
-        (response, text)
-        for response, text in answers
-        if response.finish == "stop" and not says_twice(text)
-    ]
-    bad = [
-        (response, text)
-        for response, text in answers
-        if response.finish != "stop" or says_twice(text)
-    ]
+    whole: list[tuple[Response, str]] = []
+    bad: list[tuple[Response, str]] = []
+    for sample in samples:
+        response, text = sample.response, _said(sample.response)
+        if sample.error is None and text.strip() and not is_abstention(text):
+            good = response.finish == "stop" and not says_twice(text)
+            (whole if good else bad).append((response, text))
     rng = random.Random(f"general-{seed}")
     spoilt = [
         (response, done)

@@ -21,13 +21,17 @@ from workbench.config import check_values, setting
 from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.train import colocate
-from workbench.train.grpo_trainer import trainer_class
 from workbench.train.models import Trainee, load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
 from workbench.train.stage import Stage, Status, order, training
-from workbench.train.trl_adapter import TRLAdapter
-from workbench.train.trl_trainer import check_kept, ready, trainer_arguments
+from workbench.train.trl_trainer import (
+    TRLAdapter,
+    check_kept,
+    ready,
+    trainer_arguments,
+    trainer_class,
+)
 from workbench.types import Grade, Question, WorkbenchError
 
 if TYPE_CHECKING:

@@ -3,20 +3,21 @@ transformers and PEFT elsewhere, and puts away what was trained."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from workbench.config import leaves, settings
 from workbench.disk import cache_folder
 from workbench.policy import check_policy_name, load_checkpoint, load_policy
 from workbench.runs.checkpoints import mark_complete
-from workbench.train import unsloth_on_cpu
-from workbench.train.four_bits import check_machine, quantisation
 from workbench.train.settings import LoRA
 from workbench.types import WorkbenchError
 
@@ -42,7 +43,10 @@ def import_unsloth_first() -> bool:
     Anything that goes wrong means the plain path: with a driver or version that does not suit
     it, Unsloth raises what it likes.
     """
-    if not has_gpu() and not unsloth_on_cpu.asked_for():
+    # Unsloth's own switch, by which its trainer can be checked anywhere. Its `FastLanguageModel`
+    # needs CUDA and stays out: the policy is PEFT's on transformers' model.
+    on_cpu = os.environ.get("UNSLOTH_ALLOW_CPU") == "1"
+    if not has_gpu() and not on_cpu:
         return False
     if "trl" in sys.modules and "unsloth" not in sys.modules:
         print("unsloth: not used, TRL was imported before it", file=sys.stderr)
@@ -51,8 +55,11 @@ def import_unsloth_first() -> bool:
     # Its generated sources otherwise go to the working directory.
     os.environ.setdefault("UNSLOTH_COMPILE_LOCATION", compile_folder())
     try:
-        if not has_gpu():
-            unsloth_on_cpu.leave_uncompiled()
+        # compiled for a CPU, the first loss takes minutes
+        if not has_gpu() and os.environ.setdefault("UNSLOTH_COMPILE_DISABLE", "1") == "1":
+            import torch._dynamo
+
+            torch._dynamo.config.disable = True
         import unsloth  # noqa: F401
     except Exception as error:  # see the docstring
         if not isinstance(error, ModuleNotFoundError):
@@ -61,8 +68,8 @@ def import_unsloth_first() -> bool:
                 file=sys.stderr,
             )
         return False
-    if unsloth_on_cpu.asked_for():  # with a GPU, too, Unsloth then leaves TRL as it is
-        unsloth_on_cpu.patch_grpo()
+    if on_cpu:  # with a GPU, too, Unsloth then leaves TRL as it is
+        patch_grpo()
     return True
 
 
@@ -130,7 +137,7 @@ def load_trainee(
         set_seed(seed)
         trainee = _load_plain(policy, adapter)
         if usable:
-            trainee = replace(trainee, model=unsloth_on_cpu.fitted(trainee.model), path="unsloth")
+            trainee = replace(trainee, model=fitted(trainee.model), path="unsloth")
     where = torch.cuda.get_device_name() if has_gpu() else "CPU"
     print(
         f"training with {trainee.path} LoRA r={adapter.lora_r}"
@@ -243,3 +250,84 @@ def save_merged(trainee: Trainee, out: Path) -> None:
         merged = load_policy(Path(folder) / "policy", device="cpu").model
         # what a GPU computes in
         save_policy(replace(trainee, model=merged.to(torch.bfloat16)), out)
+
+
+def check_four_bits(config: Any, idle: Collection[str] = ()) -> None:
+    """Raise a WorkbenchError where a part of a config that is not idle wants a base in 4 bits,
+    and this machine cannot.
+    """
+    unused = {leaf for name in idle for leaf in leaves(config, name)}
+    for path, wanted, _ in settings(config):
+        if path.endswith(".load_in_4bit") and wanted and path not in unused:
+            check_machine(path)
+
+
+def check_machine(name: str = "load_in_4bit") -> None:
+    """Raise a WorkbenchError where no base can be held in 4 bits."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise WorkbenchError(
+            f"{name} is true, which needs a GPU, and there is none here: leave it false"
+        )
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise WorkbenchError(
+            f"{name} is true, which needs bitsandbytes: `pip install -e '.[gpu]'` in a clone, or"
+            " leave it false"
+        )
+
+
+def quantisation() -> Any:
+    """4-bit normal floats, their constants quantised as well, computed with in bfloat16, as
+    QLoRA's authors do.
+
+    What PEFT's `prepare_model_for_kbit_training` does besides is left out: the base is frozen by
+    the adapter, checkpointing that is not re-entrant needs no gradients of its input, and norms,
+    embeddings and head stay in bfloat16, as they are in 16 bits: in float32 a large vocabulary
+    would take back what was saved.
+    """
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+
+
+def keep_exact(model: Any) -> None:
+    """The adapter in float32 again where TRL has made it bfloat16, as it does on a base in 4
+    bits: there a step of 1e-6 is rounded away."""
+    if getattr(model, "is_loaded_in_4bit", False):
+        for weight in model.parameters():
+            if weight.requires_grad:
+                weight.data = weight.data.float()
+
+
+def patch_grpo() -> None:
+    """What `import unsloth` does to TRL on a GPU, and leaves out under its switch.
+
+    Raises:
+        RuntimeError: Unsloth made no trainer, of which it says no more than a line in a log.
+    """
+    import trl
+    from unsloth.models.rl import _patch_trl_rl_trainers
+
+    if not trl.GRPOTrainer.__name__.startswith("Unsloth"):
+        _patch_trl_rl_trainers("grpo_trainer")
+    if not trl.GRPOTrainer.__name__.startswith("Unsloth"):
+        raise RuntimeError("Unsloth made no GRPO trainer of its own")
+
+
+def fitted(model: Any) -> Any:
+    """The model with what `FastLanguageModel` gives its own: the two methods that the trainer
+    calls, and the word that it is in float32 by choice, without which the trainer would compute
+    in half precision."""
+    from unsloth import FastLanguageModel
+
+    model.for_training = partial(FastLanguageModel.for_training, model)
+    model.for_inference = partial(FastLanguageModel.for_inference, model)
+    model._unsloth_user_float32 = True
+    return model

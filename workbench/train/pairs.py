@@ -19,6 +19,7 @@ from workbench.metrics import outcome_of, rows_of
 from workbench.metrics.claims import factual_sentences
 from workbench.metrics.outcomes import outcome_failed
 from workbench.metrics.rows import Row as Reduced
+from workbench.train.record import reward_of
 from workbench.train.rows import Card, Example, Pair, Row
 from workbench.types import REFUTED, Feedback, Question, WorkbenchError
 
@@ -141,15 +142,12 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
     """
 
     def value(sample: Feedback) -> float:
-        found = sample.rewards[method].value
+        found = reward_of(sample, method)
         assert found is not None
         return found
 
     def unfit(sample: Feedback) -> str:
-        reward = sample.rewards.get(method)
-        if sample.error or reward is None or reward.value is None:
-            return "failed"
-        return _unlearnable(sample)
+        return "failed" if reward_of(sample, method) is None else _unlearnable(sample)
 
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Pair]:
         best, worst = max(samples, key=value), min(samples, key=value)

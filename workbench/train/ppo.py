@@ -10,7 +10,6 @@ run goes on from its last complete checkpoint and ends with the weights of an un
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +36,7 @@ from workbench.train.record import Record
 from workbench.train.sampling import rollouts
 from workbench.train.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
 from workbench.train.stage import Stage, Status, order, training
-from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
+from workbench.types import Feedback, Grade, Question, WorkbenchError
 
 if TYPE_CHECKING:
     import torch
@@ -148,15 +147,13 @@ def train_ppo(
     checkpoint, done = rewind(out, sizes(config)[0])
     trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
     state = State(Actor(trainee), config, config.steps, seed)
-    if checkpoint:
-        print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
-        state.load(checkpoint)
+    state.resume(out, checkpoint, done)
     asked = order(len(questions), config.steps * config.prompts_per_step, seed)
     with Record(
         out, method, grade, steps=config.steps, done=done, max_failed=config.sampling.max_failed
     ) as record:
         record.begin()
-        for step in range(done + 1, config.steps + 1):
+        for step in state.steps_left(record):
             first = (step - 1) * config.prompts_per_step
             ppo_step(
                 state,
@@ -164,10 +161,8 @@ def train_ppo(
                 [questions[number] for number in asked[first : first + config.prompts_per_step]],
                 step,
             )
-            if step % config.saving.save_every == 0 or step == config.steps or record.interrupted:
-                record.saved(state.save(out / "checkpoints" / f"checkpoint-{step}"))
-            if record.interrupted and step < config.steps:
-                return "interrupted"
+    if record.stopped:
+        return "interrupted"
     check_rollouts(out / "rollouts.jsonl", config.steps, sizes(config)[0])
     save_policy(trainee, out)
     return "done"
@@ -199,11 +194,21 @@ def ppo_step(state: State, record: Record, questions: Sequence[Question], step: 
         for name in (updates[0] if updates else ())
     }
     logs |= {"kl": masked_mean(batch.kl_BT, batch.mask_BT).item(), "learning_rate": rate}
-    record.log(
-        step,
-        logs,
-        [recorded(response, row, batch, ratios_BT) for row, response in enumerate(responses)],
-    )
+    trained = [
+        noted(
+            response,
+            row,
+            logprobs=batch.logprobs_BT,
+            ref_logprobs=batch.ref_logprobs_BT,
+            values=batch.values_BT,
+            advantages=batch.advantages_BT,
+            ratios=ratios_BT,
+        )
+        if batch.mask_BT[row].any()  # it was learnt from
+        else response
+        for row, response in enumerate(responses)
+    ]
+    record.log(step, logs, trained)
 
 
 def update(
@@ -241,21 +246,6 @@ class Batch:
     values_BT: torch.Tensor
     advantages_BT: torch.Tensor
     returns_BT: torch.Tensor
-
-
-def recorded(response: Response, row: int, batch: Batch, ratios_BT: torch.Tensor) -> Response:
-    """The response with what its tokens came to; as it is, where it was not used."""
-    if not batch.mask_BT[row].any():
-        return response
-    return noted(
-        response,
-        row,
-        logprobs=batch.logprobs_BT,
-        ref_logprobs=batch.ref_logprobs_BT,
-        values=batch.values_BT,
-        advantages=batch.advantages_BT,
-        ratios=ratios_BT,
-    )
 
 
 def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PPO) -> Batch:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from workbench.answers import is_abstention
 from workbench.checks import Checks
@@ -27,7 +27,6 @@ from workbench.store import ROLLOUTS
 from workbench.train.checklists import (
     LABELS,
     Fact,
-    Found,
     Labelled,
     checklists,
     facts_of,
@@ -40,25 +39,8 @@ from workbench.types import Cost, Feedback, Grade, Question, WorkbenchError
 
 CHECKLISTS, TRUTH, CARD = "checklists.jsonl", "truth.jsonl", "card.json"
 FILES = (CHECKLISTS, TRUTH, CARD)  # what training takes; the card last: it says that all is there
-CLAIMED = (
-    "support",
-    "refute",
-    "not_enough_info",
-    "other_subject",
-    "unverified",
-    "empty",
-    "conflicting",
-)
-LISTED = (
-    "supported",
-    "hedged",
-    "unimportant",
-    "same_fact",
-    "contradicting",
-    "unjudged",
-    "beyond",
-    "items",
-)
+CLAIMED = "support refute not_enough_info other_subject unverified empty conflicting".split()
+LISTED = "supported hedged unimportant same_fact contradicting unjudged beyond items".split()
 CHUNK = 16  # questions that are sampled, judged and written at a time
 # The base follows no instructions: it is shown what an answer looks like. Ours; the paper does not
 # print its ten.
@@ -186,52 +168,55 @@ def made(
     """Write what graded samples to the questions `asked` come to into the folder `out`, and
     return the card.
     """
-    found, claims = _mined(asked, samples)
-    lists, listed = _lists(config, found, checks)
+    by_question: dict[str, list[Feedback]] = {question.id: [] for question in asked}
+    for sample in samples:
+        by_question[sample.response.question.id].append(sample)
+    found, claims = list[tuple[Question, list[Fact]]](), Counter[str]()
+    for question in asked:
+        facts, kinds = facts_of(by_question[question.id])
+        found.append((question, facts))
+        claims += kinds
+    same = checks.verify.get("claim_checklist")
+    lists, listed = checklists(found, same, config.items, config.important)
+    outcomes = ("unjudged", "compared", "same_fact", "contradicting")
+    comparisons = sum(listed[name] for name in outcomes)
+    if too_many(listed["unjudged"], comparisons, config.drawn.sampling.max_failed):
+        raise TooManyFailures(
+            f"{listed['unjudged']} facts could not be compared with those of their checklists: mend"
+            " the judge and run the same command again, or raise max_failed"
+        )
     rows, truth = truth_rows(found, config.copies, seed)
-    _write(
-        out / CHECKLISTS,
-        [
-            {"question_id": name, "items": [fact.text for fact in facts]}
-            for name, facts in lists.items()
-        ],
-    )
-    _write(
-        out / TRUTH,
-        [{"question_id": row.question.id, "claim": row.claim, "label": row.label} for row in rows],
-    )
+    items = [
+        {"question_id": name, "items": [fact.text for fact in facts]}
+        for name, facts in lists.items()
+    ]
+    labelled = [
+        {"question_id": row.question.id, "claim": row.claim, "label": row.label} for row in rows
+    ]
+    replace_rows(out / CHECKLISTS, map(encode, items))
+    replace_rows(out / TRUTH, map(encode, labelled))
+    cost = sum((sample.cost for sample in samples), Cost())
+    broken = sum(sample.error is not None for sample in samples)
     card = {
         **_of(config, source, seed),
         "questions": len(asked),
-        "failed": (
-            sum(sample.error is not None for sample in samples)
-            + claims["unverified"]
-            + listed["unjudged"]
-        ),
+        "failed": broken + claims["unverified"] + listed["unjudged"],
         "samples": _samples(samples),
         "claims": {name: claims[name] for name in CLAIMED},
-        "checklists": _listed(lists, listed, len(asked)),
+        # as table 6: questions that have a checklist, supported claims and items on average
+        "checklists": {
+            "questions": len(lists),
+            "without": len(asked) - len(lists),
+            "supported_each": listed["supported"] / len(asked),
+            "items_each": listed["items"] / len(lists) if lists else None,
+            **{name: listed[name] for name in LISTED},
+        },
         "truth": truth,
         "known": known(source.shown, asked, lists),
-        "cost": _cost(samples),
+        "cost": vars(cost),
     }
     write_json(out / CARD, card)
     return card
-
-
-def _lists(
-    config: Prepare, found: Found, checks: Checks
-) -> tuple[dict[str, list[Fact]], Counter[str]]:
-    lists, counts = checklists(
-        found, checks.verify.get("claim_checklist"), config.items, config.important
-    )
-    asked = counts["unjudged"] + counts["compared"] + counts["same_fact"] + counts["contradicting"]
-    if too_many(counts["unjudged"], asked, config.drawn.sampling.max_failed):
-        raise TooManyFailures(
-            f"{counts['unjudged']} facts could not be compared with those of their checklists: mend"
-            " the judge and run the same command again, or raise max_failed"
-        )
-    return lists, counts
 
 
 def _of(config: Prepare, source: Source, seed: int) -> dict[str, Any]:
@@ -251,22 +236,6 @@ def read_values(stored: Any) -> Any:
     return compared(restore(Prepare(), stored)) if isinstance(stored, Mapping) else stored
 
 
-def _mined(asked: Sequence[Question], samples: Sequence[Feedback]) -> tuple[Found, Counter[str]]:
-    by_question: dict[str, list[Feedback]] = {question.id: [] for question in asked}
-    for sample in samples:
-        by_question[sample.response.question.id].append(sample)
-    found, counts = list[tuple[Question, list[Fact]]](), Counter[str]()
-    for question in asked:
-        facts, kinds = facts_of(by_question[question.id])
-        found.append((question, facts))
-        counts += kinds
-    return found, counts
-
-
-def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    replace_rows(path, map(encode, rows))
-
-
 def _samples(samples: Sequence[Feedback]) -> dict[str, int]:
     """How many there are, and which of them claim nothing: refusals, empty ones, those that
     could not be read.
@@ -281,21 +250,6 @@ def _samples(samples: Sequence[Feedback]) -> dict[str, int]:
         "refused": refused,
         "no_claims": len(silent) - refused,
         "cut_off": sum(sample.response.finish != "stop" for sample in samples),
-    }
-
-
-def _listed(
-    lists: Mapping[str, Sequence[Fact]], counts: Mapping[str, int], asked: int
-) -> dict[str, Any]:
-    """The counts, and as table 6 has it how many questions have a checklist, with supported
-    claims and items on average.
-    """
-    return {
-        "questions": len(lists),
-        "without": asked - len(lists),
-        "supported_each": counts["supported"] / asked,
-        "items_each": counts["items"] / len(lists) if lists else None,
-        **{name: counts[name] for name in LISTED},
     }
 
 
@@ -338,11 +292,6 @@ def known(
     }
 
 
-def _cost(samples: Sequence[Feedback]) -> dict[str, float]:
-    total = sum((sample.cost for sample in samples), Cost())
-    return {one.name: getattr(total, one.name) for one in fields(total)}
-
-
 def digest(folder: Path) -> str | None:
     """That of what a finished preparation holds for training; None where it is not, or no
     longer, there.
@@ -383,44 +332,36 @@ def read_prepared(folder: Path, source: Source, questions: Sequence[Question]) -
                 " folder"
             )
     by_id = {question.id: question for question in questions}
-    listed = [
-        (_asked(row, by_id, folder), _items(row, folder)) for row in iter_rows(folder / CHECKLISTS)
-    ]
-    truth = [
-        _labelled(row, _asked(row, by_id, folder), folder) for row in iter_rows(folder / TRUTH)
-    ]
-    return Prepared([replace(question, checklist=items) for question, items in listed], truth)
+
+    def question_of(row: Mapping[str, Any]) -> Question:
+        name = row.get("question_id")
+        if not isinstance(name, str) or name not in by_id:
+            raise WorkbenchError(
+                f"'{folder}' speaks of question '{name}', which is not one that is trained on:"
+                " leave it out"
+            )
+        return by_id[name]
+
+    listed: list[Question] = []
+    for row in iter_rows(folder / CHECKLISTS):
+        question, items = question_of(row), row.get("items")
+        if not isinstance(items, list) or not items or not all(map(_is_text, items)):
+            raise WorkbenchError(
+                f"the checklist of question '{question.id}' in '{folder}' has no items, or one"
+                " that is no text"
+            )
+        listed.append(replace(question, checklist=tuple(items)))
+    truth: list[Labelled] = []
+    for row in iter_rows(folder / TRUTH):
+        question, claim, label = question_of(row), row.get("claim"), row.get("label")
+        if not _is_text(claim) or label not in LABELS:
+            raise WorkbenchError(
+                f"a claim of question '{question.id}' in '{folder}' is empty, or its label none of"
+                f" {LABELS}: mend it"
+            )
+        truth.append(Labelled(question, claim, label))
+    return Prepared(listed, truth)
 
 
-def _asked(row: Mapping[str, Any], questions: Mapping[str, Question], folder: Path) -> Question:
-    name = row.get("question_id")
-    if not isinstance(name, str) or name not in questions:
-        raise WorkbenchError(
-            f"'{folder}' speaks of question '{name}', which is not one that is trained on: leave"
-            " it out"
-        )
-    return questions[name]
-
-
-def _items(row: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
-    items = row.get("items")
-    if (
-        not isinstance(items, list)
-        or not items
-        or not all(isinstance(item, str) and item.strip() for item in items)
-    ):
-        raise WorkbenchError(
-            f"the checklist of question '{row['question_id']}' in '{folder}' has no items, or one"
-            " that is no text"
-        )
-    return tuple(items)
-
-
-def _labelled(row: Mapping[str, Any], question: Question, folder: Path) -> Labelled:
-    claim, label = row.get("claim"), row.get("label")
-    if not isinstance(claim, str) or not claim.strip() or label not in LABELS:
-        raise WorkbenchError(
-            f"a claim of question '{question.id}' in '{folder}' is empty, or its label none of"
-            f" {LABELS}: mend it"
-        )
-    return Labelled(question, claim, label)
+def _is_text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and bool(value.strip())

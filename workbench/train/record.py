@@ -1,14 +1,16 @@
-"""What any trainer reports to: grades responses, keeps every one, writes a row of metrics a
-step, shows progress.
-
-It knows nothing of the library that trains: that is an adapter's part
-(`workbench.train.trl_adapter`).
+"""What every training records: graded responses, a row of metrics a step, complete checkpoints,
+progress, and a stop that was asked for. It depends on no training library: see
+`workbench.train.trl_trainer`.
 """
 
 from __future__ import annotations
 
+import gc
+import signal
+import sys
+import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,13 +18,118 @@ from pathlib import Path
 from typing import Any, Self
 
 from workbench.failures import TooManyFailures, too_many
+from workbench.jsonl import append_json
 from workbench.metrics import RATES, rates
+from workbench.runs.checkpoints import mark_complete, prune, sync
 from workbench.store import Store
-from workbench.train.journal import Journal, finite
 from workbench.types import REFUTED, SUPPORTED, Feedback, Grade, Response
 
 # what a trainer may tell of a step
 LOGGED = ("loss", "value_loss", "kl", "entropy", "grad_norm", "learning_rate")
+
+
+class Journal:
+    """Metrics, checkpoints and progress of one training in its folder `out`. Use it as a context
+    manager around the training.
+
+    Args:
+        steps, done: training steps that are wanted, and that an earlier process has done.
+        shown: the metrics that progress shows.
+        gather: joins a list of each process, in the order of their ranks, where several train
+            together; the first one writes for all.
+
+    `interrupted` is true once Ctrl-C was pressed: the trainer then finishes the step under way,
+    saves and stops, and sets `stopped`.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        *,
+        steps: int,
+        done: int,
+        shown: Sequence[str],
+        gather: Callable[[list[Any]], list[Any]] = list,
+        rank: int = 0,
+    ) -> None:
+        self.out, self.gather, self.rank, self.main = out, gather, rank, rank == 0
+        self.interrupted = self.stopped = False
+        self.since = time.perf_counter()
+        self.steps, self.done, self.shown = steps, done, shown
+        self.bar: Any = None  # on a terminal
+        self.handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if self.main and sys.stderr.isatty():
+            from rich import progress
+            from rich.console import Console
+
+            self.bar = progress.Progress(
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TextColumn("{task.description}"),
+                progress.TimeRemainingColumn(),
+                console=Console(stderr=True),
+            )
+            self.bar.start()
+            self.task = self.bar.add_task("", total=self.steps, completed=self.done)
+        if threading.current_thread() is threading.main_thread():
+            for name in (signal.SIGINT, signal.SIGTERM):
+                self.handlers[name] = signal.signal(name, self._stop)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.bar:
+            self.bar.stop()
+        gc.unfreeze()
+        for name, handler in self.handlers.items():
+            signal.signal(name, handler)
+
+    def begin(self) -> None:
+        """All is loaded, and training begins: what there is so far is left out of garbage
+        collection, which would go through all of it every few steps for the sake of the rows."""
+        gc.freeze()
+
+    def _stop(self, *_: Any) -> None:
+        if self.interrupted:  # asked twice
+            raise KeyboardInterrupt
+        self.interrupted = True
+        print("stopping after this step; once more stops at once", file=sys.stderr)
+
+    def took(self) -> float:
+        """Seconds since the training began, or since this was asked last."""
+        now = time.perf_counter()
+        seconds, self.since = now - self.since, now
+        return seconds
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Append a step's row, and show it: in a bar on a terminal, elsewhere as a plain line for
+        every tenth of the run."""
+        if not self.main:
+            return
+        append_json(self.out / "metrics.jsonl", row)
+        shown = "  ".join(f"{name} {row[name]:.2f}" for name in self.shown if row[name] is not None)
+        if self.bar:
+            self.bar.update(self.task, completed=row["step"], description=shown)
+        elif row["step"] % max(1, self.steps // 10) == 0:
+            print(f"step {row['step']}/{self.steps}  {shown}", file=sys.stderr)
+
+    def saved(self, checkpoint: Path) -> None:
+        """Declare a checkpoint complete, once what it counts on is on the disk, and remove old
+        ones.
+        """
+        if not self.main:
+            return
+        sync(self.out / "metrics.jsonl")
+        sync(self.out)
+        mark_complete(checkpoint)
+        prune(checkpoint.parent)
+
+
+def finite(value: Any) -> float | None:
+    """A number for a row: none for what is missing, not a number or infinite."""
+    number = None if value is None else float(value)
+    return number if number is not None and abs(number) < float("inf") else None
 
 
 class Record(Journal):
@@ -50,7 +157,9 @@ class Record(Journal):
         )
         self.method, self.grade, self.max_failed = method, grade, max_failed
         self.step_feedbacks: list[Feedback] = []
-        self.spent = _unspent()  # seconds of the step under way
+        self.spent: defaultdict[str, float] = defaultdict(
+            float
+        )  # seconds of the step under way, by part
 
     def __enter__(self) -> Self:
         if self.main:
@@ -97,6 +206,12 @@ class Record(Journal):
         )
         if self.main:
             self.store.append(feedbacks)
+        took, spent = self.took(), self.spent
+        seconds = {
+            "generation": spent["generation"],
+            "grading": spent["grading"],
+            "update": took - sum(spent.values()),
+        }
         row: dict[str, Any] = {
             "step": step,
             **paid(feedbacks, self.method),
@@ -105,9 +220,10 @@ class Record(Journal):
             "length": _mean([len(feedback.response.token_ids) for feedback in feedbacks]),
             "truncated": _mean([feedback.response.finish == "length" for feedback in feedbacks]),
             **{name: finite(logs.get(name)) for name in LOGGED},
-            **self._seconds(),
+            "seconds": round(took, 3),
+            **{f"seconds_{name}": round(value, 3) for name, value in seconds.items()},
         }
-        self.step_feedbacks = []
+        self.step_feedbacks, self.spent = [], defaultdict(float)
         self.write(row)
 
     @contextmanager
@@ -118,16 +234,6 @@ class Record(Journal):
             yield
         finally:
             self.spent[part] += time.perf_counter() - began
-
-    def _seconds(self) -> dict[str, float]:
-        """What the step took: in all, to generate, to grade, and the rest."""
-        took = self.took()
-        spent, self.spent = self.spent, _unspent()
-        parts = {**spent, "update": took - sum(spent.values())}
-        return {
-            "seconds": round(took, 3),
-            **{f"seconds_{name}": round(value, 3) for name, value in parts.items()},
-        }
 
     def saved(self, checkpoint: Path) -> None:
         """Declare a checkpoint complete, once the rows are on the disk, too."""
@@ -192,10 +298,6 @@ def claimed(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
         "claims_vague": labels["vague"],
     }
     return {name: count / len(read) if labels else None for name, count in counts.items()}
-
-
-def _unspent() -> dict[str, float]:
-    return {"generation": 0.0, "grading": 0.0}
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -7,7 +7,6 @@ uninterrupted one.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 from workbench.config import setting
 from workbench.runs.checkpoints import rewind
 from workbench.train.actor import Actor, State
-from workbench.train.journal import Journal, finite
 from workbench.train.models import load_trainee
 from workbench.train.offline import steps_of
+from workbench.train.record import Journal, finite
 from workbench.train.rows import keep_data, within
 from workbench.train.scorer import Judged, Read, Scorer, save_reward_model
 from workbench.train.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
@@ -102,22 +101,18 @@ def train_reward_model(
     keep_data(out, len(rows), [read._asdict() for read in reads], steps)
     state = State(actor, config, steps, seed)
     checkpoint, done = rewind(out)
-    if checkpoint:
-        print(f"resuming '{out}' after step {done} of {steps}", file=sys.stderr)
-        state.load(checkpoint)
+    state.resume(out, checkpoint, done)
     asked = order(len(reads), steps * batch, seed)
     with Journal(out, steps=steps, done=done, shown=("loss",)) as journal:
-        for step in range(done + 1, steps + 1):
+        for step in state.steps_left(journal):
             rate = state.set_rates(step)
             used = [reads[number] for number in asked[(step - 1) * batch : step * batch]]
             logs = update(state, scorer, used, config)
             journal.write(
                 {"step": step, **logs, "learning_rate": rate, "seconds": round(journal.took(), 3)}
             )
-            if step % config.saving.save_every == 0 or step == steps or journal.interrupted:
-                journal.saved(state.save(out / "checkpoints" / f"checkpoint-{step}"))
-            if journal.interrupted and step < steps:
-                return "interrupted"
+    if journal.stopped:
+        return "interrupted"
     card = {
         "level": config.level,
         "loss": config.loss,
@@ -163,10 +158,6 @@ def losses(logits_S: torch.Tensor, targets: Sequence[float], loss: str) -> tuple
     targets_S = torch.tensor(targets, dtype=torch.float32, device=logits_S.device)
     hits = int(((logits_S > 0) == (targets_S > 0.5)).sum())
     if loss == "log":
-        return (
-            torch.nn.functional.binary_cross_entropy_with_logits(
-                logits_S, targets_S, reduction="sum"
-            ),
-            hits,
-        )
+        log_loss = torch.nn.functional.binary_cross_entropy_with_logits
+        return log_loss(logits_S, targets_S, reduction="sum"), hits
     return ((logits_S.sigmoid() - targets_S) ** 2).sum(), hits

@@ -4,29 +4,13 @@ uses. A TRL trainer's own config says how it samples."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from workbench.generate import Sampling, as_response, hf, prompt_ids
 from workbench.generate.decode import plain_model
 from workbench.types import Question, Response, WorkbenchError
-
-NEUTRAL = {
-    "top_k": (None, 0),
-    "min_p": (None, 0.0),
-    "repetition_penalty": (None, 1.0),
-    "cache_implementation": (None,),
-}
-KNOWN = {
-    "max_new_tokens",
-    "do_sample",
-    "temperature",
-    "top_p",
-    "eos_token_id",
-    "pad_token_id",
-    "bos_token_id",
-}
 
 
 def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -38,10 +22,8 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
     what one process would have drawn for them among all.
 
     Raises:
-        WorkbenchError: the trainer's generation settings ask for what the engine does not do, or
-        several processes train a
-            model that transformers alone can sample from, by random numbers that would be the
-            same in all of them.
+        WorkbenchError: several processes train a model that transformers alone can sample from,
+        by random numbers that would be the same in all of them.
     """
     import torch
     from trl.models import unwrap_model_for_generation
@@ -49,7 +31,14 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
     settings = trainer.generation_kwargs
     seed, rows = shares(trainer.accelerator, int(torch.randint(2**31, ())), prompt_ids)
     trainer.drawn = torch.get_rng_state()
-    how = replace(sampling(settings, seed=seed, batch_size=len(prompt_ids)), rows=rows)
+    how = Sampling(
+        settings["max_new_tokens"],
+        temperature=settings["temperature"],
+        top_p=settings["top_p"],
+        seed=seed,
+        batch_size=len(prompt_ids),
+        rows=rows,
+    )
     with unwrap_model_for_generation(
         trainer.model_wrapped, trainer.accelerator, generation_kwargs=settings
     ) as model:
@@ -66,7 +55,7 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
                 model,
                 settings["pad_token_id"],
                 [list(ids) for ids in prompt_ids],
-                stop_ids(settings),
+                [settings["eos_token_id"]],
                 how,
             )
         finally:
@@ -89,34 +78,6 @@ def shares(
     begun = hf.longest_first([prompt for _, own in told for prompt in own])
     places = {number: place for place, number in enumerate(begun)}
     return told[0][0], tuple(places[first + number] for number in range(len(prompts)))
-
-
-def sampling(settings: Mapping[str, Any], *, seed: int, batch_size: int) -> Sampling:
-    """What TRL's generation settings say.
-
-    Raises:
-        WorkbenchError: they say more than `Sampling` can.
-    """
-    for name, value in settings.items():
-        if name not in KNOWN and value not in NEUTRAL.get(name, (None,)):
-            raise WorkbenchError(
-                f"rollouts cannot be sampled with {name}={value}: leave it out of the trainer's"
-                " settings"
-            )
-    return Sampling(
-        max_new_tokens=settings["max_new_tokens"],
-        greedy=not settings["do_sample"],
-        temperature=settings["temperature"],
-        top_p=settings["top_p"],
-        seed=seed,
-        batch_size=batch_size,
-    )
-
-
-def stop_ids(settings: Mapping[str, Any]) -> list[int]:
-    """The ids that end a completion."""
-    ids = settings["eos_token_id"]
-    return list(ids) if isinstance(ids, list | tuple) else [ids]
 
 
 def rollouts(

@@ -125,18 +125,15 @@ class Scorer:
         import torch
 
         length, pad = max(len(row.ids) for row in rows), self.tokenizer.pad_token_id
-        ids_BL = torch.tensor(
-            [[*row.ids, *[pad] * (length - len(row.ids))] for row in rows], device=self.model.device
+        gaps = [length - len(row.ids) for row in rows]
+        ids, mask = (
+            [row.ids + [pad] * gap for row, gap in zip(rows, gaps, strict=True)],
+            [[1] * (length - gap) + [0] * gap for gap in gaps],
         )
-        mask_BL = torch.tensor(
-            [[1] * len(row.ids) + [0] * (length - len(row.ids)) for row in rows],
-            device=self.model.device,
-        )
+        ids_BL, mask_BL = (torch.tensor(part, device=self.model.device) for part in (ids, mask))
         decoder = self.model.get_base_model().model
-        hidden_BLD = decoder(
-            input_ids=ids_BL, attention_mask=mask_BL, use_cache=False
-        ).last_hidden_state
-        values_BL = self.head(hidden_BLD.float()).squeeze(-1)
+        output = decoder(input_ids=ids_BL, attention_mask=mask_BL, use_cache=False)
+        values_BL = self.head(output.last_hidden_state.float()).squeeze(-1)
         pick = slice(-1, None) if self.level == "sequence" else slice(None)
         return torch.stack(
             [
@@ -151,21 +148,17 @@ class Scorer:
         than `longest`.
 
         A pass reads `batch` rows, and more where they are short."""
+        import torch
+
         reads = [self.read(row) for row in rows]
         scores: list[tuple[float, ...]] = [() for _ in rows]
         for numbers in passes([len(read.ids) for read in reads], self.longest, batch):
-            for number, values in zip(
-                numbers, self._values([reads[number] for number in numbers]), strict=True
-            ):
-                scores[number] = values
+            with torch.no_grad():
+                logits_S = self.logits([reads[number] for number in numbers])
+            values = iter(logits_S.sigmoid().tolist())
+            for number in numbers:
+                scores[number] = tuple(next(values) for _ in reads[number].places)
         return scores
-
-    def _values(self, reads: Sequence[Read]) -> list[tuple[float, ...]]:
-        import torch
-
-        with torch.no_grad():
-            found = iter(self.logits(reads).sigmoid().tolist())
-        return [tuple(next(found) for _ in read.places) for read in reads]
 
 
 def passes(
@@ -268,15 +261,12 @@ def _card(folder: Path) -> dict[str, Any]:
         raise WorkbenchError(
             f"'{folder}' is no reward model: name the folder '{MODEL}' of its training"
         )
-    whole = all(
-        type(card.get(name)) is int and card[name] > 0
-        for name in ("lora_r", "lora_alpha", "max_length")
-    )
-    if (
-        not whole
-        or not isinstance(card.get("policy_hash", 0), str | None)
-        or card.get("level") not in ("sequence", "token")
-        or not isinstance(card.get("policy"), str)
+    sizes = [card.get(name) for name in ("lora_r", "lora_alpha", "max_length")]
+    if not (
+        all(type(size) is int and size > 0 for size in sizes)
+        and isinstance(card.get("policy_hash", 0), str | None)
+        and card.get("level") in ("sequence", "token")
+        and isinstance(card.get("policy"), str)
     ):
         raise WorkbenchError(
             f"'{folder / CARD}' is not as a training wrote it: take the folder from its run again"

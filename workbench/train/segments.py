@@ -55,16 +55,10 @@ def segments(
     }
     if evaluation != "holistic":
         return {f"segment:{number}": (span, said[number]) for number, span in spans.items()}
-    whole = (
-        (min(start for start, _ in spans.values()), max(end for _, end in spans.values()))
-        if spans
-        else (0, 0)
-    )
-    return (
-        {HOLISTIC: (whole, [claim for together in said.values() for claim in together])}
-        if spans
-        else {}
-    )
+    if not spans:
+        return {}
+    whole = (min(start for start, _ in spans.values()), max(end for _, end in spans.values()))
+    return {HOLISTIC: (whole, [claim for together in said.values() for claim in together])}
 
 
 def judged_rows(
@@ -138,18 +132,15 @@ def cuts(
     """How many segments of the samples that were judged the judge and training's own reader both
     find, and each alone: `paid_alone` get a value that nothing was learnt for, and
     `judged_alone` none."""
-    both, paid, judged = 0, 0, 0
+    counts = {"both": 0, "paid_alone": 0, "judged_alone": 0}
     for feedback, read in zip(feedbacks, reads, strict=True):
         if feedback.error is None:
-            one, other = (
-                set(segments(feedback.response, found, evaluation)) for found in (read, feedback)
-            )
-            both, paid, judged = (
-                both + len(one & other),
-                paid + len(one - other),
-                judged + len(other - one),
-            )
-    return {"both": both, "paid_alone": paid, "judged_alone": judged}
+            paid = segments(feedback.response, read, evaluation).keys()
+            judged = segments(feedback.response, feedback, evaluation).keys()
+            counts["both"] += len(paid & judged)
+            counts["paid_alone"] += len(paid - judged)
+            counts["judged_alone"] += len(judged - paid)
+    return counts
 
 
 def apart(rows: Sequence[Judged], share: float, seed: int) -> tuple[list[Judged], list[Judged]]:
@@ -243,10 +234,17 @@ def factuality(scorer: Scorer, evaluation: Evaluation, by: str = "reward model")
         found = [segments(response, read, evaluation) for response, read in batch]
         rows = [unjudged(response, own) for (response, _), own in zip(batch, found, strict=True)]
         scores = iter(scorer.score([row for row in rows if row.segments]))
-        return [
-            Checked(tuple(_verdicts(list(own), next(scores), scorer.longest, by)) if own else ())
-            for own in found
-        ]
+        return [Checked(tuple(verdicts(list(own), next(scores))) if own else ()) for own in found]
+
+    def verdicts(targets: Sequence[str], values: Sequence[float]) -> list[Verdict]:
+        if values:
+            scored = zip(targets, values, strict=True)
+            return [Verdict(target, "factuality", p=value, by=by) for target, value in scored]
+        message = (
+            f"prompt and answer have more tokens than the reward model reads, {scorer.longest}"
+        )
+        long = Failure("verify", "too_long", message)
+        return [Verdict(target, "factuality", by=by, error=long) for target in targets]
 
     return verify
 
@@ -256,22 +254,6 @@ def unjudged(response: Response, found: Mapping[str, tuple[Span, list[Claim]]]) 
     placed = tuple(Segment(*span) for span, _ in found.values())
     ids = response.token_ids if response.source == "sampled" else ()
     return Judged(response.question, response.text, placed, ids)
-
-
-def _verdicts(
-    targets: Sequence[str], values: Sequence[float], longest: int, by: str
-) -> list[Verdict]:
-    if values:
-        return [
-            Verdict(target, "factuality", p=value, by=by)
-            for target, value in zip(targets, values, strict=True)
-        ]
-    long = Failure(
-        "verify",
-        "too_long",
-        f"prompt and answer have more tokens than the reward model reads, {longest}",
-    )
-    return [Verdict(target, "factuality", by=by, error=long) for target in targets]
 
 
 def reference_values(feedbacks: Iterable[Feedback], method: str) -> dict[str, float | Failure]:

@@ -1,16 +1,35 @@
-"""What our trainings on TRL's trainers share: no network, one way to set a run up, callbacks
-that report to a `Journal`.
+"""Our trainings on TRL's trainers: no network, one way to set a run up, callbacks that report to
+a `Journal`, and GRPO with our sampling, our credit and, where asked for, the ratio of whole
+trajectories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from workbench.train.four_bits import keep_exact
-from workbench.train.journal import Journal
-from workbench.types import WorkbenchError
+from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
+from workbench.generate import as_response
+from workbench.train import colocate
+from workbench.train.credit import (
+    as_tensor,
+    left_aligned,
+    noted,
+    ratio_of,
+    right_aligned,
+    token_advantages,
+    whole_responses,
+    without,
+)
+from workbench.train.models import keep_exact
+from workbench.train.prompts_once import prompts_once
+from workbench.train.record import LOGGED, Journal, Record, reward_of
+from workbench.train.sampling import grouped, named, sample
+from workbench.types import Feedback, Question, Response, WorkbenchError
 
 
 def quiet(trainer: Any) -> Any:
@@ -127,3 +146,267 @@ def reporting(
             journal.saved(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
     return Callback()
+
+
+class TRLAdapter:
+    """The reward function, the credit of tokens and the callback by which a TRL trainer reports
+    to a `Record`.
+
+    The trainer's data set has a column `number`, the question's place in `questions`; a question
+    is sampled `group_size` times. `estimator` makes advantages of rewards. A step of the record
+    is `iterations` updates of the trainer. With `mask_truncated` a response that was cut off has
+    no part in a baseline, as it has none in the loss.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        questions: Sequence[Question],
+        tokenizer: Any,
+        group_size: int,
+        estimator: str = "group",
+        *,
+        iterations: int = 1,
+        mask_truncated: bool = False,
+    ) -> None:
+        self.record, self.questions, self.tokenizer = record, questions, tokenizer
+        self.group_size = group_size
+        self.estimator, self.iterations, self.mask_truncated = estimator, iterations, mask_truncated
+        self.asked: Counter[str] = Counter()  # in the step under way
+        self.trained: list[Response] = []  # of the step, in the order in which they were rewarded
+        self.batch: list[Feedback] = []  # of them, those that were rewarded last
+        self.logs: list[Mapping[str, Any]] = []  # of the step's updates
+        # TRL repeats a whole prompt in the log for every reward of None; they are counted and shown
+        # here.
+        logging.getLogger("trl.trainer.grpo_trainer").addFilter(_not_about_none)
+
+    def reward(
+        self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any
+    ) -> list[float | None]:
+        """TRL's reward function: completions -> responses -> feedback; a reward or None for
+        each.
+        """
+        step = trainer_state.global_step // self.iterations + 1
+        feedbacks = self.record.pay(self._responses(completion_ids, number, step), step)
+        self.trained += [feedback.response for feedback in feedbacks]
+        self.batch = feedbacks
+        return [self._value(feedback) for feedback in feedbacks]
+
+    def _value(self, feedback: Feedback) -> float | None:
+        """What a response is paid, None where it takes no part."""
+        left_out = self.mask_truncated and feedback.response.finish == "length"
+        return None if left_out else reward_of(feedback, self.record.method)
+
+    def credited(self, batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
+        """What TRL made of the batch that was just rewarded, with advantages by token, (B, T),
+        unless each response's is one number; with the tokens of responses without a reward
+        masked; and with the rows' places in `trained`."""
+        import torch
+
+        size = len(self.batch)
+        if self.estimator != "group":  # TRL's own are those
+            rows = [
+                Rewarded(len(feedback.response.token_ids), None)
+                if self._value(feedback) is None
+                else rewarded(feedback, self.record.method)
+                for feedback in self.batch
+            ]
+            every = token_advantages(
+                self.record.gather(rows), self.group_size, ESTIMATORS[self.estimator]
+            )
+            advantages_BT = as_tensor(every[self._own(size)], batch["completion_mask"])
+            batch = {**batch, "advantages": advantages_BT}
+        unscored = [row for row, feedback in enumerate(self.batch) if self._value(feedback) is None]
+        places = torch.arange(
+            len(self.trained) - size, len(self.trained), device=batch["completion_ids"].device
+        )
+        return {**without(unscored, batch, accelerator), "row": places}
+
+    def saw(self, batch: Mapping[str, Any], logprobs_BT: Any = None) -> None:
+        """Note what the loss was given for a batch, and the log-probabilities that it found,
+        where they are at hand.
+        """
+        advantages_BT, reference_BT = batch["advantages"], batch.get("ref_per_token_logps")
+        if advantages_BT.dim() == 1:
+            advantages_BT = advantages_BT[:, None].expand_as(batch["completion_ids"])
+        old_BT = batch.get("old_per_token_logps")
+        old_BT = logprobs_BT if old_BT is None else old_BT
+        ratios_BT = None if logprobs_BT is None else ratio_of(logprobs_BT, old_BT)
+        for number, place in enumerate(batch["row"].tolist()):
+            if batch["completion_mask"][number].any():  # it is trained on
+                self.trained[place] = noted(
+                    self.trained[place],
+                    number,
+                    advantages=advantages_BT,
+                    logprobs=old_BT,
+                    ref_logprobs=reference_BT,
+                    ratios=ratios_BT,
+                )
+
+    def _responses(
+        self, completion_ids: list[list[int]], number: list[int], step: int
+    ) -> list[Response]:
+        """Named by their places among the responses of all processes, since a group may lie on
+        two.
+        """
+        every, size = self.record.gather(number), self.group_size
+        if not all(len(set(every[at : at + size])) == 1 for at in range(0, len(every), size)):
+            raise RuntimeError(
+                f"the trainer did not ask each question {size} times in a row: {every}"
+            )
+        names = list(grouped([self.questions[index] for index in every], step, size, self.asked))
+        return [
+            named(
+                as_response(
+                    self.tokenizer, self.questions[index], ids, [self.tokenizer.eos_token_id]
+                ),
+                group,
+                sample,
+                step,
+            )
+            for index, ids, (group, sample) in zip(
+                number, completion_ids, names[self._own(len(number))], strict=True
+            )
+        ]
+
+    def _own(self, count: int) -> slice:
+        """The places of this process's `count` rows among those of all."""
+        first = self.record.rank * count
+        return slice(first, first + count)
+
+    def callback(self) -> Any:
+        return reporting(self.record, self._update, self.whole)
+
+    def _update(self, state: Any, logs: Mapping[str, Any]) -> None:
+        """Note what the trainer tells of an update, and log the step if that was its last."""
+        self.logs.append(logs)
+        if self.whole(state):
+            means = {}
+            for name in LOGGED:
+                values = [float(one[name]) for one in self.logs if one.get(name) is not None]
+                if values:
+                    means[name] = fmean(values)
+            self.record.log(state.global_step // self.iterations, means, list(self.trained))
+            for kept in (self.asked, self.trained, self.logs):
+                kept.clear()
+
+    def whole(self, state: Any) -> bool:
+        """Whether the last update was the last one with its responses."""
+        return state.global_step % self.iterations == 0
+
+
+def _not_about_none(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("All reward functions returned None")
+
+
+def trainer_class(adapter: TRLAdapter, *, plain: bool, trajectory: bool) -> Any:
+    """A class of trainers that report to `adapter`.
+
+    Args:
+        plain: the model is none of Unsloth's, whose forward pass and loss are others.
+        trajectory: the ratio in the loss is that of a whole response, for TRL's
+        `importance_sampling_level="token"` and one
+            advantage a response: every token is given it. With `loss_type="grpo"` the loss is
+            then the mean over responses of
+            −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), as KnowRL (arXiv 2506.19807, surrogate objective)
+            has it, where ϱ counts as no
+            more than TRL's `delta` *(ours)*; the other types weigh responses by their lengths.
+
+    Raises, in training:
+        WorkbenchError: a model that is plain was given another loss than this class's, which
+        something has patched away.
+    """
+    import torch
+    from trl import GRPOTrainer
+
+    class Trainer(quiet(GRPOTrainer)):  # type: ignore[misc]
+        ours = False  # whether this class has computed a loss
+        drawn: Any = None  # torch's random state when a batch was sampled
+        # the batch whose loss is being computed, where its ratio is a trajectory's
+        learnt: dict[str, Any] | None = None
+
+        def _generate_single_turn(
+            self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any
+        ) -> Any:
+            """Completions, vLLM's with the log-probabilities that they were drawn by; with
+            Unsloth's model, whose forward pass is another, as TRL does it."""
+            with adapter.record.timed("generation"):
+                if not plain:
+                    return super()._generate_single_turn(prompt_ids, *args, **kwargs)
+                return (
+                    colocate.sample(self, prompt_ids)
+                    if self.use_vllm
+                    else (sample(self, prompt_ids), None)
+                )
+
+        def _prepare_inputs(self, generation_batch: Any) -> Any:
+            """TRL's, and then the random state that one process would be in, which shuffles the
+            whole of what was sampled.
+            """
+            inputs = super()._prepare_inputs(generation_batch)
+            if self.accelerator.num_processes > 1 and self.drawn is not None:
+                torch.set_rng_state(self.drawn)
+                torch.randperm(self.args.generation_batch_size)
+                self.drawn = None
+            return inputs
+
+        def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+            return adapter.credited(
+                super()._generate_and_score_completions(inputs), self.accelerator
+            )
+
+        def _get_per_token_logps_and_entropies(self, model: Any, *args: Any, **kwargs: Any) -> Any:
+            """TRL's loss asks for these first, and then for the old ones, of which it takes the
+            difference by token.
+            """
+            # what wraps it would have to hear of one pass alone
+            alone = model is self.accelerator.unwrap_model(model)
+            read = prompts_once(model) if plain and alone and not self.use_liger_kernel else model
+            found = super()._get_per_token_logps_and_entropies(read, *args, **kwargs)
+            if not plain:  # Unsloth's finds them within its loss, and gives none here
+                return found
+            self.logprobs_BT = found[0].detach()
+            if self.learnt is not None:
+                old_BT = self.learnt.get("old_per_token_logps")
+                old_BT = self.logprobs_BT if old_BT is None else old_BT
+                self.learnt["old_per_token_logps"] = whole_responses(
+                    found[0], old_BT, self.learnt["completion_mask"]
+                )
+            return found
+
+        def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+            given = dict(inputs)  # a step's batches come back in its next iteration
+            self.learnt = given if trajectory else None
+            loss = super()._compute_loss(model, given)
+            self.learnt, self.ours = None, True
+            adapter.saw(inputs, self.logprobs_BT)
+            return loss
+
+        def training_step(self, *args: Any, **kwargs: Any) -> Any:
+            loss = super().training_step(*args, **kwargs)
+            if plain and not self.ours:
+                raise WorkbenchError(
+                    "TRL's trainer was patched in this process, as Unsloth does, and does not"
+                    " compute the loss that was asked for: train in a process that imports nothing"
+                    " of the kind"
+                )
+            return loss
+
+        def compute_loss(
+            self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any
+        ) -> Any:
+            """Unsloth's trainer comes by `_compute_loss` not at all, and its log-probabilities
+            begin further right.
+            """
+            if not plain:
+                adapter.saw(right_aligned(inputs))
+                # Its mask is made of the ids anew; what was masked out since, it learns by the mask
+                # of tools alone.
+                inputs = {
+                    **inputs,
+                    "advantages": left_aligned(inputs),
+                    "tool_mask": inputs["completion_mask"],
+                }
+            return super().compute_loss(model, inputs, *args, **kwargs)
+
+    return Trainer

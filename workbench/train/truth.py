@@ -122,16 +122,14 @@ def untuned(policy: Policy, learnt: Sequence[Judged], held: Sequence[Judged]) ->
     model has learnt from apart *(ours)*."""
     seen, rows = balanced(learnt), balanced(held)
     values = confidences(policy, [*seen, *rows])
-    before = [(value, row.segments[0].target) for value, row in zip(values, seen, strict=False)]
     found = [
-        (value, row.segments[0].target)
-        for value, row in zip(values[len(seen) :], rows, strict=True)
+        (value, row.segments[0].target) for value, row in zip(values, [*seen, *rows], strict=True)
     ]
-    threshold = best_threshold(before)
+    threshold, measured = best_threshold(found[: len(seen)]), found[len(seen) :]
     return {
         "threshold": threshold,
-        "auc": calibration(found)["auc"],
-        **told_apart(found, threshold),
+        "auc": calibration(measured)["auc"],
+        **told_apart(measured, threshold),
     }
 
 
@@ -178,24 +176,19 @@ class Confidence:
         """p of each claim, NaN where the base gives none, which grading makes a failure of; None
         for what is too long.
         """
-        short = _short(self.policy, rows)
-        found = dict(
-            zip(short, confidences(self.policy, [rows[number] for number in short]), strict=True)
-        )
-        return [self._p(found[number]) if number in found else None for number in range(len(rows))]
-
-    def _p(self, confidence: float) -> float:
-        if not math.isfinite(confidence):
-            return math.nan
-        return 1 / (
-            1 + math.exp(-max(-LARGEST, min(LARGEST, self.slope * _log(confidence) + self.offset)))
-        )
+        short, values = _short(self.policy, rows), list[float | None]([None] * len(rows))
+        found = confidences(self.policy, [rows[number] for number in short])
+        for number, confidence in zip(short, found, strict=True):
+            if math.isfinite(confidence):
+                logit = self.slope * _log(confidence) + self.offset
+                values[number] = 1 / (1 + math.exp(-max(-LARGEST, min(LARGEST, logit))))
+            else:
+                values[number] = math.nan
+        return values
 
     def save(self, out: Path) -> None:
-        write_json(
-            out / CONFIDENCE,
-            {"slope": self.slope, "offset": self.offset, "base": _which(self.policy)},
-        )
+        stored = {"slope": self.slope, "offset": self.offset, "base": _which(self.policy)}
+        write_json(out / CONFIDENCE, stored)
 
 
 def calibrated(policy: Policy, learnt: Sequence[Judged]) -> Confidence:
