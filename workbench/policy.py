@@ -225,9 +225,11 @@ def _stop_ids(tokenizer: Any, declared: Any) -> tuple[int, ...]:
     )
 
 
-def load_checkpoint(folder: str, *, device: str, quantisation: Any = None) -> tuple[Any, Any]:
-    """A full checkpoint as (model, tokenizer): fp32 on CPU, bf16 on GPU, whatever is on disk;
-    padding on the left.
+def load_checkpoint(
+    folder: str, *, device: str, dtype: str | None = None, quantisation: Any = None
+) -> tuple[Any, Any]:
+    """Load a full checkpoint as (model, tokenizer), with padding on the left. `dtype` is float32 on
+    a CPU and bfloat16 on a GPU by default, whatever type is stored.
 
     On the device "meta" no weight is read, but whether the files have all of them, and no other.
     `quantisation` is a config of transformers', by which the layers' matrices are held in fewer
@@ -239,7 +241,7 @@ def load_checkpoint(folder: str, *, device: str, quantisation: Any = None) -> tu
     if (Path(folder) / "adapter_config.json").is_file():  # transformers would load it, too
         check_adapter(Path(folder))
     tokenizer = load_tokenizer(folder)
-    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    dtype = dtype or ("float32" if device == "cpu" else "bfloat16")
     where: dict[str, Any] = {"device_map": device} if device == "meta" or quantisation else {}
     if quantisation:
         where["quantization_config"] = quantisation
@@ -247,7 +249,7 @@ def load_checkpoint(folder: str, *, device: str, quantisation: Any = None) -> tu
         model, info = from_disk_or_hub(
             AutoModelForCausalLM.from_pretrained,
             folder,
-            dtype=dtype,
+            dtype=getattr(torch, dtype),
             use_safetensors=True,
             output_loading_info=True,
             ignore_mismatched_sizes=True,
