@@ -130,12 +130,6 @@ def test_what_libraries_say_of_a_full_disk_is_known(tmp_path: Path, name: str) -
     assert done.stdout.startswith("True"), done.stdout + done.stderr
 
 
-def test_other_errors_are_no_full_disk() -> None:
-    assert not disk.is_full(OSError(13, "Permission denied")) and not disk.is_full(
-        ValueError("full")
-    )
-
-
 def test_too_little_space_is_refused_beforehand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

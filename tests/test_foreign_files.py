@@ -15,7 +15,7 @@ import pytest
 
 from tests.helpers.tiny_model import make_policy
 from tests.test_house import ROOT
-from workbench.hub import check_adapter, check_no_pickle
+from workbench.hub import check_adapter
 from workbench.policy import load_policy
 from workbench.types import WorkbenchError
 
@@ -264,16 +264,6 @@ def test_an_adapter_that_is_more_than_weights_is_refused(
     )
     with pytest.raises(WorkbenchError, match="not of a plain LoRA adapter"):
         check_adapter(tmp_path)
-
-
-def test_a_pickle_is_refused_only_where_nothing_replaces_it(tmp_path: Path) -> None:
-    (tmp_path / "training_args.bin").touch()  # read by nobody
-    check_no_pickle(tmp_path.glob("*.bin"))
-    (tmp_path / "pytorch_model.bin").touch()
-    with pytest.raises(WorkbenchError, match=r"as model\.safetensors"):
-        check_no_pickle(tmp_path.glob("*.bin"))
-    (tmp_path / "model.safetensors").touch()
-    check_no_pickle(tmp_path.glob("*.bin"))
 
 
 @pytest.mark.slow

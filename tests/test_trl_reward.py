@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import workbench
-from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer, make_policy
+from tests.helpers.tiny_model import make_policy
 from workbench.bench import bench
 from workbench.checks import Checks, world_checks
 from workbench.recipes.klcf import KLCF
@@ -245,20 +245,3 @@ def test_what_a_prompt_opens_is_the_beginning_of_the_response(checks: Checks) ->
         == [2.0]
     )
     assert reward(["Q?"], [rest], **columns) == [0.0]  # nobody opened it
-
-
-def test_a_template_counts_only_for_conversations(checks: Checks) -> None:
-    """TRL does not template a prompt that is a text: what the template would have opened is not
-    open.
-    """
-    tokenizer = byte_tokenizer()
-    tokenizer.chat_template = TEMPLATE.replace("<|assistant|>", "<|assistant|><think>")
-    reward = workbench.trl_reward("knowrl", checks, tokenizer=tokenizer)
-    whole = "<think>Who knows?</think><answer>I don't know</answer>"
-    columns = {"question": ["Where?"], "answers": [["Rome"]]}
-    for prompt, text in (
-        ("Q?", whole),
-        ([{"role": "user", "content": "Q?"}], whole.removeprefix("<think>")),
-    ):
-        ids = [tokenizer(text, add_special_tokens=False)["input_ids"]]
-        assert reward([prompt], [text], completion_ids=ids, **columns) == [2.0]

@@ -112,13 +112,6 @@ def test_questions_of_verls_own_data_sets(
     assert (read.text, read.answers) == (text, answers)
 
 
-def test_an_unreadable_column_is_named() -> None:
-    with pytest.raises(
-        WorkbenchError, match="a column of the data set cannot be read: a passage is neither"
-    ):
-        question_of({"raw_prompt": "Where?", "extra_info": {"passages": [{"body": "x"}]}})
-
-
 def test_a_reward_is_told_with_its_tokens() -> None:
     """Two events meet on token 1 and cancel: it was paid, and holds -0.0; token 2 was not, and
     holds 0.
@@ -201,14 +194,6 @@ def test_an_event_of_0_is_an_event() -> None:
         assert found[0].tolist() == pytest.approx(
             [value / (std + 1e-4) for value in expected], abs=1e-6
         )
-
-
-def test_group_advantages_pay_every_token_of_the_mask() -> None:
-    """Totals 2 and 0: mean 1, std √2."""
-    rewards, masks = batch(([0.0, 2.0, 0.0], 2), ([0.0, 0.0, 0.0], 3))
-    found = estimate("group", rewards, masks, ["a", "a"], {"max_failed": 0})
-    unit = 1 / (math.sqrt(2) + 1e-4)
-    assert found.tolist() == [pytest.approx([unit, unit, 0]), pytest.approx([-unit] * 3)]
 
 
 def test_what_failed_is_in_no_baseline_and_counts_only_against_max_failed() -> None:

@@ -192,17 +192,6 @@ def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(
     tell("vllm", {"max_logprob_difference": {"adapters": max(differences)}})
 
 
-def test_a_policy_does_not_outlive_the_file_of_its_adapter(
-    engine: vllm.Engine, tmp_path: Path
-) -> None:
-    first = by_vllm(engine, adapted(tmp_path / "run", 1))
-    adapted(tmp_path / "run", 2)
-    with pytest.raises(
-        WorkbenchError, match="has changed since this policy was loaded: load it again"
-    ):
-        generate(first, asked(1), max_new_tokens=2)
-
-
 def test_what_vllm_cannot_hold_or_lay_over_is_refused(engine: vllm.Engine, tmp_path: Path) -> None:
     with pytest.raises(
         WorkbenchError, match=r"rank 16, and the engine room for 8: load_engine\(…, rank=16\)"
@@ -215,15 +204,6 @@ def test_what_vllm_cannot_hold_or_lay_over_is_refused(engine: vllm.Engine, tmp_p
     (dora / "policy" / "adapter_config.json").write_text(json.dumps({**config, "bias": "all"}))
     with pytest.raises(WorkbenchError, match="workbench export RUN --merged DIR"):
         by_vllm(engine, dora)
-
-
-def test_torchs_threads_can_still_be_set(policy: Policy) -> None:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(before + 1)
-    assert torch.get_num_threads() == before + 1
-    torch.set_num_threads(before)
 
 
 def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:
