@@ -26,21 +26,6 @@ from workbench.types import WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
 
-TRAIN = """
-import sys
-import workbench.experiment
-from pathlib import Path
-from tests.helpers.small_bench import SETTINGS, make_bench
-from workbench.cli import main
-bench = make_bench(Path(sys.argv[1]) / "policy")
-workbench.experiment.bench = lambda name, questions=None: bench
-if sys.argv[2] != "none":
-    import resource
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
-settings = [word for setting in [*SETTINGS, "truthrl.steps=3"] for word in ("--set", setting)]
-main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), *settings, "--json"])
-"""
-
 
 def workbench(*arguments: object, most: int | None = None) -> subprocess.CompletedProcess[str]:
     """A command whose files may not grow beyond `most` bytes."""
@@ -81,18 +66,6 @@ def test_scoring_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
     summary = json.loads(done.stdout)
     assert (done.returncode, summary["rows"]) == (0, 300) and summary["earlier"] > 0
     assert len({row["id"] for row in read(out)}) == 300
-
-
-@pytest.mark.slow
-def test_training_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
-    def train(most: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", TRAIN, tmp_path, most], cwd=ROOT, capture_output=True, text=True
-        )
-
-    check_told(train("60000"))
-    done = train("none")
-    assert done.returncode == 0 and json.loads(done.stdout)["status"] == "done", done.stderr
 
 
 WRITES = {

@@ -170,17 +170,6 @@ def test_an_export_that_fails_leaves_nothing_and_one_in_an_empty_folder_goes_the
     assert (tmp_path / "empty" / "config.json").is_file()
 
 
-def test_a_run_that_was_moved_is_merged_into_what_it_started_from(
-    run: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "base").rename(run / "stage")
-    (run / "start.json").write_text(json.dumps({"start": "stage"}))
-    moved = run.rename(tmp_path / "moved")
-    done = export(str(moved), tmp_path / "merged", dtype="float32")
-    assert done["base"] == str(moved / "stage")
-    assert logits(tmp_path / "merged").isclose(logits(moved, base=moved / "stage"), atol=1e-5).all()
-
-
 def test_a_checkpoint_is_sent_as_it_lies_on_the_disk_and_only_its_owner_sees_it(
     cli: Cli, hub: Hub, run: Path, tmp_path: Path
 ) -> None:

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from workbench.checks import world_checks
 from workbench.failures import TooManyFailures
-from workbench.integrations.grading import grader
 from workbench.integrations.verl_rows import (
     estimate,
     grader_of,
@@ -41,13 +39,8 @@ QUESTION = Question(
 
 
 def response(count: int) -> Response:
-    return Response(
-        "r",
-        QUESTION,
-        "x" * count,
-        token_ids=tuple(range(count)),
-        offsets=tuple((t, t + 1) for t in range(count)),
-    )
+    offsets = tuple((t, t + 1) for t in range(count))
+    return Response("r", QUESTION, "x" * count, token_ids=tuple(range(count)), offsets=offsets)
 
 
 def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
@@ -59,17 +52,9 @@ def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
     row = json.loads(json.dumps(row_of(QUESTION)))
     assert row["prompt"] == QUESTION.messages()
     read = question_of({**row, "raw_prompt": np.array(row["prompt"])})
-    assert (read.id, read.text, read.answers, read.title, read.checklist, read.kind) == (
-        "q7",
-        "Where was Ada born?",
-        ("Paris", "Paris, France"),
-        "Ada",
-        ("Ada was born in Paris.",),
-        "single",
-    )
-    assert [(passage.title, passage.text) for passage in read.passages] == [
-        ("Ada", "Ada was born in Paris.")
-    ]
+    names = ("id", "text", "answers", "title", "checklist", "kind")
+    assert all(getattr(read, name) == getattr(QUESTION, name) for name in names)
+    assert [passage.text for passage in read.passages] == ["Ada was born in Paris."]
     row["extra_info"]["passages"] = np.array(row["extra_info"]["passages"], dtype=object)
     row["extra_info"]["answers"] = np.array(["Paris", "Paris, France"])
     assert question_of(row) == read
@@ -93,11 +78,6 @@ def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
             },
             "How many?",
             ("72",),
-        ),
-        (
-            {"reward_model": {"ground_truth": None}, "extra_info": {"answer": "Rome"}},
-            "Where?",
-            ("Rome",),
         ),
         ({"reward_model": None, "extra_info": None}, "Where?", ()),
     ],
@@ -142,7 +122,6 @@ def test_a_reward_is_told_with_its_tokens() -> None:
         Feedback(
             response(3), rewards={"m": Reward(None, error=Failure("verify", "timeout", "no reply"))}
         ),
-        Feedback(response(3), error=Failure("verify", "timeout", "no reply")),
         Feedback(
             response(3),
             rewards={"m": Reward(1.0, tokens=(0, 0, 1.0))},
@@ -264,7 +243,6 @@ def test_settings_of_a_config_make_a_grader() -> None:
     ("given", "message"),
     [
         ({}, "recipe is missing"),
-        ({"recipe": "truthrl"}, "judge is missing"),
         (
             {"recipe": "truthrl", "judge": "world", "method": "x"},
             "no 'method': it takes recipe, judge, settings",
@@ -277,30 +255,9 @@ def test_settings_of_a_config_make_a_grader() -> None:
             {"recipe": "truthrl", "judge": {"url": "http://h/v1", "modle": "m"}},
             "judge has no 'modle'",
         ),
-        ({"recipe": "truthrl", "judge": {"url": "http://h/v1"}}, "needs the name of a model"),
-        ({"recipe": "grpo", "judge": "world"}, "no method 'grpo'"),
         ({"recipe": "rlfh", "judge": "rules"}, "no check fact"),
-        (
-            {"recipe": "truthrl", "judge": "world", "settings": ["truthrl.wrogn=1"]},
-            "no field 'wrogn'",
-        ),
     ],
 )
 def test_a_config_that_cannot_work_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkbenchError, match=message):
         grader_of(given)
-
-
-def test_methods_pay_a_verl_row_as_they_pay_a_question() -> None:
-    """What a world's question earns when verl has carried it: as much as without."""
-    world = load_world()
-    made = grader("rlfh", world_checks(world))
-    asked = world.questions("ood", ["single"])[:3]
-    said = [
-        Response(str(n), question, f"{question.answers[0]}.") for n, question in enumerate(asked)
-    ]
-    carried = [
-        Response(r.id, made.recognise(question_of(row_of(r.question))), r.text) for r in said
-    ]
-    values = [[row.rewards["rlfh"].value for row in made.grade(batch)] for batch in (said, carried)]
-    assert values[0] == values[1] and None not in values[0]
