@@ -26,21 +26,6 @@ from workbench.types import WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
 
-TRAIN = """
-import sys
-import workbench.experiment
-from pathlib import Path
-from tests.helpers.small_bench import SETTINGS, make_bench
-from workbench.cli import main
-bench = make_bench(Path(sys.argv[1]) / "policy")
-workbench.experiment.bench = lambda name, questions=None: bench
-if sys.argv[2] != "none":
-    import resource
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
-settings = [word for setting in [*SETTINGS, "truthrl.steps=3"] for word in ("--set", setting)]
-main(["train", "truthrl", "--out", str(Path(sys.argv[1]) / "run"), *settings, "--json"])
-"""
-
 
 def workbench(*arguments: object, most: int | None = None) -> subprocess.CompletedProcess[str]:
     """A command whose files may not grow beyond `most` bytes."""
@@ -83,18 +68,6 @@ def test_scoring_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
     assert len({row["id"] for row in read(out)}) == 300
 
 
-@pytest.mark.slow
-def test_training_stops_in_one_line_and_goes_on(tmp_path: Path) -> None:
-    def train(most: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", TRAIN, tmp_path, most], cwd=ROOT, capture_output=True, text=True
-        )
-
-    check_told(train("60000"))
-    done = train("none")
-    assert done.returncode == 0 and json.loads(done.stdout)["status"] == "done", done.stderr
-
-
 WRITES = {
     "safetensors": (
         "from safetensors.torch import save_file; import torch; save_file({'w': torch.zeros(1 <<"
@@ -128,12 +101,6 @@ def test_what_libraries_say_of_a_full_disk_is_known(tmp_path: Path, name: str) -
     command = [sys.executable, "-c", FILLED, str(tmp_path / "file"), WRITES[name]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.startswith("True"), done.stdout + done.stderr
-
-
-def test_other_errors_are_no_full_disk() -> None:
-    assert not disk.is_full(OSError(13, "Permission denied")) and not disk.is_full(
-        ValueError("full")
-    )
 
 
 def test_too_little_space_is_refused_beforehand(

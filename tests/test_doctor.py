@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from workbench import doctor as module
-from workbench.doctor import Check, driver, gpus, memory_here, packages, pinned, verdict
+from workbench.doctor import Check, gpus, memory_here, packages, pinned, verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import main; main()"
@@ -85,9 +85,9 @@ def test_a_torch_that_does_not_load_is_a_line_and_not_a_crash(tmp_path: Path) ->
     assert checks["the tiny policy"]["status"] == "failed"
 
 
-def test_pins_are_those_of_pyproject_and_are_found_without_it(tmp_path: Path) -> None:
+def test_pins_are_those_of_the_environment() -> None:
     pins = pinned()
-    assert pins[""]["trl"] == "1.14.0" and "unsloth" in pins["gpu"] and "torch" not in pins["gpu"]
+    assert "trl" in pins[""] and "unsloth" in pins["gpu"] and "torch" not in pins["gpu"]
     listed = re.findall(r"^ *- ([\w.-]+)==(\S+)$", (ROOT / "environment.yml").read_text(), re.M)
     assert {**pins[""], **pins["gpu"]}.items() <= dict(listed).items()
 
@@ -138,60 +138,35 @@ class _Matrix:
         return SimpleNamespace(all=lambda: self.value == other)
 
 
-def test_a_gpu_is_told_with_memory_capability_and_driver() -> None:
-    found = gpus(machine(), "580.65.06")
+def test_a_gpu_is_reported_with_memory_and_capability() -> None:
+    found = gpus(machine())
     assert [check.status for check in found] == ["ok", "ok"]
-    assert found[0].found == "NVIDIA H100, 79.2 GiB, compute capability 9.0, driver 580.65.06"
+    assert found[0].found == "NVIDIA H100, 79.2 GiB, compute capability 9.0"
     assert all(check.path == "gpu" for check in found)
 
 
 @pytest.mark.parametrize(
-    ("changed", "driver", "statuses", "told"),
+    ("changed", "statuses", "remedy"),
     [
-        ({"cuda": None}, "580.1", ["failed"], "environment.yml"),
-        ({"there": False}, None, ["failed"], "install NVIDIA's driver"),
-        ({"there": False}, "470.1", ["failed"], "update the driver for CUDA 13.0"),
-        ({"own": {"major": 7, "minor": 5}}, "580.1", ["ok", "failed"], "compute capability 8.0"),
-        ({"own": {"total_memory": 16 * 2**30}}, "580.1", ["warning", "ok"], "workbench plan"),
-        ({"product": 3}, "580.1", ["ok", "failed"], "another GPU"),
+        ({"cuda": None}, ["failed"], "environment.yml"),
+        ({"there": False}, ["failed"], "install NVIDIA's driver for CUDA 13.0"),
+        ({"own": {"major": 7, "minor": 5}}, ["ok", "failed"], "compute capability 8.0"),
+        ({"own": {"total_memory": 16 * 2**30}}, ["warning", "ok"], "workbench plan"),
+        ({"product": 3}, ["ok", "failed"], "update the driver"),
     ],
 )
-def test_a_gpu_that_will_not_do_is_told_with_the_remedy(
-    changed: dict[str, Any], driver: str | None, statuses: list[str], told: str
+def test_an_unsuitable_gpu_is_reported_with_the_remedy(
+    changed: dict[str, Any], statuses: list[str], remedy: str
 ) -> None:
-    found = gpus(machine(**changed), driver)
-    assert [check.status for check in found] == statuses and any(
-        told in check.remedy for check in found
-    )
+    found = gpus(machine(**changed))
+    assert [check.status for check in found] == statuses
+    assert any(remedy in check.remedy for check in found)
 
 
-@pytest.mark.parametrize(
-    ("script", "told"),
-    [
-        ("echo 580.65.06", "580.65.06"),
-        ("echo NVIDIA-SMI has failed", None),
-        ("echo 580.1; exit 9", None),
-    ],
-)
-def test_the_driver_is_what_its_program_says_if_that_is_a_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str | None
-) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert driver() == told
-
-
-def test_a_verdict_is_that_of_the_worst_line() -> None:
+def test_a_verdict_is_the_worst_status() -> None:
     ok, warned, failed = (Check(status, status, "") for status in ("ok", "warning", "failed"))
-    assert verdict([ok]) == {"works": True, "status": "ok", "failed": []}
-    assert verdict([ok, warned])["works"] and verdict([ok, warned])["status"] == "warning"
-    assert verdict([failed, warned, ok]) == {
-        "works": False,
-        "status": "failed",
-        "failed": ["failed"],
-    }
+    assert verdict([ok, warned]) == {"works": True, "status": "warning", "failed": []}
+    assert verdict([failed, warned, ok])["failed"] == ["failed"]
 
 
 def test_the_command_shows_both_verdicts(cli: Callable[..., tuple[int, str, str]]) -> None:
@@ -205,7 +180,6 @@ def test_the_command_shows_both_verdicts(cli: Callable[..., tuple[int, str, str]
         ({"memory.max": "1000000"}, 1_000_000),
         ({"memory.max": "max"}, None),
         ({"memory/memory.limit_in_bytes": "2000000"}, 2_000_000),
-        ({"memory.max": "0"}, None),
     ],
 )
 def test_memory_here_is_what_a_container_allows(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.engines import told
-from tests.engines.environment import ROOT, STAMP, disk_gb, parts, torch
+from tests.engines.environment import ROOT, STAMP, parts, torch
 
 PINS = """\
 # Why this engine.
@@ -35,33 +32,6 @@ def test_a_file_of_pins_says_what_is_installed_how() -> None:
 def test_an_engine_may_have_a_torch_of_its_own() -> None:
     assert torch("one\ntorch==1.0+cpu\n") == "torch==1.0+cpu"
     assert f'"{torch(PINS)}"' in (ROOT / "pyproject.toml").read_text()
-
-
-def test_a_file_with_two_names_takes_its_place_once(tmp_path: Path) -> None:
-    (tmp_path / "one").write_bytes(b"x" * 400_000)
-    once = disk_gb(tmp_path)
-    os.link(tmp_path / "one", tmp_path / "two")
-    assert disk_gb(tmp_path) == once >= 0.0004
-
-
-@pytest.mark.slow
-def test_elsewhere_the_engines_tests_say_how_to_run_them() -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-q",
-        "-rs",
-        "tests/engines",
-    ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    engines = [file.stem for file in (ROOT / "tests" / "engines").glob("*.txt")]
-    assert len(engines) == 7 and done.returncode == 0, done.stdout
-    assert all(f"`make test-engines ENGINE={engine}`" in done.stdout for engine in engines), (
-        done.stdout
-    )
 
 
 def test_what_was_measured_is_kept_only_where_that_is_asked_for(

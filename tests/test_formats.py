@@ -12,8 +12,6 @@ import pytest
 
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.helpers.small_bench import SMALL, make_bench
-from workbench.cli import frame
-from workbench.cli import score as score_command
 from workbench.examples import worked_example
 from workbench.experiment import run_experiment
 from workbench.inspector.opened import pay
@@ -29,8 +27,9 @@ from workbench.recipes import METHODS, method_configs
 from workbench.recipes.method import scaled
 from workbench.score import Options, score_file
 from workbench.store import append_feedback
-from workbench.train.segments import calibration
 from workbench.types import ASPECTS, LACKING, SCHEMA, Failure
+from workbench.world.export import _tables
+from workbench.world.world import load_world
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "formats.md").read_text()
 
@@ -98,10 +97,6 @@ def test_labels_and_kinds_are_those_of_the_page() -> None:
     assert ticked(line) == list(LACKING)
 
 
-def test_what_is_scored_has_the_fields_of_the_page() -> None:
-    assert names("input") == {*score_command._FIELDS} - {"claims", "outcome"}
-
-
 def test_settings_of_a_scoring_are_those_of_the_page(tmp_path: Path) -> None:
     score_file(
         Options(
@@ -157,10 +152,6 @@ def test_a_probe_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "probe").iterdir()} - told == {".lock"}
 
 
-def test_what_is_measured_of_a_reward_model_has_the_fields_of_the_page() -> None:
-    assert names("held out") == {"rows", "strangers", "too_long", "segments", *calibration([])}
-
-
 def test_a_queue_has_the_fields_of_the_page(tmp_path: Path) -> None:
     [row] = status_of([run_of("truthrl", root=tmp_path)])["runs"]
     assert (names("queue"), names("queued")) == (KEYS.keys(), row.keys())
@@ -182,24 +173,7 @@ def test_a_reply_of_the_page_is_one_that_is_read(task: str) -> None:
     assert isinstance(read_reply(task, extra), Failure)
 
 
-def test_exit_codes_are_those_that_the_command_line_gives() -> None:
-    given = {
-        frame.exit_code({"status": status, "failed": failed})
-        for status, failed in (
-            ("done", 0),
-            ("done", 1),
-            ("too_many_failures", 1),
-            ("interrupted", 0),
-        )
-    }
-    assert {int(code) for code in re.findall(r"^\| (\d+) \|", PAGE, re.M)} == {*given, 2}
-
-
-def test_the_export_of_a_world_has_the_fields_of_the_page(tmp_path: Path) -> None:
-    from workbench.world.export import _tables
-    from workbench.world.world import load_world
-
-    told = {ticked(file)[0]: set(ticked(row)) for file, row in table("export")}
-    assert told == {
-        f"{name}.jsonl": set(next(iter(rows))) for name, rows in _tables(load_world(0, 0.1)).items()
-    }
+def test_the_export_of_a_world_has_the_fields_of_the_page() -> None:
+    documented = {ticked(file)[0]: set(ticked(row)) for file, row in table("export")}
+    tables = _tables(load_world(0, 0.1))
+    assert documented == {f"{name}.jsonl": set(next(iter(rows))) for name, rows in tables.items()}

@@ -62,6 +62,8 @@ def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_as
         run_experiment(TRUTHRL, config, make_bench(tmp_path / "policy"), tmp_path / "run", seed=1)
     assert not (tmp_path / "run").exists()
     check_four_bits(config, {"grpo"})
+    with pytest.raises(WorkbenchError, match="in 4 bits: leave it false, or use vllm=none"):
+        check_colocate(GRPO(vllm="colocate", load_in_4bit=True))
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *_: None)
     with pytest.raises(WorkbenchError, match="needs bitsandbytes: `pip install"):
@@ -102,26 +104,15 @@ def test_transformers_is_told_what_qlora_holds_a_base_in(
     assert how.bnb_4bit_use_double_quant is True and how.bnb_4bit_compute_dtype is torch.bfloat16
 
 
-@pytest.mark.parametrize("wanted", [False, True])
-def test_unsloth_is_told(wanted: bool, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a stand-in with the arguments of its functions that we give: whether it has them, its
-    own sources say elsewhere.
-    """
+def test_unsloth_loads_the_named_model_in_4_bits(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: dict[str, Any] = {}
 
     class FastLanguageModel:
         @staticmethod
-        def from_pretrained(
-            model_name: str,
-            *,
-            max_seq_length: int,
-            dtype: Any,
-            load_in_4bit: bool,
-            use_exact_model_name: bool,
-            trust_remote_code: bool,
-            use_gradient_checkpointing: Any,
-        ) -> Any:
-            told.update(load_in_4bit=load_in_4bit, exact=use_exact_model_name)
+        def from_pretrained(model_name: str, **options: Any) -> Any:
+            told.update(options)
             return object(), SimpleNamespace()
 
         @staticmethod

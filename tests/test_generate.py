@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.helpers.tiny_model import make_policy
-from workbench.generate import Policy, as_response, generate, prompt_ids
+from workbench.generate import Policy, generate, prompt_ids
 from workbench.policy import check_policy_name, load_policy
 from workbench.types import Question, WorkbenchError
 
@@ -50,6 +51,20 @@ def test_seed_decides_and_the_random_state_is_left_alone(policy: Policy) -> None
     assert torch.rand(3).tolist() == expected
     assert generate(policy, QUESTIONS, max_new_tokens=6, seed=3) == once
     assert generate(policy, QUESTIONS, max_new_tokens=6, seed=4) != once
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"max_new_tokens": 4, "samples": 2, "greedy": True}, "greedy decoding gives one response"),
+        ({"max_new_tokens": 0}, "max_new_tokens is 0: it must be at least 1"),
+    ],
+)
+def test_sampling_that_cannot_work_is_refused(
+    policy: Policy, how: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        generate(policy, QUESTIONS, **how)
 
 
 def test_finish_and_end_token(policy: Policy) -> None:
@@ -99,31 +114,29 @@ def test_checkpoints_own_sampling_settings_are_dropped(
     assert [r.token_ids for r in responses] == [r.token_ids for r in expected]
 
 
-def test_a_group_is_what_one_question_got_at_one_step(policy: Policy) -> None:
-    at = {
-        step: as_response(policy.tokenizer, QUESTIONS[0], [], policy.stop_ids, step=step)
-        for step in (None, 1, 2)
-    }
-    assert [response.group for response in at.values()] == ["long", "long/1", "long/2"]
-    assert {
-        r.group for r in generate(policy, QUESTIONS[:1], max_new_tokens=2, samples=2, step=3)
-    } == {"long/3"}
-
-
-def test_several_greedy_samples_are_refused(policy: Policy) -> None:
-    with pytest.raises(WorkbenchError, match="greedy decoding gives one response"):
-        generate(policy, QUESTIONS, max_new_tokens=4, samples=2, greedy=True)
-
-
-def test_responses_without_a_token_are_refused(policy: Policy) -> None:
-    with pytest.raises(WorkbenchError, match="max_new_tokens is 0: it must be at least 1"):
-        generate(policy, QUESTIONS, max_new_tokens=0)
-
-
 @pytest.mark.parametrize("name", ["./missing", "missing", "a/b/c", "a b/c", "a/"])
 def test_missing_policy_is_refused(name: str) -> None:
     with pytest.raises(WorkbenchError, match=f"no policy folder '{name}'"):
         load_policy(name)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (None, "neither config.json nor adapter_config.json"),
+        ("{", r"cannot read '.*config\.json'"),
+        ('{"model_type": "llama", "model_type": "qwen2"}', "the key 'model_type' stands twice"),
+        ('{"model_type": "llama"}', "cannot load policy"),
+        ('{"method": "truthrl"}', "is unfinished: repeat its train command"),
+    ],
+)
+def test_a_folder_without_a_model_is_refused(
+    tmp_path: Path, config: str | None, message: str
+) -> None:
+    if config is not None:
+        (tmp_path / "config.json").write_text(config)
+    with pytest.raises(WorkbenchError, match=message):
+        load_policy(tmp_path)
 
 
 def test_a_path_is_never_looked_up_on_the_hub(
@@ -137,43 +150,10 @@ def test_a_path_is_never_looked_up_on_the_hub(
             check_policy_name(name)
 
 
-def test_an_unfinished_run_is_no_policy_yet(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"method": "truthrl"}')
-    with pytest.raises(WorkbenchError, match=r"is unfinished: repeat its train command"):
-        load_policy(tmp_path)
+def test_a_run_with_an_adapter_is_a_policy(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "adapter_config.json").write_text("{}")
     check_policy_name(str(tmp_path))
     (tmp_path / "config.json").write_text("{")
     check_policy_name(str(tmp_path))  # what is not needed is not read
     check_policy_name(str(folder))
-
-
-def test_a_broken_config_is_named(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{")
-    with pytest.raises(WorkbenchError, match=r"cannot read '.*config\.json'"):
-        check_policy_name(str(tmp_path))
-    (tmp_path / "config.json").write_text('{"model_type": "llama", "model_type": "qwen2"}')
-    with pytest.raises(WorkbenchError, match="the key 'model_type' stands twice"):
-        check_policy_name(str(tmp_path))
-
-
-def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WorkbenchError, match=r"neither config.json nor adapter_config.json"):
-        load_policy(tmp_path)
-    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    with pytest.raises(WorkbenchError, match="cannot load policy"):
-        load_policy(tmp_path)
-
-
-def test_pickled_weights_are_not_read(folder: Path, tmp_path: Path) -> None:
-    import shutil
-
-    import torch
-    from safetensors.torch import load_file
-
-    other = shutil.copytree(folder, tmp_path / "other")
-    torch.save(load_file(other / "model.safetensors"), other / "pytorch_model.bin")
-    (other / "model.safetensors").unlink()
-    with pytest.raises(WorkbenchError, match="cannot load policy"):
-        load_policy(other)

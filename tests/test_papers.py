@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 from benchmarks import papers
-from benchmarks.papers import MILLION, SETTINGS, judge_hours, measured, table
+from benchmarks.papers import MILLION, SETTINGS, judge_hours, measured
 from workbench.plan import GPUS, shape_of
 
 STORED = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "papers.json"
@@ -25,15 +25,6 @@ def test_rlfhs_setting_by_hand() -> None:
     )
     assert row["requests"] == 157 * 128 * 23
     assert row["machines"] == math.ceil((row["hours"]["h100-80"] + row["judge_hours"]) / (8 * 24))
-
-
-def test_klcfs_setting_by_hand() -> None:
-    """14,589 prepared prompts of one sample with 48 claims, 50 requests each; 827 steps of 128
-    responses, two requests each.
-    """
-    row = measured(next(one for one in SETTINGS if one.name == "KLCF"))
-    assert row["rollouts"] == 827 * 128 == 105_856
-    assert row["requests"] == 14_589 * 50 + 105_856 * 2
 
 
 def test_a_million_prompts_are_fifty_times_twenty_thousand() -> None:
@@ -57,22 +48,5 @@ def test_a_judges_hours_by_hand() -> None:
     assert judge_hours({"requests": 0, "tokens_in": 0, "tokens_out": 0}) == 0
 
 
-def test_the_arithmetic_is_near_what_klcf_counts() -> None:
-    """Its table 5, 51.7 searches: 55,666 tokens of prompts for FActScore's way; ours rates the
-    claims besides.
-    """
-    told = papers.beside()
-    assert told["FActScore"]["requests"] == 1 + 52 + 1 and told["KLCF"]["requests"] == 2
-    assert abs(told["FActScore"]["tokens_in"] / 55_666 - 1) < 0.15
-
-
 def test_the_stored_rows_are_what_the_plan_says_now() -> None:
     assert json.loads(STORED.read_text()) == json.loads(json.dumps(papers.found()))
-
-
-def test_the_table_has_every_row() -> None:
-    lines = table(json.loads(STORED.read_text())).splitlines()
-    for one in SETTINGS:
-        # what it takes, and what it is
-        assert sum(line.startswith(f"| {one.name} |") for line in lines) == 2
-        assert sum(line.startswith(f"| {one.name}, 1M prompts |") for line in lines) == 1

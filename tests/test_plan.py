@@ -172,46 +172,32 @@ def test_memory_is_what_a_step_takes_on_a_cpu(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", TRAINED)
-def test_every_method_fits_one_gpu_of_80_gb_as_it_is_and_otherwise_by_what_is_named(
-    method: str,
-) -> None:
-    assert plan(method, gpu="a100-80")["fits"] is True
-    last = TRAINED[method].training(TRAINED[method].configure()).trainer
-    chosen = [f"{method}.{last}.micro_batch=none"]
-    for _ in range(3):
-        found = plan(method, gpu="a100-80", overrides=chosen)
-        if not found["remedies"]:
-            break
-        chosen += [part.strip() for part in found["remedies"][0].split("--set ")[1:]]
+def test_every_method_fits_one_gpu_of_80_gb(method: str) -> None:
+    found = plan(method, gpu="a100-80")
     assert found["fits"] is True and found["peak_bytes"] <= 79 * GIB
-    assert ("a100-80" in found["fits_on"] and found["hours"] is None) or found["hours"] > 0
+    assert "a100-80" in found["fits_on"] and (found["hours"] is None or found["hours"] > 0)
 
 
 @pytest.mark.parametrize(
-    ("method", "setting", "turned"),
+    ("method", "setting", "remedy"),
     [
-        ("truthrl", "truthrl.grpo.micro_batch=16", "--set truthrl.grpo.micro_batch=8"),
-        ("truthrl", "truthrl.grpo.generation_batch=512", "--set truthrl.grpo.generation_batch=256"),
-        ("rlfh", "rlfh.ppo.max_new_tokens=16000", "--set rlfh.ppo.prompts_per_step="),
-        ("dpo", "dpo.dpo.max_length=32000", "--set dpo.dpo.max_length="),
+        ("truthrl", "truthrl.grpo.micro_batch=16", "change truthrl.grpo.micro_batch, truthrl"),
+        ("truthrl", "truthrl.grpo.generation_batch=512", "truthrl.grpo.generation_batch"),
+        ("rlfh", "rlfh.ppo.max_new_tokens=16000", "rlfh.ppo.prompts_per_step, rlfh"),
+        ("dpo", "dpo.dpo.max_length=32000", "dpo.dpo.max_length by --set"),
         ("truthrl", "truthrl.grpo.lora_r=1000000", "a smaller --policy"),
     ],
 )
-def test_what_does_not_fit_names_the_setting_to_turn(
-    cli: Cli, method: str, setting: str, turned: str
+def test_a_plan_that_does_not_fit_names_the_settings_to_change(
+    cli: Cli, method: str, setting: str, remedy: str
 ) -> None:
     status, out, said = cli("plan", method, "--gpu", "a100-80", "--set", setting)
-    assert status == 2 and "does not fit on a100-80" in out and turned in said
+    assert status == 2 and "does not fit on a100-80" in out and remedy in said
 
 
-def test_checkpointing_is_the_first_remedy_and_takes_longer() -> None:
-    kept = ["truthrl.grpo.gradient_checkpointing=false"]
-    [remedy] = plan("truthrl", gpu="a100-80", overrides=[*kept, "truthrl.grpo.micro_batch=16"])[
-        "remedies"
-    ]
-    first, second = remedy.split("--set truthrl.grpo.")[1:]
-    assert (first.strip(), second) == ("gradient_checkpointing=true", "micro_batch=8")
-    slow, quick = plan("truthrl", gpu="h100-80"), plan("truthrl", gpu="h100-80", overrides=kept)
+def test_gradient_checkpointing_saves_memory_and_takes_longer() -> None:
+    whole = ["truthrl.grpo.gradient_checkpointing=false"]
+    slow, quick = plan("truthrl", gpu="h100-80"), plan("truthrl", gpu="h100-80", overrides=whole)
     assert slow["peak_bytes"] < quick["peak_bytes"] and slow["hours"] > quick["hours"]
 
 
@@ -239,15 +225,11 @@ def test_a_phase_holds_what_it_says_by_hand() -> None:
 @pytest.mark.parametrize(
     ("method", "settings", "count"),
     [
-        ("forag", [], 1),
         ("forag", ["rewarded=judge"], 0),
-        ("rlfh", [], 0),
         ("rlfh", ["annotator=self"], 1),
-        ("klcf", [], 1),
         ("klcf", ["rewarded=confidence"], 1),
         ("klcf", ["rewarded=judge"], 0),
         ("klcf", ["w_general=1"], 2),
-        ("klcf", ["w_general=1", "general=some/classifier"], 1),
     ],
 )
 def test_reward_models_are_counted_beside_the_policy(
@@ -275,25 +257,6 @@ def test_time_is_what_the_assumptions_make_of_it() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("checks", "requests"),
-    [
-        (("fact",), 1 + 10 + 1),
-        (("fact", "outcome"), 13),
-        (("single_pass",), 1),
-        (("outcome", "reasoning"), 3),
-        (("truth", "checklist"), 2),
-        (("truth", "claim_checklist"), 2),
-        (("factuality", "general"), 0),
-    ],
-)
-def test_requests_of_a_response_of_ten_claims_by_hand(
-    checks: tuple[str, ...], requests: int
-) -> None:
-    assert judge_requests(checks, 10) == requests
-    assert judge_requests(["fact"], 0) == 1
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_requests_are_those_that_the_checks_make(method: str) -> None:
     """A response of three claims, through the method's own grader."""
@@ -318,14 +281,9 @@ def test_requests_are_those_that_the_checks_make(method: str) -> None:
     ("method", "settings", "step"),
     [
         ("rlfh", [], 128 * (43 + 2)),  # 1,024 tokens: 43 claims
-        ("rlfh", ["rlfh.mode=single_pass"], 128),
         ("truthrl", [], 64 * 8),
-        ("knowrl", [], 80 * (43 + 3)),
-        ("klcf", [], 128 * 2),  # its own model of truthfulness reads the claims
         ("klcf", ["klcf.rewarded=judge", "klcf.w_check=0"], 128 * (86 + 2)),
-        ("forag", [], 0),
         ("forag", ["forag.rewarded=judge"], 128 * (43 + 2)),
-        ("rft", [], 0),
     ],
 )
 def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -> None:
@@ -338,17 +296,13 @@ def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -
     ("command", "told"),
     [
         (["truthrl", "--set", "truthrl.grpo.max_new_tokens=1000000000"], "positions for 32256"),
-        (["truthrl", "--set", "truthrl.grpo.group_size=1000000"], "must divide the one before"),
         (["truthrl", "--set", f"truthrl.grpo.steps={'9' * 400}"], "is above 1,000,000,000,000"),
         (["truthrl", "--set", "truthrl.grpo.lora_r=0"], "lora_r is 0"),
-        (["knowrl", "--set", "knowrl.sft.micro_batch=5"], "it must divide batch"),
         (["truthrl", "--set", "truthrl.vllm=colocate"], "vLLM is not planned"),
         (["truthrl", "--set", "truthrl.grpo.load_in_4bit=true", "--gpu", "cpu"], "needs a GPU"),
         (["nobody"], "no method 'nobody'"),
         (["truthrl", "--policy", "nobody/nothing-7b"], "or one of Qwen/Qwen2.5-0.5B"),
         (["truthrl", "--gpu", "a100"], "one of l4-24"),
-        (["truthrl", "--bench", "huge"], "choose one of tiny"),
-        (["truthrl", "--prompt-tokens", "40000"], "positions for 0; set at most that"),
     ],
 )
 def test_what_cannot_be_planned_is_refused_in_one_line(
@@ -362,17 +316,12 @@ def test_what_cannot_be_planned_is_refused_in_one_line(
     "changed",
     [
         {"hidden_size": -64},
-        {"hidden_size": "64"},
         {"num_hidden_layers": 2.5},
-        {"num_hidden_layers": 0},
-        {"num_attention_heads": 7},
         {"model_type": "mixtral"},
-        {"model_type": None},
         {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}},
         {"model_type": "qwen2", "use_sliding_window": True},
         None,
         b"[" * 100_000,
-        b"\xff",
         b"[1]",
     ],
 )

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from workbench.experiment import check_alone
 from workbench.generate import Sampling
 from workbench.store import iter_feedback
 from workbench.train.grpo import check_processes, check_whole
@@ -234,10 +233,3 @@ def test_a_run_goes_on_with_as_many_processes(tmp_path: Path) -> None:
     check_processes(tmp_path, 2)
     with pytest.raises(WorkbenchError, match="begun with 2 processes, and 1 go on"):
         check_processes(tmp_path, 1)
-
-
-def test_a_run_with_its_evaluations_is_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_alone()
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(WorkbenchError, match="leave out the launcher"):
-        check_alone()

@@ -83,10 +83,8 @@ def test_the_judge_completes_what_the_columns_do_not_say(checks: Checks, country
     [
         # 1·g(4) and ln(1 + g(4)): a country is of importance 4
         ("rlfh", [], 1.2 + 0.7884573603642703),
-        ("forag", [], 1.0),
         ("knowrl", [], -1 + 2 + 0),  # untagged, correct, nothing thought
         (KnowRL(form=0.5), ["knowrl.correct=3"], -0.5 + 3),
-        ("klcf", ["klcf.form=false", "klcf.w_check=0"], 1.0),
     ],
 )
 def test_every_method_pays(
@@ -124,7 +122,6 @@ def test_feedback_is_logged_and_kept(tmp_path: Path, checks: Checks, country: Qu
 def test_mistakes_are_named_before_anything_is_trained(checks: Checks) -> None:
     for recipe, settings, message in (
         ("grpo", [], "no method 'grpo': choose one of rlfh"),
-        (3, [], "neither a method nor a method's config"),
         ("rlfh", ["rlfh.delta=2"], "no field 'delta'"),
         ("rlfh", ["rlfh.epsilon=-2"], "must be above -1"),
         ("klcf", ["klcf.w_general=1"], "no check general"),

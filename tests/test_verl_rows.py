@@ -45,13 +45,8 @@ QUESTION = Question(
 
 
 def response(count: int) -> Response:
-    return Response(
-        "r",
-        QUESTION,
-        "x" * count,
-        token_ids=tuple(range(count)),
-        offsets=tuple((t, t + 1) for t in range(count)),
-    )
+    offsets = tuple((t, t + 1) for t in range(count))
+    return Response("r", QUESTION, "x" * count, token_ids=tuple(range(count)), offsets=offsets)
 
 
 def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
@@ -63,17 +58,9 @@ def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
     row = json.loads(json.dumps(row_of(QUESTION)))
     assert row["prompt"] == QUESTION.messages()
     read = question_of({**row, "raw_prompt": np.array(row["prompt"])})
-    assert (read.id, read.text, read.answers, read.title, read.checklist, read.kind) == (
-        "q7",
-        "Where was Ada born?",
-        ("Paris", "Paris, France"),
-        "Ada",
-        ("Ada was born in Paris.",),
-        "single",
-    )
-    assert [(passage.title, passage.text) for passage in read.passages] == [
-        ("Ada", "Ada was born in Paris.")
-    ]
+    names = ("id", "text", "answers", "title", "checklist", "kind")
+    assert all(getattr(read, name) == getattr(QUESTION, name) for name in names)
+    assert [passage.text for passage in read.passages] == ["Ada was born in Paris."]
     row["extra_info"]["passages"] = np.array(row["extra_info"]["passages"], dtype=object)
     row["extra_info"]["answers"] = np.array(["Paris", "Paris, France"])
     assert question_of(row) == read
@@ -97,11 +84,6 @@ def test_a_question_comes_back_from_its_row_as_verl_hands_it_on() -> None:
             },
             "How many?",
             ("72",),
-        ),
-        (
-            {"reward_model": {"ground_truth": None}, "extra_info": {"answer": "Rome"}},
-            "Where?",
-            ("Rome",),
         ),
         ({"reward_model": None, "extra_info": None}, "Where?", ()),
     ],
@@ -146,7 +128,6 @@ def test_a_reward_is_told_with_its_tokens() -> None:
         Feedback(
             response(3), rewards={"m": Reward(None, error=Failure("verify", "timeout", "no reply"))}
         ),
-        Feedback(response(3), error=Failure("verify", "timeout", "no reply")),
         Feedback(
             response(3),
             rewards={"m": Reward(1.0, tokens=(0, 0, 1.0))},
@@ -198,14 +179,6 @@ def test_an_event_of_0_is_an_event() -> None:
         assert found[0].tolist() == pytest.approx(
             [value / (std + 1e-4) for value in expected], abs=1e-6
         )
-
-
-def test_group_advantages_pay_every_token_of_the_mask() -> None:
-    """Totals 2 and 0: mean 1, std √2."""
-    rewards, masks = batch(([0.0, 2.0, 0.0], 2), ([0.0, 0.0, 0.0], 3))
-    found = estimate("group", rewards, masks, ["a", "a"], {"max_failed": 0})
-    unit = 1 / (math.sqrt(2) + 1e-4)
-    assert found.tolist() == [pytest.approx([unit, unit, 0]), pytest.approx([-unit] * 3)]
 
 
 def test_what_failed_is_in_no_baseline_and_counts_only_against_max_failed() -> None:
@@ -276,7 +249,6 @@ def test_settings_of_a_config_make_a_grader() -> None:
     ("given", "message"),
     [
         ({}, "recipe is missing"),
-        ({"recipe": "truthrl"}, "judge is missing"),
         (
             {"recipe": "truthrl", "judge": "world", "method": "x"},
             "no 'method': it takes recipe, judge, settings",

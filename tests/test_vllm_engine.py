@@ -8,7 +8,7 @@ import importlib.util
 import itertools
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -43,14 +43,6 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is set of vLLM's variables is taken back."""
-    for name in (*vllm.FIXED, *vllm.QUIET):
-        monkeypatch.setenv(name, os.environ.get(name, ""))
-    yield
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_policy(tmp_path_factory.mktemp("policy"))
@@ -82,16 +74,12 @@ def test_who_asks_for_vllm_where_there_is_none_is_told_what_to_do(
         ):
             call()
     assert list(tmp_path.iterdir()) == []
-    for command in ("evaluate sft --split validation", "probe", "answer What?"):
-        code, out, err = cli(*command.split(), "--engine", "vllm")
-        assert (code, out) == (2, "") and "or leave --engine at hf" in err and err.count("\n") == 1
-    code, _, err = cli("judge", "serve", folder)
-    assert code == 2 and "any OpenAI-compatible server will do" in err
-
-
-def test_an_engine_that_there_is_not_is_refused(folder: Path) -> None:
     with pytest.raises(WorkbenchError, match="no engine 'llamacpp': choose one of hf, vllm"):
         load_policy(folder, engine="llamacpp")  # type: ignore[arg-type]
+    code, out, err = cli("evaluate", "sft", "--split", "validation", "--engine", "vllm")
+    assert (code, out) == (2, "") and "or leave --engine at hf" in err and err.count("\n") == 1
+    code, _, err = cli("judge", "serve", folder)
+    assert code == 2 and "any OpenAI-compatible server will do" in err
 
 
 def test_every_completion_has_a_seed_and_those_of_a_question_are_its_own() -> None:
@@ -234,24 +222,18 @@ def _under(name: str) -> str:
     return f"base_model.model.model.layers.0.self_attn.{name}.base_layer.weight"
 
 
-@pytest.mark.usefixtures("environment")
-def test_trl_is_told_all_that_it_could_decide_about_vllm(tmp_path: Path) -> None:
+def test_trl_is_given_every_setting_of_vllm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from trl import GRPOConfig
 
+    for name in (*vllm.FIXED, *vllm.QUIET):  # restored after the test
+        monkeypatch.setenv(name, os.environ.get(name, ""))
     assert colocate.arguments(GRPO()) == {"use_vllm": False}
-    told = colocate.arguments(scaled(GRPO(), vllm="colocate", vllm_memory=0.4, vllm_sleep=True))
-    config = GRPOConfig(output_dir=str(tmp_path), use_cpu=True, bf16=False, **told)
-    assert {name: getattr(config, name) for name in told} == told
-    own = {name for name in vars(config) if name.startswith("vllm_")} - set(told)
-    assert own == {
-        "vllm_structured_outputs_regex",
-        "vllm_server_base_url",
-        "vllm_server_host",
-        "vllm_server_port",
-        "vllm_server_timeout",
-        "vllm_group_port",
-        "vllm_importance_sampling_cap",
-    }
+    wanted = scaled(GRPO(), vllm="colocate", vllm_memory=0.4, vllm_sleep=True)
+    given = colocate.arguments(wanted)
+    config = GRPOConfig(output_dir=str(tmp_path), use_cpu=True, bf16=False, **given)
+    assert {name: getattr(config, name) for name in given} == given
     assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
 
 

@@ -12,9 +12,7 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -26,12 +24,11 @@ from workbench.generate import generate
 
 Status = Literal["ok", "warning", "failed"]
 Route = Literal["cpu", "gpu"]
-NAME, ROOT = "factuality-workbench", Path(__file__).resolve().parent.parent
+NAME = "factuality-workbench"
 GROUPS = Path("/sys/fs/cgroup")  # limits of containers on Linux
 GB, GIB = 10**9, 2**30
 LEAST_PYTHON = (3, 11)
 LEAST_GPU = 22.0  # GiB; a smaller one holds models of the bench "small"
-SECONDS = 10  # to wait for a program
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ def examine() -> dict[str, Any]:
     if torch.status == "ok":
         import torch as installed
 
-        checks += [*gpus(installed, driver()), _answers()]
+        checks += [*gpus(installed), _answers()]
     else:
         found: tuple[Status, str, str] = ("failed", "not tried without torch", "install torch")
         checks += [Check("GPU", *found, path="gpu"), Check("the tiny policy", *found)]
@@ -73,13 +70,7 @@ def verdict(checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def pinned() -> dict[str, dict[str, str]]:
-    """The pinned versions by extra, "" for the base: of the clone's pyproject.toml, or else of the
-    installed package."""
-    with contextlib.suppress(OSError, ValueError, LookupError):
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        if project["name"] == NAME:
-            groups = {"": project["dependencies"], **project["optional-dependencies"]}
-            return {extra: _pins(group) for extra, group in groups.items()}
+    """The versions pinned by the installed project, by extra; "" is the base."""
     found: dict[str, dict[str, str]] = {"": {}}
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         for one in importlib.metadata.requires(NAME) or []:
@@ -115,54 +106,37 @@ def _torch() -> Check:
     return Check("torch", "ok", f"{torch.__version__}, {build}, {torch.get_num_threads()} threads")
 
 
-def driver() -> str | None:
-    """The version of NVIDIA's driver by its own program; None without a driver that answers."""
-    if (program := shutil.which("nvidia-smi")) is None:
-        return None
-    query = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        how: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace"}
-        done = subprocess.run(query, timeout=SECONDS, **how)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    line = (done.stdout.strip().splitlines() or [""])[0]
-    return line if done.returncode == 0 and re.fullmatch(r"[\d.]+", line) else None
-
-
-def gpus(torch: Any, driver: str | None) -> list[Check]:
+def gpus(torch: Any) -> list[Check]:
     """What torch reports of the machine's GPUs, and whether each computes in bfloat16."""
     failed = partial(Check, "GPU", "failed", path="gpu")
-    about = f"driver {driver}" if driver else "no driver answers"
     if not torch.version.cuda:
         remedy = "make the environment from environment.yml, whose torch is built for CUDA"
-        return [failed(f"torch {torch.__version__} is built for the CPU; {about}", remedy)]
+        return [failed(f"torch {torch.__version__} is built for the CPU", remedy)]
     try:
         if torch.cuda.is_available():
             numbers = range(torch.cuda.device_count())
-            return [check for number in numbers for check in _one_gpu(torch, number, about)]
+            return [check for number in numbers for check in _one_gpu(torch, number)]
     except (RuntimeError, AssertionError) as error:  # torch passes on the driver's errors
         return [failed(_summary(error), "restart the machine, and update the driver")]
-    remedy = f"update the driver for CUDA {torch.version.cuda}, and check CUDA_VISIBLE_DEVICES"
-    return [failed(f"torch sees none; {about}", remedy if driver else "install NVIDIA's driver")]
+    remedy = f"install NVIDIA's driver for CUDA {torch.version.cuda}; check CUDA_VISIBLE_DEVICES"
+    return [failed("torch sees none", remedy)]
 
 
-def _one_gpu(torch: Any, number: int, about: str) -> list[Check]:
+def _one_gpu(torch: Any, number: int) -> list[Check]:
     own, name = torch.cuda.get_device_properties(number), f"GPU {number}"
     memory = own.total_memory / GIB
-    found = f"{own.name}, {memory:.1f} GiB, compute capability {own.major}.{own.minor}, {about}"
+    found = f"{own.name}, {memory:.1f} GiB, compute capability {own.major}.{own.minor}"
     remedy = "train the bench small; `workbench plan` computes what fits"
-    line = Check(name, "ok", found, path="gpu")
-    if memory < LEAST_GPU:
-        line = Check(name, "warning", found, remedy, "gpu")
-    name = f"{name}: bfloat16"
+    small = memory < LEAST_GPU
+    line = Check(name, "warning" if small else "ok", found, remedy if small else "", "gpu")
+    bfloat16 = partial(Check, f"{name}: bfloat16", path="gpu")
     if own.major < 8:
         need = "take a GPU of compute capability 8.0 or more, as an A100"
-        return [line, Check(name, "failed", "not in hardware", need, "gpu")]
+        return [line, bfloat16("failed", "not in hardware", need)]
     ones = torch.ones(16, 16, dtype=torch.bfloat16, device=f"cuda:{number}")
     if not bool((ones @ ones == 16).all()):
-        need = "update the driver, or take another GPU"
-        return [line, Check(name, "failed", "multiplies wrongly", need, "gpu")]
-    return [line, Check(name, "ok", "computes", path="gpu")]
+        return [line, bfloat16("failed", "multiplies wrongly", "update the driver")]
+    return [line, bfloat16("ok", "computes")]
 
 
 def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
@@ -227,16 +201,14 @@ def _cache() -> Check:
 
         folder = Path(constants.HF_HUB_CACHE)
         existing = next(path for path in (folder, *folder.parents) if path.is_dir())
-        models = [scale.policy for scale in SCALES.values() if not Path(scale.policy).is_absolute()]
-        here = [
-            one for one in models if isinstance(try_to_load_from_cache(one, "config.json"), str)
-        ]
+        names = [scale.policy for scale in SCALES.values() if not Path(scale.policy).is_absolute()]
+        here = [one for one in names if isinstance(try_to_load_from_cache(one, "config.json"), str)]
     except (ImportError, OSError, RuntimeError, ValueError) as error:  # no package, home or name
-        return check("failed", _summary(error), "set HF_HOME to a folder that can be written")
-    found = f"{folder}: {', '.join(here) or 'none of the benches models'}"
+        return check("failed", _summary(error), "set HF_HOME to a writable folder")
     if not os.access(existing, os.W_OK):
-        return check("failed", f"{folder} cannot be written", "set HF_HOME to another folder")
-    if constants.HF_HUB_OFFLINE and len(here) < len(models):
+        return check("failed", f"{folder} cannot be written", "set HF_HOME to a writable folder")
+    found = f"{folder}: {', '.join(here) or 'no model of a bench'}"
+    if constants.HF_HUB_OFFLINE and len(here) < len(names):
         return check("warning", f"{found}; offline", "unset HF_HUB_OFFLINE, or use --policy FOLDER")
     return check("ok", found)
 

@@ -1,5 +1,5 @@
-"""A trained policy as one checkpoint: its adapter merged into its base, as a folder for
-transformers and vLLM or a GGUF file for llama.cpp, and on the Hugging Face hub if asked for."""
+"""Merge a trained adapter into its base: a folder for transformers and vLLM, or a GGUF file for
+llama.cpp, optionally pushed to the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from workbench import to_gguf, weights
 from workbench.bench import bench
 from workbench.disk import check_space
 from workbench.hub import check_adapter, from_disk_or_hub
-from workbench.policy import REMEDY, adapter_base, adapter_folder, check_policy_name, load_policy
+from workbench.policy import (
+    REMEDY,
+    adapter_base,
+    adapter_folder,
+    as_policy,
+    check_policy_name,
+    load_checkpoint,
+    load_policy,
+)
 from workbench.runs.checkpoints import mark_complete
 from workbench.runs.folder import read_json
 from workbench.types import WorkbenchError
@@ -45,8 +53,10 @@ def export(
     push: str | None = None,
     private: bool = True,
 ) -> dict[str, Any]:
-    """Merge a policy's adapter into its base in float32 on the CPU, and write `out`, whole or not
-    at all.
+    """Merge a policy's adapter into its base on the CPU, and write `out` completely or not at all.
+
+    Each layer is merged in float32. Memory holds the model in its stored type, or in float32 if
+    `dtype` asks for another type.
 
     Args:
         policy: a run's or an adapter's folder.
@@ -78,25 +88,30 @@ def export(
         raise WorkbenchError(f"'{base}' is stored quantised: name the exact model as --base")
     empty = load_policy(adapter, base=base, device="meta")  # checks names and shapes alone
     words, differs = to_gguf.check(config, empty.tokenizer) if gguf else ("", "")
-    stored = str(config.dtype or "").removeprefix("torch.") if dtype == "base" else dtype
-    stored = stored if stored in get_args(Dtype) else "float32"
+    own = str(config.dtype or "").removeprefix("torch.")
+    own = own if own in get_args(Dtype) else "float32"
+    stored = own if dtype == "base" else dtype
     count = sum(one.numel() for one in empty.model.parameters())
     check_space(out.parent, count * (4 if stored == "float32" else 2), "name another disk")
     if push is not None:
-        claim(push, private)
-    loaded = load_policy(adapter, base=base, device="cpu")
-    _cast(loaded.model, stored)
-    told = card(adapter, base, stored, "gguf" if gguf else "transformers")
+        check_repository(push, private)
+    model, tokenizer = load_checkpoint(
+        base, device="cpu", dtype=own if stored == own else "float32"
+    )
+    model = as_policy(base, weights.merged(model, adapter, stored), tokenizer).model
+    if push is not None:  # only now, so that refused weights leave no empty repository
+        check_repository(push, private, create=True)
+    about = card(adapter, base, stored, "gguf" if gguf else "transformers")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
         partial = Path(folder, out.name)
         if gguf:
-            to_gguf.write(loaded.model, loaded.tokenizer, partial, stored, words)
+            to_gguf.write(model, tokenizer, partial, stored, words)
         else:
-            loaded.model.save_pretrained(partial)
-            loaded.tokenizer.save_pretrained(partial)
+            model.save_pretrained(partial)
+            tokenizer.save_pretrained(partial)
             mark_complete(partial)
-            (partial / "README.md").write_text(told, encoding="utf-8")
+            (partial / "README.md").write_text(about, encoding="utf-8")
         os.replace(partial, out)
     files = [path for path in (out.rglob("*") if out.is_dir() else [out]) if path.is_file()]
     return {
@@ -108,17 +123,8 @@ def export(
             one.stat().st_size for one in files if one.suffix in (".safetensors", ".gguf")
         ),
         **({"words": words, "differs": differs} if gguf else {}),
-        **(publish(push, private, out, told) if push is not None else {}),
+        **(publish(push, private, out, about) if push is not None else {}),
     }
-
-
-def _cast(model: Any, dtype: str) -> None:
-    import torch
-
-    model.to(getattr(torch, dtype))
-    for name, weight in model.named_parameters():
-        if not torch.isfinite(weight).all():
-            raise WorkbenchError(f"'{name}' has a weight that {dtype} cannot hold: choose float32")
 
 
 def card(adapter: Path, base: str, dtype: str, library: str) -> str:
@@ -139,35 +145,38 @@ def card(adapter: Path, base: str, dtype: str, library: str) -> str:
     )
 
 
-def claim(repository: str, private: bool) -> None:
-    """Make a repository, or find that it is empty, as visible as asked for, and may be written."""
+def check_repository(repository: str, private: bool, *, create: bool = False) -> None:
+    """Raise a WorkbenchError unless a repository is absent, or empty, writable and as visible as
+    asked for; `create` makes an absent one.
+    """
     from huggingface_hub import HfApi
 
     if repository.count("/") != 1:
         raise WorkbenchError(f"'{repository}' is not a repository's name: write OWNER/NAME")
     try:
         hub = HfApi(token=True)
-        hub.create_repo(repository, private=private, exist_ok=True)
+        if create:
+            hub.create_repo(repository, private=private, exist_ok=True)
+        elif not hub.repo_exists(repository):
+            return
         found = hub.repo_info(repository)
         hub.auth_check(repository, write=True)
-    except Exception as error:  # of the hub's or the network's many kinds
+    except Exception as error:  # the hub and the network raise many kinds
         raise WorkbenchError(
             f"nothing can be pushed to '{repository}' ({' '.join(str(error).split())[:300]}): check"
             " the name, `hf auth login` or HF_TOKEN with the right to write; or leave out --push"
         ) from error
     files = [one.rfilename for one in found.siblings or [] if one.rfilename != ".gitattributes"]
-    if files or bool(found.private) != private:
-        state = (
-            f"has files ({files[0]}, …)"
-            if files
-            else f"is not {'private' if private else 'public'}"
-        )
+    state = f"has files ({files[0]}, …)" if files else ""
+    if not files and bool(found.private) != private:
+        state = f"is not {'private' if private else 'public'}"
+    if state:
         raise WorkbenchError(
             f"'{repository}' {state}: name a new or empty one, or set --private or --public"
         )
 
 
-def publish(repository: str, private: bool, out: Path, told: str) -> dict[str, Any]:
+def publish(repository: str, private: bool, out: Path, about: str) -> dict[str, Any]:
     """Send a finished export in one commit."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
@@ -176,10 +185,10 @@ def publish(repository: str, private: bool, out: Path, told: str) -> dict[str, A
         if out.is_dir():
             hub.upload_folder(repo_id=repository, folder_path=out, commit_message=message)
         else:
-            files: dict[str, Any] = {out.name: str(out), "README.md": told.encode()}
+            files: dict[str, Any] = {out.name: str(out), "README.md": about.encode()}
             added = [CommitOperationAdd(name, file) for name, file in files.items()]
             hub.create_commit(repository, added, commit_message=message)
-    except Exception as error:  # as above
+    except Exception as error:  # as in `check_repository`
         command = f"hf upload {repository} {shlex.quote(str(out))}{' .' if out.is_dir() else ''}"
         raise NotSent(
             f"'{out}' is complete, but the hub refused it ({' '.join(str(error).split())[:300]}):"

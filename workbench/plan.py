@@ -1,7 +1,7 @@
-"""What a training takes before it starts: GPU memory by phase, judge requests and hours.
+"""Estimate what a training needs before it starts: GPU memory by phase, judge requests and hours.
 
-It reads a method's config and a model's sizes, and loads no weights. docs/scaling.md derives the
-formulas and lists what they were checked against.
+The inputs are a method's config and a model's sizes; no weights are loaded. docs/scaling.md derives
+the formulas and lists the measurements behind them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def shape_of(policy: str) -> Shape:
 
 @dataclass(frozen=True)
 class Training:
-    """What the formulas need of a trainer's settings.
+    """The trainer settings that the formulas use.
 
     `micro` rows of `length` tokens, `scored` of them with logits, go through a backward pass;
     `sides` rows make an example. GRPO and PPO sample `at_once` responses to `prompts`.
@@ -242,34 +242,17 @@ def judged_checks(checks: Sequence[str], config: Any) -> list[str]:
     return [own if check == "fact" else check for check in checks]
 
 
-def smaller(one: Training, sampled: bool) -> tuple[Training, dict[str, Any]]:
-    """The same with less in memory at once, and the settings for that; {} where none is left."""
-    if sampled and one.prompts > 1 and one.prompts % 2 == 0:
-        rows, prompts = one.at_once // 2, one.prompts // 2
-        by_grpo = {"generation_batch": rows, "micro_batch": math.gcd(one.micro, rows)}
-        changed = by_grpo if one.trainer == "GRPO" else {"prompts_per_step": prompts}
-        return replace(one, at_once=rows, prompts=prompts), changed
-    if not sampled and not one.checkpointing:
-        return replace(one, checkpointing=True), {"gradient_checkpointing": "true"}
-    if not sampled and one.micro > 1:
-        micro = one.micro // 2 if one.micro % 2 == 0 else 1
-        return replace(one, micro=micro), {"micro_batch": micro}
-    cut = (one.scored if one.at_once else one.length) // 2
-    if cut < 16:
-        return one, {}
-    less = replace(one, length=one.length - cut, scored=max(0, one.scored - cut))
-    return less, {"max_new_tokens": less.scored} if one.at_once else {"max_length": less.length}
-
-
-def remedy(one: Training, sampled: bool, memory: Callable[[Training], Items], room: float) -> str:
-    """The settings by which a phase fits."""
-    settings: dict[str, Any] = {}
-    while one.part and total(memory(one)) > room:
-        one, changed = smaller(one, sampled)
-        if not changed:
-            return LARGER
-        settings |= changed
-    return " ".join(f"--set {one.part}.{name}={settings[name]}" for name in settings) or LARGER
+def remedy(one: Training, sampled: bool) -> str:
+    """The settings of a phase that make it smaller."""
+    if not one.part:  # an evaluation has none
+        return LARGER
+    if sampled:
+        names = ["prompts_per_step" if one.trainer == "PPO" else "generation_batch"]
+    else:
+        names = ["micro_batch"] if one.checkpointing else ["gradient_checkpointing", "micro_batch"]
+    names.append("max_new_tokens" if one.at_once else "max_length")
+    settings = ", ".join(f"{one.part}.{name}" for name in names)
+    return f"change {settings} by --set, or take {LARGER}"
 
 
 def check_part(path: str, part: Any) -> None:
@@ -293,15 +276,6 @@ def trainings(method: Method, config: Any, prompt: int, shape: Shape) -> list[Tr
     return [
         read_training(f"{method.name}.{name}", part, prompt, shape) for name, part in used.items()
     ]
-
-
-def room_of(gpu: str | None) -> float:
-    """Bytes of a GPU or of this machine; those of the largest GPU where none is named."""
-    if gpu == CPU:
-        return memory_here() or 0
-    if gpu not in (None, *GPUS):
-        raise WorkbenchError(f"no GPU '{gpu}': choose one of {', '.join(GPUS)}, {CPU}")
-    return float(GIB * max(one["memory"] for name, one in GPUS.items() if gpu in (None, name)))
 
 
 def gib(size: float) -> str:
@@ -328,7 +302,11 @@ def plan(
     Raises:
         WorkbenchError: no such method, bench, GPU or model, or settings that cannot work.
     """
-    chosen, room, size = trained(method), room_of(gpu), 4 if gpu == CPU else 2
+    chosen, size = trained(method), 4 if gpu == CPU else 2
+    if gpu not in (None, CPU, *GPUS):
+        raise WorkbenchError(f"no GPU '{gpu}': choose one of {', '.join(GPUS)}, {CPU}")
+    sizes = [GIB * one["memory"] for name, one in GPUS.items() if gpu in (None, name)]
+    room = max(sizes, default=memory_here() or 0)  # none is named "cpu"
     if bench not in NAMES:
         raise WorkbenchError(f"no bench '{bench}': choose one of {', '.join(NAMES)}")
     config, scale = chosen.configure(bench, overrides), SCALES[bench]
@@ -357,8 +335,8 @@ def plan(
         phase = {"phase": name, "part": one.part, "rows": rows, "tokens": one.length}
         phases.append({**phase, "bytes": items, "total": total(items)})
         if total(items) > room:
-            turn = remedy(one, sampled, partial(memory, shape, models=beside, size=size), room)
-            remedies.append(f"{name} needs {gib(total(items))} of {gib(room)}: {turn}")
+            need = f"{name} needs {gib(total(items))} of {gib(room)}"
+            remedies.append(f"{need}: {remedy(one, sampled)}")
     peak = max(phase["total"] for phase in phases)
     fits_on = [name for name, one in GPUS.items() if peak <= GIB * one["memory"]]
     checks = judged_checks(chosen.checks(config), config)

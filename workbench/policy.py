@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from workbench import weights
-from workbench.generate import Policy, Sampling, apart, hf, vllm
+from workbench.background import environment
+from workbench.generate import Completion, Policy, Sampling, hf, vllm
 from workbench.hub import check_adapter, from_disk_or_hub
 from workbench.jsonl import unique_keys
 from workbench.runs.folder import what_is_there
@@ -175,8 +179,10 @@ def as_policy(name: str, model: Any, tokenizer: Any) -> Policy:
 def load_apart(
     name: str | Path, *, base: str | Path | None = None, threads: int | None = None
 ) -> Policy:
-    """As `load_policy`, but another process generates with it, on `threads` CPU threads: see
-    `workbench.generate.apart`.
+    """As `load_policy`, but another process generates with it, on `threads` CPU threads.
+
+    Unsloth changes transformers' models in memory while it trains; an evaluation in the same
+    process would run the changed models.
 
     Raises:
         WorkbenchError: there is no such policy.
@@ -191,22 +197,38 @@ def load_apart(
         declared = GenerationConfig.from_model_config(
             from_disk_or_hub(AutoConfig.from_pretrained, folder)
         )
-    complete = partial(apart.complete, str(name), None if base is None else str(base), threads)
-    return Policy(str(name), tokenizer, stop_ids=_stop_ids(tokenizer, declared), complete=complete)
+    of = {"folder": str(name), "base": None if base is None else str(base), "threads": threads}
+    stop_ids = _stop_ids(tokenizer, declared)
+    return Policy(str(name), tokenizer, stop_ids=stop_ids, complete=partial(_complete_apart, of))
+
+
+def _complete_apart(
+    of: dict[str, Any], prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
+) -> list[Completion]:
+    """Complete prompts in another process, which loads the policy for this call."""
+    job = {**of, "prompts": prompts, "stop_ids": list(stop_ids), "sampling": asdict(how)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from workbench.policy import answer_apart; answer_apart()"],
+        input=json.dumps(job),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode:
+        raise WorkbenchError(
+            f"generating with '{of['folder']}' in a process of its own failed; the reason stands"
+            " above"
+        )
+    return [(ids, tuple(logprobs)) for ids, logprobs in json.loads(done.stdout.splitlines()[-1])]
 
 
 def answer_apart() -> None:
-    """What the other process of `load_apart` does: a job of `apart.complete` on stdin,
-    completions on stdout.
-    """
+    """Run by the other process: a job of `_complete_apart` on stdin, completions on stdout."""
     job = json.load(sys.stdin)
     with use_threads(job["threads"]):
         policy = load_policy(job["folder"], base=job["base"])
-        print(
-            json.dumps(
-                policy.complete(job["prompts"], job["stop_ids"], Sampling(**job["sampling"]))
-            )
-        )
+        how = Sampling(**job["sampling"])
+        print(json.dumps(policy.complete(job["prompts"], job["stop_ids"], how)))
 
 
 def _places(name: str | Path, base: str | Path | None) -> tuple[Path | None, str]:
@@ -225,9 +247,11 @@ def _stop_ids(tokenizer: Any, declared: Any) -> tuple[int, ...]:
     )
 
 
-def load_checkpoint(folder: str, *, device: str, quantisation: Any = None) -> tuple[Any, Any]:
-    """A full checkpoint as (model, tokenizer): fp32 on CPU, bf16 on GPU, whatever is on disk;
-    padding on the left.
+def load_checkpoint(
+    folder: str, *, device: str, dtype: str | None = None, quantisation: Any = None
+) -> tuple[Any, Any]:
+    """Load a full checkpoint as (model, tokenizer), with padding on the left. `dtype` is float32 on
+    a CPU and bfloat16 on a GPU by default, whatever type is stored.
 
     On the device "meta" no weight is read, but whether the files have all of them, and no other.
     `quantisation` is a config of transformers', by which the layers' matrices are held in fewer
@@ -239,7 +263,7 @@ def load_checkpoint(folder: str, *, device: str, quantisation: Any = None) -> tu
     if (Path(folder) / "adapter_config.json").is_file():  # transformers would load it, too
         check_adapter(Path(folder))
     tokenizer = load_tokenizer(folder)
-    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    dtype = dtype or ("float32" if device == "cpu" else "bfloat16")
     where: dict[str, Any] = {"device_map": device} if device == "meta" or quantisation else {}
     if quantisation:
         where["quantization_config"] = quantisation
@@ -247,7 +271,7 @@ def load_checkpoint(folder: str, *, device: str, quantisation: Any = None) -> tu
         model, info = from_disk_or_hub(
             AutoModelForCausalLM.from_pretrained,
             folder,
-            dtype=dtype,
+            dtype=getattr(torch, dtype),
             use_safetensors=True,
             output_loading_info=True,
             ignore_mismatched_sizes=True,

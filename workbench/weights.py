@@ -118,6 +118,33 @@ def with_adapter(model: Any, adapter: Path) -> Any:
     return over(model, adapter).merge_and_unload()
 
 
+def merged(model: Any, adapter: Path, dtype: str) -> Any:
+    """Merge a LoRA adapter into `model` layer by layer in float32, and store each weight as
+    `dtype`: the result of merging in float32, without a float32 copy of the whole model.
+
+    Raises:
+        WorkbenchError: as `over` does; a weight is not finite, or `dtype` cannot hold it.
+    """
+    import torch
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    adapted, stored = over(model, adapter), getattr(torch, dtype)
+    for name, layer in adapted.named_modules():
+        if isinstance(layer, BaseTunerLayer):
+            base: Any = layer.get_base_layer()
+            base.float()
+            layer.merge()
+            check_weight(str(adapter), name, base.weight)
+            base.to(stored)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All adapters are already merged")
+        whole = adapted.merge_and_unload().to(stored)
+    for name, weight in whole.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise WorkbenchError(f"'{name}' has a weight that {dtype} cannot hold: choose float32")
+    return whole
+
+
 def over(model: Any, adapter: Path) -> Any:
     """`model` with a LoRA adapter over it, as peft has it; one on "meta" takes the adapter's
     names and shapes alone.

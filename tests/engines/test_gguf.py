@@ -12,7 +12,6 @@ import pytest
 
 from tests.engines.environment import needs
 from tests.engines.told import tell
-from tests.helpers import hub_server
 from tests.helpers.adapters import adapter_on
 from tests.test_gguf import SENTENCES, Cli, bpe
 from workbench.bench import SCALES, bench
@@ -175,21 +174,6 @@ def readable(text: str) -> str:
     return "".join(
         character for character in text if character.isascii() and character.isprintable()
     )
-
-
-def test_a_file_is_sent_to_the_hub_with_a_card(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, file = random_run(tmp_path, "llama"), tmp_path / "out" / "policy.gguf"
-    with hub_server.logged_in(monkeypatch) as hub:
-        status, _, said = cli("export", run, "--gguf", file, "--push", "ada/kern")
-    sent = hub.repositories["ada/kern"].files
-    assert status == 0 and sent.keys() == {".gitattributes", "policy.gguf", "README.md"}, said
-    assert sent["policy.gguf"] == file.read_bytes() and [
-        path.name for path in file.parent.iterdir()
-    ] == ["policy.gguf"]
-    told = sent["README.md"].decode()
-    assert told.startswith("---\nlibrary_name: gguf\n---\n") and "in one file for llama.cpp" in told
 
 
 def test_a_file_is_written_whole_or_not_at_all(

@@ -9,7 +9,6 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,10 +18,7 @@ import pytest
 from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
 from tests.helpers.tiny_model import make_policy
-from workbench.failures import TooManyFailures
 from workbench.integrations.verl_rows import row_of
-from workbench.score.imports import import_completions
-from workbench.store import iter_feedback
 from workbench.types import Question, WorkbenchError
 from workbench.world import load_world
 
@@ -372,15 +368,6 @@ def test_a_failed_judge_is_masked_and_in_no_baseline(
         )
 
 
-def test_too_many_failures_stop_the_training(
-    compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rollout = Rollout(compose(*failing), monkeypatch)
-    keys = rollout.answer(country, "Rome.", *SAID)
-    with pytest.raises(TooManyFailures, match="1 of 3 completions could not be scored"):
-        rollout.learn(keys.values())
-
-
 def test_with_verls_own_estimator_a_failed_response_is_left_out(
     compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -433,34 +420,3 @@ def test_responses_that_wait_are_graded_together_and_padding_is_none_of_theirs(
     tokens = [json.loads(output["reward_extra_info"]["workbench_tokens"]) for output in outputs]
     assert list(map(len, tokens)) == list(map(len, sampled))
     assert together.read_text().split() == ["1", "2"]
-
-
-def test_what_verl_writes_of_its_rollouts_is_imported(
-    compose: Compose, country: Question, failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By its trainer's own dump: the prompt as text without marks, the gold answers as they
-    stood, NaN where none was paid.
-    """
-    rollout, question = (
-        Rollout(compose(*failing), monkeypatch),
-        replace(country, answers=(country.answers[0], "Lima")),
-    )
-    keys = rollout.answer(question, "Lima.", "Voku.")
-    write = rollout.trainer._write_generations
-    trainer = SimpleNamespace(tokenizer=rollout.tokenizer)
-    trainer._dump_generations = lambda **told: write(**told, global_steps=3)
-    rollout.trainer._log_rollout_data(
-        trainer, SimpleNamespace(keys=list(keys.values()), partition_id="train"), {}, "dumped"
-    )
-    summary = import_completions("verl", Path("dumped"), Path("rollouts.jsonl"))
-    assert (summary["rows"], summary["malformed"], summary["rewards"]) == (2, 0, ["verl:score"])
-    rows = {row.response.text: row for row in iter_feedback(Path("rollouts.jsonl"))}
-    assert {row.response.step for row in rows.values()} == {3} and len(
-        {row.response.group for row in rows.values()}
-    ) == 1
-    assert rows["Lima."].response.question.answers == question.answers
-    assert rows["Lima."].response.question.text.endswith(question.text)
-    assert (
-        rows["Lima."].rewards["verl:score"].value,
-        rows["Voku."].rewards["verl:score"].value,
-    ) == (1.0, None)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.generate import Sampling
-from workbench.generate.draw import drawing
+from workbench.types import WorkbenchError
 
 FREE = 0.25  # share of the batch that is free when the next prompts are begun
 # share of the rows that have ended when they are taken out, for which the cache is copied
@@ -23,6 +23,8 @@ ENDED = 0.125
 PASS = 256
 
 Prompt = tuple[int, ...]
+# logits_BV, a number in [0, 1) for each row -> token ids
+Draw = Callable[[Any, Sequence[float]], list[int]]
 # new ids, lengths with them, cache -> last logits_BV
 Forward = Callable[[Sequence[Sequence[int]], Sequence[int], Any], Any]
 
@@ -52,21 +54,16 @@ def plain_model(model: Any) -> Any:
         if adapter.peft_type != "LORA" or getattr(adapter, "alora_invocation_tokens", None):
             return None
         model = model.get_base_model()
-    usual = (
-        type(model).prepare_inputs_for_generation is GenerationMixin.prepare_inputs_for_generation
-    )
+    prepare = type(model).prepare_inputs_for_generation
     if (
-        not usual
+        prepare is not GenerationMixin.prepare_inputs_for_generation
         or not model._supports_default_dynamic_cache()
         or model._is_stateful
         or model.config.is_encoder_decoder
     ):
         return None
-    return (
-        model
-        if all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers)
-        else None
-    )
+    layers = DynamicCache(config=model.config).layers
+    return model if all(type(layer) is DynamicLayer for layer in layers) else None
 
 
 def decode(
@@ -124,16 +121,10 @@ class _Decoding:
         places = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompts))}
         index = [places[prompt] for prompt in prompts]
         logits_BV, cache = prefill(self.forward, self.config, list(places))
-        drawn_BT = (
-            self._uniforms(len(numbers)) if self.of_whole_BT is None else self.of_whole_BT[numbers]
-        )
-        rows = Rows(
-            numbers,
-            [iter(row) for row in drawn_BT.tolist()],
-            [len(prompt) for prompt in prompts],
-            [],
-            cache,
-        )
+        of_whole_BT = self.of_whole_BT
+        drawn_BT = self._uniforms(len(numbers)) if of_whole_BT is None else of_whole_BT[numbers]
+        uniforms = [iter(row) for row in drawn_BT.tolist()]
+        rows = Rows(numbers, uniforms, list(map(len, prompts)), [], cache)
         return self._going(replace(rows, tokens=self._drawn(rows, logits_BV[index])), index)
 
     def _stepped(self, rows: Rows) -> Rows | None:
@@ -156,8 +147,8 @@ class _Decoding:
         return tokens
 
     def _ended(self, number: int) -> bool:
-        said = self.completions[number]
-        return len(said) == self.how.max_new_tokens or (bool(said) and said[-1] in self.stops)
+        ids = self.completions[number]
+        return len(ids) == self.how.max_new_tokens or (bool(ids) and ids[-1] in self.stops)
 
     def _going(self, rows: Rows, index: Sequence[int] | None = None) -> Rows | None:
         """The rows that have not ended; all while few have. `index` is where in the cache they
@@ -263,25 +254,20 @@ def move(cache: Any, index: Sequence[int], width: int) -> None:
 
 def joined(rows: Rows | None, more: Rows | None) -> Rows | None:
     """Both rows side by side, in the cache of the first."""
+    import torch
+    from torch.nn.functional import pad
+
     if rows is None or more is None:
         return rows or more
     width = max(rows.lengths + more.lengths)
 
     def stacked(*parts: Any) -> Any:
-        whole = parts[0].new_zeros(
-            sum(map(len, parts)), parts[0].shape[1], width, parts[0].shape[3]
-        )
-        for place, part in zip(
-            (whole[: len(parts[0])], whole[len(parts[0]) :]), parts, strict=True
-        ):
-            place[:, :, -part.shape[2] :] = part[:, :, -width:]
-        return whole
+        """All rows, padded or cut on the left to one width."""
+        return torch.cat([pad(part, (0, 0, width - part.shape[2], 0)) for part in parts])
 
     for layer, added in zip(rows.cache.layers, more.cache.layers, strict=True):
-        layer.keys, layer.values = (
-            stacked(layer.keys, added.keys),
-            stacked(layer.values, added.values),
-        )
+        layer.keys = stacked(layer.keys, added.keys)
+        layer.values = stacked(layer.values, added.values)
     return Rows(
         rows.numbers + more.numbers,
         rows.uniforms + more.uniforms,
@@ -289,3 +275,56 @@ def joined(rows: Rows | None, more: Rows | None) -> Rows | None:
         rows.tokens + more.tokens,
         rows.cache,
     )
+
+
+def drawing(how: Sampling) -> Draw:
+    """Return the function that draws the next tokens by `how`; greedy decoding ignores the numbers.
+
+    Temperature and top-p are those of transformers. `torch.multinomial` would draw a random number
+    for every token of the vocabulary; here one a row is enough.
+    """
+    import torch
+    from transformers import TemperatureLogitsWarper, TopPLogitsWarper
+
+    if how.greedy:
+        return lambda logits_BV, _: logits_BV.argmax(dim=-1).tolist()
+    processors: list[Callable[[Any, Any], Any]] = []
+    if how.temperature != 1.0:
+        processors.append(TemperatureLogitsWarper(float(how.temperature)))
+    if how.top_p < 1.0:
+        processors.append(TopPLogitsWarper(how.top_p))
+
+    def draw(logits_BV: Any, uniforms: Sequence[float]) -> list[int]:
+        scores_BV = logits_BV.float()
+        for process in processors:
+            scores_BV = process(None, scores_BV)
+        uniforms_B1 = torch.tensor(uniforms, dtype=torch.float64, device=scores_BV.device)[:, None]
+        return inverse_cdf(torch.softmax(scores_BV, dim=-1), uniforms_B1)
+
+    return draw
+
+
+def inverse_cdf(probabilities_BV: Any, uniforms_B1: Any) -> list[int]:
+    """For each row the first token whose cumulative probability exceeds the row's number.
+
+    A token of probability 0 adds nothing to the sum, so it is never the first. Numbers are below
+    1 and are scaled to the sum, so rounding cannot lead past the last token. The sums are in
+    double precision: in single precision, tokens whose probability is below 6e-8 would vanish.
+
+    Raises:
+        WorkbenchError: the probabilities are not numbers.
+    """
+    import torch
+
+    cumulative_BV = probabilities_BV.cumsum(dim=-1, dtype=torch.float64)
+    ids: list[int] = (
+        torch.searchsorted(cumulative_BV, uniforms_B1 * cumulative_BV[:, -1:], right=True)
+        .squeeze(1)
+        .tolist()
+    )
+    if max(ids) >= probabilities_BV.shape[1]:
+        raise WorkbenchError(
+            "the policy's probabilities are not numbers: its weights have diverged; lower the"
+            " learning rate"
+        )
+    return ids
