@@ -1,21 +1,25 @@
-"""A training seen from a notebook: its curves grow while a cell waits, and an interrupt stops it
-cleanly.
+"""A training seen from a notebook: curves that grow with the file, a button and an interrupt
+that stop it cleanly.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 
-pytest.importorskip("IPython", reason="the notebooks extra is not installed")
+pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 
 from tests.helpers.background_jobs import crash, train_slowly
 from tests.helpers.waiting import wait_for
 from workbench.background import start
-from workbench.live import Live, live, train_live
+from workbench.live import POINTS, Live, drawn, live, redraw, train_live
 from workbench.runs.checkpoints import metrics_rows
+from workbench.runs.folder import in_use
 from workbench.types import WorkbenchError
 
 SETTINGS = [
@@ -24,47 +28,104 @@ SETTINGS = [
 ]
 
 
+def steps_of(figure: Any) -> int:
+    """The last step of the first curve."""
+    return figure.data[0].x[-1] if figure.data else 0
+
+
 @pytest.mark.slow
-def test_a_run_of_another_process_is_shown_to_its_end(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_view_of_another_processs_run_grows_and_ends_with_it(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     run = tmp_path / "run"
     view = live(run)
-    assert view.status == "step 0, not running" and view.figure.data == ()
-    job = {"folder": str(run), "steps": 300}
-    writer = start(train_slowly, job, tmp_path / "log.txt")
-    wait_for(lambda: len(metrics_rows(run)) > 2, seconds=120)
-    assert re.fullmatch(r"step \d+, running", view.status)
+    assert view.status.value == "run: step 0, not running" and steps_of(view.figure) == 0
+    writer = start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt")
+    wait_for(lambda: steps_of(view.figure) > 2, seconds=120)
+    first = steps_of(view.figure)
+    assert re.fullmatch(r"run: step \d+, running", view.status.value)
+    wait_for(lambda: steps_of(view.figure) > first, seconds=120)
+    assert view.button not in view.controls.children
     with pytest.raises(WorkbenchError, match="is not trained by this notebook"):
         view.stop()
-    assert view.wait() == {"status": "done"} and writer.wait() == 0
-    assert "run: step 300, done" in capsys.readouterr().out
-    titles = [title.text for title in view.figure.layout.annotations]
-    curves = dict(zip(titles, view.figure.data, strict=True))
+    writer.interrupt()
+    assert view.wait() == {"status": "interrupted"} and writer.wait() == 0
+    rows = metrics_rows(run)
+    assert view.status.value == f"run: step {len(rows)}, interrupted" and steps_of(
+        view.figure
+    ) == len(rows)
+    curves = {
+        title.text: curve
+        for title, curve in zip(view.figure.layout.annotations, view.figure.data, strict=True)
+    }
     assert set(curves) == {"reward", "length, tokens"}  # the KL was never measured
-    assert curves["reward"].y[:3] == (0.1, 0.2, 0.3) and repr(view) == "Live(run)"
+    assert curves["reward"].y[:3] == (0.1, 0.2, 0.3)
 
 
 @pytest.mark.slow
-def test_a_stopped_training_saves_first(tmp_path: Path) -> None:
+def test_the_button_stops_the_training(tmp_path: Path) -> None:
     run = tmp_path / "run"
     view = Live(run, start(train_slowly, {"folder": str(run)}, tmp_path / "log.txt"), steps=10**6)
-    wait_for(lambda: len(metrics_rows(run)) > 1, seconds=120)
-    assert view.status.endswith("of 1000000, running")
-    view.stop()
-    assert view.wait() == {"status": "interrupted"}
+    wait_for(lambda: steps_of(view.figure) > 1, seconds=120)
+    assert view.button in view.controls.children and view.status.value.endswith(
+        "of 1000000, running"
+    )
+    view.button.click()
+    assert view.button.description == "Stop at once"
+    assert view.wait() == {"status": "interrupted"} and view.button.disabled and not in_use(run)
+    # which hears no button while it waits
+    assert view.button.description == "Interrupt the kernel to stop"
+    assert view.status.value == f"run: step {len(metrics_rows(run))} of 1000000, interrupted"
 
 
-def test_a_failed_training_names_its_reason(tmp_path: Path) -> None:
+def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
+    chart = go.FigureWidget()
+    rows = [{"step": step, "reward": step / 10} for step in range(1, 6)]
+    for count in (0, 2, 5):
+        redraw(chart, drawn(rows[:count], "run"))
+        assert steps_of(chart) == count and chart.layout.width is None
+    [curve] = drawn([{"step": step, "reward": 0.5} for step in range(1, 1002)], "run").data
+    # every third, from the last back
+    assert len(curve.x) == 334 <= POINTS and curve.x[:2] == (2, 5) and curve.x[-1] == 1001
+    assert (
+        chart.data[0].y == (0.1, 0.2, 0.3, 0.4, 0.5)
+        and chart.layout.annotations[0].text == "reward"
+    )
+
+
+@pytest.mark.slow
+def test_a_training_that_ends_is_shown_to_its_end(tmp_path: Path) -> None:
+    run = tmp_path / "<b>run"
+    view = Live(
+        run, start(train_slowly, {"folder": str(run), "steps": 7}, tmp_path / "log.txt"), steps=7
+    )
+    assert view.wait() == {"status": "done"}
+    assert steps_of(view.figure) == 7 and view.status.value == "&lt;b&gt;run: step 7 of 7, done"
+    again = live(run)
+    assert (
+        again.wait() == {"status": "done"}
+        and again.figure == view.figure
+        and repr(again) == "Live(<b>run)"
+    )
+
+
+def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
     view = Live(tmp_path, start(crash, {}, tmp_path / "log.txt"))
     with pytest.raises(WorkbenchError, match="the training failed: RuntimeError: a bug"):
         view.wait()
+    assert view.status.value.endswith("failed: RuntimeError: a bug")
 
 
 def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
-    judged = {"judge": "http://127.0.0.1:9/v1"}  # without the name of its model
-    for wrong in ({"settings": ["truthrl.nope=1"]}, {"bench_name": "huge"}, {"seed": -1}, judged):
+    judged = {"judge": "http://127.0.0.1:9/v1"}  # by which model?
+    wrongs = (
+        {"settings": ["truthrl.nope=1"]},
+        {"bench_name": "huge"},
+        {"seed": -1},
+        judged,
+        {"jugde": "x"},
+        {"policy": tmp_path},
+    )
+    for wrong in wrongs:
         with pytest.raises(WorkbenchError):
             train_live("truthrl", tmp_path / "run", **wrong)
     assert not (tmp_path / "run").exists()
@@ -72,9 +133,14 @@ def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
 
 CELLS = (
     """
+from workbench.live import live, train_live
+how = dict(seed=1, steps=40, settings={settings})
+view = train_live("truthrl", {run!r}, **how)
+view
+""",
+    """
 import os, signal, threading, time
 from pathlib import Path
-from workbench.live import live, train_live
 
 def interrupt():  # as the kernel's menu does
     while not Path({run!r}, "metrics.jsonl").exists():
@@ -82,14 +148,13 @@ def interrupt():  # as the kernel's menu does
     time.sleep(1)  # by then the cell waits
     os.kill(os.getpid(), signal.SIGINT)
 
-how = dict(seed=1, steps=40, settings={settings})
-view = train_live("truthrl", {run!r}, **how)
 threading.Thread(target=interrupt).start()
-view.wait()["status"]
+print(view.wait()["status"])
 """,
     """
 view = train_live("truthrl", {run!r}, **how)
-view.wait()["status"]
+display(view)
+print(view.wait()["status"])
 """,
     "live({run!r})",
 )
@@ -107,13 +172,22 @@ def test_a_notebook_trains_is_interrupted_and_goes_on(
     cells = [
         nbformat.v4.new_code_cell(cell.format(run=str(run), settings=SETTINGS)) for cell in CELLS
     ]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    where = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=900, resources=where).execute()
-    interrupted, finished, shown = (cell.outputs for cell in notebook.cells)
-    ends = [outputs[-1].data["text/plain"] for outputs in (interrupted, finished)]
-    assert ends == ["'interrupted'", "'done'"]
+    notebook = nbformat.v4.new_notebook(cells=[*cells, nbformat.v4.new_code_cell(cells[-1].source)])
+    nbclient.NotebookClient(
+        notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
+    _, interrupted, finished, shown, again = (cell.outputs for cell in notebook.cells)
+    assert interrupted[-1].text == "interrupted\n" and finished[-1].text == "done\n"
     assert "resuming" in (run / "log.txt").read_text() and len(metrics_rows(run)) == 40
     mime = "application/vnd.plotly.v1+json"
-    [curves] = [output.data[mime]["data"] for output in finished if mime in output.get("data", {})]
-    assert curves[0]["x"] == list(range(1, 41)) and shown[0].data[mime]["data"] == curves
+    curves = [
+        output.data[mime]["data"]
+        for cell in (finished, shown, again)
+        for output in cell
+        if mime in output.get("data", {})
+    ]
+    assert len(curves) == 3  # whatever else a cell shows
+    assert curves[0][0]["x"] == list(range(1, 41)) and curves[0] == curves[1] == curves[2]
+    texts = [json.dumps(output, sort_keys=True) for output in (shown, again)]
+    # as replayed notebooks are compared
+    assert len({re.sub(r"\b[0-9a-f]{32}\b", "HEX", text) for text in texts}) == 1
