@@ -1,9 +1,11 @@
 // Annotate: one claim after another, with its answer and its evidence, and without what the judge made of it.
 
+const ORDER_WORDS = {random: "in a random order, the same for everyone", recorded: "as recorded"};
+
 function mountAnnotate(root, gradio) {
   root.classList.add("tv-colours", "wb-annotate");
   const bar = div("wb-filters"), done = div("wb-done"), last = h("p", {class: "tv-small", role: "status"}), card = div("wb-panel"), out = h("p", {class: "tv-failure", role: "alert", hidden: true});
-  let now = {claim: null, labels: []}, state = {run: null}, passed = [], seen = [], asking = false, begun = false;
+  let now = {claim: null, labels: []}, state = {run: null, order: "random"}, passed = [], seen = [], asking = false, begun = false;
 
   // What the page asks: the claim `at`, else the next; `given` is kept before. `then` changes what the page remembers: only
   // once that is done, so that nothing is lost of what could not be saved.
@@ -52,7 +54,8 @@ function mountAnnotate(root, gradio) {
         ask({[name]: chosen, passed: []}, () => ((state[name] = chosen), ([passed, seen] = [[], []]), (given.length = 0)));
       },
       options.map(([value, text]) => h("option", {value, selected: value === state[name]}, text))));
-    keepFocus(bar, () => bar.replaceChildren(choice("Claims of run", "run", data.runs.map((name) => [name, name]))));
+    keepFocus(bar, () => bar.replaceChildren(choice("Claims of run", "run", data.runs.map((name) => [name, name])),
+      choice("Order", "order", data.orders.map((name) => [name, ORDER_WORDS[name] || name]))));
     done.replaceChildren(h("progress", {max: data.total || 1, value: data.done, "aria-label": "labelled claims"}),
       span("", `${data.done.toLocaleString()} of ${data.total.toLocaleString()} claims labelled`), span("wb-agreement", agreementWords(data.agreement)));
     last.replaceChildren(...lastWords(data.last));

@@ -29,6 +29,8 @@ from workbench.types import CLAIM_LABELS, Feedback, WorkbenchError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+# the first is the same for everyone: what is labelled first stands for the whole
+ORDERS = ("random", "recorded")
 SEEN = 2000  # claims of this sitting that the page may tell of
 Place = tuple[str, int]  # a row's id, a claim's
 
@@ -47,6 +49,7 @@ def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
         told: dict[str, Any] = {
             "runs": names,
             "run": run,
+            "orders": list(ORDERS),
             "labels": list(CLAIM_LABELS),
         }
         if given := request.get("given"):
@@ -82,7 +85,7 @@ def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("at"):
         claim = _claim(runs, run, *_place(request["at"]))
     else:
-        found = _open(runs, run, _shuffled(rows), done, passed)
+        found = _open(runs, run, _ordered(rows, str(request.get("order"))), done, passed)
         claim = next((_shown(runs, run, row, one) for row, one in found), None)
     return {
         "claim": claim,
@@ -144,11 +147,11 @@ def _judged(row: Feedback) -> dict[int, str]:
     return {int(v.target[6:]): v.label for v in verdicts if v.label in CLAIM_LABELS and not v.error}
 
 
-def _shuffled(rows: Rows) -> DataFrame:
-    """The rows with claims in a random order that depends on their ids alone, so that the claims
-    that are labelled first represent the whole run.
-    """
+def _ordered(rows: Rows, order: str) -> DataFrame:
+    """The rows with claims, as recorded or in an order that depends on their ids alone."""
     table = rows.table[rows.table["claims"] > 0]
+    if order == ORDERS[1]:
+        return table
     if "shuffled" not in rows.derived:
         rows.derived["shuffled"] = table["id"].map(
             lambda name: hashlib.sha256(name.encode("utf-8", "replace")).digest()

@@ -22,13 +22,29 @@ function smoothed(values, share) {
   });
 }
 
-// A line for each run, with what was recorded below it where it is smoothed.
-const linesOf = (runs, series, {smooth}) =>
-  runs.map((run) => ({name: run.name, steps: run.steps, values: smoothed(run.series[series.name], smooth), raw: smooth ? run.series[series.name] : null}));
+// What is drawn: each run, or the mean of those that differ in their seed alone, with the least and the most of them.
+function linesOf(runs, series, {smooth, bands}) {
+  const single = (run) => ({name: run.name, steps: run.steps, values: smoothed(run.series[series.name], smooth), raw: smooth ? run.series[series.name] : null});
+  if (!bands) return runs.map(single);
+  const families = new Map();
+  for (const run of runs) families.set(run.family, [...(families.get(run.family) || []), run]);
+  return [...families.values()].map((family) => (family.length < 2 ? single(family[0]) : bandOf(family, series, smooth)));
+}
+
+function bandOf(family, series, smooth) {
+  const steps = [...new Set(family.flatMap((run) => run.steps))].sort((a, b) => a - b);
+  const drawn = family.map((run) => new Map(smoothed(run.series[series.name], smooth).map((value, place) => [run.steps[place], value])));
+  const at = steps.map((step) => drawn.map((run) => run.get(step)).filter(known));
+  const each = (pick) => at.map((values) => (values.length ? pick(values) : null));
+  const mean = each((values) => values.reduce((sum, value) => sum + value, 0) / values.length);
+  return {name: bandName(family), steps, values: mean, low: each((values) => Math.min(...values)), high: each((values) => Math.max(...values))};
+}
+
+const bandName = (family) => `${family[0].name} and ${family.length - 1} other ${family.length > 2 ? "seeds" : "seed"}`;
 
 function chart(series, runs, how, {choose, hover}) {
   const lines = linesOf(runs, series, how);
-  const points = lines.flatMap((line) => [line.values, line.raw].filter(Boolean).flat().filter(known));
+  const points = lines.flatMap((line) => [line.values, line.raw, line.low, line.high].filter(Boolean).flat().filter(known));
   if (!points.length) return null;
   const steps = lines.flatMap((line) => line.steps);
   const [first, last] = [Math.min(...steps), Math.max(...steps)];
@@ -42,6 +58,7 @@ function chart(series, runs, how, {choose, hover}) {
   const picture = svg("svg", frame);
   if (low < 0 && high > 0) picture.append(svg("line", {x1: 0, x2: WIDTH, y1: y(0), y2: y(0), class: "wb-zero"}));
   lines.forEach((line, index) => {
+    if (line.low) picture.append(svg("path", {d: areaOf(line, x, y), class: `wb-band ${colourOf(index)}`}));
     if (line.raw) picture.append(svg("path", {d: pathOf(line.steps, line.raw, x, y), class: `wb-line wb-raw ${colourOf(index)}`}));
     picture.append(svg("path", {d: pathOf(line.steps, line.values, x, y), class: `wb-line wb-line-${index} ${colourOf(index)}`}));
   });
@@ -76,6 +93,12 @@ function pathOf(steps, values, x, y) {
     pen = known(value);
     return piece;
   }).join("");
+}
+
+function areaOf({steps, low, high}, x, y) {
+  const corner = (values) => (place) => `${x(steps[place]).toFixed(1)} ${y(values[place]).toFixed(1)}`;
+  const there = steps.map((_, place) => place).filter((place) => known(low[place]));
+  return there.length ? `M${[...there.map(corner(high)), ...there.reverse().map(corner(low))].join("L")}Z` : "";
 }
 
 // The charts of the drawn runs. `draw` keeps the step that is chosen; what the pointer is at is told by all of them.

@@ -77,6 +77,7 @@ def _told(runs: Runs, name: str) -> dict[str, Any]:
         "steps": max(rewards, default=None),
         "last": rewards[max(rewards)] if rewards else None,
         "best": None if best is None else [best, rewards[best]],
+        "family": _family(config, name),
     }
 
 
@@ -91,6 +92,16 @@ def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
     if not config:
         return "scored" if (folder / settings_path(Path(ROLLOUTS)).name).is_file() else "recorded"
     return "running" if runs.in_use(name) else "unfinished"
+
+
+def _family(config: Mapping[str, Any], name: str) -> str:
+    """A key that runs share which differ in their seed alone."""
+    rest = {
+        key: value for key, value in config.items() if key not in ("seed", "versions", "threads")
+    }
+    return hashlib.sha256(
+        json.dumps(rest if config else name, sort_keys=True).encode()
+    ).hexdigest()[:12]
 
 
 def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
@@ -168,4 +179,5 @@ def _curves(runs: Runs, name: str) -> dict[str, Any]:
         "steps": [row["step"] for row in steps],
         "series": series,
         "rows": len(rows),
+        "family": _family(runs.described(name, "config.json"), name),
     }

@@ -81,6 +81,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
         with gr.Row():
             score = gr.Button("Score", variant="primary", scale=0, min_width=110)
             example = gr.Button("Show the worked example", scale=0, min_width=210)
+            clear = gr.Button("Clear the form", scale=0, min_width=130)
     note = component("Note")
     view = component("Inspect", None, (export_page, labeller(runs)), elem_id="inspect-view")
 
@@ -113,6 +114,12 @@ def inspect_tab(runs: Runs) -> InspectTab:
     score.click(paste_in, form, outputs, **busy)
     example.click(lambda: (*EXAMPLE, LOCAL), None, form, **quiet).then(
         paste_in, form, outputs, **busy
+    )
+    clear.click(
+        lambda: ("", "", "", "", NOTHING, message(note=TO_FILL)),
+        None,
+        [*form[:-1], *outputs],
+        **quiet,
     )
     return InspectTab(view, note, source, run, row)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,13 @@ from workbench.failures import is_logged
 from workbench.inspector.opened import configs_of, paid
 from workbench.inspector.runs import Runs, damage
 from workbench.recipes import METHODS, title
-from workbench.runs.rows import Rows, text_of
-from workbench.runs.steps import reward_of
+from workbench.runs.rows import Rows, finite, text_of
+from workbench.runs.steps import parts_of, reward_of
 from workbench.token_view import as_json
 from workbench.types import Feedback, WorkbenchError
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 PAGE = 60  # rollouts that are listed at once
 CACHED_ROWS = 4096  # scored rows of a run that are kept
@@ -36,6 +37,9 @@ class Query:
     outcome: str = ""
     tier: str = ""
     kind: str = ""
+    of: str = ""  # what `low` and `high` bound: a column of `parts_of`, or the reward
+    low: float | None = None
+    high: float | None = None
     start: int = 0
 
     @property
@@ -49,6 +53,8 @@ def query_of(request: Mapping[str, Any]) -> Query:
         "step": lambda value: value if type(value) is int else None,
         "start": lambda value: max(0, value) if type(value) is int else 0,
         "order": lambda value: value if value in ORDERS else ORDERS[0],
+        "low": finite,
+        "high": finite,
     }
     text = lambda value: value[:500] if isinstance(value, str) else ""  # noqa: E731
     values = {
@@ -117,13 +123,13 @@ def listing(record: Record, query: Query) -> list[int]:
     table, reward = rows.table, reward_of(rows, record.own)
     if query.step is not None and rows.steps:
         table = table[table["step"] == query.step]
-    table = _filtered(record, table, query)
+    table = _filtered(record, table, query, reward)
     lowest_first = query.order == "lowest"
     values = reward.loc[table.index].sort_values(ascending=lowest_first, kind="stable")
     return list(values.index.tolist())
 
 
-def _filtered(record: Record, table: DataFrame, query: Query) -> DataFrame:
+def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> DataFrame:
     asked = record.runs.asked(record.name) if query.tier or query.kind else {}
     if query.outcome:
         label = "" if query.outcome == NO_OUTCOME else query.outcome
@@ -135,6 +141,12 @@ def _filtered(record: Record, table: DataFrame, query: Query) -> DataFrame:
             if query.tier in ("", one.tier) and query.kind in ("", one.kind)
         }
         table = table[table["question"].isin(like)]
+    if query.of or query.low is not None or query.high is not None:
+        if query.of:
+            value = parts_of(record.rows, record.own).get(query.of, value * math.nan)
+        low = -math.inf if query.low is None else query.low
+        high = math.inf if query.high is None else query.high
+        table = table[value.loc[table.index].between(low, high)]
     return _with_text(record, table, query.text.casefold()) if query.text.strip() else table
 
 
@@ -236,9 +248,11 @@ def choices_of(record: Record) -> dict[str, Any]:
     """The values that a run's rollouts can be selected by."""
     rows, asked = record.rows, record.runs.asked(record.name)
     if "choices" not in rows.derived:
+        parts = parts_of(rows, record.own)
         rows.derived["choices"] = {
             "outcomes": [label or NO_OUTCOME for label in rows.table["outcome"].unique()],
             "questions": rows.table["question"].unique().tolist(),
+            "parts": [name for name, values in parts.items() if values.notna().any()],
         }
     choices = dict(rows.derived["choices"])
     questions = [asked[key] for key in choices.pop("questions") if key in asked]

@@ -6,7 +6,7 @@ const EVERY = 2000, PATIENCE = 10000; // milliseconds
 function mountRuns(root, gradio) {
   root.classList.add("tv-colours", "wb-runs");
   const board = curveBoard((step) => go({step, start: 0})), busy = busySign(), list = runTable({choose, draw: tick});
-  const told = div("tv wb-told-runs"), rows = div("wb-listed"), filters = filterBar(go), how = {smooth: 0};
+  const told = div("tv wb-told-runs"), rows = div("wb-listed"), filters = filterBar(go), how = {smooth: 0, bands: false};
   const state = {run: null, drawn: [], stamp: null, runs: [], curves: null, query: {}, choices: null, turn: 0, looking: null};
   const at = () => (typeof state.query.step === "number" ? state.query.step : null);
   const after = beforeAfter(gradio, () => state.run, busy);
@@ -144,8 +144,10 @@ function howBar(how, redraw) {
     out.textContent = how.smooth ? fixed(how.smooth) : "off";
     redraw();
   }});
+  const bands = h("input", {type: "checkbox", onchange: (event) => ((how.bands = event.target.checked), redraw())});
   return [
     h("label", {title: "an exponential mean: this share of what came before counts on; the thin line is what was recorded"}, "Smoothing ", smooth, " ", out),
+    h("label", {title: "ticked runs that differ in their seed alone become one line, their mean, and a band from the least to the most of them"}, bands, " Seeds as a band"),
   ];
 }
 
@@ -160,6 +162,8 @@ function filterBar(go) {
     fields[name] = box;
     return options.length > 1 ? h("label", {}, `${words} `, box) : null;
   };
+  const edge = (name, words) => (fields[name] = h("input", {type: "number", step: "any", class: "tv-select wb-edge", placeholder: words, "aria-label": `${words} value`,
+    oninput: (event) => soon({[name]: event.target.value === "" ? null : Number(event.target.value), start: 0})}));
 
   function build(choices) {
     const [first, last] = choices.steps.length ? choices.steps : [0, 0], any = (names) => [["", "any"], ...names.map((name) => [name, name === "none" ? "no outcome" : wordsOf(name)])];
@@ -172,11 +176,13 @@ function filterBar(go) {
       soon({step: Number(event.target.value), start: 0});
     }});
     fields.all = h("input", {type: "checkbox", onchange: (event) => go({step: event.target.checked ? null : Number(fields.step.value), start: 0})});
+    const parts = choices.parts.map((name) => [name, `${spaced(name.split(":").slice(1).join(":"))}`]);
     root.replaceChildren(...[
       last > first ? h("label", {class: "wb-step"}, "Step ", fields.step, " ", fields.at) : null,
       last > first ? h("label", {}, fields.all, " all steps") : null,
       choice("order", "Sort by", choices.orders.map(([words, key]) => [key, words])), fields.text,
       choice("outcome", "Outcome", any(choices.outcomes)), choice("tier", "Tier", any(choices.tiers)), choice("kind", "Kind", any(choices.kinds)),
+      h("span", {class: "wb-range"}, choice("of", "Value of", [["", "the reward"], ...parts]), edge("low", "from"), edge("high", "to")),
     ].filter(Boolean));
   }
   function draw(choices, query) {
@@ -188,7 +194,7 @@ function filterBar(go) {
     if (known(query.step) && document.activeElement !== fields.step) fields.step.value = query.step;
     fields.at.textContent = known(query.step) ? `${query.step} of ${choices.steps[1]}` : "all";
     fields.all.checked = !known(query.step);
-    for (const name of ["order", "outcome", "tier", "kind", "text"])
+    for (const name of ["order", "outcome", "tier", "kind", "of", "text", "low", "high"])
       if (document.activeElement !== fields[name]) fields[name].value = query[name] ?? (name === "order" ? "lowest" : "");
   }
   return {root, draw};
@@ -215,13 +221,14 @@ function pager({start, count, page}, to) {
     turn("Last", start + page < count ? Math.floor((count - 1) / page) * page : -1));
 }
 
-// The evaluation before and after training.
+// The evaluation before and after training, and the fixed prompts asked of both policies.
 function beforeAfter(gradio, run, busy) {
-  const table = div("tv");
-  const fill = async () => {
-    const found = await busy.during(gradio.server.before_and_after({run: run()})), data = found.error ? found : JSON.parse(found.text);
-    table.replaceChildren(...noted(data).filter(Boolean));
+  const table = div("tv"), answers = div("tv", h("p", {class: "tv-small"}, "Loads the starting policy and the trained one, and asks both the same questions, greedily."));
+  const fill = async (place, name) => {
+    const found = await busy.during(gradio.server[name]({run: run()})), data = found.error ? found : JSON.parse(found.text);
+    place.replaceChildren(...noted(data).filter(Boolean));
   };
-  const root = h("details", {class: "wb-before tv", ontoggle: () => root.open && run() && fill()}, h("summary", {}, "Before and after"), table);
+  const root = h("details", {class: "wb-before tv", ontoggle: () => root.open && run() && fill(table, "before_and_after")}, h("summary", {}, "Before and after"), table,
+    button("wb-button", "Ask the fixed prompts before and after", () => run() && fill(answers, "ask_policies")), answers);
   return {root, clear: () => (root.open = false)};
 }

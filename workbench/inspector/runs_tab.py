@@ -1,10 +1,11 @@
-"""Runs: how trainings went, the rollouts of any step, the evaluations before and after."""
+"""Runs: how trainings went, the rollouts of any step, and the same prompts before and after."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench.demo import answers
 from workbench.inspector.curves import curve_data, run_list, stamp
 from workbench.inspector.inspect_tab import SOURCES, InspectTab
 from workbench.inspector.listing import query_of, rollouts
@@ -64,7 +65,11 @@ def server_functions(runs: Runs) -> tuple[Callable[[Any], dict[str, Any]], ...]:
     def before_and_after(request: dict[str, Any]) -> dict[str, Any]:
         return {"text": before_after(runs, str(request["run"]))}
 
-    return look, list_rollouts, before_and_after
+    @answered
+    def ask_policies(request: dict[str, Any]) -> dict[str, Any]:
+        return {"text": asked(runs, str(request["run"]))}
+
+    return look, list_rollouts, before_and_after, ask_policies
 
 
 def before_after(runs: Runs, name: str | None) -> str:
@@ -103,3 +108,37 @@ def _cell(report: Mapping[str, Any], mode: str, rate: str) -> str:
         f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
     )
     return text.replace("-", "\N{MINUS SIGN}")
+
+
+def asked(runs: Runs, name: str | None) -> str:
+    """The answers of the starting policy and the trained one to fixed prompts; what fails is
+    shown, never raised.
+    """
+    try:
+        if not name:
+            raise WorkbenchError("choose a run first")
+        if runs.described(name, "config.json").get("bench") != "tiny":
+            raise WorkbenchError(
+                "the fixed prompts are the closed world's: they are asked of runs on the tiny bench"
+            )
+        if not (folder := runs.policy(name)):
+            raise WorkbenchError(
+                "this run holds no trained policy of its own: choose a finished one"
+            )
+
+        rows = answers(folder)
+    # a missing base model, memory: whatever loading a policy can run into
+    except Exception as error:
+        return as_json(
+            {
+                "error": (
+                    f"{error}"
+                    if isinstance(error, WorkbenchError)
+                    else f"{type(error).__name__}: {error}"
+                )
+            }
+        )
+    head = ["Tier", "Question", "Truth", "Before", "After"]
+    return as_json(
+        {"table": {"head": head, "rows": [[row[key.lower()] for key in head] for row in rows]}}
+    )
