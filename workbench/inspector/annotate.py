@@ -60,7 +60,7 @@ def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
 
 
 def _first(runs: Runs, names: Sequence[str]) -> str:
-    """The first run with claims, else the first run."""
+    """The first run with claims in the rows read so far, else the first run."""
     for name in names:
         with suppress(WorkbenchError):  # a damaged run: an error where it is chosen
             if runs.rows(name).table["claims"].any():
@@ -72,7 +72,7 @@ def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
     """The claim to label, the progress and the agreement. `at` names the claim; by default it is
     the next unlabelled one that is not in `passed`.
     """
-    rows = runs.rows(run)
+    rows = runs.all_rows(run)
     done = _labelled(runs, run, rows)
     pairs = [
         (label, row.judged[claim])

@@ -129,6 +129,7 @@ function mountCompare(root, gradio) {
 
 // Several answers as a list; a click opens one in Inspect. A question is told once for the answers to it that follow each other.
 function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sorted = {}}, open) {
+  const disagree = rows.some((row) => row.disagreement !== null);
   const cell = (method, content) => h("td", {class: "tv-num", "data-label": method}, content);
   const value = (row) => (method) => {
     const paid = own(row.values, method), missing = paid === null || paid === undefined;
@@ -142,20 +143,27 @@ function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sor
     h("div", {dir: "auto", class: "wb-answer"}, row.text.trim() || "(empty)")),
   h("td", {class: "tv-outcome", "data-label": "outcome"}, outcome(row)),
   methods.map(value(row)),
-  logged.map((name) => cell(loggedOf(name), row.values[name] === null || row.values[name] === undefined ? h("span", {class: "tv-dim"}, "n/a") : number(row.values[name]))));
+  logged.map((name) => cell(loggedOf(name), row.values[name] === null || row.values[name] === undefined ? h("span", {class: "tv-dim"}, "n/a") : number(row.values[name]))),
+  disagree ? cell("disagreement", fixed(row.disagreement)) : null);
   const arrow = (name) => (sorted.by === name ? (sorted.order === "lowest" ? " ↑" : " ↓") : "");
   const share = (method) => (scored[method] ? `; ${scored[method][0]} of ${scored[method][1]} answers scored` : "");
   const head = (method) => [nameOf(method) + arrow(method), `reward of the whole answer by ${nameOf(method)}${share(method)}`];
   const column = (name) => [loggedOf(name).replace(/:$/, ""), "a number that the trainer logged: what it means is the trainer's own, and no method's reward"];
-  const heads = ["Question and answer", "Outcome", ...methods.map(head), ...logged.map(column)];
+  const heads = ["Question and answer", "Outcome", ...methods.map(head), ...logged.map(column), ...(disagree ? [[`Disagreement${arrow("disagreement")}`, DISAGREEMENT]] : [])];
   const style = (index) => (index > 1 ? `tv-num${heads[index][0].match(/ [↑↓]$/) ? " tv-now" : ""}` : null);
+  const asked = disagree || sorted.by === "disagreement";
+  const same = disagree ? "" : " Here no two methods tell any answers apart, so there is none to sort by.";
+  const told = asked ? h("p", {class: "tv-small tv-glossary wb-told"}, h("b", {}, "Disagreement: "), DISAGREEMENT + same) : null;
   const without = Object.entries(unscored).map(([method, why]) => h("p", {class: "tv-small wb-unscored"}, h("b", {}, `${nameOf(method)} n/a: `), why));
-  return [...without, plainTable(heads, rows.map(line), "tv-table", style)];
+  return [told, ...without, plainTable(heads, rows.map(line), "tv-table", style)];
 }
 
 // What is told of the question once: its step, tier and kind, and its text.
 const tagsOf = (row) => [known(row.step) ? `step ${row.step}` : null, row.tier, row.kind].filter(Boolean).map((tag) => span("tv-tag", spaced(tag)));
 const askedOf = (row) => JSON.stringify([row.step, row.question, row.tier, row.kind]);
+
+const DISAGREEMENT = "how differently the methods rank an answer. Each method ranks the rollouts of the step (of the run, if it has no steps) by its " +
+  "reward, from 0 (lowest) to 1 (highest); the value is an answer's highest rank less its lowest. 0: all methods agree; 1: the best of one is the worst of another.";
 
 // The outcome's label; where finding it failed, the failure's stage and reason.
 function outcome({outcome, error}) {

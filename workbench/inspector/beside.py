@@ -64,6 +64,7 @@ def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str
     Raises:
         WorkbenchError: no such run or row.
     """
+    runs.all_rows(name)  # of its last rows alone neither groups nor other steps are known
     opened, names = open_row(runs, name, row), runs.names()
     chosen = next((one for one in names if one == other.get("run")), name)
     question, own = opened.feedback.response.question, opened.feedback.response.step
@@ -100,7 +101,7 @@ def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[
     run those with its id.
     """
     with damage(f"run '{name}'"):
-        table, ids = runs.rows(name).table, {question.id} if name == own else set()
+        table, ids = runs.all_rows(name).table, {question.id} if name == own else set()
         if question.text.strip():
             asked = runs.asked(name).items()
             ids |= {key for key, one in asked if one.text == question.text}

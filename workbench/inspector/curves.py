@@ -133,7 +133,25 @@ def curve_data(runs: Runs, names: Sequence[str]) -> str:
     series = [
         {"name": column, "title": title, "share": share} for column, title, share in _series(curves)
     ]
-    return as_json({"runs": curves, "series": series, "note": _note(curves), **told})
+    reading = [run["name"] for run in curves if run["missing"]]
+    return as_json(
+        {
+            "runs": curves,
+            "series": series,
+            "note": _note(curves),
+            "reading": _still_read(reading),
+            **told,
+        }
+    )
+
+
+def _still_read(names: Sequence[str]) -> str:
+    """The note about runs whose last rows alone are read so far."""
+    return (
+        f"Still being read, and drawn as far as their rows are known: {', '.join(names)}."
+        if names
+        else ""
+    )
 
 
 def _note(curves: Sequence[Mapping[str, Any]]) -> str:
@@ -178,6 +196,7 @@ def _curves(runs: Runs, name: str) -> dict[str, Any]:
         "name": name,
         "steps": [row["step"] for row in steps],
         "series": series,
-        "rows": len(rows),
+        "rows": rows.total,
+        "missing": rows.missing,
         "family": _family(runs.described(name, "config.json"), name),
     }

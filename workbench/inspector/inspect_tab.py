@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workbench.examples import worked_example
+from workbench.inspector import samples
+from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import answered, component, message
-from workbench.inspector.pasted import EXAMPLE, pasted
 from workbench.inspector.runs import Runs
 from workbench.inspector.what_if import labeller
 from workbench.runs.rows import Rows
 from workbench.token_view.page import page
 from workbench.types import WorkbenchError
 
-SOURCES = ("Worked example", "Stored run", "Paste")
+SOURCES = ("Samples", "Stored run", "Paste")
 JUDGES = {
     "Local verifier, against the sources": "local",
     "Closed world, without sources": "world",
@@ -43,6 +43,8 @@ class InspectTab:
     source: Any
     run: Any
     row: Any
+    sample: Any
+    came: Any  # the list that the open row was chosen from: {"run", "query"}, or None
 
     @property
     def outputs(self) -> list[Any]:
@@ -55,6 +57,12 @@ def inspect_tab(runs: Runs) -> InspectTab:
 
     with gr.Row(elem_classes="wb-source", equal_height=True):
         source = gr.Radio(SOURCES, value=SOURCES[0], label="Source", scale=0, min_width=340)
+        with gr.Row(visible=True) as sampled:
+            sample = gr.Dropdown(
+                list(samples.NAMES), value=samples.WORKED, label="Sample", min_width=240, scale=4
+            )
+            # of the worked example there is one
+            another = gr.Button("Draw another", min_width=130, scale=0, visible=False)
         with gr.Row(visible=False) as stored:
             run = gr.Dropdown([], label="Run", min_width=200, scale=3, allow_custom_value=False)
             row = gr.Number(label="Row", value=1, minimum=1, precision=0, min_width=90, scale=1)
@@ -84,12 +92,24 @@ def inspect_tab(runs: Runs) -> InspectTab:
             clear = gr.Button("Clear the form", scale=0, min_width=130)
     note = component("Note")
     view = component("Inspect", None, (export_page, labeller(runs)), elem_id="inspect-view")
+    turn, came = gr.State(0), gr.State(None)
 
     outputs = [view, note]
     quiet = {"show_progress": "hidden", "api_visibility": "private", "queue": False}
-    choose = lambda name: [gr.update(visible=name == option) for option in SOURCES[1:]]  # noqa: E731
-    source.change(choose, source, [stored, paste], **quiet)
-    source.input(first_of_source(runs), [source, run, row, answer], outputs, **quiet)
+    choose = lambda name: [gr.update(visible=name == option) for option in SOURCES]  # noqa: E731
+    source.change(choose, source, [sampled, stored, paste], **quiet)
+    source.input(first_of_source(runs), [source, sample, run, row, answer], outputs, **quiet)
+    draw = lambda name: (  # noqa: E731
+        *shown_or_error(lambda: open_sample(name, 0)),
+        gr.update(visible=name != samples.WORKED),
+    )
+    sample.input(draw, sample, [*outputs, another], **quiet)
+    another.click(
+        lambda name, seed: (*shown_or_error(lambda: open_sample(name, seed + 1)), seed + 1),
+        [sample, turn],
+        [*outputs, turn],
+        **quiet,
+    )
     run.input(
         lambda name: (1, *shown_or_error(lambda: open_number(runs, name, 1))),
         run,
@@ -104,15 +124,15 @@ def inspect_tab(runs: Runs) -> InspectTab:
         **quiet,
     )
     for button, step in ((before, -1), (after, 1)):
-        move = lambda name, number, step=step: moved(runs, name, number, step)  # noqa: E731
-        button.click(move, [run, row], [row, *outputs], **quiet)
+        move = lambda name, number, chosen, step=step: moved(runs, name, number, step, chosen)  # noqa: E731
+        button.click(move, [run, row, came], [row, *outputs], **quiet)
     paste_in = lambda *fields: shown_or_error(lambda: open_pasted(*fields))  # noqa: E731
     form, busy = (
         [question, answer, sources, gold, judge],
         {"api_visibility": "private", "show_progress": "minimal"},
     )
     score.click(paste_in, form, outputs, **busy)
-    example.click(lambda: (*EXAMPLE, LOCAL), None, form, **quiet).then(
+    example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **quiet).then(
         paste_in, form, outputs, **busy
     )
     clear.click(
@@ -121,7 +141,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
         [*form[:-1], *outputs],
         **quiet,
     )
-    return InspectTab(view, note, source, run, row)
+    return InspectTab(view, note, source, run, row, sample, came)
 
 
 def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
@@ -133,9 +153,9 @@ def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
         return NOTHING, message(error)
 
 
-def open_example() -> Opened:
-    row = worked_example()
-    return open_feedback(row, (row,), SOURCES[0])
+def open_sample(name: str, seed: int = 0) -> Opened:
+    rows = samples.sample(name, seed)
+    return open_feedback(rows[0], rows, name)
 
 
 def open_number(
@@ -150,41 +170,73 @@ def open_number(
     return open_row(runs, name, runs.row(name, int(number or 1) - 1)["id"], method)
 
 
-def moved(runs: Runs, name: str | None, number: float | None, step: int) -> tuple[Any, ...]:
-    """The row's number, the view and the note `step` rows on in the file."""
+def moved(
+    runs: Runs, name: str | None, number: float | None, step: int, came: Any = None
+) -> tuple[Any, ...]:
+    """The row's number, the view and the note `step` rows on: in the order of the list that the
+    row was opened from, if it was, else in that of the file."""
     import gradio as gr
 
     place = int(number or 1) + step
     try:
-        count = len(runs.rows(name)) if name else 0
+        count = runs.rows(name).total if name else 0
+        if (
+            name
+            and isinstance(came, dict)
+            and came.get("run") == name
+            and 1 <= place - step <= count
+        ):
+            query = query_of(came.get("query") or {})
+            found = neighbour(runs, name, query, place - step - 1, step)
+            if found is None:
+                return (
+                    gr.skip(),
+                    gr.skip(),
+                    message(note="This is the end of the list that the answer was opened from."),
+                )
+            to, at, listed = found
+            view, note = shown_or_error(lambda: open_number(runs, name, to + 1))
+            told = message(
+                note=f"{at:,} of {listed:,} in the list that the answer was opened from."
+            )
+            return to + 1, view, note if view == NOTHING else told
     except WorkbenchError as error:
         return place, NOTHING, message(error)
-    if not 1 <= place <= count:
-        return (gr.skip(),) * 3
-    return place, *shown_or_error(lambda: open_number(runs, name, place))
+    return (
+        (place, *shown_or_error(lambda: open_number(runs, name, place)))
+        if 1 <= place <= count
+        else (gr.skip(),) * 3
+    )
 
 
 def first_of_source(runs: Runs) -> Callable[..., tuple[Any, str]]:
-    def first(source: str, run: str | None, row: float, answer: str) -> tuple[Any, str]:
+    def first(
+        source: str, sample: str, run: str | None, row: float, answer: str
+    ) -> tuple[Any, str]:
         if source == SOURCES[2]:
             return NOTHING, message(note=TO_SCORE if (answer or "").strip() else TO_FILL)
-        if source == SOURCES[0]:
-            return shown_or_error(open_example)
-        return shown_or_error(lambda: open_number(runs, run, row))
+        opened = (
+            (lambda: open_sample(sample))
+            if source == SOURCES[0]
+            else (lambda: open_number(runs, run, row))
+        )
+        return shown_or_error(opened)
 
     return first
 
 
 def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Opened:
-    feedback = pasted(
+    feedback = samples.pasted(
         question=question or "",
         answer=answer or "",
         sources=sources or "",
         gold=gold or "",
         judge=JUDGES[judge],
     )
-    own = (question, answer, sources, gold) != EXAMPLE
-    name = f"{'Pasted answer' if own else SOURCES[0]}, judged by: {judge[0].lower() + judge[1:]}"
+    own = (question, answer, sources, gold) != samples.EXAMPLE
+    name = (
+        f"{'Pasted answer' if own else samples.WORKED}, judged by: {judge[0].lower() + judge[1:]}"
+    )
     return open_feedback(feedback, (feedback,), name)
 
 

@@ -1,4 +1,4 @@
-"""The rollouts of a run that a query selects, in order, with the reward of every method."""
+"""The rollouts of a run that a query selects, their order, and how far the methods disagree."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 PAGE = 60  # rollouts that are listed at once
+SCORED = 1024  # rollouts that are scored to be sorted by rewards that are not stored
 CACHED_ROWS = 4096  # scored rows of a run that are kept
 CACHED_TEXTS = 4  # searched texts whose finds are kept
-ORDERS = ("lowest", "highest")
+ORDERS = ("lowest", "highest", "disagreement")
 NO_OUTCOME = "none"  # stands for an outcome: rows without one
 Listed = dict[str, Any]
 
@@ -93,9 +94,11 @@ class Record:
     key: str  # of the configs, for the cache
 
     @staticmethod
-    def of(runs: Runs, name: str) -> Record:
+    def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
+        """The run as far as it is read, or with all its rows."""
+        rows = runs.all_rows(name) if whole else runs.rows(name)
         configs = configs_of(runs, name)
-        return Record(runs, name, runs.rows(name), own_method(runs, name), configs, repr(configs))
+        return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
 
     def listed(self, number: int) -> Listed:
         """What a list shows of a row, scored by every method, or {"broken": why}; cached."""
@@ -105,7 +108,7 @@ class Record:
                 with damage(f"row {number + 1} of run '{self.name}'"):
                     row = self.runs.feedback(self.name, number, self.rows)
                     [scored] = paid([row], self.configs)
-                    row = listed_row(scored)
+                    row = listed_row(scored) | {"number": number}
                     as_json(row)
             except WorkbenchError as error:
                 row = {"broken": str(error)}
@@ -114,19 +117,49 @@ class Record:
                 cache.pop(next(iter(cache)), None)
         return row
 
+    def values(self, numbers: Sequence[int]) -> list[dict[str, float | None]]:
+        """The rewards of rows by method."""
+        return [self.listed(number).get("values", {}) for number in numbers]
 
-def listing(record: Record, query: Query) -> list[int]:
-    """The numbers of the rows that a query selects, sorted by the stored reward of the run's own
-    method; rows without a stored reward stand last.
+
+@dataclass(frozen=True)
+class Listing:
+    """The rows of a query in their order, by number, and the disagreement where it is known."""
+
+    numbers: list[int]
+    spreads: Mapping[int, float | None]
+    left_out: int = 0  # rows that were not scored to be sorted
+
+
+def listing(record: Record, query: Query) -> Listing:
+    """The rows that a query selects, sorted.
+
+    All rows can be sorted by the run's own reward, which is stored. By what is not, as the
+    methods' disagreement, the first `SCORED` rows are sorted.
     """
+    from pandas import Series
+
     rows = record.rows
-    table, reward = rows.table, reward_of(rows, record.own)
+    table, reward, left_out = rows.table, reward_of(rows, record.own), 0
     if query.step is not None and rows.steps:
         table = table[table["step"] == query.step]
+    if record.own and record.own not in rows.methods:
+        table, left_out = table[:SCORED], max(0, len(table) - SCORED)
+        values = record.values(table.index)
+        reward = Series([row.get(record.own) for row in values], table.index, dtype="float64")
     table = _filtered(record, table, query, reward)
-    lowest_first = query.order == "lowest"
-    values = reward.loc[table.index].sort_values(ascending=lowest_first, kind="stable")
-    return list(values.index.tolist())
+    spreads: dict[int, float | None] = {}
+    if query.order == "disagreement":
+        table, left_out = table[:SCORED], left_out + max(0, len(table) - SCORED)
+    if query.order == "disagreement" or len(table) <= PAGE:
+        numbers = table.index.tolist()
+        spreads = dict(zip(numbers, disagreement(record.values(numbers)), strict=True))
+    if query.order == "disagreement":
+        key = Series(spreads, table.index, dtype="float64")
+    else:
+        key = reward.loc[table.index]
+    key = key.sort_values(ascending=query.order == "lowest", kind="stable", na_position="last")
+    return Listing(key.index.tolist(), spreads, left_out)
 
 
 def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> DataFrame:
@@ -165,6 +198,35 @@ def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
     return table[[finds[number] for number in table.index]]
 
 
+def neighbour(
+    runs: Runs, name: str, query: Query, number: int, step: int
+) -> tuple[int, int, int] | None:
+    """The row `step` places after another in a list: its number, its place, the list's length."""
+    numbers = listing(Record.of(runs, name), query).numbers
+    place = numbers.index(number) + step if number in numbers else -1
+    return (numbers[place], place + 1, len(numbers)) if 0 <= place < len(numbers) else None
+
+
+def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | None]:
+    """How far the methods disagree about each row: the spread of its ranks *(ours)*; `values`
+    are its rewards by method.
+
+    Each method ranks the rows that it scores from 0 (lowest reward) to 1 (highest), equal ones
+    alike; the disagreement is the highest rank less the lowest, and None where fewer than two
+    methods score the row or rank any rows apart. A trainer's logged numbers do not count.
+    """
+    ranks: list[list[float]] = [[] for _ in values]
+    for method in {name for row in values for name in row if not is_logged(name)}:
+        distinct = sorted({value for row in values if (value := row.get(method)) is not None})
+        if len(distinct) < 2:
+            continue
+        place = {value: number / (len(distinct) - 1) for number, value in enumerate(distinct)}
+        for row, row_ranks in zip(values, ranks, strict=True):
+            if (value := row.get(method)) is not None:
+                row_ranks.append(place[value])
+    return [max(row_ranks) - min(row_ranks) if len(row_ranks) > 1 else None for row_ranks in ranks]
+
+
 def listed_row(row: Feedback) -> Listed:
     """What a list shows of a response."""
     outcome, question = row.verdict("outcome"), row.response.question
@@ -179,6 +241,7 @@ def listed_row(row: Feedback) -> Listed:
         "outcome": outcome.label if outcome and not outcome.error else None,
         "error": asdict(error) if error else None,
         **rewards_of(row),
+        "disagreement": None,
     }
 
 
@@ -194,7 +257,8 @@ def rewards_of(row: Feedback) -> dict[str, dict[str, Any]]:
 def order_choices(method: str) -> list[tuple[str, str]]:
     """The orders as (words, key), for a run with rewards of `method`, or ("") of its trainer."""
     reward = f"{title(method) or 'logged'} reward"
-    return [(f"{reward[0].upper()}{reward[1:]}, {order} first", order) for order in ORDERS]
+    words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
+    return [(label[0].upper() + label[1:], key) for label, key in zip(words, ORDERS, strict=True)]
 
 
 def rollouts(runs: Runs, name: str | None, query: Query) -> str:
@@ -203,13 +267,21 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> str:
         return as_json({})
     try:
         record = Record.of(runs, name)
-        numbers = listing(record, query)
-        shown = [record.listed(number) for number in numbers[query.start :][:PAGE]]
-        about = {"choices": choices_of(record), "step": query.step}
+        found = listing(record, query)
+        shown = [record.listed(number) for number in found.numbers[query.start :][:PAGE]]
+        about = {
+            "choices": choices_of(record),
+            "step": query.step,
+            "missing": record.rows.missing,
+        }
     except WorkbenchError as error:
         return as_json({"error": str(error)})
     broken = [row["broken"] for row in shown if "broken" in row]
-    rows = [row for row in shown if "broken" not in row]
+    rows = [
+        {**row, "disagreement": found.spreads.get(row["number"])}
+        for row in shown
+        if "broken" not in row
+    ]
     if broken and not rows:
         return as_json({"error": f"none of {len(broken)} rows can be shown: {broken[0]}"})
     if not len(record.rows):  # a run without any says so where its curves would be
@@ -217,8 +289,8 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> str:
     if not rows:
         none = "No rollouts are recorded of this step."
         return as_json({"note": "No rollout matches." if query.is_filtered else none, **about})
-    about |= {"start": query.start, "count": len(numbers), "page": PAGE}
-    note = _note(len(numbers), query, record.rows, broken)
+    about |= {"start": query.start, "count": len(found.numbers), "page": PAGE}
+    note = _note(found, query, record.rows, broken)
     return as_json({"note": note, "rows": rows, **_columns(rows, record.own, query.order), **about})
 
 
@@ -240,7 +312,7 @@ def _columns(rows: Sequence[Listed], own: str, order: str) -> dict[str, Any]:
         "scored": {name: [count, len(rows)] for name, count in scored.items()},
         "unscored": reasons,
         "logged": [name for name in names if is_logged(name)],
-        "sorted": {"by": own, "order": order},
+        "sorted": {"by": order if order == "disagreement" else own, "order": order},
     }
 
 
@@ -266,16 +338,21 @@ def choices_of(record: Record) -> dict[str, Any]:
     }
 
 
-def _note(count: int, query: Query, rows: Rows, broken: Sequence[str]) -> str:
+def _note(found: Listing, query: Query, rows: Rows, broken: Sequence[str]) -> str:
     """How many rollouts there are, and which of them are listed."""
+    count = len(found.numbers)
     note = f"{count:,} {'rollout' if count == 1 else 'rollouts'}"
     note += f" of step {query.step}" if query.step in rows.steps else ""
     note += " that match" if query.is_filtered else ""
     if count > PAGE:
         last = min(query.start + PAGE, count)
         note += f"; {query.start + 1:,} to {last:,} in this order are listed"
+    if found.left_out:
+        note += f"; {found.left_out:,} more were not scored to be sorted: select fewer"
     note += ". Click one to open it in Inspect."
     if broken:
         rest = "1 row is" if len(broken) == 1 else f"{len(broken)} rows are"
         note += f" {rest} left out: {broken[0]}."
+    if rows.missing:
+        note += f" The record is still being read: {rows.missing:,} rows before these will come."
     return note

@@ -49,6 +49,10 @@ class Opened:
         return view | {"link": self.link}
 
 
+STILL_READ = (
+    "This record is large and is being read for the first time: advantages, and whatever else needs"
+    " the answer's group, are shown when the answer is opened again in some seconds."
+)
 NOTHING = as_json(None)  # the view's value while no response is open
 
 _opened: OrderedDict[str, Opened] = OrderedDict()
@@ -94,7 +98,7 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
     Raises:
         WorkbenchError: no such run, row or method.
     """
-    number = runs.number(name, row)
+    number, whole = runs.number(name, row), not runs.rows(name).missing
     feedback = runs.feedback(name, number)
     configs = configs_of(runs, name)
     with damage(f"row {number + 1} of run '{name}'"):
@@ -116,7 +120,7 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
         link=link,
         method=first,
         run=name,
-        note=note,
+        note=note if whole else STILL_READ,
         labels=said,
         lookup=lookup,
     )

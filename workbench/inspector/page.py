@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.inspector import samples
 from workbench.inspector.annotate import annotator
 from workbench.inspector.beside import same_prompt
 from workbench.inspector.guard import allowed, guard
@@ -17,8 +18,8 @@ from workbench.inspector.inspect_tab import (
     SOURCES,
     inspect_tab,
     most_to_see,
-    open_example,
     open_number,
+    open_sample,
 )
 from workbench.inspector.live import PAGES, indexes, live_tab, policies
 from workbench.inspector.opened import Opened, open_row, show
@@ -143,7 +144,7 @@ def first_shown(
         error = WorkbenchError(
             f"{str(found).rstrip('.')}. The worked example is shown in its place."
         )
-    return open_example(), error
+    return open_sample(samples.WORKED), error
 
 
 def _shown(opened: Opened) -> Opened:

@@ -2,11 +2,12 @@
 // has is asked for again every two seconds while the tab is seen: only what has changed is drawn anew, and nobody's place is lost.
 
 const EVERY = 2000, PATIENCE = 10000; // milliseconds
+const FORMS = [["csv", "CSV"], ["parquet", "Parquet"]];
 
 function mountRuns(root, gradio) {
   root.classList.add("tv-colours", "wb-runs");
   const board = curveBoard((step) => go({step, start: 0})), busy = busySign(), list = runTable({choose, draw: tick});
-  const told = div("tv wb-told-runs"), rows = div("wb-listed"), filters = filterBar(go), how = {smooth: 0, bands: false};
+  const told = div("tv wb-told-runs"), rows = div("wb-listed"), filters = filterBar(go, save), how = {smooth: 0, bands: false};
   const state = {run: null, drawn: [], stamp: null, runs: [], curves: null, query: {}, choices: null, turn: 0, looking: null};
   const at = () => (typeof state.query.step === "number" ? state.query.step : null);
   const after = beforeAfter(gradio, () => state.run, busy);
@@ -17,11 +18,11 @@ function mountRuns(root, gradio) {
     const mine = (state.looking = {}); // what is asked for meanwhile by a hand is the newer question
     setTimeout(() => state.looking === mine && (state.looking = null), PATIENCE);
     try {
-      const known = force ? null : state.stamp;
+      const known = force || (state.curves && state.curves.reading) ? null : state.stamp;
       const found = await gradio.server.look({names: state.drawn, stamp: known});
       if (state.looking !== mine) return;
       if (found.error) return say(told, found);
-      if (found.same) return;
+      if (found.same) return state.missing ? await page(true) : undefined; // a large record is still being read
       const grown = state.stamp !== null;
       [state.stamp, state.runs, state.curves] = [found.stamp, JSON.parse(found.runs), JSON.parse(found.curves)];
       if (state.run === null && state.runs.length) return choose(state.runs[0].name);
@@ -37,7 +38,7 @@ function mountRuns(root, gradio) {
     if (!state.curves) return;
     const count = state.curves.runs ? board.draw(state.curves, how, at()) : 0;
     if (!state.curves.runs) board.draw({runs: [], series: []}, how, null);
-    say(told, {error: state.curves.error, note: count ? null : state.curves.note});
+    say(told, {error: state.curves.error, note: state.curves.reading || (count ? null : state.curves.note)});
   }
 
   // The run whose rollouts are listed; it is drawn as well, and its last step is shown.
@@ -68,6 +69,7 @@ function mountRuns(root, gradio) {
     if (data.choices) state.choices = data.choices;
     if (state.query.step === "last") state.query.step = data.step ?? null;
     filters.draw(state.choices, state.query);
+    state.missing = data.missing;
     const text = JSON.stringify([data.rows, data.note, data.error]), frame = () => rows.querySelector(".tv-table-frame");
     if (quiet && text === state.listed) return;
     const top = quiet && frame() ? frame().scrollTop : 0;
@@ -76,7 +78,12 @@ function mountRuns(root, gradio) {
     if (top && frame()) frame().scrollTop = top;
     board.mark(at());
   }
-  const open = (row) => gradio.trigger("select", {run: state.run, id: row.id});
+  const open = (row) => gradio.trigger("select", {run: state.run, id: row.id, query: {...state.query, start: 0}});
+  async function save(form) {
+    const file = await busy.during(gradio.server.export_rollouts({run: state.run, query: state.query, form}));
+    if (file.error) return say(told, file);
+    download(file.name, file.type, Uint8Array.from(atob(file.base64), (letter) => letter.charCodeAt(0)));
+  }
 
   onValue(gradio, ({run}) => {
     if (run && run !== state.run) state.run === null ? Object.assign(state, {first: run}) : choose(run);
@@ -152,7 +159,7 @@ function howBar(how, redraw) {
 }
 
 // What the rollouts are chosen and sorted by. It is built anew only where a run offers something else.
-function filterBar(go) {
+function filterBar(go, save) {
   const root = div("wb-filters");
   let built = null, fields = {};
   const soon = later((change) => go(change), 250);
@@ -183,6 +190,7 @@ function filterBar(go) {
       choice("order", "Sort by", choices.orders.map(([words, key]) => [key, words])), fields.text,
       choice("outcome", "Outcome", any(choices.outcomes)), choice("tier", "Tier", any(choices.tiers)), choice("kind", "Kind", any(choices.kinds)),
       h("span", {class: "wb-range"}, choice("of", "Value of", [["", "the reward"], ...parts]), edge("low", "from"), edge("high", "to")),
+      h("span", {class: "wb-save"}, FORMS.map(([form, words]) => button("wb-button", `Save as ${words}`, () => save(form)))),
     ].filter(Boolean));
   }
   function draw(choices, query) {

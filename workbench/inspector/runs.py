@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, add_objects, line_at
-from workbench.runs.rows import Rows, is_quick, parse_object, read_rows
+from workbench.runs.rows import Rows, at_hand, opened_rows, parse_object, read_rows
 from workbench.score.record import settings_path
 from workbench.store import (
     PASSAGES,
@@ -107,20 +107,28 @@ class Runs:
         return folder
 
     def rows(self, name: str) -> Rows:
-        """The rows of a run."""
+        """The rows of a run; of a large one that is still being read, its last rows (`missing`
+        counts the others).
+        """
+        with damage(f"run '{name}'"):
+            return opened_rows(self.folder(name) / ROLLOUTS)
+
+    def all_rows(self, name: str) -> Rows:
+        """The same with all rows, however long reading them takes."""
         with damage(f"run '{name}'"):
             return read_rows(self.folder(name) / ROLLOUTS)
 
     def at_hand(self, name: str) -> bool:
-        """Whether the rows of a run can be read at once: its file is small or was read before."""
+        """Whether the rows of a run take no time; a stored index is loaded for the next look."""
         with damage(f"run '{name}'"):
-            return is_quick(self.folder(name) / ROLLOUTS)
+            return at_hand(self.folder(name) / ROLLOUTS)
 
     def number(self, name: str, row: str) -> int:
         """The number of the row with that id."""
-        if (number := self.rows(name).numbers.get(row)) is None:
-            raise WorkbenchError(f"run '{name}' has no row '{row[:80]}': choose one of its list")
-        return number
+        for rows in (self.rows, self.all_rows):
+            if (number := rows(name).numbers.get(row)) is not None:
+                return number
+        raise WorkbenchError(f"run '{name}' has no row '{row[:80]}': choose one of its list")
 
     def row(self, name: str, number: int) -> Series:
         """The columns of the row with that number, which counts from 0.
@@ -129,11 +137,11 @@ class Runs:
             WorkbenchError: there is no such row.
         """
         rows = self.rows(name)
-        if not 0 <= number < len(rows):
+        if not 0 <= number < rows.total:
             raise WorkbenchError(
-                f"run '{name}' has the rows 1 to {len(rows)}: there is no row {number + 1}"
+                f"run '{name}' has the rows 1 to {rows.total}: there is no row {number + 1}"
             )
-        return rows.row(number)
+        return (rows if number >= rows.missing else self.all_rows(name)).row(number)
 
     def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
         """The feedback of the row with that number, of `rows` if they are at hand."""
@@ -150,9 +158,12 @@ class Runs:
         """The responses to the same prompt, this one among them; only this one if the row names
         no group.
 
-        Empty if one of them is damaged: advantages over the rest would be other numbers.
+        Empty if one of them is damaged or not all rows are read: advantages over the rest would
+        be other numbers.
         """
         rows = self.rows(name)
+        if rows.missing:
+            return []
         group = rows.row(number)["group"]
         members = rows.table.index[rows.table["group"] == group] if group else [number]
         try:

@@ -7,7 +7,8 @@ from typing import Any
 
 from workbench.demo import answers
 from workbench.inspector.curves import curve_data, run_list, stamp
-from workbench.inspector.inspect_tab import SOURCES, InspectTab
+from workbench.inspector.export import exported
+from workbench.inspector.inspect_tab import InspectTab
 from workbench.inspector.listing import query_of, rollouts
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import answered, component, message, told
@@ -26,16 +27,25 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
 
     @told(event="EventData")
     def opened(event: Any) -> tuple[Any, ...]:
-        name, row = str(event._data.get("run")), str(event._data.get("id"))
-        to_inspect = gr.update(selected="inspect")
+        name, row, query = (event._data.get(key) for key in ("run", "id", "query"))
         try:
-            found = open_row(runs, name, row)
+            found = open_row(runs, str(name), str(row))
             shown, note = show(found), message(note=found.note)
-            return shown, note, SOURCES[1], name, runs.number(name, row) + 1, to_inspect
+            number = runs.number(str(name), str(row)) + 1
+            came = {"run": name, "id": row, "query": query}
+            return shown, note, "Stored run", name, number, came, gr.update(selected="inspect")
         except WorkbenchError as error:
-            return NOTHING, message(error), gr.skip(), gr.skip(), gr.skip(), to_inspect
+            return (
+                NOTHING,
+                message(error),
+                gr.skip(),
+                gr.skip(),
+                gr.skip(),
+                None,
+                gr.update(selected="inspect"),
+            )
 
-    outputs = [*inspect.outputs, tabs]
+    outputs = [*inspect.outputs, inspect.came, tabs]
     view.select(
         opened, None, outputs, show_progress="hidden", api_visibility="private", queue=False
     )
@@ -69,7 +79,11 @@ def server_functions(runs: Runs) -> tuple[Callable[[Any], dict[str, Any]], ...]:
     def ask_policies(request: dict[str, Any]) -> dict[str, Any]:
         return {"text": asked(runs, str(request["run"]))}
 
-    return look, list_rollouts, before_and_after, ask_policies
+    @answered
+    def export_rollouts(request: dict[str, Any]) -> dict[str, Any]:
+        return exported(runs, str(request["run"]), query_of(request["query"]), str(request["form"]))
+
+    return look, list_rollouts, before_and_after, ask_policies, export_rollouts
 
 
 def before_after(runs: Runs, name: str | None) -> str:

@@ -6,16 +6,19 @@ once the next time.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 import os
 import re
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.runs.growing import Growing, Progress, line_at
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 FORMAT = 2  # of a stored index; another is read again
 STORED_FROM = 8_000_000  # bytes of new rows that an index is stored for
+PATIENCE = 1.0  # seconds that the whole of a large file is waited for before its end is shown
+TAIL = 8_000_000  # bytes of the last rows that are shown meanwhile
 NO_STEP = -1
 
 # A row as `Feedback.to_row` writes it: enough for the table without decoding the rest, in a third
@@ -78,6 +83,7 @@ class Rows:
     """
 
     table: DataFrame
+    missing: int = 0  # rows before these, of a file that is still being read
     # results for single rows, which stay valid while the file only grows
     memory: dict[str, dict[Any, Any]] = field(default_factory=dict, repr=False)
     # results for all rows
@@ -85,6 +91,11 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.table)
+
+    @property
+    def total(self) -> int:
+        """How many rows the file has, including those before these."""
+        return self.missing + len(self.table)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -121,19 +132,93 @@ class Rows:
         return Series(math.nan, index=self.table.index, dtype="float64")
 
 
+def empty_rows() -> Rows:
+    return Rows(_table([]))
+
+
 def read_rows(path: Path) -> Rows:
     """The rows of a file, as the file is now."""
     return _rows.read(path)
 
 
 def is_quick(path: Path) -> bool:
-    """Whether the rows are in memory or in a stored index, or the file is small."""
-    small = path.stat().st_size < STORED_FROM
-    return small or _rows.is_cached(path) or index_path(path).is_file()
+    """Whether the rows were read before, or are few: no index is stored of so few."""
+    return _rows.is_cached(path) or path.stat().st_size < STORED_FROM
 
 
 def index_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.index.parquet")
+
+
+_readers: dict[Path, tuple[Thread, float]] = {}  # the thread that reads a file, since when
+_tails: dict[Path, tuple[tuple[int, int], Rows]] = {}  # what a file looked like, its last rows
+
+
+def opened_rows(path: Path) -> Rows:
+    """The rows of a file; if reading them takes longer than `PATIENCE`, only its last rows."""
+    if not is_quick(path):
+        now = time.monotonic()
+        if not index_path(path).is_file() and not _is_being_read(path):
+            tail_rows(path)  # first: beside the other thread it would take several times as long
+        reader, since = _reader(path, now)
+        reader.join(max(0.0, since + PATIENCE - time.monotonic()))
+        if reader.is_alive() and len(tail := tail_rows(path)):
+            return tail
+        reader.join()
+    _tails.pop(path, None)
+    return read_rows(path)
+
+
+def at_hand(path: Path) -> bool:
+    """Whether the rows take no time; a stored index is loaded for the next time."""
+    reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
+    if not is_quick(path) and not reading and index_path(path).is_file():
+        _reader(path, time.monotonic())
+    return is_quick(path)
+
+
+def _is_being_read(path: Path) -> bool:
+    return path in _readers and _readers[path][0].is_alive()
+
+
+def _reader(path: Path, now: float) -> tuple[Thread, float]:
+    """The thread that reads a file, and since when; a new one counts from `now`."""
+
+    def read() -> None:
+        with contextlib.suppress(Exception):  # raised again when the rows are read
+            read_rows(path)
+
+    if not _is_being_read(path):
+        _readers[path] = Thread(target=read, daemon=True), now
+        _readers[path][0].start()
+    return _readers[path]
+
+
+def tail_rows(path: Path) -> Rows:
+    """The rows in the last `TAIL` bytes of a file, and how many are before them."""
+    stat = path.stat()
+    look, known = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
+    if known and known[0] == look:
+        return known[1]
+    with path.open("rb") as file:
+        file.seek(begin := max(0, stat.st_size - TAIL))
+        begin += len(file.readline()) if begin else 0  # of the line that this falls into
+        file.seek(begin)
+        lines = [line for line in file.readlines() if line.endswith(b"\n")]
+    rows = _add(Rows(_table([]), missing=_count_rows(path, begin)), begin, lines)
+    _tails[path] = look, rows
+    return rows
+
+
+def _count_rows(path: Path, end: int) -> int:
+    count = position = 0
+    with path.open("rb") as file:
+        for line in file:
+            if position >= end:
+                break
+            count += not line.isspace()
+            position += len(line)
+    return count
 
 
 def _add(rows: Rows, offset: int, lines: Sequence[bytes]) -> Rows:
@@ -142,12 +227,12 @@ def _add(rows: Rows, offset: int, lines: Sequence[bytes]) -> Rows:
     entries: list[Entry] = []
     for line in lines:
         if line.strip():
-            number = len(rows) + len(entries)
+            number = rows.total + len(entries)
             entries.append(_written_by_us(offset, line) or _written_by_others(number, offset, line))
         offset += len(line)
-    new = _table(entries, len(rows))
+    new = _table(entries, rows.total)
     table = concat([rows.table, new]) if len(rows) and entries else new if entries else rows.table
-    return Rows(table, rows.memory)
+    return Rows(table, rows.missing, rows.memory)
 
 
 def _table(entries: Sequence[Entry], first: int = 0) -> DataFrame:
@@ -352,4 +437,4 @@ def _store(path: Path, progress: Progress[Rows]) -> None:
         os.unlink(name)
 
 
-_rows: Growing[Rows] = Growing(lambda: Rows(_table([])), _add, _load, _store)
+_rows: Growing[Rows] = Growing(empty_rows, _add, _load, _store)

@@ -1,0 +1,95 @@
+"""The rollouts that are listed, as a file for other tools: CSV or Parquet."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.inspector.listing import Query, Record, listing
+from workbench.inspector.runs import Asked, Runs
+from workbench.runs.rows import NO_STEP, text_of
+from workbench.runs.steps import parts_of
+from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST = 50_000  # rows of a file that the page is sent
+FORMS = ("csv", "parquet")
+# a spreadsheet's commands
+FORMULA = re.compile(r"(^|[\t\n\v\f\x1c-\x1e\x85\u2028\u2029])(?=[=+\-@])")
+
+
+def exported(runs: Runs, name: str, query: Query, form: str) -> dict[str, Any]:
+    """All rollouts of a query in their order, as {"name", "type", "base64"}; in CSV no line of a
+    cell is a formula.
+
+    Raises:
+        WorkbenchError: no such form, or more rows than a page is sent.
+    """
+    if form not in FORMS:
+        raise WorkbenchError(f"no form '{form[:20]}': choose one of {', '.join(FORMS)}")
+    record = Record.of(runs, name, whole=True)
+    numbers = listing(record, query).numbers
+    if len(numbers) > MOST:
+        raise WorkbenchError(
+            f"{len(numbers):,} rollouts are more than the {MOST:,} of one file: choose fewer, or"
+            " read the run's rollouts.jsonl"
+        )
+    frame, out = _frame(record, numbers), io.BytesIO()
+    if form == "csv":
+        frame.map(_inert).to_csv(out, index=False, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    else:
+        frame.to_parquet(out, index=False)
+    return {
+        "name": f"{'-'.join(filter(None, name.split('/')))}-rollouts.{form}",
+        "type": "text/csv" if form == "csv" else "application/vnd.apache.parquet",
+        "base64": base64.b64encode(out.getvalue()).decode(),
+    }
+
+
+def _frame(record: Record, numbers: Sequence[int]) -> DataFrame:
+    from pandas import DataFrame
+
+    table, asked = record.rows.table.loc[numbers], record.runs.asked(record.name)
+    questions = [asked.get(key, Asked("", "", "")) for key in table["question"]]
+    lines = record.runs.lines(record.name, table["offset"])
+    texts = {
+        "id": table["id"],
+        "group": table["group"],
+        "question_id": table["question"],
+        "question": [question.text for question in questions],
+        "kind": [question.kind for question in questions],
+        "tier": [question.tier for question in questions],
+        "response": [text_of(line) for line in lines],
+    }
+    whole = {name: list(map(_whole, values)) for name, values in texts.items()}
+    steps = [None if step == NO_STEP else step for step in table["step"].tolist()]
+    frame = DataFrame({**whole, "step": steps, "length": table["length"].tolist()}, numbers)
+    frame["outcome"] = table["outcome"].replace("", None)
+    for method, part in record.rows.rewards:
+        if not part:
+            frame[f"reward_{method}"] = record.rows.reward(method).loc[numbers]
+    for name, values in parts_of(record.rows, record.own).items() if record.own else ():
+        frame[name] = values.loc[numbers]
+    return frame
+
+
+def _whole(value: Any) -> Any:
+    """Text that any encoding can hold: a lone surrogate, as a cut byte sequence decodes to, is
+    replaced.
+    """
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _inert(value: Any) -> Any:
+    """Text of which no part is a formula, also where a program splits it at its tabs or line
+    breaks.
+    """
+    if not isinstance(value, str):
+        return value
+    return FORMULA.sub(r"\1'", value.replace("\r\n", "\n").replace("\r", "\n"))

@@ -1,0 +1,218 @@
+"""Sample responses: a worked example, and generated answers about the closed world."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from workbench.checks import local_checks, world_checks
+from workbench.examples import worked_example
+from workbench.extract import rules
+from workbench.grade import grade
+from workbench.types import Claims, Feedback, Passage, Question, Response, WorkbenchError
+from workbench.verify import outcome
+from workbench.world import load_world
+from workbench.world.facts import Fact
+from workbench.world.render import ask, biography, state
+from workbench.world.world import World
+
+WORKED = "Worked example"
+SAMPLES = 4  # answers to each question
+
+# What is asked about, and how far the answers stray: the share of wrong, hedged and vague
+# statements of the four answers.
+STRAY = {"known": 0.1, "half": 0.35, "partial": 0.5, "unknown": 0.85}
+_WHO = {
+    "known": "a known person",
+    "half": "a half-known person",
+    "partial": "a partly known person",
+    "unknown": "an unknown person",
+}
+_WORLD = {
+    f"Closed world: {kind} about {_WHO[tier]}": (tier, kind)
+    for kind in ("question", "biography")
+    for tier in STRAY
+}
+NAMES = (WORKED, *_WORLD)
+
+# Question, answer, sources and gold answers to fill the form with: of the claims, one is
+# contradicted and one left open.
+EXAMPLE = (
+    "What is the Eiffel Tower known for?",
+    (
+        "The Eiffel Tower stands in Paris. It was built for the World Fair of 1925. About seven"
+        " million people visit the tower every year. Its restaurant opened with a concert."
+    ),
+    (
+        "The Eiffel Tower stands in Paris. It was built for the World Fair of 1889 and is 330"
+        " metres tall.\n\nGustave Eiffel's company built the tower out of iron. About seven million"
+        " people visit it every year."
+    ),
+    "",
+)
+
+_TOKEN = re.compile(r"\s*(?:</?\w+>|\w+|[^\w\s])")
+
+
+def words(text: str) -> tuple[tuple[int, int], ...]:
+    """Words, punctuation marks and tags as tokens, white space with what follows; for text that
+    no model sampled.
+    """
+    spans = [match.span() for match in _TOKEN.finditer(text)]
+    if spans and spans[-1][1] < len(text):
+        spans[-1] = (spans[-1][0], len(text))
+    return tuple(spans)
+
+
+@lru_cache(maxsize=32)
+def sample(name: str, seed: int = 0) -> tuple[Feedback, ...]:
+    """The answers that the sample called `name` has, graded by every check but not paid; the
+    first is the one to show.
+
+    Raises:
+        WorkbenchError: there is no sample of that name.
+    """
+    if name == WORKED:
+        return (worked_example(),)
+    if name not in NAMES:
+        raise WorkbenchError(f"no sample '{name[:60]}': choose one of the list")
+
+    world = load_world()
+    tier, kind = _WORLD[name]
+    rng = random.Random(f"{name} {seed}")
+    people = [
+        entity
+        for entity in world.entities.values()
+        if (entity.kind, entity.tier) == ("person", tier) and entity.split in ("validation", "test")
+    ]
+    person = rng.choice(people)
+    facts = list(world.by[person.name].values())
+    target = rng.choice(facts) if kind == "question" else None
+    question = _question(world, person.name, facts, target, rng)
+    responses = []
+    for number in range(SAMPLES):
+        wrong = STRAY[tier] * (0.6 + number / 2)
+        text = _answer(world, facts, target, pronoun=person.pronoun, wrong=wrong, rng=rng)
+        responses.append(
+            Response(
+                f"{question.id}/{number}",
+                question,
+                text,
+                question.id,
+                number,
+                offsets=words(text),
+                source="words",
+            )
+        )
+    checks = world_checks(world)
+    able = [check for need, check in checks.verify.items() if need != "claim_checklist"]
+    return tuple(grade(able, {}, checks.extract)(responses))
+
+
+def _question(
+    world: World, person: str, facts: list[Fact], target: Fact | None, rng: random.Random
+) -> Question:
+    important = sorted(facts, key=lambda fact: -fact.importance)[:3]
+    kind, gold = ("single", target.forms["en"]) if target else ("biography", ())
+    return Question(
+        f"{kind}/{person}",
+        ask(target, "en", rng) if target else f"Write a biography of {person}.",
+        answers=tuple(gold),
+        title=person,
+        passages=tuple(
+            Passage(page.id, f"{page.title} ({page.edition})", page.text)
+            for page in world.pages
+            if page.title == person
+        ),
+        checklist=tuple(state(fact, "en", rng) for fact in important),
+        kind=kind,
+    )
+
+
+def _answer(
+    world: World,
+    facts: list[Fact],
+    target: Fact | None,
+    pronoun: str,
+    wrong: float,
+    rng: random.Random,
+) -> str:
+    stated = [_mistaken(world, fact, rng) if rng.random() < wrong else fact for fact in facts]
+    text = biography(stated, "en", rng, pronoun, hedged=wrong / 2, vague=0.12)
+    if target is None:
+        return text
+    final = next(fact for fact in stated if fact.relation == target.relation)
+    stance = "hedged" if wrong > 0.5 else "asserted"
+    return f"<think>{text}</think><answer>{state(final, 'en', rng, stance=stance)}</answer>"
+
+
+def _mistaken(world: World, fact: Fact, rng: random.Random) -> Fact:
+    """The fact with the object of another person."""
+    candidates = [
+        other
+        for other in world.facts
+        if other.relation == fact.relation and other.object != fact.object
+    ]
+    other = rng.choice(candidates)
+    return replace(fact, object=other.object, forms=other.forms)
+
+
+def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Feedback:
+    """A pasted answer, checked by "world", "local" (the sources, by a small entailment model) or
+    "none" (claims only).
+
+    Sources are separated by empty lines; gold answers stand one on a line.
+
+    Raises:
+        WorkbenchError: there is no answer, or what the judge needs is missing.
+    """
+    if not answer.strip():
+        raise WorkbenchError(
+            "there is no answer to score: fill in the answer"
+            + (" and its sources" * (judge == "local"))
+        )
+    texts = [text.strip() for text in re.split(r"\n\s*\n", sources) if text.strip()]
+    passages = tuple(
+        Passage(f"source-{number}", f"Source {number}", text)
+        for number, text in enumerate(texts, 1)
+    )
+    answers = tuple(line.strip() for line in gold.splitlines() if line.strip())
+    full_question = Question("pasted", question.strip(), answers, passages=passages)
+    if judge == "local" and not passages:
+        raise WorkbenchError(
+            "the local verifier reads the answer against sources: paste at least one, or choose"
+            " another judge"
+        )
+    extract, verify, complete = _judge(judge)
+    full_question = complete(full_question) if complete else full_question
+    response = Response(
+        "pasted/0", full_question, answer, "pasted", offsets=words(answer), source="words"
+    )
+    claims: Claims = extract([response])[0]
+
+    return grade(verify, {}, lambda _: [claims])([response])[0]
+
+
+def _judge(name: str) -> tuple[Any, list[Any], Any]:
+    """The extractor, the checks and the completion of questions of a judge that needs no other
+    machine.
+    """
+    if name == "world":
+        checks = world_checks(load_world())
+        return (
+            checks.extract,
+            [
+                check
+                for need, check in checks.verify.items()
+                if need in ("fact", "outcome", "reasoning")
+            ],
+            checks.recognise,
+        )
+    if name == "local":
+        checks = local_checks()
+        return checks.extract, list(checks.verify.values()), None
+
+    return rules(), [outcome()], None
