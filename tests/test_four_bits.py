@@ -122,8 +122,8 @@ def test_unsloth_loads_the_named_model_in_4_bits(
     stand_in = ModuleType("unsloth")
     stand_in.FastLanguageModel = FastLanguageModel  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "unsloth", stand_in)
-    trainee = _load_unsloth(policy, LoRA(4, 8, load_in_4bit=wanted), 0, 64)
-    assert told == {"load_in_4bit": wanted, "exact": True} and trainee.four_bits is wanted
+    assert _load_unsloth(policy, LoRA(4, 8, load_in_4bit=True), 0, 64).four_bits
+    assert told["load_in_4bit"] and told["use_exact_model_name"]
 
 
 def test_the_adapter_stays_in_float32_where_trl_would_round_it(policy: str, tmp_path: Path) -> None:

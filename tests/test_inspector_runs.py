@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from workbench.inspector.export import _inert, exported
 
 from tests.helpers.score_helpers import write
 from tests.test_inspector import record
 from workbench.examples import worked_example
 from workbench.inspector.beside import compared, difference, same_prompt
 from workbench.inspector.curves import curve_data, run_list
+from workbench.inspector.export import _inert, exported
 from workbench.inspector.inspect_tab import moved
 from workbench.inspector.listing import Query, order_choices, own_method, query_of, rollouts
 from workbench.inspector.opened import open_row, show

@@ -13,11 +13,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from workbench.inspector.export import exported
 
 from tests.test_inspector import record, rollout
 from workbench.inspector.beside import compared
 from workbench.inspector.curves import curve_data, run_list, stamp
+from workbench.inspector.export import exported
 from workbench.inspector.listing import Query, rollouts
 from workbench.inspector.opened import open_row
 from workbench.inspector.runs import Runs
