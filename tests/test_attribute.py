@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -260,7 +261,7 @@ def test_rescoring_places_the_events_and_pays_a_reward_without_events_at_the_end
     rewards = {"a": Reward(1.5, events=events), "b": Reward(None), "own": Reward(2.5)}
     paid = rescore(
         Feedback(response("Oslo", cuts=[2])),
-        {name: lambda _, reward=reward: reward for name, reward in rewards.items()},
+        {name: partial(lambda reward, _: reward, reward) for name, reward in rewards.items()},
     )
     found = {name: reward.tokens for name, reward in paid.rewards.items()}
     assert found == {"a": (1.0, 0.0, 0.5), "b": (), "own": (0.0, 0.0, 2.5)}

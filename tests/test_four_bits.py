@@ -63,7 +63,7 @@ def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_as
     assert not (tmp_path / "run").exists()
     check_four_bits(config, {"grpo"})
     with pytest.raises(WorkbenchError, match="in 4 bits: leave it false, or use vllm=none"):
-        check_colocate(GRPO(vllm="colocate", load_in_4bit=True))
+        check_colocate(scaled(GRPO(), vllm="colocate", load_in_4bit=True))
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *_: None)
     with pytest.raises(WorkbenchError, match="needs bitsandbytes: `pip install"):

@@ -234,7 +234,23 @@ def fits(value: Any, form: Any) -> bool:
     return sized and all(fits(one, entry) for one in value)
 
 
-JUNK = [None, True, 0, 1, 4, 5, 6, 2.0, "3", "", " … ", "Correct", "incorrect", "A\ud800.", {}]
+JUNK: list[Any] = [
+    None,
+    True,
+    0,
+    1,
+    4,
+    5,
+    6,
+    2.0,
+    "3",
+    "",
+    " … ",
+    "Correct",
+    "incorrect",
+    "A\ud800.",
+    {},
+]
 
 
 def damaged(value: Any) -> Iterator[Any]:

@@ -238,9 +238,9 @@ def test_settings() -> None:
     for broken in (
         RLFH(epsilon=-1.0),
         RLFH(clip=0.0),
-        RLFH(granularity="word"),
+        RLFH(granularity="word"),  # type: ignore[arg-type]
         RLFH(alpha=float("nan")),
-    ):  # type: ignore[arg-type]
+    ):
         with pytest.raises(WorkbenchError):
             reward(broken)
 

@@ -159,7 +159,7 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
             hub.create_repo(repository, private=private, exist_ok=True)
         elif not hub.repo_exists(repository):
             return
-        found = hub.repo_info(repository)
+        found = hub.model_info(repository)
         hub.auth_check(repository, write=True)
     except Exception as error:  # the hub and the network raise many kinds
         raise WorkbenchError(

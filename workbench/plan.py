@@ -327,7 +327,8 @@ def plan(
     jobs = [("evaluation", replace(answers, at_once=rows, prompts=rows), sampling)]
     jobs += [("rollouts", last, sampling)] if last.at_once else []
     jobs += [(one.trainer, one, learning) for one in steps]
-    phases, remedies = [], []
+    phases: list[dict[str, Any]] = []
+    remedies = []
     for name, one, memory in jobs:
         beside = models if one is last and last.at_once else 0
         items, sampled = memory(shape, one, beside, size), memory is sampling

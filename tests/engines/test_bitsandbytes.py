@@ -37,6 +37,7 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
     import torch
 
     from workbench import plan
+    from workbench.config import scaled
     from workbench.policy import load_checkpoint
     from workbench.train.models import quantisation
     from workbench.train.offline import SFT
@@ -51,7 +52,7 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
             now = bitsandbytes.functional.dequantize_4bit(module.weight, state).float()
             assert 0 < (now - was).abs().mean() < 0.12 * was.abs().mean(), name
     shape = plan.shape_of(policy)
-    one = plan.read_training("sft", SFT(load_in_4bit=True), 8, shape)
+    one = plan.read_training("sft", scaled(SFT(), load_in_4bit=True), 8, shape)
     exact_ones = 2 * (shape.parameters - shape.matrices)
     planned = plan.state(shape, one, 0, 2)["weights"]
     assert found == pytest.approx(planned - exact_ones, rel=1e-3)

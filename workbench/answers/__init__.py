@@ -27,7 +27,7 @@ from workbench.answers.abstention import (
     is_invalid,
 )
 from workbench.answers.hedging import hedge, is_hedged
-from workbench.answers.matching import DOUBT, MAX_WORDS, NO, YES, matches, probability
+from workbench.answers.matching import DOUBT, NO, YES, matches, probability
 from workbench.answers.sections import (
     answer_sections,
     answer_text,
@@ -46,7 +46,6 @@ __all__ = [
     "DOUBT",
     "INVALID",
     "INVALID_QUESTION",
-    "MAX_WORDS",
     "NO",
     "YES",
     "answer_sections",
