@@ -9,21 +9,36 @@ from typing import Any
 
 from benchmarks import reproduce
 
-BIOGRAPHIES = ("test", (
-    ("factscore_on_subject", "", "FactScore, on subject"),
-    ("supported_claims", "known", "true claims, known people"),
-    ("unsupported_claims", "unknown", "claims astray, unknown people"),
-    ("responded", "unknown", "answered, unknown people"),
-))  # fmt: skip
-OUTCOMES = ("test", (
-    ("accuracy", "", "right"), ("abstention", "", "refused"), ("hallucination", "", "wrong"),
-    ("accuracy", "known", "right, known facts"), ("abstention", "unknown", "refused, unknown people"),
-))  # fmt: skip
-LONG = ("test", (
-    ("precision_on_subject", "", "precision, on subject"), ("recall@6", "", "recall@6"), ("f1@6", "", "F1@6"),
-    ("recall@6", "half", "recall@6, half-known"), ("f1@6", "", "F1@6, greedy", "greedy"),
-    ("responded", "", "answered, unknown people", "unknown"),
-))  # fmt: skip
+BIOGRAPHIES = (
+    "test",
+    (
+        ("factscore_on_subject", "", "FactScore, on subject"),
+        ("supported_claims", "known", "true claims, known people"),
+        ("unsupported_claims", "unknown", "claims astray, unknown people"),
+        ("responded", "unknown", "answered, unknown people"),
+    ),
+)
+OUTCOMES = (
+    "test",
+    (
+        ("accuracy", "", "right"),
+        ("abstention", "", "refused"),
+        ("hallucination", "", "wrong"),
+        ("accuracy", "known", "right, known facts"),
+        ("abstention", "unknown", "refused, unknown people"),
+    ),
+)
+LONG = (
+    "test",
+    (
+        ("precision_on_subject", "", "precision, on subject"),
+        ("recall@6", "", "recall@6"),
+        ("f1@6", "", "F1@6"),
+        ("recall@6", "half", "recall@6, half-known"),
+        ("f1@6", "", "F1@6, greedy", "greedy"),
+        ("responded", "", "answered, unknown people", "unknown"),
+    ),
+)
 # of a method: question set, and (metric, tier, heading[, another question set]) of the arms' table
 ARMS = {
     "rlfh": BIOGRAPHIES,
@@ -34,12 +49,21 @@ ARMS = {
     "klcf": LONG,
     "klcf_sweep": LONG,
     "klcf_sft": LONG,
-    "forag": ("test", (
-        ("fact_per_query", "", "answers wholly factual"), ("fact_per_sentence", "", "sentences factual"),
-        ("coherent", "", "coherent"), ("facets", "", "facets"), ("claims", "", "claims"), ("repetition", "", "repeated"),
-        ("citation_recall", "", "citation recall"), ("citation_precision", "", "citation precision"), ("length", "", "words"),
-    )),
-}  # fmt: skip
+    "forag": (
+        "test",
+        (
+            ("fact_per_query", "", "answers wholly factual"),
+            ("fact_per_sentence", "", "sentences factual"),
+            ("coherent", "", "coherent"),
+            ("facets", "", "facets"),
+            ("claims", "", "claims"),
+            ("repetition", "", "repeated"),
+            ("citation_recall", "", "citation recall"),
+            ("citation_precision", "", "citation precision"),
+            ("length", "", "words"),
+        ),
+    ),
+}
 
 
 def statements(found: Mapping[str, Any]) -> list[list[str]]:
@@ -84,16 +108,29 @@ def _took(runs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 PAPER = {  # KLCF's table 5, a prompt: seconds, times ours took, searches, tokens in and out
     "serial": {
-        "FActScore": ("198.06", "3.46", "51.7", "55666", "5702"), "VeriScore": ("234.50", "4.09", "32.6", "335910", "3443"),
+        "FActScore": ("198.06", "3.46", "51.7", "55666", "5702"),
+        "VeriScore": ("234.50", "4.09", "32.6", "335910", "3443"),
         "KLCF": ("57.29", "", "0", "1458", "855"),
     },
     "parallel": {
-        "FActScore": ("10.58", "5.24", "52.0", "56678", "5926"), "VeriScore": ("10.90", "5.40", "32.6", "334078", "3407"),
+        "FActScore": ("10.58", "5.24", "52.0", "56678", "5926"),
+        "VeriScore": ("10.90", "5.40", "32.6", "334078", "3407"),
         "KLCF": ("2.02", "", "0", "1453", "851"),
     },
-}  # fmt: skip
-COSTS = ["answers", "rewarded by", "seconds a prompt", "in all", "times KLCF's [95 %]", "without its model", "calls",
-         "searches", "tokens in", "tokens out", "delays"]  # fmt: skip
+}
+COSTS = [
+    "answers",
+    "rewarded by",
+    "seconds a prompt",
+    "in all",
+    "times KLCF's [95 %]",
+    "without its model",
+    "calls",
+    "searches",
+    "tokens in",
+    "tokens out",
+    "delays",
+]
 
 
 def costs(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

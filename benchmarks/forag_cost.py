@@ -148,7 +148,8 @@ def measure(place: Bench, count: int, samples: int, rounds: int) -> dict[str, An
 
 def show(cells: dict[str, Any]) -> None:
     print(
-        f"{'':22}{'answers':>8}{'segments':>9}{'one pass':>10}{'each':>9}{'ratio':>7}{'over holistic':>15}"
+        f"{'':22}{'answers':>8}{'segments':>9}{'one pass':>10}{'each':>9}"
+        f"{'ratio':>7}{'over holistic':>15}"
     )
     for name, c in cells.items():
         print(

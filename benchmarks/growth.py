@@ -362,9 +362,15 @@ def measured(rounds: int, seed: int) -> Iterator[dict[str, Any]]:
         }
 
 
-TITLES = {"requests": "judge: requests", "tokens_in": "judge: tokens in", "tokens_out": "judge: tokens out",
-          "sampling": "sampling, s", "extraction": "claims by rules, s", "verification": "local verifier, s",
-          "learning": "learning, s"}  # fmt: skip
+TITLES = {
+    "requests": "judge: requests",
+    "tokens_in": "judge: tokens in",
+    "tokens_out": "judge: tokens out",
+    "sampling": "sampling, s",
+    "extraction": "claims by rules, s",
+    "verification": "local verifier, s",
+    "learning": "learning, s",
+}
 
 
 def table(found: Mapping[str, Any]) -> str:

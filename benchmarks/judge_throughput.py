@@ -29,7 +29,9 @@ from workbench.judge import endpoint, render
 from workbench.types import Prompt
 
 ROOT = Path(__file__).resolve().parent.parent
-WORDS = "the of and in was a to born city river work known year first book lived north school moved age".split()
+WORDS = (
+    "the of and in was a to born city river work known year first book lived north school moved age"
+).split()
 
 
 def work(responses: int, claims: int, name: str) -> list[Prompt]:

@@ -331,8 +331,13 @@ def _demo(checkout: Path) -> float:
 
 
 PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "generation": generation, "prompts": prompts, "grading": grading, "step": step, "start": start, "demo": demo,
-}  # fmt: skip
+    "generation": generation,
+    "prompts": prompts,
+    "grading": grading,
+    "step": step,
+    "start": start,
+    "demo": demo,
+}
 
 
 def main() -> None:

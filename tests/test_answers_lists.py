@@ -93,7 +93,9 @@ def accepted(text: str, gold: list[str], kind: str) -> bool:
 def test_a_list_of_guesses_is_hardly_ever_accepted(
     names: list[str], kind: str, small: bool
 ) -> None:
-    """Each name of 300 lists drawn with a seed is the gold answer once; at most 2 % are accepted."""
+    """Each name of 300 lists drawn with a seed is the gold answer once; at most 2 % are
+    accepted.
+    """
     rng, asked, found = random.Random(1), 0, []
     for _ in range(300):
         text, picked = chain(names, rng)

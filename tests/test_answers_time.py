@@ -157,9 +157,12 @@ def test_open_quotations_are_read_in_linear_time(piece: str) -> None:
 
 
 SENTENCES = [
-    "Ada{} Bo{} wrote.", "Ada{} wrote to Ada{} and ran.", "The cat{} was born. It ran.", "Ada and Ada{} wrote.",
+    "Ada{} Bo{} wrote.",
+    "Ada{} wrote to Ada{} and ran.",
+    "The cat{} was born. It ran.",
+    "Ada and Ada{} wrote.",
     "It is x{}. She was born in {}.",
-]  # fmt: skip
+]
 
 
 @pytest.mark.slow

@@ -15,9 +15,14 @@ from workbench.train.prompts_once import prompts_once
 
 VOCABULARY, PAD, LENGTH = 50, 0, 5
 SMALL = {
-    "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "vocab_size": VOCABULARY, "max_position_embeddings": 64,
-}  # fmt: skip
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": VOCABULARY,
+    "max_position_embeddings": 64,
+}
 
 
 def model_of(kind: str, **more: Any) -> Any:

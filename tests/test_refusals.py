@@ -150,7 +150,8 @@ for command in json.load(sys.stdin):
     try:
         main(command.split())
     except SystemExit as exit:
-        print(json.dumps([exit.code, [name for name in %r if name in sys.modules]]), file=sys.stdout)
+        loaded = [name for name in %r if name in sys.modules]
+        print(json.dumps([exit.code, loaded]), file=sys.stdout)
         print("", file=sys.stderr)
 """
 

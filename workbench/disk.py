@@ -18,9 +18,16 @@ NAMES = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")  # sqlite's
 # The same in the words of libraries that raise errors of their own: sqlite, safetensors and Lance
 # (in Rust), torch.
 WORDS = (
-    "No space left on device", "Disk quota exceeded", "File too large", "(os error 27)", "(os error 28)", "(os error 122)",
-    "database or disk is full", "PytorchStreamWriter failed writing file", "] . unexpected pos ",
-)  # fmt: skip
+    "No space left on device",
+    "Disk quota exceeded",
+    "File too large",
+    "(os error 27)",
+    "(os error 28)",
+    "(os error 122)",
+    "database or disk is full",
+    "PytorchStreamWriter failed writing file",
+    "] . unexpected pos ",
+)
 
 
 def is_full(error: BaseException) -> bool:

@@ -29,14 +29,17 @@ GRPO = {
 # Each recipe's own way, with another loss for each; where Unsloth would have other values, ours are
 # in its way.
 RECIPES: dict[str, dict[str, Any]] = {
-    "truthrl": {"grpo": {**GRPO, "loss_type": "dr_grpo", "beta": 0.02, "gradient_checkpointing": True}},
+    "truthrl": {
+        "grpo": {**GRPO, "loss_type": "dr_grpo", "beta": 0.02, "gradient_checkpointing": True}
+    },
     "rlfh": {"trainer": "grpo", "grpo": {**GRPO, "max_new_tokens": 32, "micro_batch": 8}},
     "knowrl": {"cold": {"cold_samples": 0}, "grpo": {**GRPO, "loss_type": "dapo"}},
     "klcf": {
-        "rewarded": "judge", "prepare": {"samples": 2, "questions": 6},
+        "rewarded": "judge",
+        "prepare": {"samples": 2, "questions": 6},
         "grpo": {**GRPO, "loss_type": "bnpo", "iterations": 2, "max_new_tokens": 48},
     },
-}  # fmt: skip
+}
 
 
 def place_of(name: str) -> Bench:

@@ -62,7 +62,8 @@ _LEADS = re.compile(  # what may stand before a clause without changing what it 
     r"|la respuesta es|die antwort ist|la reponse est)\b|"
     r"不好意思|(?:根据|基于)[^,]{0,12}?(?:资料|信息|内容|上下文|文本|段落|材料|文章)|"
     r"(?:非常|十分|实在|很)?抱歉|对不起|但是?|不过|很?遗憾的?是?|恐怕"
-    r"|我?暂时|我?目前|(?:关于|对于)?(?:这个|这|该|此)问题的?|答案是?|说实话|老实说|[\s,\"()<>*¿¡]+|[-•] )+",
+    r"|我?暂时|我?目前|(?:关于|对于)?(?:这个|这|该|此)问题的?|答案是?|说实话|老实说|[\s,\"()<>*¿¡]+|[-•]"
+    r" )+",
     re.I,
 )
 _ADVERBS = re.compile(
@@ -131,17 +132,21 @@ _AROUND = ' ,"()<>*¿¡'
 _COMMA = re.compile(r"\s*,")
 
 _GREETING = re.compile(
-    r"[\s*\"“¡]*(?:(?:(?:what an? |that is an? |that'?s an? )?(?:great|good|excellent|interesting|nice"
-    r"|fantastic|wonderful|tricky) question|sure(?: thing)?|certainly|of course|absolutely|definitely"
+    r"[\s*\"“¡]*(?:(?:(?:what an? |that is an? |that'?s an? )?(?:great|good|excellent"
+    r"|interesting|nice"
+    r"|fantastic|wonderful|tricky) question|sure(?: thing)?|certainly|of course|absolutely"
+    r"|definitely"
     r"|no problem|happy to help|glad (?:you asked|to help)|thank(?:s| you)(?: (?:so|very) much)?"
     r"(?: for (?:asking|(?:your|the) question))?|i(?:'d| would) be happy to help(?: with that)?"
-    r"|hello|hi(?: there)?|okay|ok|here(?: is|'s)(?: the| your)? answer|here you go|claro(?: que sí)?"
+    r"|hello|hi(?: there)?|okay|ok|here(?: is|'s)(?: the| your)? answer|here you go|claro(?:"
+    r" que sí)?"
     r"|por supuesto|buena pregunta|natürlich|gerne|gute frage|bien sûr|bonne question|好的"
     r"|当然(?:可以)?|这是(?:一)?个好问题|好问题|你好|您好)(?:\s*[!,.:\n—–。，！：、][\s*]*|\s+-\s+))+",
     re.I,
 )
 _FAREWELL = re.compile(
-    r"(?<=[.!?\n])[^\S\n]*(?:let (?:me|us) know|feel free|(?:i )?hope|if you|is there anything|please"
+    r"(?<=[.!?\n])[^\S\n]*(?:let (?:me|us) know|feel free|(?:i )?hope|if you|is there"
+    r" anything|please"
     r"|do(?:n['’]t| not) hesitate|thank|i(?:'m| am| would be|'d be) (?:happy|glad))\b"
     r"(?-i:(?:[^.!?\nA-Z0-9]|\bI\b)*)(?:[.!?]+|$)",
     re.I,

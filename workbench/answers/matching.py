@@ -25,9 +25,11 @@ from workbench.answers.gold import (
     NEGATIONS,
     OR,
     PREPOSITIONS,
+    SHARED,
     STATED,
     SURE,
     VERB,
+    Form,
     Gold,
     equal,
     is_mention,
@@ -36,7 +38,7 @@ from workbench.answers.gold import (
     split,
 )
 from workbench.answers.names import located
-from workbench.answers.statements import candidates, nearness, states
+from workbench.answers.statements import candidates, states
 from workbench.answers.text import CJK, Token, tokenise, words_of
 
 YES = frozenset({"yes", "si", "oui", "ja", "是", "是 的", "对", "sia"})
@@ -52,7 +54,8 @@ _OFFERS = re.compile(  # several answers
     re.I | re.S,
 )
 _SAYS_WRONG = re.compile(
-    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke|ruled out)\b"
+    r"\bI (?:\w+ (?:much )?)?doubt\b|\b(?:myth|misconception|untrue|mistaken|a lie|joke|ruled"
+    r" out)\b"
     r"|\b(?:wrong|incorrect|false)\b|\b(?:ignore|disregard) (?:all|any|the|previous|prior|above)\b"
     r"|\bgraders?\b|\bmarked? |\b(?:gold|reference) answer\b"
     r"|\b(?!9\d|100)\d+% (?:sure|certain|confident)\b",
@@ -61,7 +64,8 @@ _SAYS_WRONG = re.compile(
 _CONCEDED = re.compile(  # what others think, or what is granted before the answer
     r"(?:^|(?<=[.!?] ))(?:while|although|though|despite|unlike|contrary to)\b[^,.;:\n]+, "
     r"|[^.;:,?!\n]*\b(?:many|most|some|people|everyone|you|often|commonly|sometimes|widely|mistakenly)"
-    r"\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed|assumed)\b[^.;:?!\n]*?,? but "
+    r"\b[^.;:?!\n]*\b(?:think|believe|assume|say|expect|thought|believed"
+    r"|assumed)\b[^.;:?!\n]*?,? but "
     r"(?!maybe|perhaps|possibly)"
     r"|,? (?:although|though|but) (?:many|most|some|people|it is (?:often|commonly))\b[^.;:\n]*",
     re.I,
@@ -111,14 +115,14 @@ def probability(
         return (SURE if denies else NAMED) if wanted else APART
     asked = read_gold(question, tuple(map(_plain, gold)))
     if len(answer) > LONGEST:
-        return nearness(tokenise(answer), asked.forms, named=False)
+        return _nearness(tokenise(answer), asked.forms, named=False)
     if kind == "list":
         found = STATED * _lists(answer, asked)
     elif kind == "yes_no" and any(" ".join(form) in YES | NO for form in asked.forms):
         return _yes_or_no(answer, asked)
     else:
         found = _single(answer, asked, " ".join((*gold, question)).lower())
-    return found or nearness(tokenise(answer), asked.forms, named=kind == "yes_no")
+    return found or _nearness(tokenise(answer), asked.forms, named=kind == "yes_no")
 
 
 def _plain(text: str) -> str:
@@ -167,6 +171,16 @@ def _is_list(tokens: Sequence[Token], asked: Gold) -> bool:
         else:
             run = []
     return False
+
+
+def _nearness(tokens: Sequence[Token], forms: Sequence[Form], named: bool) -> float:
+    """How probable it is that an answer is right that the rules do not find to be right."""
+    words = {token.text for token in tokens}
+    if named or any(words.issuperset(form) for form in forms):
+        return NAMED
+    content = {word for form in forms for word in form} - GRAMMAR
+    years = {word[:4] for word in content if re.fullmatch(r"\d{4}(-\d\d)+", word)}
+    return SHARED if words & content or years & {word[:4] for word in words} else APART
 
 
 def _yes_or_no(answer: str, asked: Gold) -> float:

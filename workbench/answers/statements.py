@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from workbench.answers.gold import (
     AND,
-    APART,
     AUXILIARY,
     BE,
     DETERMINERS,
@@ -20,17 +19,14 @@ from workbench.answers.gold import (
     HEDGES,
     JOINERS,
     KINDS,
-    NAMED,
     NEGATIONS,
     OR,
     PREPOSITIONS,
     PRONOUNS,
     RELATIVE,
     REVISIONS,
-    SHARED,
     UNITS,
     VERB,
-    Form,
     Gold,
     is_letter,
     is_mention,
@@ -67,7 +63,8 @@ _QUALIFIED = [
         rf"\b(?:{_KIN})(?= @| of @| to @)",
         r"\b(?!(?:city|town|village|state|country|republic|kingdom|province|region|county|district"
         r"|island|year|month|name|title|rank|role|genre|form|kind|type|number|total|heart|center"
-        r"|centre|part|symbol|species|citizen|native|student|staff|home|seat|member|coast|people|works?|creation)\b)[^\W\d]\S*(?= of @)",
+        r"|centre|part|symbol|species|citizen|native|student|staff|home|seat|member|coast"
+        r"|people|works?|creation)\b)[^\W\d]\S*(?= of @)",
         r"(?:(?<=\bhe )|(?<=\bshe )|(?<=\bthey ))(?!is|was|has|does)[a-z]+(?:ed|s)(?= @)",
     )
 ]
@@ -82,24 +79,19 @@ _BOUNDED = [  # the same for a number
 ]
 _EVENTS = [  # a sentence may not speak of another one than the question does
     frozenset(group.split())
-    for group in ("born died buried raised", "directed written produced composed painted",
-                  "first last second third", "largest smallest", "won lost")
-]  # fmt: skip
+    for group in (
+        "born died buried raised",
+        "directed written produced composed painted",
+        "first last second third",
+        "largest smallest",
+        "won lost",
+    )
+]
 _PAST = {"die": "died", "dies": "died", "win": "won", "lose": "lost", "begin": "began"}
 _CJK_LIST = re.compile(
     rf"[{CJK}](?<![他她它是在于的年])(?:可能|也许|或许|大概|或者|还是|以及|或|和|与|及)+是?\0"
     rf"|\0[^{CJK}]*(?:可能|也许|或许|大概|或者|还是|以及|或|和|与|及)+是?[{CJK}]"
 )
-
-
-def nearness(tokens: Sequence[Token], forms: Sequence[Form], named: bool) -> float:
-    """How probable it is that an answer is right that the rules do not find to be right."""
-    words = {token.text for token in tokens}
-    if named or any(words.issuperset(form) for form in forms):
-        return NAMED
-    content = {word for form in forms for word in form} - GRAMMAR
-    years = {word[:4] for word in content if re.fullmatch(r"\d{4}(-\d\d)+", word)}
-    return SHARED if words & content or years & {word[:4] for word in words} else APART
 
 
 def states(tokens: Sequence[Token], asked: Gold) -> bool:

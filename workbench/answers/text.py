@@ -12,7 +12,8 @@ from typing import NamedTuple
 from workbench.answers.kept import kept
 
 CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_PUNCT = "!-/:-@\\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u060c\u061b\u061f\u0964\u0965\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff"
+_PUNCT = "!-/:-@\\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u060c\u061b\u061f\u0964\u0965"
+_PUNCT += "\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff"
 _PUNCT += "\u3000-\u303f\U0001f000-\U0001faff"
 _BEGIN, _END = rf"(?<![^\s{_PUNCT}{CJK}])", rf"(?![^\s{_PUNCT}{CJK}])"
 _ABBREVIATION = r"(?<!\b[^\W\d_])(?<!\b[SsDdMm][tr])(?<!\bMrs)(?<!\bMs)(?<!\bJr)(?<!\bSr)(?<!\bvs)"
