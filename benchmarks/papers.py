@@ -274,7 +274,7 @@ def held(found: Mapping[str, Any]) -> str:
     return "no" if over - {""} else "but for evaluations" if over else "yes"
 
 
-def judge_hours(judged: Mapping[str, int]) -> float:
+def judge_hours(judged: Mapping[str, float]) -> float:
     """GPU-hours of the judge's passes over what it reads and writes, at the share of the GPU's
     speed that learning is taken to have: as many prompts at once as make memory no matter."""
     tokens = judged["tokens_in"] + judged["tokens_out"]
