@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.metrics import FACET_METRICS, RATES, Row, facet_terms, rows_of
 from workbench.metrics.claims import CLAIM_METRICS, Term, claim_terms, f1_at, recall_at
 from workbench.metrics.facets import of_facets
-from workbench.metrics.report import outcome_terms
+from workbench.metrics.outcomes import outcome_terms
 from workbench.types import Feedback, WorkbenchError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def terms_of(row: Row) -> dict[str, Term]:
     """What a response adds to each metric. A claim about another subject than the one asked for
     is unsupported.
     """
-    terms = {**claim_terms(row), **outcome_terms(row)}
+    terms = {**claim_terms(row), **outcome_terms(row.outcome)}
     supported = row.supported_on_subject
     if supported is not None and row.state in ("scored", "abstained", "no_claims"):
         n = len(row.labels)

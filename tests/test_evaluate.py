@@ -54,7 +54,7 @@ def test_rates_leave_failures_out_and_count_them() -> None:
 @pytest.mark.parametrize("labels", ["", "ff"])
 def test_nothing_scored_is_null(labels: str) -> None:
     feedbacks = run(labels)
-    empty = {"value": None, "low": None, "high": None}
+    empty = {"value": None, "low": None, "high": None, "n": 0}
     expected = dict.fromkeys(("accuracy", "abstention", "hallucination", "truthfulness"), empty)
     assert table(feedbacks) == {"n": len(labels), **expected, "failed": len(labels)}
     json.dumps(report(feedbacks, []), allow_nan=False)

@@ -99,7 +99,7 @@ def test_command_prints_tables_and_figures(tmp_path: Path, cli: Cli) -> None:
     assert re.search(r"factscore +0\.667 +0\.667 +0\.000 \[0\.000, 0\.000\] +1\.000 +\d+ *\n", out)
     assert re.search(r"factscore +0\.667 \[0\.667, 0\.667\] +1 *\n", cli("metrics", str(a))[1])
     assert "accuracy: no response has an outcome" in err
-    assert re.search(r"no claims +abstained +failed +claims not verified +not judged\n", out)
+    assert re.search(r"no_claims +abstained +failed +unverified +not_judged\n", out)
     assert "1 of 2 rows of the file failed" in err and "—" in out and "None" not in out
     never = {**stored("c"), "schema": 1}
     _, out, err = cli("metrics", str(file(tmp_path / "b.jsonl", [stored("a", "c"), never])))

@@ -16,13 +16,14 @@ from workbench.cli.frame import (
     Json,
     SearchMode,
     app,
+    parse_columns,
     print_mapping,
     print_table,
     show,
     stdout_kept_clean,
     text,
 )
-from workbench.data import load
+from workbench.data import FIELDS, load
 from workbench.data.sets import SETS
 from workbench.types import Question, WorkbenchError
 
@@ -114,27 +115,14 @@ def data_show(
         show({"data_sets": rows}, as_json, print_mapping)
         return
     with stdout_kept_clean():
+        columns = None if mapping is None else parse_columns(mapping, FIELDS)
         if store is None or out is None:
-            questions = load(source, split, mapping=_columns(mapping), schema=schema)
+            questions = load(source, split, mapping=columns, schema=schema)
             found = {"source": source, **_describe(questions, limit or 3)}
         else:
-            columns = _columns(mapping)
             questions = load(source, split, limit, columns, schema=schema, training=True)
             found = {**retrieve(questions, stored(store, mode), k, out), "out": str(out)}
     show(found, as_json, _print if store is None else print_mapping)
-
-
-def _columns(text: str | None) -> dict[str, str] | None:
-    """Parse `--map question=prompt,answers=gold` into `{field: column}`."""
-    if text is None:
-        return None
-    parts = [part.partition("=") for part in text.split(",")]
-    if not all(field.strip() and column.strip() for field, _, column in parts):
-        raise WorkbenchError(
-            f"--map {text}: write FIELD=COLUMN, several with commas between, as in"
-            " question=prompt,answers=gold"
-        )
-    return {field.strip(): column.strip() for field, _, column in parts}
 
 
 def _describe(questions: Sequence[Question], count: int) -> dict[str, Any]:

@@ -211,6 +211,18 @@ def ended_by_signal() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def parse_columns(argument: str, fields: Sequence[str]) -> dict[str, str]:
+    """Parse `--map response=output,id=key` into `{field: column}`."""
+    pairs = [part.partition("=") for part in argument.split(",") if part.strip()]
+    columns = {name.strip(): column.strip() for name, _, column in pairs}
+    if wrong := [name for name, column in columns.items() if name not in fields or not column]:
+        raise WorkbenchError(
+            f"--map {argument}: write FIELD=COLUMN, not '{wrong[0]}'; the fields are"
+            f" {', '.join(fields)}"
+        )
+    return columns
+
+
 def complain(message: str) -> None:
     print("workbench:", " ".join(message.split()), file=sys.stderr)
 

@@ -41,12 +41,7 @@ from workbench.types import WorkbenchError
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-STATES = {
-    "no_claims": "no claims",
-    "unverified": "claims not verified",
-    "not_judged": "not judged",
-    "no_gold": "no gold answer",
-}
+HACKS = ("hacks", "other_hacks")  # what only serves the reward, by step
 UNPAIRED = {
     "incomplete": "pairs without a verdict in both orders",
     "repeated": "sample numbers of a question and step that stand twice in a file",
@@ -181,13 +176,9 @@ def _print(result: Mapping[str, Any]) -> None:
         for name, cell in result.items()
         if isinstance(cell, Mapping) and "value" in cell and name not in REASONS
     ]
-    if "win_rate" in result and all(
-        report[name]["value"] is None for report in (result, other) for name in names
-    ):
-        names = []  # answers without verdicts have a win rate alone
     rows: list[tuple[str, ...]]
     columns: tuple[str, ...]
-    if names and other:
+    if other:
         rows = [
             (name, _value(result[name]), _value(other[name]), *_test(tests[name])) for name in names
         ]
@@ -199,22 +190,17 @@ def _print(result: Mapping[str, Any]) -> None:
         f"{result['n']} responses to {result['questions']} questions; VeriScore's K is"
         f" {text(result['veriscore_k'])}"
     )
-    if names:
-        print_table(title, columns, rows)
+    print_table(title, columns, rows)
     if "win_rate" in result:
         _print_preferences(result)
     files = {"the file": result, **({"other": other} if other else {})}
-    for key, title in (("excluded", "excluded from the claim metrics"), ("outcomes", "outcomes")):
-        states = [STATES.get(state, state) for state in result[key]]
-        counts = [(name, *map(text, report[key].values())) for name, report in files.items()]
-        print_table(title, ("", *states), counts)
+    counts = {
+        key: [{"": name, **report[key]} for name, report in files.items()]
+        for key in ("excluded", "outcomes")
+    }
+    print_mapping({**counts, **{key: result[key] for key in HACKS if key in result}})
     for name, report in files.items():
         _complain_of_rows(name, report)
-    for key, title in (("hacks", "hacks of the reward"), ("other_hacks", "hacks, other")):
-        if by_step := result.get(key):
-            print_table(
-                title, tuple(by_step[0]), [tuple(map(text, row.values())) for row in by_step]
-            )
     for name in names:
         if reason := result[name].get("reason"):
             complain(f"{name}: {reason}")

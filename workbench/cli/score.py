@@ -18,6 +18,7 @@ from workbench.cli.frame import (
     complain,
     ended_by_signal,
     exit_code,
+    parse_columns,
     print_mapping,
     print_table,
     show,
@@ -30,7 +31,7 @@ from workbench.score.agree import agreement
 from workbench.score.imports import import_completions
 from workbench.score.progress import bar
 from workbench.store import ROLLOUTS
-from workbench.types import REASONS, WorkbenchError
+from workbench.types import REASONS
 
 _FIELDS = tuple(
     "id question question_id response answers title passages checklist group sample step finish"
@@ -192,7 +193,7 @@ def score(
         passages=passages,
         store=store,
         tokenizer=tokenizer,
-        columns=_columns(columns),
+        columns=parse_columns(columns, _FIELDS),
         overrides=overrides or [],
         max_failed=max_failed,
         concurrency=concurrency,
@@ -259,18 +260,6 @@ def import_logged(
     return 3 if summary["malformed"] else 0
 
 
-def _columns(argument: str) -> dict[str, str]:
-    """ "response=output,id=key" as {"response": "output", "id": "key"}."""
-    pairs = [part.partition("=") for part in argument.split(",") if part.strip()]
-    columns = {name.strip(): column.strip() for name, _, column in pairs}
-    if wrong := [name for name, column in columns.items() if name not in _FIELDS or not column]:
-        raise WorkbenchError(
-            f"--map {argument}: write FIELD=COLUMN, not '{wrong[0]}'; the fields are"
-            f" {', '.join(_FIELDS)}"
-        )
-    return columns
-
-
 def _report(source: Path, summary: Mapping[str, Any]) -> None:
     """Rows that could not be read, one line each, on stderr."""
     problems: Sequence[Mapping[str, Any]] = summary.get("problems", ())
@@ -315,43 +304,17 @@ def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
 
 
 def _print_summary(summary: Mapping[str, Any]) -> None:
-    """Rewards as a table by method; of everything else what is not empty."""
-    elsewhere = ("rewards", "problems", "reasons", "failed_rows")
-    rest = {
+    """Everything that is not empty, with the rewards by method and the first failed rows."""
+    shown = {
         name: value
         for name, value in summary.items()
-        if name not in elsewhere and value not in ({}, None)
+        if name not in ("problems", "reasons", "failed_rows") and value not in ({}, None)
     }
-    print_mapping(rest)
-    rows = [
-        (
-            name,
-            text(cell["mean"]) if cell["scored"] else "n/a",
-            text(cell["scored"]),
-            text(cell["unscored"]),
-            cell["reason"] or "",
-        )
-        for name, cell in summary.get("rewards", {}).items()
-    ]
-    if rows:
-        print_table(
-            "rewards",
-            (
-                "method",
-                "mean",
-                "scored",
-                "unscored",
-                "why not" if any(row[-1] for row in rows) else "",
-            ),
-            rows,
-        )
-    if failed := summary.get("failed"):
-        first = summary["failed_rows"][:NAMED]
-        lines = [
-            (row["id"], row["stage"], f"{row['kind']}: {row['message']}"[:200]) for row in first
-        ]
-        more = [(f"… and {failed - len(first)} more", "", "")] if failed > len(first) else []
-        print_table("failed rows", ("id", "stage", "reason"), [*lines, *more])
+    if rewards := summary.get("rewards"):
+        shown["rewards"] = [{"method": name, **cell} for name, cell in rewards.items()]
+    if failed := summary.get("failed_rows"):
+        shown["the first failed rows"] = failed[:NAMED]
+    print_mapping(shown)
     if summary.get("status") == "done" and "out" in summary:
         print(f"next: {_next(Path(summary['out']))}")
 
@@ -360,12 +323,9 @@ def _next(out: Path) -> str:
     """What to do with scored rows: look at them, where they lie as a run does, else measure
     them.
     """
-    look = out.name == ROLLOUTS
-    return (
-        f"workbench inspect --run {shlex.quote(str(out.parent))}"
-        if look
-        else f"workbench metrics {shlex.quote(str(out))}"
-    )
+    if out.name == ROLLOUTS:
+        return f"workbench inspect --run {shlex.quote(str(out.parent))}"
+    return f"workbench metrics {shlex.quote(str(out))}"
 
 
 def _print_agreement(report: Mapping[str, Any]) -> None:

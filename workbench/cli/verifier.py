@@ -13,9 +13,7 @@ from workbench.cli.frame import (
     Seed,
     Threads,
     app,
-    percent,
     print_mapping,
-    print_table,
     show,
     stdout_kept_clean,
 )
@@ -167,18 +165,14 @@ def _weights(arguments: list[str]) -> dict[str, float]:
 
 def _print(result: Any) -> None:
     scalars = {name: value for name, value in result.items() if not isinstance(value, (dict, list))}
-    print_mapping(
-        {**scalars, "support vs rest": result["support"], "ECE": result["calibration"]["ece"]}
-    )
+    columns = ("n", "accuracy", "balanced_accuracy")
     sources = [
-        (source, str(cell["n"]), percent(cell["accuracy"]), percent(cell["balanced_accuracy"]))
+        {"source": source, **{name: cell[name] for name in columns}}
         for source, cell in result["by_source"].items()
     ]
-    print_table("by_source", ("", "n", "accuracy", "balanced"), sources)
-    for name in ("confusion", "labels"):
-        table = result[name]
-        print_table(
-            name,
-            ("gold", *next(iter(table.values()))),
-            [(g, *map(str, row.values())) for g, row in table.items()],
-        )
+    tables = {
+        name: [{"gold": gold, **row} for gold, row in result[name].items()]
+        for name in ("confusion", "labels")
+    }
+    quality = {"support vs rest": result["support"], "ECE": result["calibration"]["ece"]}
+    print_mapping({**scalars, **quality, "by_source": sources, **tables})

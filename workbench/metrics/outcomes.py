@@ -9,13 +9,11 @@ response without an outcome has failed: it is counted, and left out of every rat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from workbench.metrics.bootstrap import interval, number
+from workbench.metrics.bootstrap import collect, intervals
+from workbench.metrics.confidence import in_order
 from workbench.types import OUTCOMES, Feedback
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Graded = TypeVar("Graded")
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
@@ -42,42 +40,39 @@ def rates(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
     """The four rates without intervals (None when nothing was scored), and how many responses
     failed.
     """
-    values_4 = _rates_of(_counts(feedbacks)[1].sum(axis=0, keepdims=True))[0]
-    values = {name: number(value) for name, value in zip(RATES, values_4, strict=True)}
-    return {**values, "failed": sum(map(outcome_failed, feedbacks))}
+    found = [label for feedback in feedbacks if (label := outcome_of(feedback))]
+    shares = [found.count(label) / max(1, len(found)) for label in OUTCOMES]
+    values = dict(zip(RATES, (*shares, shares[0] - shares[2]), strict=True))
+    failed = sum(map(outcome_failed, feedbacks))
+    return {**(values if found else dict.fromkeys(RATES)), "failed": failed}
+
+
+def outcome_terms(outcome: str | None) -> dict[str, tuple[float, float]]:
+    """What one response adds to each rate's numerator and denominator; nothing where its outcome
+    is not known.
+    """
+    if outcome is None:
+        return {}
+    shares = [float(outcome == label) for label in OUTCOMES]
+    values = (*shares, shares[0] - shares[2])
+    return {name: (value, 1.0) for name, value in zip(RATES, values, strict=True)}
 
 
 def table(
-    feedbacks: Sequence[Feedback],
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
+    feedbacks: Sequence[Feedback], *, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[str, Any]:
-    """`{n, accuracy: {value, low, high}, abstention, hallucination, truthfulness, failed}` of
+    """`{n, accuracy: {value, low, high, n}, abstention, hallucination, truthfulness, failed}` of
     graded responses.
 
     `n` counts questions. Rates are over responses; the 95 % intervals are a percentile bootstrap
     over questions, in which all responses to one question are drawn together. Nothing scored
     gives null values.
     """
-    import numpy as np
-
-    questions, counts_QK = _counts(feedbacks)
-    values_4 = _rates_of(counts_QK.sum(axis=0, keepdims=True))[0]
-    drawn_R4 = np.empty((0, len(RATES)))
-    if questions:
-        # Questions with equal counts are interchangeable: draw how many of each sort, which has
-        # the same distribution.
-        sorts_UK, sizes_U = np.unique(counts_QK, axis=0, return_counts=True)
-        drawn_RU = np.random.default_rng(seed).multinomial(
-            len(questions), sizes_U / len(questions), size=resamples
-        )
-        drawn_R4 = _rates_of(drawn_RU @ sorts_UK)
-    cells = {
-        name: {"value": number(values_4[i]), **interval(drawn_R4[:, i], values_4[i])}
-        for i, name in enumerate(RATES)
-    }
-    return {"n": len(questions), **cells, "failed": sum(map(outcome_failed, feedbacks))}
+    terms = [(one.response.question.id, outcome_terms(outcome_of(one))) for one in feedbacks]
+    sums = collect(terms, RATES)
+    cells = intervals(sums, in_order(()), resamples, seed)
+    failed = sum(map(outcome_failed, feedbacks))
+    return {"n": len(sums.questions), **{name: cells[name] for name in RATES}, "failed": failed}
 
 
 def breakdown(
@@ -108,28 +103,3 @@ def share_of_oracle(before: Mapping[str, Any], after: Mapping[str, Any]) -> floa
     if start is None or end is None or oracle is None or oracle == start:
         return None
     return (end - start) / (oracle - start)
-
-
-def _counts(feedbacks: Sequence[Feedback]) -> tuple[list[str], np.ndarray]:
-    """The questions, and (questions, outcomes): how many responses had each outcome."""
-    import numpy as np
-
-    rows: dict[str, int] = {}
-    for feedback in feedbacks:
-        rows.setdefault(feedback.response.question.id, len(rows))
-    counts_QK = np.zeros((len(rows), len(OUTCOMES)))
-    for feedback in feedbacks:
-        if outcome := outcome_of(feedback):
-            counts_QK[rows[feedback.response.question.id], OUTCOMES.index(outcome)] += 1
-    return list(rows), counts_QK
-
-
-def _rates_of(counts_NK: np.ndarray) -> np.ndarray:
-    """(N, outcomes) counts -> (N, 4) rates, NaN where a row has no responses."""
-    import numpy as np
-
-    totals_N1 = counts_NK.sum(axis=1, keepdims=True)
-    shares_NK = np.divide(
-        counts_NK, totals_N1, out=np.full(counts_NK.shape, np.nan), where=totals_N1 > 0
-    )
-    return np.column_stack([shares_NK, shares_NK[:, 0] - shares_NK[:, 2]])

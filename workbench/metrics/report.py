@@ -14,15 +14,14 @@ from workbench.metrics.claims import (
     CLAIM_METRICS,
     ON_SUBJECT,
     K,
-    Term,
     claim_terms,
     median_claims,
 )
 from workbench.metrics.confidence import ranked, restrict, risk_coverage
-from workbench.metrics.outcomes import RATES, RESAMPLES
+from workbench.metrics.outcomes import RATES, RESAMPLES, outcome_terms
 from workbench.metrics.pairs import judge_pairs, pair_files, win_rate
 from workbench.metrics.rows import STATES, Row, file_of, read_rows
-from workbench.types import OUTCOMES, Judge, WorkbenchError
+from workbench.types import Judge, WorkbenchError
 
 IN_EVALUATIONS = ("factscore", "correct", "incorrect", "responded", "claims", *ON_SUBJECT)
 
@@ -191,22 +190,15 @@ def _sums(rows: Sequence[Row], settings: Settings, questions: set[str] | None = 
         or any(row.extracted for row in rows)
         or not any(row.outcome or row.outcome_failed for row in rows)
     )
-    terms = [(row.question_id, _terms(row, settings, extracted)) for row in rows]
+    terms = [
+        (
+            row.question_id,
+            (claim_terms(row, k, settings.veriscore_k) if extracted else {})
+            | outcome_terms(row.outcome),
+        )
+        for row in rows
+    ]
     return collect([*terms, *((question, {}) for question in questions or ())], names)
-
-
-def _terms(row: Row, settings: Settings, extracted: bool) -> dict[str, Term]:
-    terms = claim_terms(row, settings.k, settings.veriscore_k) if extracted else {}
-    return terms | outcome_terms(row)
-
-
-def outcome_terms(row: Row) -> dict[str, Term]:
-    """What one response adds to each outcome rate; nothing where its outcome is not known."""
-    if row.outcome is None:
-        return {}
-    shares = [float(row.outcome == label) for label in OUTCOMES]
-    values = (*shares, shares[0] - shares[2])
-    return {name: (value, 1.0) for name, value in zip(RATES, values, strict=True)}
 
 
 def _reason(name: str, rows: Sequence[Row]) -> str:
