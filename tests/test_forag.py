@@ -170,13 +170,12 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["forag.trainer=grpo", "forag.baseline=true"], "set forag.trainer=ppo"),
-        (["forag.trainer=mle_filter", "forag.rewarded=judge"], "paid nothing"),
-        (["forag.trainer=mle_filter", "forag.repeats=once"], "is paid nothing"),
+        (["forag.trainer=grpo", "forag.baseline=true"], "does not use baseline"),
+        (["forag.trainer=mle_filter", "forag.rewarded=judge"], "does not use rewarded"),
+        (["forag.trainer=mle_filter", "forag.repeats=once"], "does not use repeats"),
         (["forag.evaluation=holistic", "forag.repeats=once"], "pays no sentence"),
-        (["forag.trainer=grpo", "forag.baseline=false"], "baseline is false"),
         (["forag.judged_by=factuality"], "training makes its own reward model"),
-        (["forag.evaluation=sentence", "forag.aggregate=max"], "evaluation=subclaim alone"),
+        (["forag.evaluation=sentence", "forag.aggregate=max"], "does not use aggregate"),
         (["forag.loss=log"], "set aggregate=min"),
         (["forag.held_out=1.5"], "held_out is 1.5"),
         (["forag.held_out=1"], "held_out is 1.0: it must be below 1"),

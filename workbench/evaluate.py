@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.bench import Bench, check_policy
 from workbench.bench import bench as bench_of
 from workbench.checks import Checks
-from workbench.failures import TooManyFailures, failures, too_many
+from workbench.failures import check_failed, failures
 from workbench.generate import Policy, generate
 from workbench.grade import SAID, assemble
 from workbench.llm_judge import LLMJudge
@@ -180,11 +180,7 @@ def evaluate(
         )
     graded = [*greedy, *drawn]
     errors = [found[0]["message"] for one in graded if (found := failures(one.to_row()))]
-    if too_many(len(errors), len(graded), max_failed):
-        raise TooManyFailures(
-            f"{len(errors)} of {len(graded)} answers of an evaluation could not be graded"
-            f" ({errors[0]}): mend that and run the same command again"
-        )
+    check_failed(errors, len(graded), max_failed, "answers of an evaluation could not be graded")
     if out is not None:
         append_feedback(out, greedy)
     return report(greedy, drawn, policy=policy.name, seeds=[seed])

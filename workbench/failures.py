@@ -21,7 +21,7 @@ has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.types import (
@@ -86,6 +86,17 @@ class TooManyFailures(WorkbenchError):
 
 def too_many(unscored: int, graded: int, max_failed: float) -> bool:
     return unscored > max_failed * graded
+
+
+def check_failed(problems: Sequence[str], count: int, max_failed: float, what: str) -> None:
+    """Raise TooManyFailures where more than the share `max_failed` of `count` responses failed;
+    `problems` holds the reason of each failure, `what` says what could not be done with them.
+    """
+    if too_many(len(problems), count, max_failed):
+        raise TooManyFailures(
+            f"{len(problems)} of {count} {what} ({problems[0]}): mend that and run the same command"
+            " again, or raise max_failed"
+        )
 
 
 def failures(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -191,30 +191,10 @@ def _check(config: FoRAG) -> None:
         raise WorkbenchError(
             "forag.judged_by is for scoring, and training makes its own reward model: leave it out"
         )
-    if config.evaluation != "subclaim" and config.aggregate != "mean":
-        raise WorkbenchError(
-            f"forag.aggregate is {config.aggregate}: it joins the claims of evaluation=subclaim"
-            " alone; leave it out"
-        )
     if config.cold.writer == "judge" and not config.cold.outline:
         raise WorkbenchError(
             "forag.cold.writer is judge, and a judge writes outlined answers: leave it out, or set"
             " outline=true"
-        )
-    if config.baseline is not None and config.trainer != "ppo":
-        raise WorkbenchError(
-            f"forag.baseline is {str(config.baseline).lower()}: with trainer={config.trainer},"
-            " which compares the answers of a group or pays nothing, it does nothing; leave it"
-            " out, or set forag.trainer=ppo"
-        )
-    paid = {"rewarded": "model", "evaluation": "subclaim", "aggregate": "mean", "repeats": "paid"}
-    if not config.by_rl and (
-        other := [name for name, own in paid.items() if getattr(config, name) != own]
-    ):
-        said = f"forag.{other[0]} is {getattr(config, other[0])}"
-        raise WorkbenchError(
-            f"{said}: trainer={config.trainer} learns from whole answers and is paid nothing; leave"
-            " it out"
         )
     longest, most = config.reward_model.passes.max_length, most_tokens(config)
     if config.by_rl and config.rewarded == "model" and longest <= most:
@@ -235,6 +215,12 @@ def idle(config: FoRAG) -> set[str]:
     judged = config.by_rl and config.rewarded == "judge"
     if config.trainer != "unlikelihood":
         left |= {"unlearn"}
+    if config.trainer != "ppo":
+        left |= {"baseline"}
+    if not config.by_rl:
+        left |= {"rewarded", "evaluation", "aggregate", "repeats"}
+    if config.evaluation != "subclaim":
+        left |= {"aggregate"}
     if not config.cold.cold_samples:
         left |= {"sft", "cold.outline", "cold.writer", "cold.told", "cold.cold_questions"}
     elif not config.cold.outline:

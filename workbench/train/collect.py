@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.credit.tokens import prefill
-from workbench.failures import TooManyFailures, too_many
+from workbench.failures import check_failed
 from workbench.generate import Sampling, generate
 from workbench.jsonl import iter_rows, repair, truncate_after_step, write_json
 from workbench.judge.outlines import Write
@@ -167,11 +167,7 @@ def _check_graded(feedbacks: Sequence[Feedback], method: str | None, max_failed:
             for feedback in feedbacks
             if reward_of(feedback, method) is None
         ]
-    if too_many(len(unscored), len(feedbacks), max_failed):
-        raise TooManyFailures(
-            f"{len(unscored)} of {len(feedbacks)} samples could not be graded ({unscored[0]}): mend"
-            " that and run the same command again, or raise max_failed"
-        )
+    check_failed(unscored, len(feedbacks), max_failed, "samples could not be graded")
 
 
 WRITTEN = "written"  # the folder of what was written, in a stage's own
@@ -192,11 +188,7 @@ def written(
         opened = prefill(load_tokenizer(policy))
         found = [_closing(feedback, opened) for feedback in write(questions)]
         why = [feedback.error.message for feedback in found if feedback.error is not None]
-        if too_many(len(why), len(found), max_failed):
-            raise TooManyFailures(
-                f"{len(why)} of {len(found)} answers could not be written ({why[0]}): mend that and"
-                " run the same command again, or raise max_failed"
-            )
+        check_failed(why, len(found), max_failed, "answers could not be written")
         partial = out.with_name(f".{out.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         with Store(partial) as store:

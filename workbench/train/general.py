@@ -10,7 +10,6 @@ whether an answer is whole and keeps to its subject, and nothing of what people 
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import Any
 from workbench.answers import answer_text, is_abstention, sentences
 from workbench.hub import check_no_pickle, from_disk_or_hub
 from workbench.train.scorer import Judged, as_whole, passes
-from workbench.train.truth import Valued
+from workbench.train.truth import Valued, text_values
 from workbench.types import (
     Checked,
     Claims,
@@ -109,18 +108,9 @@ def general(score: Valued, by: str, specials: Sequence[str] = ()) -> Verify:
     response could escape."""
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        said = [(response.question, _said(response)) for response, _ in batch]
-        rows = {
-            (q.id, q.text, text): as_whole(q, text, specials=specials)
-            for q, text in said
-            if text.strip()
-        }
-        values = dict(zip(rows, score(list(rows.values())) if rows else [], strict=True))
-        found = [values.get((q.id, q.text, text)) for q, text in said]
-        return [
-            Checked((Verdict("response", "general", p=0.0 if p is None else p, by=by),))
-            for p in found
-        ]
+        texts = [(response.question, _said(response)) for response, _ in batch]
+        values = text_values(score, texts, specials)
+        return [Checked((Verdict("response", "general", p=p, by=by),)) for p in values]
 
     return verify
 
@@ -183,24 +173,16 @@ def preference_model(name: str, scale: float = 1.0, device: str | None = None) -
             for part in passes([len(one["input_ids"]) for one in read], longest, size, tokens=0):
                 given = _together(tokenizer, [read[number] for number in part])
                 with torch.no_grad():
-                    outputs = (
-                        model(**{name: ids.to(device) for name, ids in given.items()})
-                        .logits.float()
-                        .flatten()
-                    )
-                for number, output in zip(part, outputs.tolist(), strict=True):
-                    values[number] = _sigmoid(output / scale)
+                    inputs = {name: ids.to(device) for name, ids in given.items()}
+                    outputs = model(**inputs).logits.double().flatten() / scale
+                # not a number: grading makes a failure of it
+                p = torch.where(outputs.isfinite(), outputs.sigmoid(), torch.nan)
+                for number, value in zip(part, p.tolist(), strict=True):
+                    values[number] = value
             return values
 
         score([as_whole(Question("trial", "Is it raining?"), "Yes.")])
     return Preference(score, longest, tuple(tokenizer.all_special_tokens))
-
-
-def _sigmoid(value: float) -> float:
-    """Of what is no number none: grading makes a failure of it."""
-    if not math.isfinite(value):
-        return math.nan
-    return 1 / (1 + math.exp(-value)) if value >= 0 else math.exp(value) / (1 + math.exp(value))
 
 
 def _read(tokenizer: Any, row: Judged) -> dict[str, list[int]]:

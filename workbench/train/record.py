@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from workbench.failures import TooManyFailures, too_many
+from workbench.failures import check_failed
 from workbench.jsonl import append_json
 from workbench.metrics import RATES, rates
 from workbench.runs.checkpoints import mark_complete, prune, sync
@@ -56,31 +56,15 @@ class Journal:
         self.interrupted = self.stopped = False
         self.since = time.perf_counter()
         self.steps, self.done, self.shown = steps, done, shown
-        self.bar: Any = None  # on a terminal
         self.handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        if self.main and sys.stderr.isatty():
-            from rich import progress
-            from rich.console import Console
-
-            self.bar = progress.Progress(
-                progress.BarColumn(),
-                progress.MofNCompleteColumn(),
-                progress.TextColumn("{task.description}"),
-                progress.TimeRemainingColumn(),
-                console=Console(stderr=True),
-            )
-            self.bar.start()
-            self.task = self.bar.add_task("", total=self.steps, completed=self.done)
         if threading.current_thread() is threading.main_thread():
             for name in (signal.SIGINT, signal.SIGTERM):
                 self.handlers[name] = signal.signal(name, self._stop)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self.bar:
-            self.bar.stop()
         gc.unfreeze()
         for name, handler in self.handlers.items():
             signal.signal(name, handler)
@@ -103,15 +87,12 @@ class Journal:
         return seconds
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Append a step's row, and show it: in a bar on a terminal, elsewhere as a plain line for
-        every tenth of the run."""
+        """Append a step's row, and print a line for every tenth of the run."""
         if not self.main:
             return
         append_json(self.out / "metrics.jsonl", row)
         shown = "  ".join(f"{name} {row[name]:.2f}" for name in self.shown if row[name] is not None)
-        if self.bar:
-            self.bar.update(self.task, completed=row["step"], description=shown)
-        elif row["step"] % max(1, self.steps // 10) == 0:
+        if row["step"] % max(1, self.steps // 10) == 0:
             print(f"step {row['step']}/{self.steps}  {shown}", file=sys.stderr)
 
     def saved(self, checkpoint: Path) -> None:
@@ -190,11 +171,8 @@ class Record(Journal):
             [(reward_of(f, self.method), reason(f, self.method)) for f in self.step_feedbacks]
         )
         unscored = [why for value, why in every if value is None]
-        if too_many(len(unscored), len(every), self.max_failed):
-            raise TooManyFailures(
-                f"{len(unscored)} of {len(every)} responses of step {step} could not be graded"
-                f" ({unscored[0]}): mend that and run the same command again, or raise max_failed"
-            )
+        what = f"responses of step {step} could not be graded"
+        check_failed(unscored, len(every), self.max_failed, what)
         return feedbacks
 
     def log(self, step: int, logs: Mapping[str, Any], responses: Sequence[Response]) -> None:

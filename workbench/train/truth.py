@@ -58,6 +58,22 @@ def truth_examples(rows: Sequence[Labelled], specials: Sequence[str] = ()) -> li
     ]
 
 
+def text_values(
+    score: Valued, texts: Sequence[tuple[Question, str]], specials: Sequence[str] = ()
+) -> list[float]:
+    """p of each text as the whole answer to its question; equal ones are scored once. p is 0 of
+    an empty text, and of one that is too long (None): a response could escape its reward by it.
+    """
+    rows = {
+        (question.id, question.text, text): as_whole(question, text, specials=specials)
+        for question, text in texts
+        if text.strip()
+    }
+    values = dict(zip(rows, score(list(rows.values())) if rows else [], strict=True))
+    found = [values.get((question.id, question.text, text)) for question, text in texts]
+    return [0.0 if p is None else p for p in found]
+
+
 def balanced(rows: Sequence[Judged]) -> list[Judged]:
     """Of the rows, each claim of a question once, as many true as false ones, the first of each:
     table 12 measures by such.
@@ -303,33 +319,24 @@ def own_truth(confidence: Confidence, by: str = "the base's confidence") -> Veri
 
 
 def by_claim(score: Valued, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Aspect "truth" by a function of claims. What that finds too long (None) has p = 0, or a
-    response could escape its reward by a claim without end; an empty claim is a failure, of
-    whoever read the claims."""
+    """Aspect "truth" by a function of claims, as `text_values` scores them; an empty claim is a
+    failure of whoever read the claims."""
+
+    def verdict(claim: Claim, p: float) -> Verdict:
+        target = f"claim:{claim.id}"
+        if claim.text.strip():
+            return Verdict(target, "truth", p=p, by=by)
+        empty = Failure("verify", "unparsed", "the claim is empty", claim.text)
+        return Verdict(target, "truth", by=by, error=empty)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        said = [list(filter(in_answer(response), read.claims)) for response, read in batch]
-        rows = {
-            (response.question.id, response.question.text, claim.text): as_read(
-                response.question, claim.text, 0.0, specials
-            )
-            for (response, _), claims in zip(batch, said, strict=True)
-            for claim in claims
-            if claim.text.strip()
-        }
-        values = dict(zip(rows, score(list(rows.values())) if rows else [], strict=True))
-
-        def verdict(response: Response, claim: Claim) -> Verdict:
-            target = f"claim:{claim.id}"
-            if not claim.text.strip():
-                empty = Failure("verify", "unparsed", "the claim is empty", claim.text)
-                return Verdict(target, "truth", by=by, error=empty)
-            value = values[response.question.id, response.question.text, claim.text]
-            return Verdict(target, "truth", p=0.0 if value is None else value, by=by)
-
-        return [
-            Checked(tuple(verdict(response, claim) for claim in claims))
-            for (response, _), claims in zip(batch, said, strict=True)
+        claims = [list(filter(in_answer(response), read.claims)) for response, read in batch]
+        texts = [
+            (response.question, " ".join(claim.text.split()))
+            for (response, _), own in zip(batch, claims, strict=True)
+            for claim in own
         ]
+        values = iter(text_values(score, texts, specials))
+        return [Checked(tuple(verdict(claim, next(values)) for claim in own)) for own in claims]
 
     return verify
