@@ -212,7 +212,7 @@ def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -
         missing = kinds.rpartition(",")[2]
         with pytest.raises(
             WorkbenchError,
-            match=f"no training questions with answers of kinds {missing}: choose among single",
+            match=f"no questions with answers of kinds {missing} in split 'rl': choose among",
         ):
             training_questions(Prompts(kinds), bench)
 

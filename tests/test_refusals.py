@@ -129,10 +129,10 @@ TYPOS = {
     "train truthrl --out new/run --policy nowhere": "no policy folder 'nowhere'",
     "evaluate nowhere --split test": "no policy folder 'nowhere'",
     "evaluate sft --split test --kind singel --kind single": (
-        "no questions of kinds singel: choose among "
+        "no questions of kinds singel in split 'test': choose among "
     ),
     "probe --policy nowhere": "no policy folder 'nowhere'",
-    "probe --kind singel": "of kinds singel: choose among ",
+    "probe --kind singel": "of kinds singel in split 'validation': choose among ",
     "answer Who? --policy nowhere": "no policy folder 'nowhere'",
     "score --in rows.jsonl --out new/f.jsonl --set rlfh.alpa=2": "has no field 'alpa'",
     "score --in rows.jsonl --out new/f.jsonl --judge wrld": "no judge 'wrld'",

@@ -116,11 +116,11 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     vllm.release()
     vllm.hold(second)
     assert ended == [1]
-    engine = vllm.Engine(first, "base", 0, 64)
+    engine = vllm.Engine(first, 64)
     with pytest.raises(WorkbenchError, match="has loaded another since: load this policy again"):
-        vllm.complete(engine, None, [[1]], [2], Sampling(4))
+        vllm.complete(engine, [[1]], [2], Sampling(4))
     with pytest.raises(WorkbenchError, match="a prompt has 64 tokens, and the policy reads 63"):
-        vllm.complete(replace(engine, llm=second), None, [[1], [1] * 64], [2], Sampling(4))
+        vllm.complete(replace(engine, llm=second), [[1], [1] * 64], [2], Sampling(4))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from workbench.grade import SAID, assemble
 from workbench.llm_judge import LLMJudge
 from workbench.metrics import RATES, Row, breakdown, claim_table, facet_table, rows_of, table
 from workbench.policy import Engine, check_engine
-from workbench.recipes.method import known_kinds
+from workbench.recipes.method import chosen_questions
 from workbench.runs.folder import read_json
 from workbench.store import append_feedback
 from workbench.threads import use_threads
@@ -98,18 +98,7 @@ def evaluate_policy(
     check_policy(policy, chosen.path(policy))
     if as_trained:
         chosen = chosen.telling(told(chosen.path(policy)))
-    pool = chosen.questions(split, kinds or None, lang)
-    if missing := sorted(set(kinds or ()) - {question.kind for question in pool}):
-        known = known_kinds(chosen, split, lang)
-        raise WorkbenchError(
-            f"split '{split}' has no questions of kinds {', '.join(missing)}: {known}"
-        )
-    selected = select(
-        pool if kinds else [question for question in pool if question.answers], limit, seed
-    )
-    if not selected:
-        wanted = f"split '{split}'" + (f" in '{lang}'" if lang != "en" else "")
-        raise WorkbenchError(f"no questions in {wanted}: name others")
+    selected = select(chosen_questions(chosen, split, kinds, lang), limit, seed)
     if judge:
         judge.try_out()
     with use_threads(threads):

@@ -48,8 +48,7 @@ def load_policy(
         device: "cpu", "cuda", …; by default the GPU where there is one.
         engine: "vllm" generates by vLLM, which is another package and chooses the device itself.
         It takes most of a GPU's
-            memory, for one model a process: the next one ends it. For several runs over one base
-            see `load_engine`.
+            memory, for one model a process: the next one ends it.
 
     Raises:
         WorkbenchError: there is no such policy, it has no weights that can be read, or there is
@@ -61,8 +60,7 @@ def load_policy(
     if engine == "vllm" and device is not None:
         raise WorkbenchError(f"device is {device}: vLLM chooses the device itself, leave it out")
     if engine == "vllm":
-        adapter, folder = _places(name, base)
-        return by_vllm(load_engine(folder, rank=_rank(adapter)), name)
+        return _by_vllm(str(name), base)
     model, tokenizer = _checked(
         name, base, device or ("cuda" if torch.cuda.is_available() else "cpu")
     )
@@ -77,19 +75,6 @@ def check_engine(engine: str) -> None:
         vllm.check_installed()
 
 
-def load_engine(base: str | Path, *, rank: int = 0, memory: float = vllm.MEMORY) -> vllm.Engine:
-    """vLLM with a whole model in memory, for `by_vllm`; `rank` is the largest of the adapters to
-    come, 0 for none.
-
-    Raises:
-        WorkbenchError: vLLM is not installed, or cannot load the model.
-    """
-    check_engine("vllm")
-    _checked(base, None, "meta")
-    with weights.loading(str(base), "leave --engine at hf for what vLLM cannot run"):
-        return vllm.load(str(base), rank, memory)
-
-
 def check_weights(name: str) -> None:
     """Raise a WorkbenchError for a whole model whose files do not hold its weights; none of them
     is read.
@@ -97,38 +82,18 @@ def check_weights(name: str) -> None:
     _checked(name, None, "meta")
 
 
-def by_vllm(engine: vllm.Engine, name: str | Path) -> Policy:
-    """The policy that generates by an engine: its own model, or a run's adapter, as it is in its
-    folder now, over that.
-
-    What the weights have to be is checked as `load_policy` does: vLLM fills what is missing with
-    whatever the memory holds.
-
-    Raises:
-        WorkbenchError: another model than the engine's, an adapter that does not fit or that
-        vLLM cannot lay over it.
-    """
-    adapter, folder = _places(name, engine.base)
-    if folder != engine.base:
-        raise WorkbenchError(
-            f"vLLM holds '{engine.base}' and not '{name}': load an engine with that"
-        )
-    if (rank := _rank(adapter)) > engine.rank:
-        raise WorkbenchError(
-            f"'{name}' has rank {rank}, and the engine room for {engine.rank}: load_engine(…,"
-            f" rank={rank})"
-        )
-    model, tokenizer = _checked(name, engine.base, "meta")
-    laid = None
-    if adapter:
-        with weights.loading(str(name), MERGE):
-            laid = engine.adapter(adapter / weights.ADAPTER)
-    complete = partial(vllm.complete, engine, laid)
+def _by_vllm(name: str, base: str | Path | None) -> Policy:
+    """The policy that generates by vLLM. Its weights are checked as `load_policy` does: vLLM
+    fills what is missing with whatever the memory holds."""
+    adapter, folder = _places(name, base)
+    model, tokenizer = _checked(name, base, "meta")
+    with weights.loading(name, MERGE if adapter else "leave --engine at hf"):
+        engine = vllm.load(folder, adapter, _rank(adapter))
     return Policy(
-        str(name),
+        name,
         tokenizer,
         _stop_ids(tokenizer, model.generation_config),
-        complete,
+        partial(vllm.complete, engine),
         positions=engine.longest,
     )
 

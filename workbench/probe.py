@@ -30,7 +30,7 @@ from workbench.jsonl import write_json
 from workbench.llm_judge import LLMJudge
 from workbench.metrics.boundary import Sample, boundary_report
 from workbench.policy import Engine, adapter_base, adapter_folder, check_engine, load_policy
-from workbench.recipes.method import known_kinds
+from workbench.recipes.method import chosen_questions
 from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
 from workbench.threads import DEFAULT_THREADS, use_threads
 from workbench.train.probing import (
@@ -112,7 +112,7 @@ def probe_policy(
     check_engine(engine)
     check_policy(name, chosen.path(name))
     chosen = chosen.telling(told(chosen.path(name)))
-    selected = select(_questions(chosen, split, kinds, lang), limit, seed)
+    selected = select(chosen_questions(chosen, split, kinds, lang, answered=True), limit, seed)
     how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, seed=seed)
     check_values(Samples(samples=k, sampling=Settings(temperature)))
     asked = {"split": split, "kinds": sorted(kinds or ()), "lang": lang, "limit": limit}
@@ -195,26 +195,6 @@ def _answering(
 def _left_open(question: Question, failure: Failure) -> Failure:
     print(f"probing: question '{question.id}' is left open: {failure.message}", file=sys.stderr)
     return failure
-
-
-def _questions(bench: Bench, split: str, kinds: Sequence[str] | None, lang: str) -> list[Question]:
-    """Those of the split with gold answers, which there must be of each kind that is named."""
-    pool = [
-        question for question in bench.questions(split, kinds or None, lang) if question.answers
-    ]
-    if missing := sorted(set(kinds or ()) - {question.kind for question in pool}):
-        known = known_kinds(bench, split, lang, answered=True)
-        raise WorkbenchError(
-            f"split '{split}' has no questions with gold answers of kinds {', '.join(missing)}:"
-            f" {known}"
-        )
-    if not pool:
-        raise WorkbenchError(
-            f"no questions with gold answers in split '{split}'"
-            + f" in '{lang}'" * (lang != "en")
-            + ": name another"
-        )
-    return pool
 
 
 def _weights(bench: Bench, policy: str) -> dict[str, Any]:

@@ -27,9 +27,9 @@ from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
 from tests.helpers.tiny_model import make_policy
 from workbench.bench import SCALES, bench
-from workbench.generate import Policy, Sampling, generate, vllm
+from workbench.generate import Policy, Sampling, generate
 from workbench.judge import endpoint, render
-from workbench.policy import by_vllm, load_engine, load_policy
+from workbench.policy import load_policy
 from workbench.runs.checkpoints import metrics_rows
 from workbench.store import iter_feedback
 from workbench.types import Question, WorkbenchError
@@ -64,16 +64,11 @@ def hf() -> Policy:
 
 
 @pytest.fixture(scope="module")
-def engine() -> vllm.Engine:
+def policy() -> Policy:
     """The tests that load another model stand before those that share this one, or behind: vLLM
     holds one in a process.
     """
-    return load_engine(SFT, rank=4)
-
-
-@pytest.fixture(scope="module")
-def policy(engine: vllm.Engine) -> Policy:
-    return by_vllm(engine, SFT)
+    return load_policy(SFT, engine="vllm")
 
 
 def furthest(one: Any, other: Any) -> float:
@@ -149,9 +144,7 @@ def test_greedy_responses_are_those_of_transformers(hf: Policy, policy: Policy) 
     )
 
 
-def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(
-    engine: vllm.Engine, tmp_path: Path
-) -> None:
+def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(tmp_path: Path) -> None:
     """Under the same name and path, with a beginning that the cache knows; the one that was
     there before comes back, too.
     """
@@ -161,13 +154,13 @@ def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(
     differences = []
     for seed in (1, 2, 1):
         run = adapted(tmp_path / "run", seed)
-        found = generate(by_vllm(engine, run), questions, **how)
+        found = generate(load_policy(run, engine="vllm"), questions, **how)
         differences.append(
             furthest(found, generate(load_policy(run, device="cpu"), questions, **how))
         )
         assert seed not in said or furthest(found, said[seed]) < ROUNDING
         said[seed] = found
-    base = generate(by_vllm(engine, SFT), questions, **how)
+    base = generate(load_policy(SFT, engine="vllm"), questions, **how)
     assert max(differences) < ROUNDING
     assert (
         len({tuple(r.token_ids for r in responses) for responses in (said[1], said[2], base)}) == 3
@@ -175,18 +168,12 @@ def test_an_adapter_is_over_its_base_and_a_new_one_in_its_folder_is_new(
     tell("vllm", {"max_logprob_difference": {"adapters": max(differences)}})
 
 
-def test_what_vllm_cannot_hold_or_lay_over_is_refused(engine: vllm.Engine, tmp_path: Path) -> None:
-    with pytest.raises(
-        WorkbenchError, match=r"rank 16, and the engine room for 8: load_engine\(…, rank=16\)"
-    ):
-        by_vllm(engine, adapted(tmp_path / "large", 1, rank=16))
-    with pytest.raises(WorkbenchError, match=r"vLLM holds .* load an engine with that"):
-        by_vllm(engine, SCALES["tiny"].policy.replace("sft", "base"))
+def test_what_vllm_cannot_lay_over_is_refused(tmp_path: Path) -> None:
     dora = adapted(tmp_path / "dora", 1)
     config = json.loads((dora / "policy" / "adapter_config.json").read_text())
     (dora / "policy" / "adapter_config.json").write_text(json.dumps({**config, "bias": "all"}))
     with pytest.raises(WorkbenchError, match="workbench export RUN --merged DIR"):
-        by_vllm(engine, dora)
+        load_policy(dora, engine="vllm")
 
 
 def test_grpo_trains_on_what_a_colocated_vllm_samples(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ become tokens in another way.
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import math
 import os
 import random
@@ -45,41 +44,13 @@ _held: list[Any] = []
 
 
 @dataclass(frozen=True)
-class Adapter:
-    """A LoRA adapter that vLLM has taken over: vLLM's name for it, where it was read, and the
-    state of the file then.
-    """
-
-    request: Any
-    file: Path
-    state: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Engine:
-    """A model in vLLM's memory, on which adapters up to `rank` may be laid; 0 for none. Prompt
-    and completion have at most `longest` tokens together."""
+    """A model in vLLM's memory, and the LoRA adapter over it, if there is one. Prompt and
+    completion have at most `longest` tokens together."""
 
     llm: Any = field(repr=False)
-    base: str
-    rank: int
     longest: int
-    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), repr=False)
-
-    def adapter(self, file: Path) -> Adapter:
-        """The adapter whose weights are in `file`, as it is now, under a number and a name that
-        no other has had.
-
-        vLLM knows adapters by their number, and by name and path what it has computed with them:
-        for a folder that was written anew it would go on with the old weights, or with what
-        those had made of a prompt.
-        """
-        from vllm.lora.request import LoRARequest
-
-        number, state = next(self.numbers), state_of(file)
-        request = LoRARequest(f"adapter-{number}", number, str(file.parent))
-        self.llm.llm_engine.add_lora(request)  # now, so that what is wrong with it is said now
-        return Adapter(request, file, state)
+    adapter: Any = None
 
 
 def check_installed(otherwise: str = "leave --engine at hf") -> None:
@@ -88,15 +59,15 @@ def check_installed(otherwise: str = "leave --engine at hf") -> None:
         raise WorkbenchError(f"vLLM is not installed: {REMEDY}; or {otherwise}")
 
 
-def load(base: str, rank: int = 0, memory: float = MEMORY) -> Engine:
-    """vLLM with the checkpoint in a folder, or of a hub name; `rank` is the largest of the
-    adapters to come.
+def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
+    """vLLM with the checkpoint in a folder, or of a hub name, and the adapter of that rank in
+    another folder over it.
 
-    Precision is that of `workbench.policy.load_checkpoint`. On a GPU it takes the share `memory`
+    Precision is that of `workbench.policy.load_checkpoint`. On a GPU it takes the share `MEMORY`
     of what there is, or what is left of it. It ends what vLLM held in this process before.
 
     Raises:
-        WorkbenchError: vLLM is not installed, or makes no room for adapters of that rank.
+        WorkbenchError: vLLM is not installed, or makes no room for an adapter of that rank.
     """
     check_installed()
     if rank > RANKS[-1]:
@@ -112,9 +83,11 @@ def load(base: str, rank: int = 0, memory: float = MEMORY) -> Engine:
     on_gpu, set_num_threads = torch.cuda.is_available(), torch.set_num_threads
     where: dict[str, Any] = {"kv_cache_memory_bytes": CPU_CACHE, "enforce_eager": True}
     if on_gpu:
-        where = {"gpu_memory_utilization": free_share(memory)}
-    room = min(one for one in RANKS if one >= rank)
-    lora = {"enable_lora": True, "max_lora_rank": room, "max_loras": 1} if rank else {}
+        where = {"gpu_memory_utilization": free_share(MEMORY)}
+    lora: dict[str, Any] = {}
+    if adapter:
+        room = min(one for one in RANKS if one >= rank)
+        lora = {"enable_lora": True, "max_lora_rank": room, "max_loras": 1}
     try:
         llm = LLM(
             base,
@@ -132,7 +105,13 @@ def load(base: str, rank: int = 0, memory: float = MEMORY) -> Engine:
         hold(llm)
     finally:
         torch.set_num_threads = set_num_threads  # on a CPU it is replaced by one that does nothing
-    return Engine(llm, base, room if rank else 0, lengths(llm)[0])
+    request = None
+    if adapter:
+        from vllm.lora.request import LoRARequest
+
+        request = LoRARequest("adapter", 1, str(adapter))
+        llm.llm_engine.add_lora(request)  # now, so that what is wrong with it is said now
+    return Engine(llm, lengths(llm)[0], request)
 
 
 def lengths(llm: Any) -> tuple[int, int]:
@@ -198,11 +177,7 @@ def prepare() -> None:
 
 
 def complete(
-    engine: Engine,
-    adapter: Adapter | None,
-    prompts: list[list[int]],
-    stop_ids: Sequence[int],
-    how: Sampling,
+    engine: Engine, prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
 ) -> list[Completion]:
     """As `hf.complete`: a completion for each prompt, in order. Prompts that begin alike are
     computed once.
@@ -212,8 +187,7 @@ def complete(
 
     Raises:
         WorkbenchError: another model was loaded since, prompts or completions that are too long,
-        an adapter whose file has
-            changed, probabilities that are not numbers.
+        probabilities that are not numbers.
     """
     check_held(engine.llm)
     longest = max(map(len, prompts), default=0)
@@ -223,19 +197,19 @@ def complete(
             " the memory that there is: ask shorter questions"
         )
     check_room(engine.llm, longest, how.max_new_tokens)
-    if adapter and state_of(adapter.file) != adapter.state:
-        raise WorkbenchError(
-            f"'{adapter.file}' has changed since this policy was loaded: load it again"
-        )
     asked = list(zip(prompts, seeds(how, len(prompts)), strict=True))
     size = how.batch_size or len(prompts)
     batches = (asked[start : start + size] for start in range(0, len(asked), size or 1))
-    return [one for batch in batches for one in sampled(engine.llm, adapter, batch, stop_ids, how)]
+    return [
+        one
+        for batch in batches
+        for one in sampled(engine.llm, engine.adapter, batch, stop_ids, how)
+    ]
 
 
 def sampled(
     llm: Any,
-    adapter: Adapter | None,
+    adapter: Any,
     asked: Sequence[tuple[list[int], int]],
     stop_ids: Sequence[int],
     how: Sampling,
@@ -261,9 +235,7 @@ def sampled(
         for _, seed in asked
     ]
     requests = [{"prompt_token_ids": prompt} for prompt, _ in asked]
-    for output in llm.generate(
-        requests, settings, lora_request=adapter and adapter.request, use_tqdm=False
-    ):
+    for output in llm.generate(requests, settings, lora_request=adapter, use_tqdm=False):
         ids = list(output.outputs[0].token_ids)
         scores = tuple(
             step[token].logprob for step, token in zip(output.outputs[0].logprobs, ids, strict=True)
@@ -282,12 +254,3 @@ def seeds(how: Sampling, count: int) -> list[int]:
     """
     streams = [random.Random(seed) for seed in how.seeds or (how.seed,)]
     return [stream.getrandbits(63) for stream in streams for _ in range(count // len(streams))]
-
-
-def state_of(file: Path) -> tuple[int, ...]:
-    """What changes when a file is written anew, or another one is put in its place."""
-    try:
-        stat = file.stat()
-    except OSError:
-        return ()
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -172,48 +172,46 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
     Raises:
         WorkbenchError: there is none, or one that must not be trained on.
     """
-    kinds, qualifier = prompts.trained(), " with answers" if answered else ""
-    asked = bench.telling(prompts.system).questions("rl", kinds or None)
-    questions = [q for q in asked if q.answers or not answered]
-    if missing := set(kinds) - {question.kind for question in questions}:
-        raise WorkbenchError(
-            f"bench '{bench.name}' has no training questions{qualifier} of kinds"
-            f" {', '.join(sorted(missing))}: {known_kinds(bench, 'rl', answered=answered)}"
-        )
-    if not questions:
-        raise WorkbenchError(
-            f"bench '{bench.name}' has no training questions{qualifier}: give others"
-        )
+    told = bench.telling(prompts.system)
+    questions = chosen_questions(told, "rl", prompts.trained(), answered=answered)
     check_trainable(questions)
     return questions
 
 
-def known_kinds(bench: Bench, split: str, lang: str = "en", *, answered: bool = False) -> str:
-    """The kinds that a split has questions of, or those with gold answers, as a remedy."""
-    questions = (
-        *bench.questions(split, None, lang),
-        *bench.questions(split, (*KINDS, TWO_FACETS), lang),
-    )
-    kinds = sorted({question.kind for question in questions if question.answers or not answered})
-    return f"choose among {', '.join(kinds)}" if kinds else "it has none: give others"
+def chosen_questions(
+    bench: Bench,
+    split: str,
+    kinds: Collection[str] | None = None,
+    lang: str = "en",
+    *,
+    answered: bool | None = None,
+) -> list[Question]:
+    """The questions of a split, those of `kinds` if any are named; if `answered` only those with
+    gold answers, which is the default where no kinds are named.
+
+    Raises:
+        WorkbenchError: there is none, or none of a kind that is named.
+    """
+    answered = not kinds if answered is None else answered
+    asked = bench.questions(split, tuple(kinds or ()) or None, lang)
+    questions = [question for question in asked if question.answers or not answered]
+    missing = sorted(set(kinds or ()) - {question.kind for question in questions})
+    if missing or not questions:
+        every = (*bench.questions(split, None, lang), *bench.questions(split, EVERY_KIND, lang))
+        known = sorted({question.kind for question in every if question.answers or not answered})
+        raise WorkbenchError(
+            f"bench '{bench.name}' has no questions{' with answers' if answered else ''}"
+            f"{' of kinds ' if missing else ''}{', '.join(missing)} in split '{split}'"
+            f"{'' if lang == 'en' else f' in {lang!r}'}: choose among"
+            f" {', '.join(known) or 'other splits, or give others'}"
+        )
+    return questions
 
 
 def check_prompts(prompts: Prompts, bench: Bench) -> None:
     """Raise a WorkbenchError naming the field for what would only fail once a run is under way."""
     check_values(prompts)
-    kinds = prompts.evaluated()
-    asked = [q for q in bench.questions(prompts.eval_split, kinds or None) if q.answers or kinds]
-    if missing := set(kinds) - {question.kind for question in asked}:
-        raise WorkbenchError(
-            f"eval_kinds: bench '{bench.name}' has no questions of kinds"
-            f" {', '.join(sorted(missing))} in split '{prompts.eval_split}':"
-            f" {known_kinds(bench, prompts.eval_split)}"
-        )
-    if not asked:
-        raise WorkbenchError(
-            f"bench '{bench.name}' has no questions with answers in split '{prompts.eval_split}':"
-            " name another, or eval_kinds"
-        )
+    chosen_questions(bench, prompts.eval_split, prompts.evaluated())
 
 
 def check_evidence(method: Method, config: Any, bench: Bench) -> None:
@@ -227,6 +225,7 @@ def check_evidence(method: Method, config: Any, bench: Bench) -> None:
         )
 
 
+EVERY_KIND = (*KINDS, TWO_FACETS)
 # A tiny model's pass: the whole batch, and all that its backward pass needs is kept.
 AT_ONCE: dict[str, Any] = {"micro_batch": None, "gradient_checkpointing": False}
 

@@ -163,21 +163,19 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
     """The ids of questions that hang together by what their titles name, directly or by others
     between.
     """
-    above: dict[tuple[str, str], tuple[str, str]] = {}
-
-    def top(node: tuple[str, str]) -> tuple[str, str]:
-        while (up := above.setdefault(node, node)) != node:
-            above[node] = node = above[up]
-        return node
-
-    asked = sorted(questions, key=lambda question: question.id)
-    for question in asked:
-        for name in facet_names(question):
-            above[top(("name", name))] = top(("question", question.id))
-    groups: dict[tuple[str, str], set[str]] = {}
-    for question in asked:
-        groups.setdefault(top(("question", question.id)), set()).add(question.id)
-    return list(groups.values())
+    groups: list[tuple[set[str], set[str]]] = []  # names, and the ids of their questions
+    for question in sorted(questions, key=lambda question: question.id):
+        names, ids = set(facet_names(question)), {question.id}
+        together = [group for group in groups if group[0] & names]
+        if not together:
+            groups.append((names, ids))
+            continue
+        (all_names, all_ids), *others = together
+        all_names.update(names, *(own for own, _ in others))
+        all_ids.update(ids, *(own for _, own in others))
+        for other in others:
+            groups.remove(other)
+    return [ids for _, ids in groups]
 
 
 def held_out(scorer: Scorer, learnt: Sequence[Judged], rows: Sequence[Judged]) -> dict[str, Any]:
