@@ -162,14 +162,14 @@ def test_unsloth_that_is_here_already_is_refused(monkeypatch: pytest.MonkeyPatch
     token = scaled(CONFIG, importance_sampling="token")
     grade_nothing: Any = list
     stages = [
-        grpo_stage(config, run.QUESTIONS, grade_nothing, "m")
+        grpo_stage(config, lambda job: (run.QUESTIONS, grade_nothing), "m")
         for config in (CONFIG, token, scaled(token, entropy=0.1))
     ]
     assert [stage.plain for stage in stages] == [True, False, True]
     monkeypatch.setitem(sys.modules, "unsloth", ModuleType("unsloth"))
-    assert not grpo_stage(token, run.QUESTIONS, grade_nothing, "m").plain
+    assert not grpo_stage(token, lambda job: (run.QUESTIONS, grade_nothing), "m").plain
     with pytest.raises(WorkbenchError, match="Unsloth was imported in this process"):
-        grpo_stage(CONFIG, run.QUESTIONS, grade_nothing, "m")
+        grpo_stage(CONFIG, lambda job: (run.QUESTIONS, grade_nothing), "m")
 
 
 @pytest.mark.parametrize("plain", [False, True])

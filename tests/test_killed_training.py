@@ -87,7 +87,9 @@ def test_an_interrupt_saves_a_checkpoint_and_the_training_can_go_on(
             )
         else:
             broken = interrupting(by_token, call=3)
-            status = ppo_stage(run.AS_PPO, run.QUESTIONS, broken, "m").run(Job(policy, tmp_path, 1))
+            status = ppo_stage(run.AS_PPO, lambda job: (run.QUESTIONS, broken), "m").run(
+                Job(policy, tmp_path, 1)
+            )
     assert status == "interrupted" and not (tmp_path / "policy").exists()
     assert is_complete(tmp_path / "checkpoints" / "checkpoint-3")
     assert launch(policy, tmp_path, kind).returncode == 0

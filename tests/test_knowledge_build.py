@@ -201,7 +201,7 @@ def breaking(rows: list[dict[str, str]], after: int) -> Source:
                 Page(row["id"], row["title"], row["text"]) if row["text"] else "empty on purpose",
             )
 
-    return Source("memory", "same", len(rows), pages)
+    return Source("memory", "same", pages)
 
 
 @pytest.mark.slow

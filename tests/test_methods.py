@@ -75,9 +75,10 @@ def warm_up(job: Job) -> Status:
 
 def stages(config: Brief, bench: Bench) -> Sequence[Stage]:
     questions = training_questions(config.prompts, bench)
+    grade = SIXTH.grader(config, bench.checks)
     return [
         Stage("warm_up", warm_up),
-        grpo_stage(config.grpo, questions, SIXTH.grader(config, bench.checks), SIXTH.name),
+        grpo_stage(config.grpo, lambda job: (questions, grade), SIXTH.name),
     ]
 
 

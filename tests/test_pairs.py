@@ -110,7 +110,7 @@ def test_r_tuning_says_i_dont_know_where_no_sample_is_correct() -> None:
     assert card.rows == {"abstention": 1, "gold": 1} and card.dropped_questions == {
         "no usable sample": 1
     }
-    assert card.dropped_samples == {"asked for the knowledge alone": 7, "failed": 2}
+    assert card.dropped_samples == {"cut off": 2, "not picked": 5, "failed": 2}
     balanced(card, rows, 0)
 
 
@@ -133,7 +133,7 @@ def test_rft_keeps_right_traces_and_out_of_knowledge_abstentions() -> None:
         Example(BO, " I am not sure.", 1.0, "bo/1"),
     ]
     assert card.rows == {"abstention": 1, "correct": 1}
-    assert card.dropped_samples == {"cut off": 1, "failed": 1, "incorrect": 3, "uncertain": 1}
+    assert card.dropped_samples == {"cut off": 2, "failed": 1, "not picked": 3}
     balanced(card, rows, 2)
     rows, card = pairs.rft([UNKNOWN[0]])
     assert not rows and card.dropped_questions == {"no abstention sample": 1}
@@ -143,7 +143,7 @@ def test_rft_keeps_right_traces_and_out_of_knowledge_abstentions() -> None:
 def test_rft_draws_a_trace_by_seed_and_question_alone() -> None:
     right = [sample(ADA, n, f" Oslo {n // 2}.", "correct") for n in range(8)]
     rows, card = pairs.rft(right, seed=1)
-    assert len(rows) == 1 and card.dropped_samples == {"another was drawn": 7}
+    assert len(rows) == 1 and card.dropped_samples == {"not picked": 7}
     assert pairs.rft([*UNKNOWN, *right], seed=1)[0][1:] == rows
     assert len({pairs.rft(right, seed=seed)[0][0].text for seed in range(20)}) == 4
 
@@ -161,14 +161,14 @@ def test_truthrl_prefers_right_over_wrong_and_out_of_knowledge_an_abstention() -
         Pair(cy, "I don't know.", " Rome."),  # no sample abstains
     ]
     assert card.rows == {"abstention over wrong": 2, "correct over wrong": 1}
-    assert card.dropped_samples == {"another was drawn": 1, "cut off": 2, "failed": 1}
+    assert card.dropped_samples == {"not picked": 1, "cut off": 2, "failed": 1}
     balanced(card, rows, 5)
     rows, card = pairs.truthrl_pairs([only_right, *UNKNOWN[1:2]])
     assert not rows and card.dropped_questions == {"no wrong sample": 2}
     blank, doubted = sample(ADA, 7, " ", "incorrect"), sample(ADA, 8, " Oslo.", "incorrect")
     # of one text a judge has said both
     rows, card = pairs.truthrl_pairs([only_right, blank, doubted])
-    assert not rows and card.dropped_samples == {"another was drawn": 2, "empty": 1}
+    assert not rows and card.dropped_samples == {"not picked": 2, "empty": 1}
     rows, card = pairs.truthrl_pairs([KNOWN[4], KNOWN[1]])  # known, but what is right was cut off
     assert not rows and card.dropped_questions == {"no correct sample": 1}
     balanced(card, rows, 0)
@@ -184,7 +184,7 @@ def test_best_over_worst_by_reward_without_ties() -> None:
     rows, card = pairs.best_worst([*scored, cut, broken, *tie, lone], "m")
     assert rows == [Pair(ADA, " text 2", " text 3")]
     assert card.dropped_questions == {"one sample": 1, "tie": 1}
-    assert card.dropped_samples == {"cut off": 1, "failed": 2, "neither best nor worst": 5}
+    assert card.dropped_samples == {"cut off": 1, "failed": 2, "not picked": 5}
     balanced(card, rows, 2)
 
 
@@ -203,7 +203,7 @@ def test_filtered_mle_and_unlikelihood_by_factual_sentences() -> None:
     assert rows == [Example(ADA, "a", 1.0, "ada/0")] and card.dropped_questions == {
         "no usable sample": 1
     }
-    assert card.dropped_samples == {"cut off": 1, "failed": 1, "not factual": 2}
+    assert card.dropped_samples == {"cut off": 1, "failed": 1, "not picked": 2}
     balanced(card, rows, 1)
     rows, card = pairs.unlikely([fact, mixed, vague, failed, cut])
     assert [(row.text, row.weight) for row in rows] == [("a", 1.0), ("b", -1.0), ("c", -1.0)]

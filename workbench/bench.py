@@ -18,7 +18,7 @@ from workbench.checks import Checks, rule_checks, world_checks
 from workbench.data import SPLITS, load
 from workbench.generate import Policy
 from workbench.llm_judge import REPLIES, LLMJudge
-from workbench.policy import Engine, adapter_folder, check_policy_name, load_apart, load_policy
+from workbench.policy import Engine, adapter_folder, check_policy_name, load_policy
 from workbench.runs.folder import read_json
 from workbench.types import TWO_FACETS, Question, WorkbenchError
 from workbench.world import load_world
@@ -167,28 +167,13 @@ class Bench:
         started = (read_json(path / START) or {}).get("start")
         return str(path / started) if started else base
 
-    def load(
-        self, policy: str, *, apart: bool = False, threads: int | None = None, engine: Engine = "hf"
-    ) -> Policy:
-        """Load a policy by name for generation; a run folder's adapter goes over this bench's
-        own policy.
-
-        With `apart` another process generates, on `threads` CPU threads. `engine` is as
-        `load_policy` takes it.
+    def load(self, policy: str, engine: Engine = "hf") -> Policy:
+        """Load a policy by name for generation, as `load_policy` does; a run folder's adapter
+        goes over this bench's own policy.
         """
-        if apart and engine != "hf":
-            raise WorkbenchError(
-                f"engine is {engine}: a process apart generates by transformers alone, leave one of"
-                " them out"
-            )
         path = self.path(policy)
         check_policy(policy, path)
-        base = self.base(policy)
-        loaded = (
-            load_apart(path, base=base, threads=threads)
-            if apart
-            else load_policy(path, base=base, engine=engine)
-        )
+        loaded = load_policy(path, base=self.base(policy), engine=engine)
         return replace(loaded, name=policy)
 
 

@@ -48,7 +48,6 @@ def evaluate_policy(
     threads: int | None = None,
     questions: str | Path | None = None,
     lang: str = "en",
-    apart: bool = False,
     judge: LLMJudge | None = None,
     max_failed: float = 1.0,
     as_trained: bool = True,
@@ -72,7 +71,6 @@ def evaluate_policy(
         questions: the data set or question file of a bench, given by name, that has no questions
         of its own.
         lang: the language to ask in; "l2" is the second one of the tiny bench's world.
-        apart: generate in a process of its own.
         judge: the language model that judges in the place of the bench's own checks.
         max_failed: the share of failed responses, as `workbench.failures` has it, above which
         there is no report.
@@ -102,7 +100,7 @@ def evaluate_policy(
     if judge:
         judge.try_out()
     with use_threads(threads):
-        loaded = chosen.load(policy, apart=apart, threads=threads, engine=engine)
+        loaded = chosen.load(policy, engine)
         grade, most = evaluation_grade(chosen.checks), chosen.longest(selected)
         result = evaluate(
             loaded,

@@ -323,10 +323,7 @@ class _Run:
         return status == "done"
 
     def evaluate(self, policy: str) -> dict[str, Any]:
-        """Evaluate a policy on the run's questions with the run's system prompt.
-
-        Where Unsloth has changed this process's models, another process generates.
-        """
+        """Evaluate a policy on the run's questions with the run's system prompt."""
         return evaluate_policy(
             policy,
             self.prompts.eval_split,
@@ -335,7 +332,6 @@ class _Run:
             seed=self.identity["seed"],
             kinds=self.prompts.evaluated(),
             threads=self.identity["threads"],
-            apart="unsloth" in sys.modules,
             max_failed=self.max_failed,
             as_trained=False,
         )

@@ -45,7 +45,8 @@ def load_policy(
             torch's weights-only loader
             takes), and no code from the folder is run.
         base: the model under an adapter; by default the one that the adapter names.
-        device: "cpu", "cuda", …; by default the GPU where there is one.
+        device: "cpu", "cuda", …; by default the GPU where there is one, and another process where
+        Unsloth has changed transformers' models in this one: the policy has no `model` then.
         engine: "vllm" generates by vLLM, which is another package and chooses the device itself.
         It takes most of a GPU's
             memory, for one model a process: the next one ends it.
@@ -61,6 +62,8 @@ def load_policy(
         raise WorkbenchError(f"device is {device}: vLLM chooses the device itself, leave it out")
     if engine == "vllm":
         return _by_vllm(str(name), base)
+    if device is None and "unsloth" in sys.modules:
+        return _load_apart(str(name), base)
     model, tokenizer = _checked(
         name, base, device or ("cuda" if torch.cuda.is_available() else "cpu")
     )
@@ -141,17 +144,8 @@ def as_policy(name: str, model: Any, tokenizer: Any) -> Policy:
     )
 
 
-def load_apart(
-    name: str | Path, *, base: str | Path | None = None, threads: int | None = None
-) -> Policy:
-    """As `load_policy`, but another process generates with it, on `threads` CPU threads.
-
-    Unsloth changes transformers' models in memory while it trains; an evaluation in the same
-    process would run the changed models.
-
-    Raises:
-        WorkbenchError: there is no such policy.
-    """
+def _load_apart(name: str, base: str | Path | None) -> Policy:
+    """As `load_policy`, but another process generates with it."""
     from transformers import AutoConfig, GenerationConfig
 
     _, folder = _places(name, base)
@@ -162,16 +156,18 @@ def load_apart(
         declared = GenerationConfig.from_model_config(
             from_disk_or_hub(AutoConfig.from_pretrained, folder)
         )
-    of = {"folder": str(name), "base": None if base is None else str(base), "threads": threads}
-    stop_ids = _stop_ids(tokenizer, declared)
-    return Policy(str(name), tokenizer, stop_ids=stop_ids, complete=partial(_complete_apart, of))
+    of = {"folder": name, "base": None if base is None else str(base)}
+    return Policy(name, tokenizer, _stop_ids(tokenizer, declared), partial(_complete_apart, of))
 
 
 def _complete_apart(
     of: dict[str, Any], prompts: list[list[int]], stop_ids: Sequence[int], how: Sampling
 ) -> list[Completion]:
     """Complete prompts in another process, which loads the policy for this call."""
-    job = {**of, "prompts": prompts, "stop_ids": list(stop_ids), "sampling": asdict(how)}
+    import torch
+
+    asked = {"prompts": prompts, "stop_ids": list(stop_ids), "sampling": asdict(how)}
+    job = {**of, **asked, "threads": torch.get_num_threads()}
     done = subprocess.run(
         [sys.executable, "-P", "-c", "from workbench.policy import answer_apart; answer_apart()"],
         input=json.dumps(job),

@@ -120,7 +120,7 @@ def index_search(
             | {"source": card["source"].get("spec")}
             for card in list_indexes(root)
         ]
-        show({"indexes": rows}, as_json, print_mapping if rows else _print_none(root))
+        show({"indexes": rows}, as_json, print_mapping)
         return 0
     with stdout_kept_clean():
         index = open_index(name, root)
@@ -142,10 +142,6 @@ def index_search(
     return 0
 
 
-def _print_none(root: Path) -> Callable[[Mapping[str, Any]], None]:
-    return lambda _: print(f"no index in {root}")
-
-
 def _print_passages(result: Mapping[str, Any]) -> None:
     cells = [
         (f"{row['score']:.3f}", row["id"], row["title"], row["text"]) for row in result["passages"]
@@ -153,20 +149,14 @@ def _print_passages(result: Mapping[str, Any]) -> None:
     print_table("", ("score", "id", "title", "text"), cells or [(ABSENT, "", "", "nothing found")])
 
 
-def _progress() -> Callable[[str, int, int | None, int], None]:
+def _progress() -> Callable[[str, int, int], None]:
     """Print a line of progress on stderr every ten seconds."""
-    started = printed_at = time.monotonic()
-    before: int | None = None  # passages of an earlier, interrupted build
+    printed_at = time.monotonic()
 
-    def update(doing: str, rows: int, total: int | None, passages: int) -> None:
-        nonlocal before, printed_at
-        before = passages if before is None else before
-        now = time.monotonic()
-        if now - printed_at >= 10:
-            printed_at = now
-            rate = (passages - before) / (now - started)
-            of_total = "" if total is None else f" of {total:,}"
-            line = f"{doing}: {rows:,}{of_total} rows, {passages:,} passages, {rate:,.0f}/s"
-            print(line, file=sys.stderr)
+    def update(doing: str, rows: int, passages: int) -> None:
+        nonlocal printed_at
+        if time.monotonic() - printed_at >= 10:
+            printed_at = time.monotonic()
+            print(f"{doing}: {rows:,} rows, {passages:,} passages", file=sys.stderr)
 
     return update

@@ -54,10 +54,9 @@ def inspect(
 def _check(run: Path | None, runs: Path | None) -> None:
     """Raise a WorkbenchError for a folder that is not there, or is a file."""
     if runs is not None and not runs.is_dir():
-        state = "is a file" if runs.exists() else "is not there"
         raise WorkbenchError(
-            f"--runs {runs}: this folder {state}; name the folder that holds the runs, or leave"
-            " --runs out"
+            f"--runs {runs}: this folder {'is a file' if runs.exists() else 'is not there'}; name"
+            " the folder that holds the runs, or leave --runs out"
         )
     if run is not None and run.is_file():
         raise WorkbenchError(

@@ -31,10 +31,9 @@ from workbench.cli.frame import (
     ended_by_signal,
     exit_code,
     percent,
-    print_table,
+    print_mapping,
     show,
     stdout_kept_clean,
-    text,
 )
 from workbench.llm_judge import llm_judge
 from workbench.metrics import RATES
@@ -110,37 +109,24 @@ def probe(
 
 
 def _print(result: Mapping[str, Any]) -> None:
-    title = (
-        f"{result['policy']} on {result['split']}: {result['n']} questions, {result['k']} samples"
-        " each, percent"
-    )
-    print_table(
-        f"{title}\nout of knowledge: {result['ook']} questions ({percent(result['ook_share'])})"
-        f" without a correct sample\nAURC of the majority's answers: {text(result['aurc'])}",
-        ("majority of", *OF_MAJORITY),
-        [
-            (f"{size} samples", *(percent(row[rate]) for rate in OF_MAJORITY))
+    """Percentages by number of samples, and by how often the documents state the fact."""
+    tables: dict[str, Any] = {
+        "majority of its samples": [
+            {"samples": size, **{rate: percent(row[rate]) for rate in OF_MAJORITY}}
             for size, row in result["majority"].items()
         ],
-    )
-    if labels := result["agreement"]:
-        rows = [
-            (size, text(row["labelled"]), percent(row["precision"]), percent(row["recall"]))
-            for size, row in labels["by_k"].items()
-        ]
-        head = (
-            f"the label 'out of knowledge' against the {labels['unknown']} questions on facts that"
-            " were never shown, percent"
-        )
-        print_table(head, ("samples", "labelled", "precision", "recall"), rows)
-    if shown := result["exposure"]:
-        rows = [
-            (count, text(row["n"]), *(percent(row[share]) for share in SHARES))
-            for count, row in shown.items()
-        ]
-        print_table(
-            "samples by how many documents state the fact, percent",
-            ("documents", "questions", *SHARES),
-            rows,
-        )
+        "the label 'out of knowledge' against facts that were never shown": [
+            {"samples": size, "labelled": row["labelled"]}
+            | {name: percent(row[name]) for name in ("precision", "recall")}
+            for size, row in (result["agreement"] or {"by_k": {}})["by_k"].items()
+        ],
+        "samples by how many documents state the fact": [
+            {"documents": count, "questions": row["n"]}
+            | {share: percent(row[share]) for share in SHARES}
+            for count, row in (result["exposure"] or {}).items()
+        ],
+    }
+    names = ("policy", "split", "n", "k", "ook", "ook_share", "aurc")
+    shown = {name: table for name, table in tables.items() if table}
+    print_mapping({**{name: result[name] for name in names}, **shown})
     complain(f"a row for each question: {result['out']}/probe.jsonl")

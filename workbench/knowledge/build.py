@@ -44,8 +44,8 @@ STEP, STEP_ENCODED = 8192, 256  # passages a step, without and with vectors
 EXACT = 50_000  # up to so many vectors are all compared
 SHOWN = 20  # of the failures, in the card
 
-# reading or indexing; rows read, rows in all if known, passages
-Progress = Callable[[str, int, int | None, int], None]
+# reading or indexing; rows read, passages
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -73,18 +73,14 @@ def build_index(
     """
     folder, settings = place(name, root), Settings(words, encoder_name(encoder))
     card = read_card(folder)
-    opened = (
-        source if isinstance(source, Source) else open_source(source, (card or {}).get("source"))
-    )
+    opened = source if isinstance(source, Source) else open_source(source)
     _check_same(folder, card, opened, settings)
     if card and card["status"] == "complete":
         return card
     if settings.encoder:
         load_encoder(settings.encoder)
     if not card:
-        check_space(
-            folder, opened.stat[0] if opened.stat else 0, "build it under a --root on another disk"
-        )
+        check_space(folder, opened.size, "build it under a --root on another disk")
         # a source of the wrong columns is refused before anything is written
         next(opened.pages(0), None)
     with taken_back(folder), _locked(folder):
@@ -141,13 +137,7 @@ def _begin(folder: Path, source: Source, settings: Settings) -> dict[str, Any]:
     card = {
         "schema": SCHEMA,
         "status": "building",
-        "source": {
-            "spec": source.spec,
-            "fingerprint": source.fingerprint,
-            "total": source.total,
-            "unit": source.unit,
-            "stat": source.stat and list(source.stat),
-        },
+        "source": {"spec": source.spec, "fingerprint": source.fingerprint},
         "words": settings.words,
         "encoder": settings.encoder,
         "command": build_command(folder, source.spec, settings.words, settings.encoder),
@@ -165,7 +155,7 @@ def _build(
         if state["passages"]:  # before the first passages, the table is begun anew
             table = connect(folder).open_table(TABLE)
             table.delete(f"row > {state['row']}")
-        progress("reading", state["row"], source.total, state["passages"])
+        progress("reading", state["row"], state["passages"])
         for rows, number in _steps(source, settings, state):
             if rows:
                 batch = _arrow(rows, settings.encoder)
@@ -175,8 +165,8 @@ def _build(
                     table.add(batch)
             state.commit(number, len(rows), time.monotonic() - started)
             started = time.monotonic()
-            progress("reading", number, source.total, state["passages"])
-        progress("indexing", state["row"], source.total, state["passages"])
+            progress("reading", number, state["passages"])
+        progress("indexing", state["row"], state["passages"])
         counts = {
             name: state[name] for name in ("pages", "passages", "empty", "duplicates", "failed")
         }

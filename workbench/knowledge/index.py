@@ -294,13 +294,12 @@ def read_card(folder: Path) -> dict[str, Any] | None:
             f"{folder}: another version of the workbench built this index: build it anew under"
             " another name"
         )
-    required = (*NEEDED, *(("passages",) if card.get("status") == "complete" else ()))
-    if (lacking := [name for name in required if name not in card]) or not isinstance(
-        card["source"], dict
-    ):
+    complete = card.get("status") == "complete"
+    lacking = {*NEEDED, *(["passages"] if complete else [])} - card.keys()
+    if lacking:
         raise WorkbenchError(
-            f"{folder / CARD} is damaged (it lacks {', '.join(lacking) or 'its source'}): delete"
-            " that folder and build it again"
+            f"{folder / CARD} is damaged (it lacks {', '.join(sorted(lacking))}): delete that"
+            " folder and build it again"
         )
     return card
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -44,27 +44,21 @@ class Source:
 
     spec: str
     fingerprint: str
-    # rows, where that is known (for a table with quoted line ends, an upper bound)
-    total: int | None
     pages: Callable[[int], Iterator[Row]]
     unit: str = "row"  # what a number counts: "line", "row" or "file"
-    # bytes and time of change of a file
-    stat: tuple[int, int] | None = field(default=None, compare=False)
+    size: int = 0  # bytes of a file
 
 
-def open_source(spec: str | Path, known: Mapping[str, Any] | None = None) -> Source:
+def open_source(spec: str | Path) -> Source:
     """What `--from` names: a file or folder, `hf:DATASET[/CONFIG][:SPLIT]` (split "train"), or
     `world[:SEED]`.
-
-    `known` is an index's own record of its source: an untouched file is then not read again for
-    its fingerprint.
 
     Raises:
         WorkbenchError: no such file, or a kind of file that is not read.
     """
     spec = str(spec)
     if spec.startswith("hf:"):
-        return _hub(spec, known or {})
+        return _hub(spec)
     if spec.partition(":")[0] == "world" and not Path(spec).exists():
         return _world(spec)
     path = Path(spec)
@@ -74,7 +68,7 @@ def open_source(spec: str | Path, known: Mapping[str, Any] | None = None) -> Sou
         raise WorkbenchError(
             f"{spec}: no such file: --from takes {FORMATS}, hf:DATASET[:SPLIT], or world"
         )
-    return _file(path, known or {})
+    return _file(path)
 
 
 def page_of(row: Mapping[str, Any]) -> Page | str:
@@ -103,22 +97,18 @@ def _check_columns(spec: str, columns: Sequence[str] | None) -> None:
         )
 
 
-def _file(path: Path, known: Mapping[str, Any]) -> Source:
+def _file(path: Path) -> Source:
     suffix = suffix_of(path)
     if suffix not in (*ROWS, *TEXT_SUFFIXES):
         raise WorkbenchError(
             f"{path}: not a kind of file that is read: give {FORMATS}, or one of these with .gz"
             " or .bz2"
         )
-    stat = (path.stat().st_size, path.stat().st_mtime_ns)
-    if list(stat) == known.get("stat"):
-        digest, total = known["fingerprint"], known["total"]
-    else:
-        digest, total = _digest(path)
+    digest, size = _digest(path), path.stat().st_size
     if suffix in TEXT_SUFFIXES:
-        return Source(str(path), digest, 1, partial(_texts, [path]), "file", stat)
+        return Source(str(path), digest, partial(_texts, [path]), "file", size)
     unit = "row" if suffix == ".parquet" else "line"
-    return Source(str(path), digest, total, partial(_pages, path), unit, stat)
+    return Source(str(path), digest, partial(_pages, path), unit, size)
 
 
 def _pages(path: Path, skip: int) -> Iterator[Row]:
@@ -131,17 +121,19 @@ def _pages(path: Path, skip: int) -> Iterator[Row]:
         yield number, row if isinstance(row, str) else page_of(row)
 
 
-def _digest(path: Path) -> tuple[str, int]:
-    """sha256 of a file and number of its rows or lines. An archive is read to its end, so that
-    one cut short is refused beforehand.
+def _digest(path: Path) -> str:
+    """sha256 of a file. An archive is read to its end, so that one cut short is refused
+    beforehand.
     """
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if suffix_of(path) == ".parquet":
-        return digest, parquet_file(path).metadata.num_rows
-    with open_bytes(path) as file:
-        lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
-    return digest, lines
+        parquet_file(path)
+    else:
+        with open_bytes(path) as file:
+            while file.read(1 << 20):
+                pass
+    return digest
 
 
 def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iterator[Row]:
@@ -167,10 +159,10 @@ def _folder(path: Path) -> Source:
         raise WorkbenchError(
             f"{path}: a folder without any .txt or .md file: --from takes {FORMATS}"
         )
-    digests = [[str(file.relative_to(path)), _digest(file)[0]] for file in files]
+    digests = [[str(file.relative_to(path)), _digest(file)] for file in files]
     fingerprint = hashlib.sha256(json.dumps(digests).encode()).hexdigest()
     pages = partial(_texts, files, folder=path)
-    return Source(str(path), fingerprint, len(files), pages, "file")
+    return Source(str(path), fingerprint, pages, "file")
 
 
 def _world(spec: str) -> Source:
@@ -184,12 +176,11 @@ def _world(spec: str) -> Source:
     return Source(
         f"world:{seed}",
         world.hash,
-        len(pages),
         lambda skip: iter(list(enumerate(pages, start=1))[skip:]),
     )
 
 
-def _hub(spec: str, known: Mapping[str, Any]) -> Source:
+def _hub(spec: str) -> Source:
     """A data set of the hub, streamed. `owner/name`, `owner/name/config` or a bare `name`; then
     `:split`.
     """
@@ -204,11 +195,7 @@ def _hub(spec: str, known: Mapping[str, Any]) -> Source:
     dataset, config = "/".join([owner, *rest[:1]]), rest[1] if len(rest) == 2 else None
     # a finished index asks for nothing
     stream = cache(lambda: _stream(full_spec, dataset, config, split or "train"))
-    total = known.get("total")
-    if known.get("fingerprint") != full_spec:
-        info = (stream().info.splits or {}).get(split or "train")
-        total = getattr(info, "num_examples", None) or None
-    return Source(full_spec, full_spec, total, lambda skip: rows_of(stream(), full_spec, skip))
+    return Source(full_spec, full_spec, lambda skip: rows_of(stream(), full_spec, skip))
 
 
 def _stream(spec: str, name: str, config: str | None, split: str) -> Any:

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from workbench.bench import Bench
 from workbench.config import check_values, setting
-from workbench.recipes.forag_stages import Outlined, most_tokens, stages_for
+from workbench.recipes.forag_stages import Outlined, stages_for
 from workbench.recipes.method import (
     AT_ONCE,
     Method,
@@ -195,12 +195,6 @@ def _check(config: FoRAG) -> None:
         raise WorkbenchError(
             "forag.cold.writer is judge, and a judge writes outlined answers: leave it out, or set"
             " outline=true"
-        )
-    longest, most = config.reward_model.passes.max_length, most_tokens(config)
-    if config.by_rl and config.rewarded == "model" and longest <= most:
-        raise WorkbenchError(
-            f"forag.reward_model.max_length is {longest}, and answers have up to {most} tokens"
-            " after their prompts: set it higher, or max_new_tokens lower"
         )
     if _shares(config) and config.reward_model.loss == "log":
         raise WorkbenchError(

@@ -13,10 +13,8 @@ from workbench.bench import Bench
 from workbench.checks import Checks
 from workbench.config import setting
 from workbench.extract import rules
-from workbench.generate import prompt_ids
 from workbench.grade import assemble
 from workbench.jsonl import write_json
-from workbench.policy import load_tokenizer
 from workbench.recipes.method import Method, training_questions
 from workbench.reward.forag import Aggregate
 from workbench.store import iter_feedback
@@ -34,7 +32,7 @@ from workbench.train.pairs import (
 from workbench.train.ppo import ppo_stage
 from workbench.train.reward_model import RewardModel, train_reward_model
 from workbench.train.rows import Card, Example
-from workbench.train.scorer import MODEL, load_reward_model
+from workbench.train.scorer import MODEL, check_room, load_reward_model
 from workbench.train.segments import (
     HELD_OUT,
     apart,
@@ -46,7 +44,7 @@ from workbench.train.segments import (
     reference_values,
 )
 from workbench.train.stage import Job, Stage, Status, order
-from workbench.types import TWO_FACETS, Feedback, Grade, Question, Response, WorkbenchError
+from workbench.types import TWO_FACETS, Feedback, Grade, Question, WorkbenchError
 
 # the parts of a config that a cold start rests on, beside how it samples
 COLD = ("prompts", "cold", "sft")
@@ -187,7 +185,12 @@ def stages_for(
         "reward_model",
         lambda job: _reward_model(course, job),
         plain=True,
-        check=lambda policy: _fits(course, policy),
+        check=lambda policy: check_room(
+            policy,
+            questions,
+            most_tokens(config),
+            {f"{method.name}.reward_model": config.reward_model},
+        ),
     )
     modelled = [model] if config.rewarded == "model" else []
     compared = [Stage("reference", lambda job: _reference(course, job))] if config.compares else []
@@ -250,22 +253,6 @@ def most_tokens(config: Any) -> int:
     return max(drawn, getattr(config, config.trainer).sampling.max_new_tokens)
 
 
-def _fits(course: Course, policy: str) -> None:
-    """Refuse a prompt that leaves the reward model no room to read the longest answer."""
-    lengths = map(len, prompt_ids(load_tokenizer(policy), course.questions))
-    longest, question = max(
-        zip(lengths, (question.id for question in course.questions), strict=True)
-    )
-    most = course.config.reward_model.passes.max_length
-    needed = longest + most_tokens(course.config)
-    if most < needed:
-        raise WorkbenchError(
-            f"{course.method.name}.reward_model.max_length is {most}: the prompt of question"
-            f" '{question}' has {longest} tokens, and with the longest answer {needed}; set it to"
-            " that, or max_new_tokens lower"
-        )
-
-
 def _reward_model(course: Course, job: Job) -> Status:
     """Samples, their verdicts, a model of these on the segments that training pays, and how it
     does on other questions'.
@@ -311,18 +298,11 @@ def _reference(course: Course, job: Job) -> Status:
 
 def _rl(course: Course) -> Stage:
     """PPO or GRPO, paid by what the stages before it have left."""
-    config = course.config
+    config, name = course.config, course.method.name
 
-    def stage(grade: Grade) -> Stage:
-        if config.trainer == "ppo":
-            return ppo_stage(config.ppo, course.questions, grade, course.method.name)
-        plain = config.rewarded == "model"
-        return grpo_stage(config.grpo, course.questions, grade, course.method.name, plain=plain)
+    def given(job: Job) -> tuple[Sequence[Question], Grade]:
+        return course.questions, course.paying(job, config.compares)
 
-    return replace(
-        stage(_unpaid), run=lambda job: stage(course.paying(job, config.compares)).run(job)
-    )
-
-
-def _unpaid(responses: Sequence[Response]) -> list[Feedback]:
-    raise AssertionError("the stage is made anew once its reward is there")
+    if config.trainer == "ppo":
+        return ppo_stage(config.ppo, given, name)
+    return grpo_stage(config.grpo, given, name, plain=config.rewarded == "model")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from workbench.bench import Bench, check_policy
-from workbench.generate import prompt_ids
 from workbench.grade import assemble
 from workbench.jsonl import write_json
 from workbench.policy import load_policy, load_tokenizer
@@ -37,7 +36,7 @@ from workbench.train.prepare import (
 )
 from workbench.train.reward_model import train_reward_model
 from workbench.train.rows import Card, Pair
-from workbench.train.scorer import MODEL, load_reward_model
+from workbench.train.scorer import MODEL, check_room, load_reward_model
 from workbench.train.segments import HELD_OUT, apart, held_out
 from workbench.train.stage import Job, Stage, Status
 from workbench.train.truth import (
@@ -208,10 +207,8 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
 
 
 def _never(batch: Any) -> Any:
-    """What stands where a check or a reward is to be, until the stages that make its models are
-    done.
-    """
-    raise AssertionError("the stage is made anew once what pays it is there")
+    """Stands for the check "general" until the stage that makes its model is done."""
+    raise AssertionError("the check is made once its model is there")
 
 
 def _is_there(course: Course) -> None:
@@ -242,18 +239,13 @@ def _can_read(course: Course) -> None:
                 f"'{config.general}' reads up to {longest} tokens, and answers have up to {most}"
                 " after their questions: name another, or set max_new_tokens lower"
             )
-    untold = [Question(question.id, question.text) for question in course.questions]
-    needed = max(map(len, prompt_ids(load_tokenizer(course.source.base), untold))) + most
-    trains = {
+    trained = {
         "truth_model": course.models and config.rewarded == "model",
         "general_model": trains_general(config),
     }
-    for name in (name for name, trained in trains.items() if trained):
-        if (longest := getattr(config, name).passes.max_length) < needed:
-            raise WorkbenchError(
-                f"klcf.{name}.max_length is {longest}, and the longest question with the longest"
-                f" answer has up to {needed} tokens: set it to that, or max_new_tokens lower"
-            )
+    models = {f"klcf.{name}": getattr(config, name) for name, used in trained.items() if used}
+    untold = [Question(question.id, question.text) for question in course.questions]
+    check_room(course.source.base, untold, most, models)
 
 
 def _prepare(course: Course, job: Job) -> Status:
@@ -335,12 +327,9 @@ def _last(course: Course) -> Stage:
         last = offline_stage(config.dpo, lambda job: _pairs(course, job))
     else:
         plain = course.models or bool(config.w_general)
-
-        def stage(questions: Sequence[Question], grade: Grade) -> Stage:
-            return grpo_stage(config.grpo, questions, grade, name, plain=plain)
-
-        last = stage(course.questions, _never)
-        last = replace(last, run=lambda job: stage(course.listed(job), course.paying(job)).run(job))
+        last = grpo_stage(
+            config.grpo, lambda job: (course.listed(job), course.paying(job)), name, plain=plain
+        )
     return replace(last, check=lambda policy: _can_read(course))
 
 

@@ -135,7 +135,7 @@ def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
         training_questions(config.prompts, bench),
         METHOD.grader(config, bench.checks),
     )
-    grpo = grpo_stage(config.grpo, questions, grade, METHOD.name)
+    grpo = grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)
     if not config.cold.cold_samples:
         return [grpo]
 

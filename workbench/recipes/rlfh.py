@@ -17,7 +17,6 @@ reward invites.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -192,8 +191,8 @@ def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
     if config.flips or config.annotator != "bench":
         grade = METHOD.grader(config, _annotated(config, bench))
     if config.trainer == "ppo":
-        return [ppo_stage(config.ppo, questions, grade, METHOD.name)]
-    return [grpo_stage(config.grpo, questions, grade, METHOD.name)]
+        return [ppo_stage(config.ppo, lambda job: (questions, grade), METHOD.name)]
+    return [grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)]
 
 
 def _annotated(config: RLFH, bench: Bench) -> Checks:
@@ -233,7 +232,7 @@ def _annotator(config: RLFH, bench: Bench) -> Verify:
         return later(lambda: by_verifier(load_verifier(), world))
     check_policy(bench.policy, bench.path(bench.policy))
     by_policy = by_yes_or_no if config.annotator == "self" else by_recall
-    return later(lambda: by_policy(bench.load(bench.policy, apart="unsloth" in sys.modules), world))
+    return later(lambda: by_policy(bench.load(bench.policy), world))
 
 
 def later(make: Callable[[], Verify]) -> Verify:

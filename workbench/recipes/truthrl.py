@@ -17,11 +17,10 @@ default, as the paper finds the plain ternary one best.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from workbench.bench import Bench
-from workbench.checks import Checks
 from workbench.config import check_values, setting
 from workbench.grade import THOUGHT
 from workbench.recipes.method import (
@@ -42,10 +41,10 @@ from workbench.reward import (
     ternary,
 )
 from workbench.train.grpo import GRPO, grpo_stage
-from workbench.train.probing import Probing, probed_first
+from workbench.train.probing import Probing, probe_stage, with_probe
 from workbench.train.settings import KL, LoRA, Optim, Sampling
-from workbench.train.stage import Stage
-from workbench.types import RewardFn
+from workbench.train.stage import Job, Stage
+from workbench.types import Grade, Question, RewardFn
 
 # The paper's (appendix, "Training details"), but for what is marked as ours.
 PAPER = GRPO(
@@ -127,13 +126,16 @@ def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
     the policy cannot know.
     """
     questions = training_questions(config.prompts, bench)
+    if not (config.knowledge and config.probe.probe_samples):
+        grade = METHOD.grader(config, bench.checks)
+        return [grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)]
+    METHOD.grader(replace(config, knowledge=False), bench.checks)  # refuses missing checks now
+    probe = probe_stage(config.probe, config.grpo, questions, bench)
 
-    def grpo(checks: Checks) -> Stage:
-        return grpo_stage(config.grpo, questions, METHOD.grader(config, checks), METHOD.name)
+    def given(job: Job) -> tuple[Sequence[Question], Grade]:
+        return questions, METHOD.grader(config, with_probe(bench.checks, job))
 
-    if config.knowledge and config.probe.probe_samples:
-        return probed_first(config.probe, config.grpo, questions, bench, grpo)
-    return [grpo(bench.checks)]
+    return [probe, grpo_stage(config.grpo, given, METHOD.name)]
 
 
 def training(config: TruthRL) -> Training:

@@ -4,26 +4,25 @@ goes on where it was.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from workbench.credit.tokens import prefill
 from workbench.failures import check_failed
 from workbench.generate import Sampling, generate
-from workbench.jsonl import iter_rows, repair, truncate_after_step, write_json
+from workbench.jsonl import iter_rows, repair, truncate_after_step
 from workbench.judge.outlines import Write
-from workbench.policy import load_apart, load_policy, load_tokenizer
-from workbench.runs.folder import policy_hash, read_json
+from workbench.policy import load_policy, load_tokenizer
+from workbench.runs.folder import policy_hash
 from workbench.store import ROLLOUTS, Store, iter_feedback
 from workbench.train.record import reason, reward_of
+from workbench.train.rows import keep_identity
 from workbench.train.settings import Sampling as Settings
 from workbench.train.stage import Job
 from workbench.types import LACKING, Feedback, Grade, Question, WorkbenchError
@@ -62,19 +61,17 @@ def collect(
         raise WorkbenchError("a question's id is there twice: give each question once")
     # a policy that lies in the run goes with it wherever the run is moved
     whose = policy_hash(policy) or policy
-    _keep_identity(
-        out,
-        {
-            "policy": whose,
-            "questions": [question.id for question in questions],
-            **vars(how),
-            "chunk": chunk,
-        },
-    )
+    identity = {
+        "policy": whose,
+        "questions": [question.id for question in questions],
+        **vars(how),
+        "chunk": chunk,
+    }
+    keep_identity(out, IDENTITY, identity, "other samples", began=(out / ROLLOUTS).exists())
     chunks = [questions[at : at + chunk] for at in range(0, len(questions), chunk)]
     done = _whole(out, [len(part) * how.samples for part in chunks])
     if done < len(chunks):
-        loaded = load_apart(policy) if "unsloth" in sys.modules else load_policy(policy)
+        loaded = load_policy(policy)
         with Store(out) as store:
             for number, part in enumerate(chunks[done:], start=done + 1):
                 drawn = replace(how, seed=_seed(how, number))
@@ -111,17 +108,6 @@ def collect_in_stage(
         method=method,
         max_failed=sampling.max_failed,
     )
-
-
-def _keep_identity(out: Path, identity: Mapping[str, Any]) -> None:
-    """Write down what is collected in the folder, or see that it is what was begun there."""
-    wanted = json.loads(json.dumps(identity))
-    stored = read_json(out / IDENTITY)
-    if (stored is None and (out / ROLLOUTS).exists()) or stored not in (None, wanted):
-        raise WorkbenchError(f"'{out}' holds other samples: choose another folder")
-    if stored is None:
-        out.mkdir(parents=True, exist_ok=True)
-        write_json(out / IDENTITY, wanted)
 
 
 def _seed(how: Sampling, number: int) -> int:

@@ -24,7 +24,7 @@ from workbench.train import colocate
 from workbench.train.models import Trainee, load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
-from workbench.train.stage import Stage, Status, order, training
+from workbench.train.stage import Given, Stage, Status, order, training
 from workbench.train.trl_trainer import (
     TRLAdapter,
     check_kept,
@@ -170,12 +170,10 @@ def asked(config: GRPO, count: int, seed: int) -> list[int]:
     return order(count, config.steps * config.prompts_per_step, seed)
 
 
-def grpo_stage(
-    config: GRPO, questions: Sequence[Question], grade: Grade, method: str, *, plain: bool = False
-) -> Stage:
+def grpo_stage(config: GRPO, given: Given, method: str, *, plain: bool = False) -> Stage:
     """`train_grpo` from the policy that the run starts from, as a stage called "grpo".
 
-    `plain` leaves Unsloth out where `grade` holds a language model: it would change that one's
+    `plain` leaves Unsloth out where the grading holds a language model: it would change that one's
     forward pass as the policy's.
 
     Raises:
@@ -183,15 +181,8 @@ def grpo_stage(
     """
     check(config)
     plain = plain or may_be_unsloths(config, None) is False
-    return training(
-        "grpo",
-        partial(train_grpo, unsloth=False if plain else None),
-        config,
-        questions,
-        grade,
-        method,
-        plain,
-    )
+    train = partial(train_grpo, unsloth=False if plain else None)
+    return training("grpo", train, config, given, method, plain)
 
 
 def train_grpo(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic
 
 from workbench.answers.sections import outlined, planned, well_formed
@@ -31,12 +31,11 @@ Phrase = Callable[[Question, str], str]  # a question and an answer to it -> the
 
 @dataclass(frozen=True)
 class Picked(Generic[Row]):
-    """What a rule makes of a question: rows by kind, the ids of the samples in them, the reasons
-    why others are in none, and the reason where there is no row."""
+    """What a rule makes of a question: rows by kind, the ids of the samples in them, and the
+    reason where there is no row."""
 
     rows: Sequence[tuple[str, Row]] = ()
     used: frozenset[str] = frozenset()
-    left: Mapping[str, str] = field(default_factory=dict)
     why: str = ""
 
 
@@ -82,8 +81,7 @@ def r_tuning(feedbacks: Sequence[Feedback], phrase: Phrase = plain) -> tuple[lis
             return Picked(why="no gold answer")
         return Picked([("gold", Example(question, phrase(question, _gold(question))))])
 
-    left = "asked for the knowledge alone"
-    return _made("r_tuning", feedbacks, _unjudged, pick, left, undecided=none_correct)
+    return _made("r_tuning", feedbacks, _unjudged, pick, undecided=none_correct)
 
 
 def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Example], Card]:
@@ -96,11 +94,10 @@ def rft(feedbacks: Sequence[Feedback], seed: int = 0) -> tuple[list[Example], Ca
         out = none_correct(samples)
         wanted, kind = ("uncertain", "abstention") if out else ("correct", "correct")
         taken = _shuffled(samples, wanted, question, seed)[:1]
-        left = {sample.response.id: _unlike(sample, wanted) for sample in samples}
         rows = [(kind, _example(sample)) for sample in taken]
-        return Picked(rows, _ids(taken), left, f"no {kind} sample")
+        return Picked(rows, _ids(taken), f"no {kind} sample")
 
-    return _made("rft", feedbacks, _unjudged, pick, "another was drawn", undecided=none_correct)
+    return _made("rft", feedbacks, _unjudged, pick, undecided=none_correct)
 
 
 def truthrl_pairs(
@@ -125,15 +122,12 @@ def truthrl_pairs(
             texts = [phrase(question, ABSTENTION)]
         wrong = _shuffled(samples, "incorrect", question, seed)
         wrong = [sample for sample in wrong if _text(sample) not in texts]
-        left = {sample.response.id: why for sample in samples if (why := _unlearnable(sample))}
         if not wrong or not texts:
-            return Picked(left=left, why=f"no {'correct' if wrong else 'wrong'} sample")
+            return Picked(why=f"no {'correct' if wrong else 'wrong'} sample")
         pair = Pair(question, texts[0], _text(wrong[0]))
-        return Picked([(kind, pair)], _ids((*better[:1], wrong[0])), left)
+        return Picked([(kind, pair)], _ids((*better[:1], wrong[0])))
 
-    return _made(
-        "truthrl_pairs", feedbacks, _unjudged, pick, "another was drawn", undecided=none_correct
-    )
+    return _made("truthrl_pairs", feedbacks, _unjudged, pick, undecided=none_correct)
 
 
 def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], Card]:
@@ -156,7 +150,7 @@ def best_worst(feedbacks: Sequence[Feedback], method: str) -> tuple[list[Pair], 
         pair = Pair(question, _text(best), _text(worst))
         return Picked([("best over worst", pair)], _ids((best, worst)))
 
-    return _made("best_worst", feedbacks, unfit, pick, "neither best nor worst")
+    return _made("best_worst", feedbacks, unfit, pick)
 
 
 def mle_filter(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
@@ -203,7 +197,7 @@ def cold_start_forag(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card
 
 def cold_start_written(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
     """FoRAG's cold start as the paper has it: responses that a judge has written in the form."""
-    return _in_form("cold_start_written", feedbacks, lambda sample: "")
+    return _in_form("cold_start_written", feedbacks)
 
 
 def cold_start_plain(feedbacks: Sequence[Feedback]) -> tuple[list[Example], Card]:
@@ -231,11 +225,11 @@ def _by_factuality(
         ]
         return Picked(rows, _ids((*factual, *others)), why="no factual sample")
 
-    return _made(rule, feedbacks, lambda sample: _unscored(sample, reduced), pick, "not factual")
+    return _made(rule, feedbacks, lambda sample: _unscored(sample, reduced), pick)
 
 
 def _in_form(
-    rule: str, feedbacks: Sequence[Feedback], form: Callable[[Feedback], str]
+    rule: str, feedbacks: Sequence[Feedback], form: Callable[[Feedback], str] = lambda sample: ""
 ) -> tuple[list[Example], Card]:
     def unfit(sample: Feedback) -> str:
         return "failed" if sample.error else _unlearnable(sample) or form(sample)
@@ -243,7 +237,7 @@ def _in_form(
     def pick(question: Question, samples: Sequence[Feedback]) -> Picked[Example]:
         return Picked([("in form", _example(sample)) for sample in samples], _ids(samples))
 
-    return _made(rule, feedbacks, unfit, pick, "")
+    return _made(rule, feedbacks, unfit, pick)
 
 
 def _made(
@@ -251,11 +245,10 @@ def _made(
     feedbacks: Sequence[Feedback],
     unfit: Callable[[Feedback], str],
     pick: Callable[[Question, Sequence[Feedback]], Picked[Row]],
-    left: str,
     undecided: Callable[[Sequence[Feedback]], bool] = lambda sound: False,
 ) -> tuple[list[Row], Card]:
     """Question by question: leave out the `unfit` samples by their reason, `pick` of the rest,
-    and count everything; `left` is the reason for samples that `pick` says nothing about.
+    and count everything.
 
     Where some samples are unfit and `undecided` is true of the rest, the others could have
     decided otherwise: no row is made.
@@ -279,7 +272,7 @@ def _made(
         kinds.update(kind for kind, _ in picked.rows)
         questions.update([] if picked.rows else [picked.why])
         samples.update(
-            picked.left.get(f.response.id, left) for f in sound if f.response.id not in picked.used
+            _unlearnable(f) or "not picked" for f in sound if f.response.id not in picked.used
         )
     return rows, Card(
         rule, len(groups), len(feedbacks), _counted(kinds), _counted(questions), _counted(samples)
@@ -331,11 +324,6 @@ def _unjudged(sample: Feedback) -> str:
     if outcome_of(sample) is not None:
         return ""
     return "failed" if outcome_failed(sample) else "no outcome"
-
-
-def _unlike(sample: Feedback, wanted: str) -> str:
-    outcome = outcome_of(sample) or ""
-    return outcome if outcome != wanted else _unlearnable(sample) or "another was drawn"
 
 
 def _untrue(sample: Feedback) -> str:

@@ -35,7 +35,7 @@ from workbench.train.models import load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.sampling import rollouts
 from workbench.train.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
-from workbench.train.stage import Stage, Status, order, training
+from workbench.train.stage import Given, Stage, Status, order, training
 from workbench.types import Feedback, Grade, Question, WorkbenchError
 
 if TYPE_CHECKING:
@@ -97,14 +97,14 @@ def sizes(config: PPO) -> tuple[int, int, int]:
     )
 
 
-def ppo_stage(config: PPO, questions: Sequence[Question], grade: Grade, method: str) -> Stage:
+def ppo_stage(config: PPO, given: Given, method: str) -> Stage:
     """`train_ppo` from the policy that the run starts from, as a stage called "ppo".
 
     Raises:
         WorkbenchError: settings that cannot work.
     """
     check(config)
-    return training("ppo", train_ppo, config, questions, grade, method)
+    return training("ppo", train_ppo, config, given, method)
 
 
 def train_ppo(

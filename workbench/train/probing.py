@@ -13,7 +13,7 @@ import random
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from workbench.grade import assemble
 from workbench.jsonl import encode, iter_rows, open_append, repair, write_json
 from workbench.metrics import outcome_of
 from workbench.metrics.boundary import LONGEST, UNCERTAIN, Probed, Sample, boundary_report
-from workbench.policy import load_apart, load_policy
+from workbench.policy import load_policy
 from workbench.train.grpo import GRPO, asked
 from workbench.train.stage import Job, Stage, Status
 from workbench.types import Failure, Feedback, Grade, Question, Response, WorkbenchError
@@ -167,15 +167,10 @@ def answer_of(response: Response) -> str:
     return normalise(final_answer(response.text, prefill=response.prefill) or "")[:LONGEST]
 
 
-def probed_first(
-    probing: Probing,
-    config: GRPO,
-    questions: Sequence[Question],
-    bench: Bench,
-    stage: Callable[[Checks], Stage],
-) -> list[Stage]:
-    """A probe of the questions that a training with `config` asks, and that training: `stage` of
-    the bench's checks, with what the probe has found among them.
+def probe_stage(
+    probing: Probing, config: GRPO, questions: Sequence[Question], bench: Bench
+) -> Stage:
+    """A probe of the questions that a training with `config` asks.
 
     Raises:
         WorkbenchError: settings or checks that cannot work.
@@ -188,9 +183,7 @@ def probed_first(
         mine = [
             questions[number] for number in dict.fromkeys(asked(config, len(questions), job.seed))
         ]
-        # Unsloth has changed the models of this process.
-        policy = load_apart(job.start) if "unsloth" in sys.modules else load_policy(job.start)
-        sampler = here(policy, grade, replace(how, seed=job.seed))
+        sampler = here(load_policy(job.start), grade, replace(how, seed=job.seed))
         probe_questions(
             sampler, mine, job.out, how.samples, bench.shown, config.sampling.max_failed
         )
@@ -199,11 +192,10 @@ def probed_first(
         )
         return "done"
 
-    def train(job: Job) -> Status:
-        return stage(_knowing(bench.checks, read_probe(job.stages["probe"] / FILE))).run(job)
-
-    return [Stage("probe", probe), replace(stage(_knowing(bench.checks, {})), run=train)]
+    return Stage("probe", probe)
 
 
-def _knowing(checks: Checks, found: Mapping[str, bool | None]) -> Checks:
-    return replace(checks, verify={**checks.verify, "out_of_knowledge": out_of_knowledge(found)})
+def with_probe(checks: Checks, job: Job) -> Checks:
+    """The checks with what the probe before a job has found."""
+    found = out_of_knowledge(read_probe(job.stages["probe"] / FILE))
+    return replace(checks, verify={**checks.verify, "out_of_knowledge": found})

@@ -189,11 +189,19 @@ def keep_data(out: Path, given: int, used: Sequence[Mapping[str, Any]], steps: i
         "steps": steps,
         "digest": digest,
     }
-    stored = read_json(out / DATA)
-    if stored is not None and stored != data:
-        raise WorkbenchError(
-            f"'{out}' holds a training on other rows or steps: choose another folder"
-        )
-    if stored is None:
-        out.mkdir(parents=True, exist_ok=True)
-        write_json(out / DATA, data)
+    keep_identity(out, DATA, data, "a training on other rows or steps")
+
+
+def keep_identity(
+    out: Path, name: str, identity: Mapping[str, Any], what: str, began: bool = False
+) -> None:
+    """Write down in the folder `out` what is done there, or see that it is the same.
+
+    Raises:
+        WorkbenchError: the file `name` says otherwise, or is missing where the work has begun.
+    """
+    wanted, stored = json.loads(json.dumps(identity)), read_json(out / name)
+    if stored != wanted and (began or stored is not None):
+        raise WorkbenchError(f"'{out}' holds {what}: choose another folder")
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / name, wanted)

@@ -17,6 +17,7 @@ from workbench.credit.attribute import tokens_between
 from workbench.credit.tokens import offsets_from_ids
 from workbench.generate import prompt_ids
 from workbench.jsonl import write_json
+from workbench.policy import load_tokenizer
 from workbench.runs.folder import policy_hash, read_json
 from workbench.train.actor import Actor
 from workbench.train.models import Trainee, load_trainee, save_policy
@@ -250,6 +251,22 @@ def load_reward_model(folder: Path | str, policy: str | None = None) -> Scorer:
     return Scorer(actor, card["level"], card["max_length"])
 
 
+def check_room(
+    policy: str, questions: Sequence[Question], most: int, models: Mapping[str, Any]
+) -> None:
+    """Raise a WorkbenchError where a reward model to come, by its setting, could not read the
+    longest prompt with `most` tokens of an answer."""
+    prompts = prompt_ids(load_tokenizer(policy), questions)
+    needed = max(map(len, prompts)) + most
+    for name, model in models.items():
+        if model.passes.max_length < needed:
+            raise WorkbenchError(
+                f"{name}.max_length is {model.passes.max_length}, and the longest prompt with an"
+                f" answer of up to {most} tokens has {needed}: set it to that, or max_new_tokens"
+                " lower"
+            )
+
+
 def _card(folder: Path) -> dict[str, Any]:
     """What a reward model says of itself.
 
@@ -261,12 +278,11 @@ def _card(folder: Path) -> dict[str, Any]:
         raise WorkbenchError(
             f"'{folder}' is no reward model: name the folder '{MODEL}' of its training"
         )
-    sizes = [card.get(name) for name in ("lora_r", "lora_alpha", "max_length")]
     if not (
-        all(type(size) is int and size > 0 for size in sizes)
-        and isinstance(card.get("policy_hash", 0), str | None)
+        all(isinstance(card.get(name), int) for name in ("lora_r", "lora_alpha", "max_length"))
         and card.get("level") in ("sequence", "token")
         and isinstance(card.get("policy"), str)
+        and "policy_hash" in card
     ):
         raise WorkbenchError(
             f"'{folder / CARD}' is not as a training wrote it: take the folder from its run again"

@@ -54,12 +54,15 @@ class Stage:
     rests_on: Any = None
 
 
+# a job -> the questions that a training asks, and what grades their answers
+Given = Callable[[Job], tuple[Sequence[Question], Grade]]
+
+
 def training(
     name: str,
     train: Callable[..., Status],
     config: Any,
-    questions: Sequence[Question],
-    grade: Grade,
+    given: Given,
     method: str,
     plain: bool = False,
 ) -> Stage:
@@ -68,7 +71,7 @@ def training(
     """
 
     def run(job: Job) -> Status:
-        return train(config, questions, grade, job.start, job.out, method=method, seed=job.seed)
+        return train(config, *given(job), job.start, job.out, method=method, seed=job.seed)
 
     return Stage(name, run, getattr(config, "steps", None), plain)
 
