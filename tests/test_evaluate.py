@@ -157,7 +157,3 @@ def test_greedy_answers_are_kept_to_be_compared(tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match="is there already: name another file"):
         evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out)
     assert out.read_bytes() == before
-    with pytest.raises(WorkbenchError, match=r"end it in \.jsonl"):
-        evaluate_policy(
-            str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=tmp_path
-        )

@@ -129,10 +129,6 @@ def test_titles_limit_the_search_and_rank_inside(index: Index) -> None:
 def test_what_cannot_be_asked_is_said(index: Index, tmp_path: Path) -> None:
     with pytest.raises(WorkbenchError, match=r"no vectors.*--encoder"):
         index.search(["clown"], 3, mode="dense")
-    with pytest.raises(WorkbenchError, match="list of queries"):
-        index.search("clown", 3)
-    with pytest.raises(WorkbenchError, match="as many titles"):
-        index.search(["clown"], 3, [])
     with pytest.raises(WorkbenchError, match=r"no index .*workbench index build none"):
         open_index("none", tmp_path)
     (tmp_path / "broken").mkdir()

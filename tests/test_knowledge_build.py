@@ -171,7 +171,7 @@ def test_another_source_or_setting_under_the_same_name_is_refused(tmp_path: Path
     other = write_jsonl(tmp_path / "other.jsonl", ROWS[:-1])
     card = build_index("pages", one, root=tmp_path)
     with pytest.raises(
-        WorkbenchError, match=r"one\.jsonl.*another source: choose another name, or delete"
+        WorkbenchError, match=r"one\.jsonl.*other\.jsonl.*: choose another name, or delete"
     ):
         build_index("pages", other, root=tmp_path)
     with pytest.raises(WorkbenchError, match="words 9, encoder none"):

@@ -148,7 +148,6 @@ A = {"id": "1", "question_id": "q", "question": "Who?", "response": "Ada"}
     [
         ([A], [A | {"question_id": "p"}], "two files of answers to the same questions"),
         ([A], [A | {"sample": 1}], "no answer of .* has a partner"),
-        ([A], [A | {"step": 5}], "'q', 5, 0 in the second"),
         ([A, A | {"id": "2"}], [A], "no answer of .* has a partner"),
         (
             [A],

@@ -89,8 +89,6 @@ def evaluate_policy(
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.judged_by(judge)
     check_engine(engine)
-    if out is not None and out.suffix != ".jsonl":
-        raise WorkbenchError(f"{out} is no name for a file of rows: end it in .jsonl")
     if out is not None and out.exists():
         raise WorkbenchError(f"{out} is there already: name another file, or remove it")
     check_policy(policy, chosen.path(policy))

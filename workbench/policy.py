@@ -8,7 +8,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -317,18 +318,16 @@ def adapter_base(adapter: Path) -> str:
     return str(config["base_model_name_or_path"])
 
 
-class _quiet_loading:
+@contextmanager
+def _quiet_loading() -> Iterator[None]:
     """No bar for loading weights where nobody watches: a log would get one line per update."""
+    from transformers.utils import logging
 
-    def __enter__(self) -> None:
-        from transformers.utils import logging
-
-        self.was_on = logging.is_progress_bar_enabled()
-        if not sys.stderr.isatty():
-            logging.disable_progress_bar()
-
-    def __exit__(self, *_: Any) -> None:
-        from transformers.utils import logging
-
-        if self.was_on:
+    was_on = logging.is_progress_bar_enabled()
+    if not sys.stderr.isatty():
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_on:
             logging.enable_progress_bar()

@@ -282,23 +282,19 @@ def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
             f"not in the closed world's grammar: {unparsed} of the claims, in their own words and"
             " vague or wrong; text that is not about this world needs --judge local or a URL"
         )
-    if foreign := unjudged.get("script"):
-        complain(
-            f"{REASONS['script']}: {foreign} of the claims, which are vague; another judge is named"
-            " by --judge URL"
-        )
-    if unfound := unjudged.get("words"):
-        complain(f"{REASONS['words']}: {unfound} of the claims, which are vague")
+    for reason in ("script", "words"):
+        if count := unjudged.get(reason):
+            hint = "; another judge is named by --judge URL" if reason == "script" else ""
+            complain(f"{REASONS[reason]}: {count} of the claims, which are vague{hint}")
     if summary.get("unscored"):
         why = f" ({text(summary['lacking'])})" if summary["lacking"] else ""
         complain(
             f"unscored, without having failed: {summary['unscored']} of {summary['rows']} rows{why}"
         )
     if summary.get("status") == "too_many_failures":
-        parts = {"failed": summary["failed"], "could not be scored": summary["unscored"]}
-        problems = " and ".join(f"{count} {problem}" for problem, count in parts.items() if count)
         complain(
-            f"stopped: of {summary['rows']} rows, {problems}: more than --max-failed {max_failed:g}"
+            f"stopped: of {summary['rows']} rows, {summary['failed']} failed and"
+            f" {summary['unscored']} could not be scored: more than --max-failed {max_failed:g}"
             " allows; mend that and run the same command again"
         )
 

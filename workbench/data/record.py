@@ -24,7 +24,7 @@ def strings(value: Any) -> tuple[str, ...]:
     if value is None or (isinstance(value, float) and value != value):
         return ()
     if isinstance(value, str):
-        value = _listed(value.strip())
+        value = _listed(value.strip(), str, int, float)
     items = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
     if any(isinstance(item, Mapping | list) for item in items):
         raise ValueError(
@@ -36,8 +36,8 @@ def strings(value: Any) -> tuple[str, ...]:
     )
 
 
-def _listed(text: str) -> Any:
-    """A list that is written as text, or the text."""
+def _listed(text: str, *kinds: type) -> Any:
+    """A list of such items that is written as text, or the text."""
     if not (text.startswith("[") and text.endswith("]")):
         return text
     for parse in (json.loads, ast.literal_eval):
@@ -45,7 +45,7 @@ def _listed(text: str) -> Any:
             value = parse(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
-        if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        if isinstance(value, list) and all(isinstance(item, kinds) for item in value):
             return value
     return text
 
@@ -82,21 +82,12 @@ def passages(value: Any) -> tuple[Passage, ...]:
     if value is None or value == "":
         return ()
     if isinstance(value, str):
-        value = _written(value)
+        value = _listed(value.strip(), str, dict)
     if isinstance(value, str | Mapping):
         value = [value]
     if not isinstance(value, Iterable):
         raise ValueError('"passages" is not a list')
     return tuple({p.id: p for p in map(passage, value)}.values())
-
-
-def _written(text: str) -> Any:
-    """The list that a text is in JSON, or the text."""
-    try:
-        value = json.loads(text) if text.lstrip().startswith("[") else text
-    except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, list) else text
 
 
 def question_of(record: Mapping[str, Any], identity: str, text: Any) -> Question:

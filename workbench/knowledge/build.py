@@ -108,12 +108,10 @@ def _check_same(
     same_source = card["source"]["fingerprint"] == source.fingerprint
     if same_source and (card["words"], card["encoder"]) == (settings.words, settings.encoder):
         return
-    differs = f"words {settings.words}, encoder {settings.encoder or 'none'}"
     raise WorkbenchError(
         f"the index {folder} is of {card['source']['spec']} (words {card['words']}, encoder"
-        f" {card['encoder'] or 'none'}), and this is"
-        f" {differs if same_source else 'another source'}: choose another name, or delete that"
-        " folder first"
+        f" {card['encoder'] or 'none'}), and this is {source.spec} as it is now (words"
+        f" {settings.words}, encoder {settings.encoder or 'none'}): choose another name, or delete that folder first"
     )
 
 

@@ -32,8 +32,7 @@ CARD, TABLE, SCHEMA = "index.json", "passages", 1
 NEEDED = ("status", "source", "words", "encoder", "command")  # of a card
 MOST_WORDS, MOST_CHARACTERS = 256, 4096  # of a query; what is beyond is not looked at
 FUSED, RRF = 50, 60  # how deep each list is read for fusion; the constant of Cormack et al. 2009
-# how many more are read to order equal scores; and how many times that, where it was not enough
-SPARE, DEEPER = 16, 8
+DEEPER = 8  # how many times k are read, to order equal scores
 # of the vector index: cells read, and how many times k are compared exactly
 PROBES, REFINE = 32, 10
 THREADS = 4
@@ -66,17 +65,11 @@ class Index:
         A query is a bag of words, whatever signs it holds; one word counts once, and only the
         first 256 words are looked at. Scores: BM25 (text; inside given titles with the
         statistics of these pages), cosine (dense), Σ 1 / (60 + rank) over both lists (hybrid).
-        Equal scores are ordered by id, unless more than 8 (k + 16) passages share one.
+        Equal scores are ordered by id, unless more than 8 k passages share one.
 
         Raises:
             WorkbenchError: a mode that needs vectors on an index without them.
         """
-        if isinstance(queries, str) or (
-            titles is not None and (isinstance(titles, str) or len(titles) != len(queries))
-        ):
-            raise WorkbenchError(
-                "search takes a list of queries and, if any, a list of as many titles"
-            )
         self._check_mode(mode)
         limits = [(limit or "").strip() for limit in titles or [""] * len(queries)]
         asked = list(zip(limits, map(bag, queries), strict=True))
@@ -247,12 +240,8 @@ def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> lis
 def _best(
     ask: Callable[[int], list[dict[str, Any]]], k: int, score: Callable[[dict[str, Any]], float]
 ) -> list[Passage]:
-    """The best k of a search. Where scores are equal beyond the k-th, more are read, once, to
-    order them by id.
-    """
-    rows = ask(k + SPARE)
-    if len(rows) == k + SPARE and score(rows[k - 1]) == score(rows[-1]):
-        rows = ask(DEEPER * (k + SPARE))
+    """The best k of a search. More are read, to order equal scores by id."""
+    rows = ask(DEEPER * k)
     return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from workbench.metrics.confidence import areas, ranked, risk_coverage
 from workbench.metrics.distributions import binned
 from workbench.metrics.outcomes import RATES
-from workbench.metrics.rows import Row
+from workbench.metrics.rows import Row, share
 from workbench.types import OUTCOMES
 
 CORRECT, UNCERTAIN, INCORRECT = OUTCOMES
@@ -132,7 +132,7 @@ def boundary_report(rows: Sequence[Probed], k: int) -> dict[str, Any]:
         "k": k,
         "n": len(rows),
         "ook": sum(settled),
-        "ook_share": _share(sum(settled), len(settled)),
+        "ook_share": share(sum(settled), len(settled)),
         "unsettled": len(rows) - len(settled),
         "failed": sum(row.count(None) for row in rows),
         "agreement": agreement(rows, k),
@@ -165,8 +165,8 @@ def _agreement(rows: Sequence[Probed], k: int) -> dict[str, Any]:
     labelled = sum(label is True for label, _ in pairs)
     unknown = sum(unknown for label, unknown in pairs if label is not None)
     return {
-        "precision": _share(both, labelled),
-        "recall": _share(both, unknown),
+        "precision": share(both, labelled),
+        "recall": share(both, unknown),
         "labelled": labelled,
         "unknown": unknown,
         "both": both,
@@ -206,8 +206,4 @@ def exposure(rows: Sequence[Probed]) -> dict[str, dict[str, Any]] | None:
 def _shares(outcomes: Sequence[str | None]) -> dict[str, float | None]:
     counts = [outcomes.count(outcome) for outcome in OUTCOMES]
     total = sum(counts)
-    return {name: _share(count, total) for name, count in zip(SHARES, counts, strict=True)}
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+    return {name: share(count, total) for name, count in zip(SHARES, counts, strict=True)}

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from workbench.metrics.rows import Row
+from workbench.metrics.rows import Row, mean
 
 T = TypeVar("T")
 COUNTS = ("all", "correct", "wrong")
@@ -83,7 +83,7 @@ def claims_by_accuracy(rows: Iterable[Row], bins: int = 5) -> list[dict[str, Any
     """
     pairs = ((row.accuracy or 0.0, len(row.labels)) for row in responded(rows))
     return [
-        {**edges, "n": len(counts), "claims": sorted(counts), "mean": _mean(counts)}
+        {**edges, "n": len(counts), "claims": sorted(counts), "mean": mean(counts)}
         for edges, counts in binned(pairs, bins)
     ]
 
@@ -98,7 +98,7 @@ def refusal_by_accuracy(
     for row in responded(before):
         accuracies.setdefault(row.question_id, []).append(row.accuracy or 0.0)
     pairs = (
-        (_mean(accuracies[row.question_id]) or 0.0, row)
+        (mean(accuracies[row.question_id]) or 0.0, row)
         for row in after
         if row.question_id in accuracies and row.state in ("scored", "no_claims", "abstained")
     )
@@ -107,7 +107,7 @@ def refusal_by_accuracy(
             **edges,
             "questions": len({row.question_id for row in found}),
             "responses": len(found),
-            "refused": _mean([row.state != "scored" for row in found]),
+            "refused": mean([row.state != "scored" for row in found]),
         }
         for edges, found in binned(pairs, bins)
     ]
@@ -124,12 +124,8 @@ def trade_off(runs: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
             steps.setdefault(row.step, []).append(row)
         for step in sorted(steps, key=lambda step: -1 if step is None else step):
             group = steps[step]
-            accuracy = _mean([row.accuracy or 0.0 for row in group])
-            claims = _mean([len(row.labels) for row in group])
+            accuracy = mean([row.accuracy or 0.0 for row in group])
+            claims = mean([len(row.labels) for row in group])
             point = {"run": label, "step": step, "n": len(group)}
             points.append({**point, "accuracy": accuracy, "claims": claims})
     return points
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None

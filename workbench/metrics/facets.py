@@ -30,7 +30,6 @@ has to name passages as exactly as the closed world does:
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -84,51 +83,7 @@ def of_facets(feedback: Feedback) -> bool:
 
 def facet_terms(feedback: Feedback) -> dict[str, Term]:
     """What one response adds to each metric; nothing where it could not be read or judged."""
-    answer = _judged_answer(feedback)
-    if answer is None:
-        return {}
-    whole = feedback.response.finish == "stop"
-    taken = blocks(answer.claims, answer.names)
-    ordered = one_by_one(taken, answer.names)
-    plan = blocks(answer.outline.points, answer.names) if answer.outline else []
-    covered = {name for claim in answer.claims for name in about(claim.text, answer.names)}
-    texts = [{"section": claim.section, "text": claim.text} for claim in answer.claims]
-    repeated = repetitions(texts, [()] * len(texts))
-    off_subject = sum(
-        not about(claim.text, answer.names) and not unread(answer.facts[f"claim:{claim.id}"])
-        for claim in answer.claims
-    )
-    coherent = (
-        whole and ordered and not repeated and not off_subject and covered == set(answer.names)
-    )
-    words = answer_text(feedback.response.text, feedback.response.prefill).split()
-    return {
-        "form": (float(whole and answer.outline is not None), 1.0),
-        "facets": (len(covered) / len(answer.names), 1.0),
-        "order": (float(ordered), 1.0),
-        **({"as_planned": (float(taken == plan), 1.0)} if plan else {}),
-        "repetition": (float(repeated), float(len(answer.claims))),
-        "off_subject": (float(off_subject), float(len(answer.claims))),
-        "coherent": (float(coherent), 1.0),
-        "length": (float(len(words)), 1.0),
-        **_citations(answer, feedback),
-    }
-
-
-@dataclass(frozen=True)
-class _JudgedAnswer:
-    """An answer: what it is to be about, its plan, its claims in their order, and the verdict on
-    each by its id.
-    """
-
-    names: Sequence[str]
-    outline: Outline | None
-    claims: Sequence[Claim]
-    facts: Mapping[str, Verdict]
-
-
-def _judged_answer(feedback: Feedback) -> _JudgedAnswer | None:
-    """None of a response that could not be read or judged."""
+    response = feedback.response
     facts = {
         verdict.target: verdict
         for verdict in reversed(feedback.verdicts)
@@ -136,13 +91,34 @@ def _judged_answer(feedback: Feedback) -> _JudgedAnswer | None:
     }
     judged = all((fact := facts.get(f"claim:{c.id}")) and not fact.error for c in feedback.claims)
     if feedback.error or not judged:
-        return None
-    names = facet_names(feedback.response.question) or [""]
+        return {}
+    names = facet_names(response.question) or [""]
     claims = sorted(
-        filter(in_answer(feedback.response), feedback.claims),
+        filter(in_answer(response), feedback.claims),
         key=lambda claim: (claim.sentence or 0, claim.id),
     )
-    return _JudgedAnswer(names, read_outline(feedback.response.text), claims, facts)
+    outline = read_outline(response.text)
+    taken, plan = blocks(claims, names), blocks(outline.points, names) if outline else []
+    whole, ordered = response.finish == "stop", sorted(taken) == sorted(names)  # each in one block
+    covered = {name for claim in claims for name in about(claim.text, names)}
+    texts = [{"section": claim.section, "text": claim.text} for claim in claims]
+    repeated = repetitions(texts, [()] * len(texts))
+    off_subject = sum(
+        not about(claim.text, names) and not unread(facts[f"claim:{claim.id}"]) for claim in claims
+    )
+    coherent = whole and ordered and not repeated and not off_subject and covered == set(names)
+    words = answer_text(response.text, response.prefill).split()
+    return {
+        "form": (float(whole and outline is not None), 1.0),
+        "facets": (len(covered) / len(names), 1.0),
+        "order": (float(ordered), 1.0),
+        **({"as_planned": (float(taken == plan), 1.0)} if plan else {}),
+        "repetition": (float(repeated), float(len(claims))),
+        "off_subject": (float(off_subject), float(len(claims))),
+        "coherent": (float(coherent), 1.0),
+        "length": (float(len(words)), 1.0),
+        **_citations(claims, outline, names, facts, feedback),
+    }
 
 
 def facet_names(question: Question) -> list[str]:
@@ -162,26 +138,27 @@ def blocks(parts: Sequence[Claim | Point], names: Collection[str]) -> list[str]:
     return [name for name, _ in groupby(named)]
 
 
-def one_by_one(taken: Sequence[str], names: Collection[str]) -> bool:
-    """Whether each facet is taken up in exactly one block."""
-    return sorted(taken) == sorted(names)
-
-
-def _citations(answer: _JudgedAnswer, feedback: Feedback) -> dict[str, Term]:
+def _citations(
+    answered: Sequence[Claim],
+    outline: Outline | None,
+    names: Sequence[str],
+    facts: Mapping[str, Verdict],
+    feedback: Feedback,
+) -> dict[str, Term]:
     """The terms of citation recall and precision."""
     passages = feedback.response.question.passages
     following = {this: after[0] for this, after in pairwise(sorted(feedback.sentences))}
     complete = right = cited = sentences = 0
-    for number, together in groupby(answer.claims, key=lambda claim: claim.sentence):
+    for number, together in groupby(answered, key=lambda claim: claim.sentence):
         if number is None:
             continue
         claims, span = list(together), feedback.sentences[number]
         # up to the next sentence, since a citation may stand behind the full stop
         text = feedback.response.text[span[0] : following.get(span)]
-        facets = {name for claim in claims for name in about(claim.text, answer.names)}
-        numbers = cited_numbers(text, answer.outline, facets)
+        facets = {name for claim in claims for name in about(claim.text, names)}
+        numbers = cited_numbers(text, outline, facets)
         given = [passages[n - 1].id if 0 < n <= len(passages) else "" for n in numbers]
-        supporting = [rests_on(answer.facts[f"claim:{claim.id}"]) for claim in claims]
+        supporting = [rests_on(facts[f"claim:{claim.id}"]) for claim in claims]
         sentences, cited = sentences + 1, cited + len(given)
         complete += all(own & set(given) for own in supporting)
         right += sum(any(passage in own for own in supporting) for passage in given)

@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.metrics.rows import Row, each_row, file_of, reduce_row
+from workbench.metrics.rows import Row, each_row, file_of, reduce_row, share
 from workbench.store import QUESTIONS, read_questions
 from workbench.types import SUPPORTED
 from workbench.world.parser import Parsed, parser_of
@@ -87,16 +87,12 @@ def hacks(path: Path | str, world: World | None = None) -> list[dict[str, Any]]:
         {
             "step": step,
             **{name: counts[name] for name in ("n", "left_out", "claims")},
-            **{name: _ratio(counts[part], counts[of]) for name, (part, of) in SHARES.items()},
+            **{name: share(counts[part], counts[of]) for name, (part, of) in SHARES.items()},
         }
         for step, counts in sorted(
             steps.items(), key=lambda item: -1 if item[0] is None else item[0]
         )
     ]
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
 
 
 def _asked(questions: Path, world: World) -> dict[str, frozenset[Fact]]:

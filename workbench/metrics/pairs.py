@@ -31,9 +31,7 @@ REASONS = {
 }
 
 
-class Answer(NamedTuple):
-    question: str
-    text: str  # what a reader sees, without thinking and plan
+Answer = tuple[str, str]  # a question's text, and what a reader sees, without thinking and plan
 
 
 @dataclass(frozen=True)
@@ -85,23 +83,18 @@ def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
         )
     first, second = _answers(feedback), _answers(other)
     repeated = {key for side in (first, second) for key, found in side.items() if len(found) > 1}
-    first, second = (
-        {key: found for key, found in side.items() if key not in repeated}
-        for side in (first, second)
-    )
-    common = [key for key in first if key in second]
+    common = [key for key in first if key in second and key not in repeated]
+    answers = [(key, *first[key], *second[key]) for key in common]
     pairs = tuple(
-        Pair(key, first[key][0].question, (first[key][0].text, second[key][0].text))
-        for key in common
-        if first[key][0].question.split() == second[key][0].question.split()
+        Pair(key, question, (text, other_text))
+        for key, (question, text), (other_question, other_text) in answers
+        if question.split() == other_question.split()
     )
     if not pairs:
-        one, two = (next(iter([*side, *repeated])) for side in (first, second))
         raise WorkbenchError(
             f"no answer of {feedback} has a partner in {other}: answers are paired by question,"
-            " its text, step and sample number, each of which a file may hold once (as question"
-            f" '{one[0]}', step {one[1]}, sample {one[2]} in the first and '{two[0]}', {two[1]},"
-            f" {two[2]} in the second): give two files of answers to the same questions"
+            " its text, step and sample number, each of which a file may hold once: give two files"
+            " of answers to the same questions"
         )
     steps = {key[1] for key in common} - {None}
     if len(steps) > 1:
@@ -111,8 +104,8 @@ def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
             " which `workbench evaluate RUN --split test --out FILE.jsonl` writes"
         )
     left_out = {
-        "only_feedback": len(first) - len(common),
-        "only_other": len(second) - len(common),
+        "only_feedback": len(first.keys() - second.keys() - repeated),
+        "only_other": len(second.keys() - first.keys() - repeated),
         "repeated": len(repeated),
         "other_question": len(common) - len(pairs),
     }
@@ -235,7 +228,7 @@ def _answers(path: Path | str) -> dict[Key, list[Answer]]:
                 f"{file}: what question '{key[0]}' asks is not known: keep its {QUESTIONS} beside"
                 ' it, or give rows a "question", so that a judge can read it'
             )
-        found.setdefault(key, []).append(Answer(question.strip(), text))
+        found.setdefault(key, []).append((question.strip(), text))
     if not found:
         raise WorkbenchError(
             f"{path} has no rows yet, so there is nothing to compare: name another file"

@@ -104,16 +104,10 @@ def _check_common(
     """Raise a WorkbenchError for two files without a question in common: there is no difference
     to tell.
     """
-    if empty := [path for path, read in ((first, rows), (second, others)) if not read]:
-        raise WorkbenchError(
-            f"{empty[0]} has no rows yet, so there is nothing to compare: name another file, or"
-            " give only one"
-        )
     if not {row.question_id for row in rows} & {row.question_id for row in others}:
         raise WorkbenchError(
-            f"no question is in both files ('{rows[0].question_id}' and others in {first},"
-            f" '{others[0].question_id}' and others in {second}): give two files about the same"
-            " questions, or one"
+            f"no question is in both files ({first} has {len(rows)} rows, {second} {len(others)}):"
+            " give two files about the same questions, or one"
         )
 
 

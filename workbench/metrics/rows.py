@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from workbench.answers import final_answer, is_abstention
 from workbench.failures import failed, judged, unjudged
@@ -158,7 +158,7 @@ def reduce_row(stored: Mapping[str, Any], sections: Sequence[str] = ()) -> Row:
         if not sections or claim.get("section", "body") in sections
     ]
     verdicts = stored.get("verdicts") or ()
-    claims = [_Claim(claim, position, verdicts) for position, claim in enumerate(chosen)]
+    claims = [_claim(claim, position, verdicts) for position, claim in enumerate(chosen)]
     outcome, outcome_failed, no_gold = _outcome(stored, verdicts)
     # A refusal after the thinking takes nothing back of the thinking itself.
     refuses = set(sections) != {"think"} and _refuses(stored, outcome)
@@ -169,7 +169,7 @@ def reduce_row(stored: Mapping[str, Any], sections: Sequence[str] = ()) -> Row:
         question_id=question,
         state=state,
         labels=tuple(claim.label or "" for claim in scored),
-        sentences=tuple(claim.stored.get("sentence") for claim in scored),
+        sentences=tuple(claim.sentence for claim in scored),
         outcome=None if stored.get("error") else outcome,
         outcome_failed=outcome_failed,
         no_gold=no_gold,
@@ -182,44 +182,38 @@ def reduce_row(stored: Mapping[str, Any], sections: Sequence[str] = ()) -> Row:
     )
 
 
-class _Claim:
-    """A stored claim with the verdict on its truth; without one, the claim may carry its label."""
+class _Claim(NamedTuple):
+    """What a stored claim comes to. `broken`: judging it failed, or its label is not a declared
+    one. `off_subject`: whether it is about another subject than the one asked for, if known."""
 
-    def __init__(
-        self, stored: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]
-    ) -> None:
-        self.stored = stored
-        self.target = f"claim:{stored.get('id', position)}"
-        by_aspect: dict[str, Mapping[str, Any]] = {}
-        for verdict in verdicts:
-            if verdict["target"] == self.target:
-                by_aspect.setdefault(verdict.get("aspect", "fact"), verdict)
-        self.fact = by_aspect.get("fact", stored)
-        self.subject = by_aspect.get("subject", {}).get("label")
-        known = self.fact.get("label") in CLAIM_LABELS and not self.fact.get("error")
-        self.label: str | None = self.fact["label"] if known else None
+    label: str | None
+    sentence: int | None
+    broken: bool
+    unparsed: bool
+    off_subject: bool | None
 
-    @property
-    def broken(self) -> bool:
-        """Whether judging it failed, or its label is not a declared one."""
-        judged_wrongly = self.fact.get("label") is not None or bool(self.fact.get("error"))
-        return self.label is None and judged_wrongly
 
-    @property
-    def unparsed(self) -> bool:
-        return UNPARSED in unjudged(self.fact)
+def _claim(
+    stored: Mapping[str, Any], position: int, verdicts: Sequence[Mapping[str, Any]]
+) -> _Claim:
+    """A stored claim with the verdict on its truth; without one, the claim may carry its label.
 
-    @property
-    def off_subject(self) -> bool | None:
-        """Whether it is about another subject than the one asked for; None if not known.
-
-        A verdict of the aspect "subject" decides. Without one, a claim of the lowest
-        informativeness (repeated or useless) counts, unless its judge could not read it.
-        """
-        if self.subject is not None:
-            return self.subject == "other"
-        rating = self.fact.get("informativeness")
-        return None if rating is None else rating == USELESS and not self.unparsed
+    A verdict of the aspect "subject" says whether it is off the subject. Without one, a claim of
+    the lowest informativeness (repeated or useless) is, unless its judge could not read it.
+    """
+    target = f"claim:{stored.get('id', position)}"
+    own = [verdict for verdict in reversed(verdicts) if verdict["target"] == target]
+    by_aspect = {verdict.get("aspect", "fact"): verdict for verdict in own}
+    fact = by_aspect.get("fact", stored)
+    label, error, rating = fact.get("label"), fact.get("error"), fact.get("informativeness")
+    known = label in CLAIM_LABELS and not error
+    unparsed = UNPARSED in unjudged(fact)
+    subject = by_aspect.get("subject", {}).get("label")
+    off_subject = None if rating is None else rating == USELESS and not unparsed
+    if subject is not None:
+        off_subject = subject == "other"
+    broken = not known and (label is not None or bool(error))
+    return _Claim(label if known else None, stored.get("sentence"), broken, unparsed, off_subject)
 
 
 def _outcome(
@@ -277,3 +271,12 @@ def _token_confidence(stored: Mapping[str, Any]) -> float | None:
     if not all(logprob <= 0 for logprob in chosen):  # NaN, or not a log-probability
         return None
     return sum(map(math.exp, chosen)) / len(chosen)
+
+
+def share(part: float, whole: int) -> float | None:
+    """`part / whole`; None of nothing."""
+    return part / whole if whole else None
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return share(sum(values), len(values))

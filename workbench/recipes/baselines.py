@@ -141,7 +141,7 @@ def drawing(name: str, config: Any, bench: Bench) -> Callable[[Job, int], list[F
 
 PARTS = {"outcome": ("outcome", "for a correct, an abstaining or an incorrect final answer")}
 # *(ours)*, for 1M parameters on two CPU cores, and not tuned.
-ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, **AT_ONCE, "save_every": 10}
+ADAPTER: dict[str, Any] = {**AT_ONCE, "save_every": 10}
 FEW = {"questions": 512, "samples": 16, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 12}
 TUNED = {**ADAPTER, "batch": 64, "learning_rate": 2e-4}
 PREFERRED = {**ADAPTER, "batch": 32, "learning_rate": 1e-4}

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from workbench.bench import Bench
 from workbench.config import check_values, setting
@@ -191,11 +191,6 @@ def _check(config: FoRAG) -> None:
         raise WorkbenchError(
             "forag.judged_by is for scoring, and training makes its own reward model: leave it out"
         )
-    if config.cold.writer == "judge" and not config.cold.outline:
-        raise WorkbenchError(
-            "forag.cold.writer is judge, and a judge writes outlined answers: leave it out, or set"
-            " outline=true"
-        )
     if _shares(config) and config.reward_model.loss == "log":
         raise WorkbenchError(
             "forag.reward_model.loss is log: the mean of a sentence's claims is a share; leave it"
@@ -267,18 +262,16 @@ PARTS = {
 # and of the baselines come from a few tries with one seed on the validation split, see
 # `benchmarks/README.md`; GRPO's were not tried. Most samples are not factual, and all share the
 # form: unlearnt at full weight, it is lost.
-ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32}
 LONGEST = 96  # *(ours)* tokens: planned answers have up to 75, plain ones fewer than 64
-SHORT = {**ADAPTER, "steps": 25, "max_new_tokens": LONGEST, **AT_ONCE, "save_every": 5}
+SHORT = {"steps": 25, "max_new_tokens": LONGEST, **AT_ONCE, "save_every": 5}
 TINY = scaled(
     FoRAG(),
     prompts={"kinds": TWO_FACETS, "eval_kinds": TWO_FACETS, "eval_samples": 1},
     cold={"told": OUTLINE, "cold_samples": 4, "cold_questions": 200},
-    sft={**ADAPTER, "learning_rate": 1e-3, "batch": 64, **AT_ONCE, "epochs": 3.0},
+    sft={"learning_rate": 1e-3, "batch": 64, **AT_ONCE, "epochs": 3.0},
     drawn={"max_new_tokens": LONGEST},
     unlearn=0.01,
     reward_model={
-        **ADAPTER,
         "learning_rate": 3e-3,
         "critic_learning_rate": 1e-2,
         "batch": 16,
@@ -303,7 +296,7 @@ TINY = scaled(
         "warmup": 0.0,
         "beta": 0.0,
     },
-    tuned={**ADAPTER, "learning_rate": 3e-3, "batch": 16, **AT_ONCE, "epochs": 2.0},
+    tuned={"learning_rate": 3e-3, "batch": 16, **AT_ONCE, "epochs": 2.0},
 )
 METHOD = Method(
     "forag",

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from workbench.bench import Bench
 from workbench.config import check_values, setting
@@ -290,8 +290,7 @@ PARTS = {
 # *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no
 # tags; its base writes lives where it is asked for them and told nothing. Its long answers have 40
 # to 70 tokens.
-ADAPTER: dict[str, Any] = {"lora_r": 16, "lora_alpha": 32, **AT_ONCE}
-MODEL = {**ADAPTER, "learning_rate": 1e-3, "critic_learning_rate": 1e-2}
+MODEL = {**AT_ONCE, "learning_rate": 1e-3, "critic_learning_rate": 1e-2}
 LONGEST = 96
 TINY = scaled(
     KLCF(),
@@ -304,7 +303,7 @@ TINY = scaled(
     general_model={**MODEL, "batch": 32, "epochs": 1.0},
     drawn={"max_new_tokens": LONGEST},
     grpo={
-        **ADAPTER,
+        **AT_ONCE,
         "steps": 30,
         "learning_rate": 1e-3,
         "schedule": "linear",
@@ -313,7 +312,7 @@ TINY = scaled(
         "max_new_tokens": LONGEST,
         "save_every": 5,
     },
-    dpo={**ADAPTER, "learning_rate": 1e-4, "batch": 32},
+    dpo={**AT_ONCE, "learning_rate": 1e-4, "batch": 32},
 )
 METHOD = Method(
     "klcf",

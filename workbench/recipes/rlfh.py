@@ -265,8 +265,6 @@ PARTS = {
 LONG = {
     "steps": 30,
     "max_new_tokens": 64,
-    "lora_r": 16,
-    "lora_alpha": 32,
     **AT_ONCE,
     "save_every": 5,
 }

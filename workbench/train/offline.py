@@ -10,7 +10,6 @@ weights of an uninterrupted one.
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,10 +22,17 @@ from workbench.runs.checkpoints import rewind
 from workbench.train.models import Trainee, load_trainee, save_merged, save_policy
 from workbench.train.record import Journal, finite
 from workbench.train.rows import Card, Row, check_rows, example_ids, keep_data, pair_ids, within
-from workbench.train.settings import LoRA, Optim, Passes, Saving, check_passes, check_report_to
+from workbench.train.settings import (
+    LoRA,
+    Optim,
+    Passes,
+    Saving,
+    check_one_process,
+    check_passes,
+    check_report_to,
+)
 from workbench.train.stage import Job, Stage, Status, order
 from workbench.train.trl_trainer import check_kept, quiet, ready, reporting, trainer_arguments
-from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:
     import torch
@@ -145,8 +151,7 @@ def train_offline(
     """
     check(config)
     check_rows(rows)
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise WorkbenchError("SFT and DPO train in one process: leave out the launcher")
+    check_one_process(type(config).__name__)
     passes, supervised = config.passes, isinstance(config, SFT)
     trainee = load_trainee(
         policy, **vars(config.lora), seed=seed, max_length=passes.max_length, unsloth=False

@@ -9,7 +9,6 @@ run goes on from its last complete checkpoint and ends with the weights of an un
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +33,15 @@ from workbench.train.credit import (
 from workbench.train.models import load_trainee, save_policy
 from workbench.train.record import Record
 from workbench.train.sampling import rollouts
-from workbench.train.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
+from workbench.train.settings import (
+    KL,
+    LoRA,
+    Optim,
+    Sampling,
+    Saving,
+    check_one_process,
+    check_report_to,
+)
 from workbench.train.stage import Given, Stage, Status, order, training
 from workbench.types import Feedback, Grade, Question, WorkbenchError
 
@@ -140,10 +147,7 @@ def train_ppo(
     check(config)
     if not questions:
         raise WorkbenchError("no questions to train on: choose another bench, split or kinds")
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise WorkbenchError(
-            "PPO trains in one process: leave out the launcher, or train with GRPO"
-        )
+    check_one_process("PPO")
     checkpoint, done = rewind(out, sizes(config)[0])
     trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
     state = State(Actor(trainee), config, config.steps, seed)

@@ -22,6 +22,7 @@ from workbench.config import check_values, restore, setting, settings
 from workbench.failures import TooManyFailures, too_many
 from workbench.grade import SAID, assemble
 from workbench.jsonl import encode, iter_rows, replace_rows, write_json
+from workbench.metrics.rows import share
 from workbench.runs.folder import differences, file_digest, policy_hash, read_json
 from workbench.store import ROLLOUTS
 from workbench.train.checklists import (
@@ -266,27 +267,21 @@ def known(
     A fact that no document states was guessed, and happens to be true.
     """
 
-    def told(fact: str) -> bool:
+    def states(fact: str) -> bool:
         return bool(shown(Question("", "", meta={"fact_ids": (fact,)})))
 
-    if all(shown(question) is None for question in asked):
-        return None
-    listed = [fact_id for facts in lists.values() for fact in facts for fact_id in fact.ids]
-    if lists and not listed:
-        return None
-    on_list = {
-        question: {i for fact in facts for i in fact.ids} for question, facts in lists.items()
-    }
-    wanted = [
-        (question.id, fact)
-        for question in asked
-        for fact in question.meta.get("fact_ids", ())
-        if told(fact)
+    listed = [
+        (question, name) for question, facts in lists.items() for fact in facts for name in fact.ids
     ]
-    hits = sum(fact in on_list.get(question, ()) for question, fact in wanted)
+    if all(shown(question) is None for question in asked) or (lists and not listed):
+        return None
+    needed = [
+        (question.id, name) for question in asked for name in question.meta.get("fact_ids", ())
+    ]
+    wanted = [one for one in needed if states(one[1])]
     return {
-        "precision": sum(map(told, listed)) / len(listed) if listed else None,
-        "recall": hits / len(wanted) if wanted else None,
+        "precision": share(sum(states(name) for _, name in listed), len(listed)),
+        "recall": share(len({*listed} & {*wanted}), len(wanted)),
         "items": len(listed),
         "shown": len(wanted),
     }

@@ -20,6 +20,7 @@ from typing import Any, Self
 from workbench.failures import check_failed
 from workbench.jsonl import append_json
 from workbench.metrics import RATES, rates
+from workbench.metrics.rows import mean
 from workbench.runs.checkpoints import mark_complete, prune, sync
 from workbench.store import Store
 from workbench.types import REFUTED, SUPPORTED, Feedback, Grade, Response
@@ -195,8 +196,8 @@ class Record(Journal):
             **paid(feedbacks, self.method),
             **rates(feedbacks),
             **claimed(feedbacks),
-            "length": _mean([len(feedback.response.token_ids) for feedback in feedbacks]),
-            "truncated": _mean([feedback.response.finish == "length" for feedback in feedbacks]),
+            "length": mean([len(feedback.response.token_ids) for feedback in feedbacks]),
+            "truncated": mean([feedback.response.finish == "length" for feedback in feedbacks]),
             **{name: finite(logs.get(name)) for name in LOGGED},
             "seconds": round(took, 3),
             **{f"seconds_{name}": round(value, 3) for name, value in seconds.items()},
@@ -244,16 +245,16 @@ def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
         name = feedback.response.group
         groups[name] = groups.get(name, False) or any(feedback.response.advantages)
     return {
-        "reward": _mean([reward.value for reward in rewards if reward.value is not None]),
+        "reward": mean([reward.value for reward in rewards if reward.value is not None]),
         **{
-            f"reward/{part}": _mean(
+            f"reward/{part}": mean(
                 [reward.parts[part] for reward in rewards if part in reward.parts]
             )
             for part in parts
         },
         "failed": len(feedbacks) - len(rewards),
-        "unplaced": _mean([len(reward.unplaced) for reward in rewards]),
-        "no_signal": _mean([not told for told in groups.values()]),
+        "unplaced": mean([len(reward.unplaced) for reward in rewards]),
+        "no_signal": mean([not told for told in groups.values()]),
     }
 
 
@@ -276,7 +277,3 @@ def claimed(feedbacks: Sequence[Feedback]) -> dict[str, float | None]:
         "claims_vague": labels["vague"],
     }
     return {name: count / len(read) if labels else None for name, count in counts.items()}
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None

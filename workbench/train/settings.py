@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -132,6 +133,12 @@ def check_passes(config: Any) -> None:
         raise WorkbenchError(
             f"micro_batch is {passes.micro_batch}: it must divide batch, {passes.batch}"
         )
+
+
+def check_one_process(trainer: str) -> None:
+    """Raise a WorkbenchError where a launcher has begun several processes."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise WorkbenchError(f"{trainer} trains in one process: leave out the launcher")
 
 
 def check_report_to(saving: Saving, trl: bool = True) -> None:
