@@ -125,7 +125,7 @@ def test_missing_policy_is_refused(name: str) -> None:
     [
         (None, "neither config.json nor adapter_config.json"),
         ("{", r"cannot read '.*config\.json'"),
-        ('{"model_type": "llama", "model_type": "qwen2"}', "the key 'model_type' stands twice"),
+        ('{"model_type": "llama", "model_type": "qwen2"}', "not a JSON object of distinct keys"),
         ('{"model_type": "llama"}', "cannot load policy"),
         ('{"method": "truthrl"}', "is unfinished: repeat its train command"),
     ],

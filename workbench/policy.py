@@ -19,8 +19,7 @@ from workbench import weights
 from workbench.background import environment
 from workbench.generate import Completion, Policy, Sampling, hf, vllm
 from workbench.hub import check_adapter, from_disk_or_hub
-from workbench.jsonl import unique_keys
-from workbench.runs.folder import what_is_there
+from workbench.runs.folder import read_json, what_is_there
 from workbench.threads import use_threads
 from workbench.types import WorkbenchError
 
@@ -284,17 +283,16 @@ def check_policy_name(name: str) -> None:
 
 def _check_checkpoint(folder: Path, name: str) -> None:
     """Refuse a folder without an adapter that holds no full checkpoint either."""
-    try:
-        config = json.loads(
-            (folder / "config.json").read_text(encoding="utf-8"), object_pairs_hook=unique_keys
-        )
-    except FileNotFoundError:
+    if not (folder / "config.json").is_file():
         raise WorkbenchError(
             f"policy folder '{name}' has neither config.json nor adapter_config.json"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise WorkbenchError(f"cannot read '{name}/config.json': {error}") from error
-    if isinstance(config, dict) and "method" in config:  # a run's; that of a model has "model_type"
+        )
+    config = read_json(folder / "config.json")
+    if config is None:
+        raise WorkbenchError(
+            f"cannot read '{name}/config.json': it is not a JSON object of distinct keys"
+        )
+    if "method" in config:  # a run's; that of a model has "model_type"
         raise WorkbenchError(
             f"the run '{name}' is unfinished: repeat its train command, and it goes on where it"
             " stopped"

@@ -5,14 +5,12 @@ are refused, not measured.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.jsonl import unique_keys
 from workbench.runs.checkpoints import MARKER
 from workbench.runs.folder import file_digest, read_json
 from workbench.types import WorkbenchError
@@ -93,17 +91,11 @@ def check_prompts(name: str, tokenizer: Any) -> None:
 
 def adapter_config(adapter: Path) -> dict[str, Any]:
     """The object in an adapter's adapter_config.json."""
-    path = adapter / "adapter_config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
-    except (OSError, ValueError) as error:
+    config = read_json(adapter / "adapter_config.json")
+    if config is None:
         raise WorkbenchError(
-            f"cannot read '{path}': {error}; take it from where the adapter was trained"
-        ) from error
-    if not isinstance(config, dict):
-        raise WorkbenchError(
-            f"cannot read '{path}': it is not a JSON object; take it from where the adapter was"
-            " trained"
+            f"cannot read '{adapter / 'adapter_config.json'}': it is missing or not a JSON object;"
+            " take it from where the adapter was trained"
         )
     return config
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.frame import Json, app, print_table, show, text
+from workbench.cli.frame import Json, app, print_mapping, show
 from workbench.config import settings
 from workbench.recipes import METHODS, TRAINED, trained
 
@@ -34,28 +35,15 @@ def methods(
             }
             for name, recipe in TRAINED.items()
         }
-        show(listed, as_json, _print_methods)
+        show(listed, as_json, _print)
     else:
         config = trained(name).configure(bench)
         fields = {
             f"{name}.{field}": {"value": value, "help": help}
             for field, value, help in settings(config)
         }
-        show(fields, as_json, _print_settings)
+        show(fields, as_json, _print)
 
 
-def _print_methods(listed: Any) -> None:
-    offers = {"pays": "rewards", "trains": "training"}
-    rows = [
-        (name, one["title"], ", ".join(told for key, told in offers.items() if one[key]))
-        for name, one in listed.items()
-    ]
-    print_table("", ("method", "", "here"), rows)
-
-
-def _print_settings(fields: Any) -> None:
-    print_table(
-        "",
-        ("--set", "value", ""),
-        [(name, text(entry["value"]), entry["help"]) for name, entry in fields.items()],
-    )
+def _print(found: Mapping[str, Any]) -> None:
+    print_mapping({"": [{"name": name, **one} for name, one in found.items()]})

@@ -111,7 +111,8 @@ def _check_same(
     raise WorkbenchError(
         f"the index {folder} is of {card['source']['spec']} (words {card['words']}, encoder"
         f" {card['encoder'] or 'none'}), and this is {source.spec} as it is now (words"
-        f" {settings.words}, encoder {settings.encoder or 'none'}): choose another name, or delete that folder first"
+        f" {settings.words}, encoder {settings.encoder or 'none'}): choose another name, or"
+        " delete that folder first"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -14,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.jsonl import unique_keys
 from workbench.knowledge.encoder import load_encoder
 from workbench.knowledge.given import Given
 from workbench.knowledge.words import (
@@ -25,6 +23,7 @@ from workbench.knowledge.words import (
     title_key,
     title_runs,
 )
+from workbench.runs.folder import read_json
 from workbench.types import Passage, WorkbenchError
 
 ROOT = Path("runs/indexes")
@@ -268,17 +267,11 @@ def place(name: str | Path, root: Path | str = ROOT) -> Path:
 
 
 def read_card(folder: Path) -> dict[str, Any] | None:
-    try:
-        card = json.loads(
-            (folder / CARD).read_text(encoding="utf-8"), object_pairs_hook=unique_keys
-        )
-    except FileNotFoundError:
+    if not (folder / CARD).exists():
         return None
-    except (ValueError, OSError):
-        raise WorkbenchError(
-            f"{folder / CARD} is not the card of an index: choose another name"
-        ) from None
-    if not isinstance(card, dict) or card.get("schema") != SCHEMA:
+    if (card := read_json(folder / CARD)) is None:
+        raise WorkbenchError(f"{folder / CARD} is not the card of an index: choose another name")
+    if card.get("schema") != SCHEMA:
         raise WorkbenchError(
             f"{folder}: another version of the workbench built this index: build it anew under"
             " another name"

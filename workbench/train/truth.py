@@ -19,6 +19,7 @@ from workbench.answers import in_answer
 from workbench.generate import Policy
 from workbench.generate.hf import token_logprobs
 from workbench.jsonl import write_json
+from workbench.metrics.rows import share
 from workbench.runs.folder import policy_hash, read_json
 from workbench.train.checklists import LABELS, Labelled, key
 from workbench.train.rows import laid_out
@@ -96,15 +97,13 @@ def told_apart(
     """
     if not found:
         return {"accuracy": None, "f1": None}
-    hits = sum(value > threshold and target == 1 for value, target in found)
-    called, true = (
-        sum(value > threshold for value, _ in found),
-        sum(target == 1 for _, target in found),
-    )
-    right = sum((value > threshold) == (target == 1) for value, target in found)
+    called = [value > threshold for value, _ in found]
+    true = [target == 1 for _, target in found]
+    hits = sum(map(all, zip(called, true, strict=True)))
+    right = sum(one == other for one, other in zip(called, true, strict=True))
     return {
         "accuracy": right / len(found),
-        "f1": 2 * hits / (called + true) if called + true else None,
+        "f1": share(2 * hits, sum(called) + sum(true)),
     }
 
 
