@@ -58,8 +58,6 @@ def load_policy(
     import torch
 
     check_engine(engine)
-    if engine == "vllm" and device is not None:
-        raise WorkbenchError(f"device is {device}: vLLM chooses the device itself, leave it out")
     if engine == "vllm":
         return _by_vllm(str(name), base)
     if device is None and "unsloth" in sys.modules:

@@ -50,20 +50,17 @@ def judge_serve(
     as_json: Json = False,
 ) -> int:
     """Serve a judge by vLLM, which has to be installed, on this machine alone, until Ctrl-C."""
+    served = None
     with ended_by_signal():
         try:
             complain(f"loading {model}: seconds to minutes")
             served = serve(model, port=port, name=name, memory=gpu_memory, length=length)
-        except KeyboardInterrupt:
-            return 130
-        try:
-            show(
-                {"judge": served.url, "judge_model": served.model, "log": str(served.log)},
-                as_json,
-                _print,
-            )
+            found = {"judge": served.url, "judge_model": served.model, "log": str(served.log)}
+            show(found, as_json, _print)
             served.wait()
         except KeyboardInterrupt:
+            if served is None:
+                return 130
             served.stop()
     return 0
 

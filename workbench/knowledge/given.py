@@ -50,13 +50,11 @@ class Given:
         return [self._one(query, k, limit) for query, limit in zip(queries, limits, strict=True)]
 
     def _one(self, query: str, k: int, limit: str | None) -> list[Passage]:
-        scores = self.scores(query)
-        limited = bool(limit and limit.strip())
-        inside = (
-            self._titled(limit or "")
-            if limited
-            else [i for i, score in enumerate(scores) if score > 0]
-        )
+        scores, keys = self.scores(query), [title_key(passage.title) for passage in self.passages]
+        inside = [i for i, score in enumerate(scores) if score > 0]
+        if limit and limit.strip():
+            wanted = {title_key(title) for title in longest_titles(limit, set(keys))}
+            inside = [i for i, key in enumerate(keys) if key in wanted]
         best = sorted(inside, key=lambda i: (-scores[i], i))[:k]
         return [replace(self.passages[i], score=scores[i]) for i in best]
 
@@ -75,11 +73,6 @@ class Given:
                             / (times + K1 * (1 - B + B * self.lengths[i] / self.mean))
                         )
         return scores
-
-    def _titled(self, titles: str) -> list[int]:
-        keys = [title_key(passage.title) for passage in self.passages]
-        wanted_keys = {title_key(title) for title in longest_titles(titles, set(keys))}
-        return [i for i, key in enumerate(keys) if key in wanted_keys]
 
 
 def from_passages(passages: Sequence[Passage]) -> Given:

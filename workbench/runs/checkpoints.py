@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
         if path not in steps:
             shutil.rmtree(path)
     last, done = list(steps.items())[-1] if steps else (None, 0)
+    if done:
+        print(f"resuming '{out}' after step {done}", file=sys.stderr)
     for name in ("metrics.jsonl", "rollouts.jsonl"):
         if (out / name).exists():
             truncate_after_step(out / name, done)

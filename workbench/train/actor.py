@@ -7,7 +7,6 @@ from __future__ import annotations
 import inspect
 import math
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -159,12 +158,6 @@ class State:
         self.optimizer.step()
         self.optimizer.zero_grad()
         return float(norm)
-
-    def resume(self, out: Path, checkpoint: Path | None, done: int) -> None:
-        """Continue the training in `out` from a checkpoint after `done` steps, if there is one."""
-        if checkpoint:
-            print(f"resuming '{out}' after step {done} of {self.steps}", file=sys.stderr)
-            self.load(checkpoint)
 
     def steps_left(self, journal: Journal) -> Iterator[int]:
         """Yield each step that is left, and after it save a checkpoint where one is due. After an

@@ -74,7 +74,8 @@ def collect(
         loaded = load_policy(policy)
         with Store(out) as store:
             for number, part in enumerate(chunks[done:], start=done + 1):
-                drawn = replace(how, seed=_seed(how, number))
+                seed = random.Random(f"collect-{how.seed}-{number}").randrange(2**32)
+                drawn = replace(how, seed=seed)
                 feedbacks = grade(generate(loaded, part, step=number, **vars(drawn)))
                 _check_graded(feedbacks, method, max_failed)
                 store.append(feedbacks)
@@ -108,11 +109,6 @@ def collect_in_stage(
         method=method,
         max_failed=sampling.max_failed,
     )
-
-
-def _seed(how: Sampling, number: int) -> int:
-    """That of a chunk, which is no chunk's of another seed."""
-    return random.Random(f"collect-{how.seed}-{number}").randrange(2**32)
 
 
 def _whole(out: Path, sizes: Sequence[int]) -> int:

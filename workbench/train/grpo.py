@@ -235,8 +235,6 @@ def train_grpo(
     )
     checkpoint, done = place if state.num_processes == 1 else broadcast_object_list(place)
     check_processes(checkpoint, state.num_processes)
-    if done and state.is_main_process:
-        print(f"resuming '{out}' after step {done} of {config.steps}", file=sys.stderr)
     longest = max(4096, 2 * config.sampling.max_new_tokens)  # prompt and response
     trainee = load_trainee(
         policy, **vars(config.lora), seed=seed, max_length=longest, unsloth=unsloth

@@ -10,7 +10,6 @@ weights of an uninterrupted one.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,8 +161,6 @@ def train_offline(
     steps, batch = steps_of(passes, len(used)), passes.batch
     keep_data(out, len(rows), used, steps)
     checkpoint, done = rewind(out)
-    if done:
-        print(f"resuming '{out}' after step {done} of {steps}", file=sys.stderr)
     numbers = order(len(used), steps * batch, seed)
     with Journal(out, steps=steps, done=done, shown=("loss",)) as journal:
 

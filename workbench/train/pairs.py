@@ -337,11 +337,7 @@ def _untrue(sample: Feedback) -> str:
 
 
 def _unscored(sample: Feedback, reduced: Mapping[str, Reduced]) -> str:
-    words = {
-        "abstained": "refusal",
-        "no_claims": "no claims",
-        "unverified": "failed",
-        "not_judged": "not judged",
-    }
     state = reduced[sample.response.id].state
-    return words.get(state, state) if state != "scored" else _unlearnable(sample)
+    if state == "scored":
+        return _unlearnable(sample)
+    return "failed" if state == "unverified" else state

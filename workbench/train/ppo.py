@@ -151,7 +151,8 @@ def train_ppo(
     checkpoint, done = rewind(out, sizes(config)[0])
     trainee = load_trainee(policy, **vars(config.lora), seed=seed, unsloth=False)
     state = State(Actor(trainee), config, config.steps, seed)
-    state.resume(out, checkpoint, done)
+    if checkpoint:
+        state.load(checkpoint)
     asked = order(len(questions), config.steps * config.prompts_per_step, seed)
     with Record(
         out, method, grade, steps=config.steps, done=done, max_failed=config.sampling.max_failed

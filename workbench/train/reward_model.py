@@ -101,7 +101,8 @@ def train_reward_model(
     keep_data(out, len(rows), [read._asdict() for read in reads], steps)
     state = State(actor, config, steps, seed)
     checkpoint, done = rewind(out)
-    state.resume(out, checkpoint, done)
+    if checkpoint:
+        state.load(checkpoint)
     asked = order(len(reads), steps * batch, seed)
     with Journal(out, steps=steps, done=done, shown=("loss",)) as journal:
         for step in state.steps_left(journal):
