@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from workbench.bench import Bench, check_policy
 from workbench.bench import bench as bench_of
@@ -28,13 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MEASURED = ("outcome", "fact")  # the checks that an evaluation asks for, where there are any
-
-
-class Graded(NamedTuple):
-    """A response's feedback, and as a row what the claim metrics need of it."""
-
-    feedback: Feedback
-    row: Row
 
 
 def evaluate_policy(
@@ -190,8 +183,8 @@ def report(
     """
     options: dict[str, Any] = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
 
-    def measured(graded: Sequence[Graded]) -> dict[str, Any]:
-        feedbacks, rows = [one.feedback for one in graded], [one.row for one in graded]
+    def measured(graded: Sequence[tuple[Feedback, Row]]) -> dict[str, Any]:
+        feedbacks, rows = [one for one, _ in graded], [row for _, row in graded]
         return {
             **table(feedbacks, **options),
             **claim_table(rows, **options),
@@ -199,13 +192,13 @@ def report(
         }
 
     def block(feedbacks: Sequence[Feedback]) -> dict[str, Any]:
-        graded = list(map(Graded, feedbacks, rows_of(feedbacks, tuple(SAID))))
+        graded = list(zip(feedbacks, rows_of(feedbacks, tuple(SAID)), strict=True))
         return {
             **measured(graded),
             "by_tier": breakdown(
-                graded, lambda one: one.feedback.response.question.meta.get("tier"), measured
+                graded, lambda one: one[0].response.question.meta.get("tier"), measured
             ),
-            "by_kind": breakdown(graded, lambda one: one.feedback.response.question.kind, measured),
+            "by_kind": breakdown(graded, lambda one: one[0].response.question.kind, measured),
         }
 
     tables = {"greedy": block(greedy), "sampled": block(sampled)}

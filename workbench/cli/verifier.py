@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +21,6 @@ from workbench.entailment.card import calibrate_named
 from workbench.entailment.named import choose_verifier, load_named, with_known_labels
 from workbench.entailment.train import TrainConfig, train_verifier
 from workbench.threads import DEFAULT_THREADS, use_threads
-from workbench.types import WorkbenchError
 
 verifier_app = typer.Typer(no_args_is_help=True)
 app.add_typer(
@@ -70,10 +68,6 @@ def verifier_train(
     epochs: Annotated[float, typer.Option(min=0.01, help="Passes over the data.")] = 3.5,
     lr: Annotated[float, typer.Option(min=0.0, help="Learning rate at its peak.")] = 2e-4,
     dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Dropout in the encoder.")] = 0.1,
-    weight: Annotated[
-        list[str] | None,
-        typer.Option(help="SOURCE=WEIGHT of its rows in the loss; 0 leaves them out."),
-    ] = None,
     seed: Seed = 0,
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
@@ -82,7 +76,6 @@ def verifier_train(
     with a card.
     """
     config = TrainConfig(epochs=epochs, lr=lr, dropout=dropout, seed=seed, threads=threads)
-    config = replace(config, weights={**config.weights, **_weights(weight or [])})
     with stdout_kept_clean():
         card = train_verifier(data, dev, out, config)
     show(card, as_json, lambda found: _print(found["dev"]))
@@ -145,22 +138,6 @@ def verifier_evaluate(
         with use_threads(threads):
             result = evaluate_verifier(loaded, with_known_labels(rows, loaded))
     show({"verifier": loaded.name, "threads": threads, **result}, as_json, _print)
-
-
-def _weights(arguments: list[str]) -> dict[str, float]:
-    weights = {}
-    for argument in arguments:
-        source, _, value = argument.rpartition("=")
-        try:
-            weights[source] = float(value)
-        except ValueError:
-            source = ""
-        if not source or not weights[source] >= 0:
-            raise WorkbenchError(
-                f"--weight {argument}: expected SOURCE=WEIGHT with a weight of at least 0, as in"
-                " begin=0.5"
-            )
-    return weights
 
 
 def _print(result: Any) -> None:

@@ -84,11 +84,10 @@ def pair_files(feedback: Path | str, other: Path | str | None) -> Pairs:
     first, second = _answers(feedback), _answers(other)
     repeated = {key for side in (first, second) for key, found in side.items() if len(found) > 1}
     common = [key for key in first if key in second and key not in repeated]
-    answers = [(key, *first[key], *second[key]) for key in common]
     pairs = tuple(
-        Pair(key, question, (text, other_text))
-        for key, (question, text), (other_question, other_text) in answers
-        if question.split() == other_question.split()
+        Pair(key, first[key][0][0], (first[key][0][1], second[key][0][1]))
+        for key in common
+        if first[key][0][0].split() == second[key][0][0].split()
     )
     if not pairs:
         raise WorkbenchError(
