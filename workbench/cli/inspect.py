@@ -55,14 +55,9 @@ def _check(run: Path | None, runs: Path | None) -> None:
     """Raise a WorkbenchError for a folder that is not there, or is a file."""
     if runs is not None and not runs.is_dir():
         raise WorkbenchError(
-            f"--runs {runs}: this folder {'is a file' if runs.exists() else 'is not there'}; name"
-            " the folder that holds the runs, or leave --runs out"
+            f"--runs {runs} is not a folder: name the one that holds the runs, or leave it out"
         )
-    if run is not None and run.is_file():
-        raise WorkbenchError(
-            f"--run {run} is a file: name the folder that it lies in, --run {run.parent}"
-        )
-    if run is not None and not run.exists():
+    if run is not None and not run.is_dir():
         raise WorkbenchError(
             f"no run '{run.name}' in '{run.parent}': {what_is_there(runs or run.parent)}"
         )

@@ -51,12 +51,6 @@ def in_order(answers: Iterable[tuple[str, float, bool]]) -> Ranked:
     return Ranked(questions, confidences, right, starts)
 
 
-def restrict(answers: Ranked, questions: set[str]) -> Ranked:
-    """The answers to some questions only."""
-    triples = zip(answers.questions, answers.confidences, answers.right, strict=True)
-    return in_order(answer for answer in triples if answer[0] in questions)
-
-
 def risk_coverage(answers: Ranked, points: int = 100) -> list[dict[str, float]]:
     """At most `points` points `{coverage, risk, threshold}` of the curve, each at the end of a
     run of equal confidences.

@@ -17,7 +17,7 @@ from workbench.metrics.claims import (
     claim_terms,
     median_claims,
 )
-from workbench.metrics.confidence import ranked, restrict, risk_coverage
+from workbench.metrics.confidence import ranked, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, outcome_terms
 from workbench.metrics.pairs import judge_pairs, pair_files, win_rate
 from workbench.metrics.rows import STATES, Row, file_of, read_rows
@@ -166,7 +166,7 @@ def compare(rows: Sequence[Row], others: Sequence[Row], settings: Settings) -> d
     sides = []
     for side in (rows, others):
         kept = [row for row in side if row.question_id in common]
-        sides.append((_sums(kept, settings, common), restrict(ranked(side), common)))
+        sides.append((_sums(kept, settings, common), ranked(kept)))
     cells: dict[str, dict[str, Any]] = {}
     for name, cell in paired(sides[0], sides[1], settings.resamples, settings.seed).items():
         reason = "undefined in one of the files on their common questions"

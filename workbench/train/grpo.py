@@ -27,7 +27,6 @@ from workbench.train.settings import KL, LoRA, Optim, Sampling, Saving, check_re
 from workbench.train.stage import Given, Stage, Status, order, training
 from workbench.train.trl_trainer import (
     TRLAdapter,
-    check_kept,
     ready,
     trainer_arguments,
     trainer_class,
@@ -396,5 +395,4 @@ def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path,
         processing_class=trainee.tokenizer,
         callbacks=[adapter.callback()],
     )
-    check_kept(trainer, asked_for)
-    return ready(trainer)
+    return ready(trainer, asked_for)

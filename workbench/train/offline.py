@@ -31,7 +31,7 @@ from workbench.train.settings import (
     check_report_to,
 )
 from workbench.train.stage import Job, Stage, Status, order
-from workbench.train.trl_trainer import check_kept, quiet, ready, reporting, trainer_arguments
+from workbench.train.trl_trainer import quiet, ready, reporting, trainer_arguments
 
 if TYPE_CHECKING:
     import torch
@@ -237,8 +237,7 @@ def dpo_trainer(
         processing_class=trainee.tokenizer,
         callbacks=[callback],
     )
-    check_kept(trainer, asked_for)
-    return ready(trainer)
+    return ready(trainer, asked_for)
 
 
 def sft_trainer(
@@ -282,8 +281,7 @@ def sft_trainer(
         compute_loss_func=loss,
         callbacks=[callback],
     )
-    check_kept(trainer, asked_for)
-    return ready(trainer)
+    return ready(trainer, asked_for)
 
 
 def weighted_loss(

@@ -99,15 +99,16 @@ def check_kept(trainer: Any, asked: Mapping[str, Any]) -> None:
         raise WorkbenchError(f"{told}: ask for that, or train where Unsloth is not installed")
 
 
-def ready(trainer: Any) -> Any:
-    """The trainer without what would print every log to stdout, with an adapter in float32,
-    switched off as its reference.
+def ready(trainer: Any, asked: Mapping[str, Any]) -> Any:
+    """The trainer, checked to have the arguments it was `asked` for, without what would print
+    every log to stdout, with an adapter in float32, switched off as its reference.
 
     For a reference TRL copies a ready-made adapter. Ours starts as the identity, so switching it
     off gives the same without a second adapter, which a checkpoint would not bring back exactly.
     """
     from transformers import PrinterCallback
 
+    check_kept(trainer, asked)
     trainer.remove_callback(PrinterCallback)
     if "ref" in getattr(trainer.model, "peft_config", {}):
         trainer.model.delete_adapter("ref")
