@@ -200,14 +200,11 @@ def _reason(name: str, rows: Sequence[Row]) -> str:
     states = {row.state for row in rows}
     if not rows:
         return "the file has no rows"
-    if name in RATES and all(row.no_gold for row in rows):
-        return "no question has a gold answer"
     if name in RATES:
-        return "no response has an outcome"
-    if name == "aurc":
-        return "no judged answer has a confidence"
-    if name == "auroc":
-        return "needs a right and a wrong answer with confidences"
+        no_gold = all(row.no_gold for row in rows)
+        return "no question has a gold answer" if no_gold else "no response has an outcome"
+    if name in ("aurc", "auroc"):
+        return "needs judged answers with confidences, for auroc right and wrong ones"
     if states == {"not_judged"}:
         return "no row was judged"
     if states <= {"failed", "not_judged"}:

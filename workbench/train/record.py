@@ -118,25 +118,14 @@ class Record(Journal):
     """The journal of one run that also grades its responses and keeps them. Use it as a context
     manager around training.
 
-    `grade` pays `method`. Of several processes that train together, each grades its own
-    responses.
+    `grade` pays `method`, and `journal` are further arguments of `Journal`. Of several processes
+    that train together, each grades its own responses.
     """
 
     def __init__(
-        self,
-        out: Path,
-        method: str,
-        grade: Grade,
-        *,
-        steps: int,
-        done: int,
-        max_failed: float,
-        gather: Callable[[list[Any]], list[Any]] = list,
-        rank: int = 0,
+        self, out: Path, method: str, grade: Grade, *, max_failed: float, **journal: Any
     ) -> None:
-        super().__init__(
-            out, steps=steps, done=done, shown=("reward", *RATES), gather=gather, rank=rank
-        )
+        super().__init__(out, shown=("reward", *RATES), **journal)
         self.method, self.grade, self.max_failed = method, grade, max_failed
         self.step_feedbacks: list[Feedback] = []
         self.spent: defaultdict[str, float] = defaultdict(
