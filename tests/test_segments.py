@@ -22,6 +22,7 @@ from workbench.train.segments import (
     apart,
     baseline,
     calibration,
+    cuts,
     factuality,
     held_out,
     judged_rows,
@@ -89,6 +90,11 @@ def test_rows_have_the_segments_that_training_pays() -> None:
         [made], _ = judged_rows([feedback], evaluation, min, [read])  # type: ignore[arg-type]
         assert list(made.segments) == [Segment(*span) for span in spans]
     failed = replace(feedback, error=Failure("parse", "empty", "x"))
+    assert cuts([feedback, failed], [read, read], "subclaim") == {
+        "both": 2,
+        "paid_alone": 1,
+        "judged_alone": 1,
+    }
     nothing = replace(feedback, claims=(), verdicts=())
     rows, card = judged_rows([nothing, failed], "subclaim", min, [read, read])
     assert not rows and card.dropped_samples == {"failed": 1, "no claims": 1}

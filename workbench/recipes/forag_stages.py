@@ -37,6 +37,7 @@ from workbench.train.segments import (
     HELD_OUT,
     apart,
     baseline,
+    cuts,
     factuality,
     held_out,
     judged_rows,
@@ -260,7 +261,10 @@ def _reward_model(course: Course, job: Job) -> Status:
     judged, evaluation = course.judged(job), course.config.evaluation
     reads = BY_RULES([feedback.response for feedback in judged]) if course.model_alone else None
     rows, card = judged_rows(judged, evaluation, course.aggregate, reads)
-    write_json(job.out / "card.json", card.to_row())
+    write_json(
+        job.out / "card.json",
+        card.to_row() | ({"cut": cuts(judged, reads, evaluation)} if reads else {}),
+    )
     learnt, held = apart(rows, course.config.held_out, job.seed)
     status = train_reward_model(
         replace(config, loss=course.loss), learnt, job.start, job.out, seed=job.seed

@@ -73,7 +73,7 @@ def judged_rows(
 
     `reads` are the samples as training will read them, where that is not as the judge has: a row
     then has the segments that both find, with the place that training gives them and the judge's
-    labels.
+    labels. See `cuts` for the others.
     """
     rows, dropped, kinds = list[Judged](), Counter[str](), Counter[str]()
     asked = set[str]()
@@ -124,6 +124,23 @@ def _judged(
         if placed
         else "no claims"
     )
+
+
+def cuts(
+    feedbacks: Sequence[Feedback], reads: Sequence[Claims], evaluation: Evaluation
+) -> dict[str, int]:
+    """How many segments of the samples that were judged the judge and training's own reader both
+    find, and each alone: `paid_alone` get a value that nothing was learnt for, and
+    `judged_alone` none."""
+    counts = {"both": 0, "paid_alone": 0, "judged_alone": 0}
+    for feedback, read in zip(feedbacks, reads, strict=True):
+        if feedback.error is None:
+            paid = segments(feedback.response, read, evaluation).keys()
+            judged = segments(feedback.response, feedback, evaluation).keys()
+            counts["both"] += len(paid & judged)
+            counts["paid_alone"] += len(paid - judged)
+            counts["judged_alone"] += len(judged - paid)
+    return counts
 
 
 def apart(rows: Sequence[Judged], share: float, seed: int) -> tuple[list[Judged], list[Judged]]:
