@@ -126,7 +126,14 @@ def _print(result: Mapping[str, Any]) -> None:
             for count, row in (result["exposure"] or {}).items()
         ],
     }
-    names = ("policy", "split", "n", "k", "ook", "ook_share", "aurc")
+    names = ("policy", "split", "n", "k", "aurc")
     shown = {name: table for name, table in tables.items() if table}
-    print_mapping({**{name: result[name] for name in names}, **shown})
+    out_of_knowledge = f"{result['ook']} ({percent(result['ook_share'])} %)"
+    print_mapping(
+        {
+            **{name: result[name] for name in names},
+            "out of knowledge": out_of_knowledge,
+            **shown,
+        }
+    )
     complain(f"a row for each question: {result['out']}/probe.jsonl")
