@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from workbench.data.files import open_rows
 from workbench.data.record import passage
 from workbench.knowledge import Search, build_index, from_passages, open_index
 from workbench.score.options import Options
-from workbench.score.source import Malformed, read
 from workbench.store import passage_key, stored_passages
 from workbench.types import Passage, WorkbenchError
 
@@ -49,18 +50,16 @@ def read_passages(path: Path, most: int) -> list[Passage]:
         WorkbenchError: the file is empty, or has a row that cannot be read; the line is named.
     """
     passages: list[Passage] = []
-    for line in read(path):
+    for number, row in itertools.islice(open_rows(path)[1], most):
         try:
-            if line.row is None:
-                raise Malformed(line.problem)
-            parsed = passage(line.row)
+            if isinstance(row, str):
+                raise ValueError(row)
+            parsed = passage(row)
         except ValueError as problem:
             raise WorkbenchError(
-                f"{path}:{line.number}: {problem}; mend or remove that line"
+                f"{path}:{number}: {problem}; correct or remove that line"
             ) from problem
-        passages.append(replace(parsed, id=str(line.row.get("id") or parsed.id)))
-        if len(passages) == most:
-            break
+        passages.append(replace(parsed, id=str(row.get("id") or parsed.id)))
     if not passages:
         raise WorkbenchError(
             f"'{path}' has no passages: it must have a row with a \"text\" for each"

@@ -11,7 +11,7 @@ from workbench.jsonl import encode, iter_rows, repair, replace_rows, write_json
 from workbench.recipes import METHODS
 from workbench.recipes.method import reward_settings
 from workbench.runs.folder import differences, read_json
-from workbench.score.survey import checksum
+from workbench.score.rows import checksum
 from workbench.score.tally import Tally, unfinished
 from workbench.types import WorkbenchError
 

@@ -29,8 +29,7 @@ from workbench.score.evidence import Evidence, evidence, index_folder
 from workbench.score.options import Options, check
 from workbench.score.pipeline import Plan, Scored, checks_of, in_actor, methods, plan
 from workbench.score.record import check_free, claim, resume
-from workbench.score.rows import Item, tokenizer
-from workbench.score.survey import Reader, Survey
+from workbench.score.rows import Item, Reader, Survey, tokenizer
 from workbench.score.tally import Tally
 from workbench.store import Store, stored_questions
 from workbench.types import Judge, WorkbenchError
