@@ -230,7 +230,7 @@ def workers() -> list[Any]:
     found = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # others come and go
-            if child.name().startswith("ray::_Worker"):
+            if child.name().startswith("ray::work_on_chunk"):
                 found.append(child)
     return found
 
