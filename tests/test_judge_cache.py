@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from workbench.judge import Element, cached, endpoint, render
+from workbench.judge import Element, endpoint, render
 from workbench.judge.cache import Cache
 from workbench.judge.scripted import JudgeServer, by_checksum
-from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
+from workbench.types import Cost, Prompt, WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -233,33 +233,3 @@ def test_a_file_that_is_no_cache_is_named_and_left_alone(
         endpoint("http://127.0.0.1:9", "m", cache=file, retries=0)(prompts(3))
     assert "\n" not in str(raised.value) and str(file) in str(raised.value)
     assert (file.read_bytes() if file.is_file() else b"") == before
-
-
-def test_any_judge_can_be_cached(tmp_path: Path) -> None:
-    asked: list[Prompt] = []
-
-    def judge(batch: Sequence[Prompt]) -> list[Reply]:
-        asked.extend(batch)
-        texts = [str(by_checksum(prompt.task, [Element("claim", prompt.text)])) for prompt in batch]
-        replies = [Reply(text, cost=Cost(calls=1, tokens_in=10, seconds=0.5)) for text in texts]
-        return (
-            [*replies[:-2], Reply("wrong?"), Reply(None, Failure("judge", "timeout", ""))]
-            if len(batch) > 3
-            else replies
-        )
-
-    made = cached(judge, tmp_path / "c", name="ours")
-    first = made([*prompts(5), *prompts(5)])
-    assert [reply.error.kind if reply.error else None for reply in first] == [
-        None,
-        None,
-        None,
-        "not_json",
-        "timeout",
-    ] * 2
-    assert len(asked) == 5 and made.totals.failures == {"not_json": 2, "timeout": 2}
-    assert (made.totals.calls, made.totals.tokens_in, made.totals.cached) == (3, 30, 3)
-    again = cached(judge, tmp_path / "c", name="ours")(prompts(5))
-    assert asked[5:] == prompts(2, start=3) and all(reply.error is None for reply in again)
-    with pytest.raises(WorkbenchError, match="name="):
-        cached(judge, tmp_path / "c")
