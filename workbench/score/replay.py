@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cache
 from typing import Any, TypeVar
 
 from workbench.answers import section_at, sections, sentences
@@ -81,9 +80,10 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind) if field.name != "error")
+_NAMES: Mapping[Any, list[str]] = {
+    kind: [field.name for field in fields(kind) if field.name != "error"]
+    for kind in (Claim, Cost, Event, Failure, Reward, Verdict)
+}
 
 
 def _read(kind: type[T], raw: Any, what: str) -> T:
@@ -94,7 +94,7 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
     """
     if not isinstance(raw, Mapping):
         raise Malformed(f"{what} is not an object")
-    values = {name: raw[name] for name in _names(kind) if raw.get(name) is not None}
+    values = {name: raw[name] for name in _NAMES[kind] if raw.get(name) is not None}
     for name, value in values.items():
         expected, holds = _FIELDS[name]
         if not holds(value):
@@ -108,7 +108,7 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
     try:
         return kind(**values)
     except TypeError as error:
-        raise Malformed(f"{what} is incomplete: {' '.join(_names(kind))}") from error
+        raise Malformed(f"{what} is incomplete: {' '.join(_NAMES[kind])}") from error
 
 
 def stored(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
