@@ -123,7 +123,7 @@ def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_long_file_of_passages_is_indexed_beside_the_output(tmp_path: Path) -> None:
+def test_a_long_file_of_passages_is_searched(tmp_path: Path) -> None:
     rows = [
         {key: value for key, value in row.items() if key != "passages"}
         for row in responses(2, thinking=False)

@@ -80,6 +80,8 @@ class BatchJudge:
     def close(self) -> None:
         """Send nothing more; requests in flight may end."""
         self.closed.set()
+        if self.cache:
+            self.cache.close()
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         if self.closed.is_set():

@@ -35,8 +35,9 @@ class Cache:
         # by process: after a fork, the parent's connection must be neither used nor closed
         self._opened: dict[int, sqlite3.Connection] = {}
         self._warned = False
-        with self._lock:
-            self._connection()
+        if self.file.exists():
+            with self._lock:
+                self._connection()
 
     def __repr__(self) -> str:
         return f"Cache({str(self.file)!r})"
@@ -79,15 +80,6 @@ class Cache:
                 self._warned = True
                 return isinstance(error, UnicodeError)  # this text alone cannot be stored
             return True
-
-    def __len__(self) -> int:
-        with self._lock:
-            if self._removed():
-                return 0
-            return int(self._connection().execute("SELECT count(*) FROM replies").fetchone()[0])
-
-    def __bool__(self) -> bool:
-        return True
 
     def close(self) -> None:
         with self._lock:

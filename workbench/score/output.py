@@ -26,31 +26,27 @@ def settings_path(out: Path) -> Path:
 
 
 def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
-    """Make `out` the output of a scoring with these settings. Raises as `check_free` does."""
-    check_free(out, settings, overwrite)
-    path = settings_path(out)
+    """Make `out` the output of a scoring with these settings.
+
+    Raises:
+        WorkbenchError: it is something else, and is not to be overwritten.
+    """
+    path, current = settings_path(out), json.loads(json.dumps(settings))
+    stored = read_json(path)
     if overwrite:
         for file in (path, out):  # in this order: an output without settings is never resumed
             file.unlink(missing_ok=True)
-    current = json.loads(json.dumps(settings))
-    if read_json(path) != current:
-        write_json(path, current)
-
-
-def check_free(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
-    """Raise a WorkbenchError where `out` is something else than a scoring with these settings."""
-    if overwrite or not out.exists():
-        return
-    stored = read_json(settings_path(out))
-    if stored is None and out.stat().st_size:
+    elif out.exists() and stored is None and out.stat().st_size:
         raise WorkbenchError(
             f"'{out}' was not written by `workbench score`, or not with settings that are known:"
             f" {REMEDY}"
         )
-    if stored is not None and (different := changes(stored, json.loads(json.dumps(settings)))):
+    elif out.exists() and stored is not None and (different := changes(stored, current)):
         raise WorkbenchError(
             f"'{out}' was begun with other settings ({'; '.join(different)}): {REMEDY}"
         )
+    if overwrite or stored != current:
+        write_json(path, current)
 
 
 def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,9 +24,9 @@ from workbench.judge.address import key_of
 from workbench.recipes import reward_fns
 from workbench.recipes.method import reward_settings
 from workbench.runs.folder import lock
-from workbench.score.evidence import Evidence, evidence, index_folder
+from workbench.score.evidence import Evidence, evidence
 from workbench.score.options import Options, check
-from workbench.score.output import Tally, check_free, claim, resume
+from workbench.score.output import Tally, claim, resume
 from workbench.score.pipeline import Plan, Scored, checks_of, in_actor, methods, plan
 from workbench.score.rows import Item, Reader, Survey, tokenizer
 from workbench.store import Store, stored_questions
@@ -56,12 +56,9 @@ class Job:
     def scored(self, chunks: Iterable[list[Item]]) -> Iterator[Scored]:
         """Chunks of rows scored, in order: in threads of this process, or in Ray's actors."""
         if self.options.engine == "ray" and not self.options.remote:
-            options, search = self.options, self.search
-            if search and search.index:
-                options = replace(options, store=str(index_folder(options)), passages=None)
-            judged, known = self.plan.checks is not None, search.known if search else {}
-            make = partial(in_actor, options, judged, known)
-            return map_chunks(options.ray, make, self.plan.lost, chunks)
+            judged, known = self.plan.checks is not None, self.search.known if self.search else {}
+            make = partial(in_actor, self.options, judged, known)
+            return map_chunks(self.options.ray, make, self.plan.lost, chunks)
         return ahead(self.plan.score, chunks, _threads(self.options, self.survey))
 
 
@@ -161,9 +158,6 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
             " name --passages FILE or --store NAME"
         )
     settings = _identity(options, served, True)
-    if search and counter is None:
-        check_free(options.out, settings, options.overwrite)
-        search.prepare()
     return Job(options, reader, survey, made, settings, judge, search)
 
 
@@ -186,25 +180,16 @@ def _threads(options: Options, survey: Survey) -> int:
 
 def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudge:
     """The endpoint's model as a judge, with its cache."""
-    url, file, new = str(options.judge), options.cache_path, not options.cache_path.exists()
+    url = str(options.judge)
     judge = endpoint(
         url,
         str(options.model),
         key=key_of(url, options.api_key_env),
         concurrency=max(1, options.concurrency // _threads(options, survey)),
         timeout=options.timeout,
-        cache=file,
+        cache=options.cache_path,
     )
-
-    def close() -> None:
-        judge.close()
-        assert judge.cache is not None
-        unused = new and not len(judge.cache)
-        judge.cache.close()
-        if unused:  # a new cache without a reply is not left behind
-            file.unlink(missing_ok=True)
-
-    closing.callback(close)
+    closing.callback(judge.close)
     if options.engine == "ray":
         print(
             "workbench: --engine ray: rows are scored in this process, since an endpoint is waited"
