@@ -126,21 +126,21 @@ def started(actors: Actors) -> Iterator[None]:
 def _connect(ray: Any, actors: Actors) -> None:
     where: dict[str, Any] = {"address": actors.address}
     if not actors.address:
+        where = {"address": "local", "num_cpus": actors.count, "include_dashboard": False}
+        where["_node_ip_address"] = LOOPBACK
         if (listening := ray.util.get_node_ip_address()) != LOOPBACK:
             wanted = " ".join(f"{name}={value}" for name, value in PRIVATE.items())
             raise WorkbenchError(
                 f"Ray, imported earlier, would listen at {listening}: set {wanted} before, or use a"
                 " new process"
             )
-        where = {"address": "local", "num_cpus": actors.count, "include_dashboard": False}
-        where["_node_ip_address"] = LOOPBACK
     on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(log_to_driver=False, logging_level="error", **where)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        what = f"join the Ray cluster at {actors.address}" if actors.address else "start Ray"
         raise WorkbenchError(
-            f"cannot {what} ({_line(error)}): its logs say more; without it the work is done here"
+            f"cannot start Ray or join its cluster at {actors.address} ({_line(error)}): its logs"
+            " say more; without it the work is done here"
         ) from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, on_sigterm)  # Ray's own would end the process within a row

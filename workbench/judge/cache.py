@@ -16,7 +16,6 @@ from typing import Any
 from workbench.types import Prompt, WorkbenchError
 
 OURS = 0x57424A43  # sqlite's application_id
-VERSION = 1  # its user_version: 0 stored an endpoint's replies without its address
 WAIT = 30.0  # seconds that one process waits for another
 PART = 500  # keys of one query
 TABLE = (
@@ -143,7 +142,6 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
         "PRAGMA synchronous=NORMAL",
         "BEGIN IMMEDIATE",
         f"PRAGMA application_id={OURS}",
-        f"PRAGMA user_version={VERSION}",
         TABLE,
         "COMMIT",
     ):

@@ -5,7 +5,7 @@ one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -229,10 +229,7 @@ def reasoning(judge: Judge) -> Verify:
 
 
 def judged_outcome(
-    judge: Judge,
-    require_box: bool | None = False,
-    abstentions: Iterable[str] = (),
-    in_doubt: bool = False,
+    judge: Judge, require_box: bool | None = False, in_doubt: bool = False
 ) -> Verify:
     """As `outcome`, but a judge says whether an answer that commits to something agrees with the
     gold answers.
@@ -241,12 +238,11 @@ def judged_outcome(
     (a failure). The judge sees the final answer, not the text before it. With `in_doubt` rules
     decide, and the judge is asked only where the `p` of the rules lies in `answers.DOUBT`.
     """
-    phrases = tuple(abstentions)
 
     def ruled(response: Response) -> Verdict | None:
         if not in_doubt:
-            return without_comparison(response, require_box, phrases)
-        verdict = by_rule(response, require_box, phrases)
+            return without_comparison(response, require_box)
+        verdict = by_rule(response, require_box)
         doubtful = verdict.p is not None and DOUBT[0] <= verdict.p <= DOUBT[1]
         return None if doubtful else verdict
 
