@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer, by_checksum
 from workbench.judge import Element, endpoint, render
 from workbench.judge.cache import Cache
-from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.types import Cost, Prompt, WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,10 +22,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, endpoint, read, render
 from workbench.judge.http import LARGEST, retry_after
-from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, reply, responses, write
-from workbench.judge.scripted import JudgeServer
 from workbench.score import Options, estimate_file, score_file
 from workbench.types import WorkbenchError
 

@@ -1,7 +1,5 @@
 """Judges: from prompts to replies. Templates and strict reading, OpenAI-compatible endpoints,
 a cache on disk.
-
-`workbench.judge.scripted` is a server to rehearse with: it replies, and fails, by a script.
 """
 
 from workbench.judge.batch import BatchJudge, Totals, estimate_tokens
