@@ -15,7 +15,6 @@ from workbench.types import Cost, Failure, Prompt, Reply
 
 Arrived = Callable[[int, Reply], None]  # called once for each prompt, in any order, from one thread
 Send = Callable[[Sequence[Prompt], Arrived], None]
-HIDDEN = ("lock", "unstored")  # attributes of `Totals` that are not counters
 
 
 @dataclass
@@ -23,8 +22,7 @@ class Totals:
     """What a judge has used since it was made; `calls` = distinct prompts sent + `retries`.
 
     `retries` counts every repeated request; `cached` the prompts that needed no request. Where a
-    server counts no tokens, four characters are taken as one. `seconds` is the sum over calls,
-    many of which run at the same time.
+    server counts no tokens, four characters are taken as one.
     """
 
     calls: int = 0
@@ -32,7 +30,6 @@ class Totals:
     retries: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
-    seconds: float = 0.0
     # prompts without a reply, by the kind of failure
     failures: Counter[str] = field(default_factory=Counter)
     unstored: str = ""  # the cache file that could not store a reply; then nothing more is sent
@@ -48,12 +45,6 @@ class Totals:
         with self.lock:
             for name, amount in amounts.items():
                 setattr(self, name, getattr(self, name) + amount)
-
-    def to_row(self) -> dict[str, Any]:
-        """The counters as JSON."""
-        with self.lock:
-            row = {name: value for name, value in vars(self).items() if name not in HIDDEN}
-            return {**row, "seconds": round(self.seconds, 3), "failures": dict(self.failures)}
 
 
 @dataclass(frozen=True)

@@ -242,11 +242,7 @@ class _Batch:
         except (OSError, ValueError) as error:
             answer = unreachable(url, error)
         cost = replace(answer.cost, seconds=time.perf_counter() - began)
-        client.totals.add(
-            tokens_in=cost.tokens_in,
-            tokens_out=cost.tokens_out,
-            seconds=cost.seconds,
-        )
+        client.totals.add(tokens_in=cost.tokens_in, tokens_out=cost.tokens_out)
         if answer.text is None:
             return replace(answer, cost=cost)
         self.answered, self.strikes = True, 0
