@@ -55,9 +55,10 @@ def _list_of(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _is_object(value: Any) -> bool:
-    return isinstance(value, Mapping)
+    return isinstance(value, dict)
 
 
+_are_whole = _list_of(_is_whole)
 _NUMBERS = ("value", "coverage", "calls", "cached", "tokens_in", "tokens_out", "seconds")
 _TEXTS = ("text", "target", "aspect", "label", "by", "part", "stage", "kind", "message", "raw")
 # What the fields of claims, verdicts, rewards, events, failures and costs have to hold.
@@ -68,11 +69,11 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "p": ("between 0 and 1", lambda value: is_number(value) and 0 <= value <= 1),
     "informativeness": ("1, 2, 3, 4 or 5", lambda value: _is_whole(value) and 1 <= value <= 5),
     "section": (f"one of {', '.join(SECTIONS)}", lambda value: value in SECTIONS),
-    "span": ("a pair of positions", lambda value: _list_of(_is_whole)(value) and len(value) == 2),
+    "span": ("a pair of positions", lambda value: _are_whole(value) and len(value) == 2),
     "evidence": ("a list of objects", _list_of(_is_object)),
     "events": ("a list of objects", _list_of(_is_object)),
     "tokens": ("a list of numbers", _list_of(is_number)),
-    "unplaced": ("a list of whole numbers", _list_of(_is_whole)),
+    "unplaced": ("a list of whole numbers", _are_whole),
     "parts": (
         "an object of numbers",
         lambda value: _is_object(value) and all(map(is_number, value.values())),
@@ -92,7 +93,7 @@ def _read(kind: type[T], raw: Any, what: str) -> T:
     Raises:
         Malformed: a field that is missing or does not hold what it has to.
     """
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         raise Malformed(f"{what} is not an object")
     values = {name: raw[name] for name in _NAMES[kind] if raw.get(name) is not None}
     for name, value in values.items():
@@ -138,7 +139,7 @@ def shorthand(row: Mapping[str, Any], response: Response, split: bool) -> Feedba
     """A row whose claims carry their own labels, as a person or another program may write it."""
     raw_claims = _list(row, "claims")
     for claim in raw_claims:
-        if not isinstance(claim, Mapping) or claim.get("label") not in CLAIM_LABELS:
+        if not isinstance(claim, dict) or claim.get("label") not in CLAIM_LABELS:
             raise Malformed(f'a claim has no "label" out of {", ".join(CLAIM_LABELS)}')
     spans, claims = _located(row, response, split)
     given = [
@@ -164,7 +165,7 @@ def _located(
     """Sentences and claims with their places: the row's own, or found in the response."""
     claims = []
     for number, raw in enumerate(_list(row, "claims")):
-        numbered = isinstance(raw, Mapping) and raw.get("id") is None
+        numbered = isinstance(raw, dict) and raw.get("id") is None
         claims.append(_read(Claim, {**raw, "id": number} if numbered else raw, "a claim"))
     if len({claim.id for claim in claims}) < len(claims):
         raise Malformed("two claims have the same id")
@@ -203,7 +204,7 @@ def spans_in(given: Any, response: Response) -> tuple[tuple[int, int], ...]:
 
 
 def _verdict(raw: Any) -> Verdict:
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("target"), str):
+    if not isinstance(raw, dict) or not isinstance(raw.get("target"), str):
         raise Malformed('a verdict has no "target"')
     target = raw["target"]
     aspect = raw.get("aspect") or USUAL.get(target.partition(":")[0], target)
@@ -219,7 +220,7 @@ def _verdict(raw: Any) -> Verdict:
 def rewards(row: Mapping[str, Any]) -> dict[str, Reward]:
     """The stored rewards; those of the methods asked for are computed anew."""
     by_method = row.get("rewards") or {}
-    if not isinstance(by_method, Mapping):
+    if not isinstance(by_method, dict):
         raise Malformed('"rewards" is not an object of rewards by method')
     return {
         name: _reward(raw, f'"rewards.{name}"')
@@ -229,7 +230,7 @@ def rewards(row: Mapping[str, Any]) -> dict[str, Reward]:
 
 
 def _reward(raw: Any, what: str) -> Reward:
-    if isinstance(raw, Mapping) and isinstance(raw.get("parts"), Mapping):  # tables fill gaps
+    if isinstance(raw, dict) and isinstance(raw.get("parts"), dict):  # tables fill gaps
         parts = {name: value for name, value in raw["parts"].items() if value is not None}
         raw = {**raw, "parts": parts}
     reward = _read(Reward, raw, what)

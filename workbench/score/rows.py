@@ -92,7 +92,7 @@ class Reader:
         question = item.response.question
         if self.recognise:
             question = self.recognise(question)
-        key = question_key(question)
+        key = question_key(question) if question.id else 0
         if not question.id or self.known.setdefault(question.id, key) != key:
             # equal for questions that differ in nothing but their id
             value = json.dumps(asdict(replace(question, id="")), sort_keys=True)
@@ -165,7 +165,11 @@ def parse(
     """
     row = {**row, **{name: row.get(column) for name, column in columns.items()}}
     # NaN is what a table has for an empty cell
-    row = {name: value for name, value in row.items() if value is not None and value == value}
+    row = {
+        name: value
+        for name, value in row.items()
+        if value is not None and not (isinstance(value, float) and value != value)
+    }
     if "verdicts" in row and row.get("schema", SCHEMA) != SCHEMA:
         raise Malformed(f'"schema" is {row["schema"]!r}, and this version reads {SCHEMA}')
     response = _with_tokens(_response(row, questions), row, tokenize, split)
