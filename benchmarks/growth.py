@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.klcf_cost import mistaken, related  # noqa: E402
+from benchmarks.scripted_judge import JudgeServer, by_checksum  # noqa: E402
 from workbench.answers.sentences import sentences  # noqa: E402
 from workbench.bench import bench  # noqa: E402
 from workbench.checks import judge_checks  # noqa: E402
@@ -45,7 +46,6 @@ from workbench.generate import Policy, Sampling, generate, prompt_ids  # noqa: E
 from workbench.grade import grade  # noqa: E402
 from workbench.jsonl import write_json  # noqa: E402
 from workbench.judge import Element, endpoint  # noqa: E402
-from workbench.judge.scripted import JudgeServer, by_checksum  # noqa: E402
 from workbench.minilm import packaged_folder  # noqa: E402
 from workbench.recipes import METHODS  # noqa: E402
 from workbench.runs.folder import versions  # noqa: E402

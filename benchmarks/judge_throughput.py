@@ -162,7 +162,7 @@ def main() -> None:
     )
     parser.add_argument("--results", type=Path)
     settings = parser.parse_args()
-    command = [sys.executable, "-m", "workbench.judge.scripted", "--delay", str(settings.delay)]
+    command = [sys.executable, "-m", "benchmarks.scripted_judge", "--delay", str(settings.delay)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:

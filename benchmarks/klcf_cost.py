@@ -36,6 +36,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.scripted_judge import JudgeServer  # noqa: E402
 from benchmarks.served import serving  # noqa: E402
 from tests.helpers.world_judge import world_script  # noqa: E402
 from workbench.answers.sentences import sentences  # noqa: E402
@@ -45,7 +46,6 @@ from workbench.config import scaled  # noqa: E402
 from workbench.generate import generate  # noqa: E402
 from workbench.jsonl import write_json  # noqa: E402
 from workbench.judge import endpoint  # noqa: E402
-from workbench.judge.scripted import JudgeServer  # noqa: E402
 from workbench.judge.workers import run_in_thread, run_workers  # noqa: E402
 from workbench.knowledge import Search, build_index, open_index  # noqa: E402
 from workbench.metrics.bootstrap import collect, intervals  # noqa: E402

@@ -34,9 +34,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.scripted_judge import JudgeServer  # noqa: E402
 from benchmarks.served import serving  # noqa: E402
 from tests.helpers.score_helpers import reply, responses, write  # noqa: E402
-from workbench.judge.scripted import JudgeServer  # noqa: E402
 
 DELAY, IN_FLIGHT, CLAIMS = 0.05, 64, 19
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, make_bench
 from tests.helpers.tiny_model import make_policy
-from workbench.actors import STRIKES, _Pool
+from workbench.actors import STRIKES, _map
 from workbench.failures import TooManyFailures
 from workbench.generate import Sampling
 from workbench.metrics.boundary import Probed
@@ -104,36 +104,25 @@ class Ray:
 
     def __init__(self, chance: Random, share: float, deadly: set[int]) -> None:
         self.chance, self.share, self.deadly = chance, share, deadly
-        self.killed: list[Any] = []
+        self.cancelled: list[Any] = []
+        self.cloudpickle = SimpleNamespace(dumps=lambda make: make, loads=lambda make: make)
 
-    def put(self, value: Any) -> Any:
-        return value
-
-    def remote(self, kind: Any) -> Any:
-        return SimpleNamespace(
-            options=lambda **_: SimpleNamespace(remote=lambda make: self.actor(kind(make)))
-        )
-
-    def actor(self, worker: Any) -> Any:
-        def method(name: str) -> Any:
-            return SimpleNamespace(remote=lambda *given: SimpleCall(getattr(worker, name), given))
-
-        return SimpleNamespace(ready=method("ready"), do=method("do"))
+    def remote(self, **_: Any) -> Any:
+        return lambda work: SimpleNamespace(remote=lambda *given: SimpleCall(work, given))
 
     def wait(self, answers: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
         return [self.chance.choice(answers)], []
 
     def get(self, answer: Any) -> Any:
-        items = answer.given[0] if answer.given else []
-        if self.deadly & set(items) or self.chance.random() < self.share:
+        if self.deadly & set(answer.given[1]) or self.chance.random() < self.share:
             raise self.exceptions.RayError("its process has gone")
         try:
             return answer.call(*answer.given)
         except ValueError as error:
             raise self.exceptions.RayTaskError(error) from error
 
-    def kill(self, actor: Any) -> None:
-        self.killed.append(actor)
+    def cancel(self, answer: Any, force: bool) -> None:
+        self.cancelled.append(answer)
 
 
 class SimpleCall:
@@ -147,7 +136,7 @@ def negative(items: list[int]) -> list[int]:
 
 def pooled(ray: Ray, chunks: list[list[int]], count: int, work: Any = negative) -> list[list[Any]]:
     with patch.dict("sys.modules", ray=ray):
-        return list(_Pool(count, lambda: work, lambda item, failure: failure.kind).map(chunks))
+        return list(_map(count, lambda: work, lambda item, failure: failure.kind, chunks))
 
 
 SIZES = st.lists(st.integers(1, 4), max_size=8)
@@ -172,13 +161,13 @@ def test_whatever_dies_each_item_has_one_result_in_order(
 
 
 def test_actors_that_die_of_everything_stop_and_errors_of_the_work_are_raised() -> None:
-    with pytest.raises(WorkbenchError, match=f"{2 * STRIKES + 1} of Ray's actors died"):
-        pooled(Ray(Random(1), 1.0, set()), [[1, 2]], 2)
+    with pytest.raises(WorkbenchError, match=f"{2 * STRIKES + 1} of Ray's processes died"):
+        pooled(Ray(Random(1), 1.0, set()), [list(range(8))], 2)
 
     def broken(items: list[int]) -> list[int]:
         raise ValueError("broken")
 
     ray = Ray(Random(1), 0.0, set())
     with pytest.raises(ValueError, match="broken"):
-        pooled(ray, [[1, 2]], 2, broken)
-    assert len(ray.killed) == 2
+        pooled(ray, [[1, 2], [3]], 2, broken)
+    assert len(ray.cancelled) == 1

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.score_helpers import write
 from workbench.answering import Answer, Sources, answer_from, closed_world
@@ -26,7 +27,6 @@ from workbench.inspector.live import PAGES as PAGES_OF_THE_WORLD
 from workbench.inspector.live import indexes, sources_of
 from workbench.inspector.runs import Runs
 from workbench.judge import Element
-from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.knowledge import build_index
 from workbench.knowledge.index import CARD
 from workbench.policy import load_policy

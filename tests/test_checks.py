@@ -28,10 +28,8 @@ def test_world_and_model_judges_can_do_what_every_method_needs(world: Checks) ->
 
 def test_only_a_model_reads_in_a_single_pass(world: Checks) -> None:
     judge = Scripted(lambda task, told: {"sentences": []})
-    checks = judge_checks(judge, mode="single_pass")
-    assert checks.single_pass is checks.extract is not None
-    assert judge_checks(judge).single_pass is not judge_checks(judge).extract
-    assert world.single_pass is None
+    read = judge_checks(judge).single_pass
+    assert read is not None and world.single_pass is None
     response = Response("r", load_world(0, 0.1).questions("test")[0], "A claim is here.")
-    assert checks.extract([response])[0].error is None
+    assert read([response])[0].error is None
     assert [prompt.task for prompt in judge.batches[0]] == ["single_pass"]

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.test_judge_cache import prompts
 from workbench import disk
 from workbench.judge import endpoint
-from workbench.judge.scripted import JudgeServer
 from workbench.score import Options, score_file
 from workbench.types import WorkbenchError
 

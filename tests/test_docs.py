@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 import typer
 
+from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import reply, write
 from workbench.cli import main
 from workbench.cli.frame import app
-from workbench.judge.scripted import JudgeServer
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.helpers.small_bench import SMALL, make_bench
 from workbench.examples import worked_example
@@ -17,7 +18,6 @@ from workbench.experiment import run_experiment
 from workbench.inspector.opened import pay
 from workbench.judge import LABELS
 from workbench.judge.prompts import TASKS
-from workbench.judge.scripted import JudgeServer
 from workbench.judge.wire import read as read_reply
 from workbench.llm_judge import LLMJudge
 from workbench.probe import probe_policy

@@ -142,7 +142,7 @@ def test_evidence_that_was_retrieved_is_shown_with_its_text(tmp_path):
     )
     row = replace(row, verdicts=(cited, *(v for v in row.verdicts if v.target != "claim:1")))
     with Store(tmp_path / "run") as store:
-        store.append([row], [Passage("wiki:7", "Tarven", text)])
+        store.append([replace(row, passages=(Passage("wiki:7", "Tarven", text),))])
     [claim] = [
         claim
         for claim in open_row(Runs(tmp_path), "run", "tarven/1/0").data()["claims"]

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import responses, write
 from workbench.cli import main
 from workbench.judge import endpoint, render
 from workbench.judge.address import HOSTS as SERVICES
 from workbench.judge.address import KEY as VARIABLE
 from workbench.judge.address import address, key_of, shown
-from workbench.judge.scripted import JudgeServer
 from workbench.types import WorkbenchError
 
 KEY, PASSWORD = "sk-0123456789", "pa55-w0rd"

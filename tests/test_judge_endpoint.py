@@ -22,10 +22,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers.waiting import wait_for
 from workbench.judge import BatchJudge, Element, endpoint, read, render
 from workbench.judge.http import LARGEST, retry_after
-from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -139,7 +139,7 @@ def test_what_is_sent() -> None:
             "max_tokens" not in server.bodies[-1]
             and server.bodies[-1]["max_completion_tokens"] == 5
         )
-    assert "secret" not in repr(judge) + str(judge.totals.to_row())
+    assert "secret" not in repr(judge) + str(judge.totals)
 
 
 def test_with_a_third_of_faults_a_verdict_is_right_or_a_failure() -> None:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from benchmarks.scripted_judge import FAULTS, Fault, JudgeServer, by_checksum
 from workbench.judge import LABELS, Element, endpoint, render
-from workbench.judge.scripted import FAULTS, Fault, JudgeServer, by_checksum
 from workbench.types import Prompt
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
 from workbench.bench import Bench, bench
@@ -18,7 +19,6 @@ from workbench.evaluate import evaluate_policy, evaluation_grade
 from workbench.experiment import identity_of, run_experiment
 from workbench.failures import TooManyFailures
 from workbench.judge import Element
-from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.knowledge import build_index
 from workbench.llm_judge import REPLIES, LLMJudge, llm_judge
 from workbench.queue import Entry

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer, Script
 from tests.helpers.score_helpers import Cli, write
 from workbench.judge import Element
-from workbench.judge.scripted import JudgeServer, Script
 from workbench.llm_judge import LLMJudge
 from workbench.metrics import compare_files
 from workbench.metrics.pairs import Duel, pair_files, win_rate

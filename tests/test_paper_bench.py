@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers import forked
 from tests.helpers.thinker import hotpotqa, make_thinker, webglm_qa
 from workbench.answers import answer_text, well_formed
 from workbench.answers.outline import citations, read_outline
 from workbench.judge import Element
-from workbench.judge.scripted import JudgeServer, by_checksum
 from workbench.store import iter_feedback
 from workbench.types import Feedback
 

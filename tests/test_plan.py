@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import by_checksum
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
 from workbench.checks import judge_checks
 from workbench.config import scaled
 from workbench.judge import elements
-from workbench.judge.scripted import by_checksum
 from workbench.plan import (
     GIB,
     forward_flops,

@@ -137,9 +137,7 @@ TYPOS = {
     "score --in rows.jsonl --out new/f.jsonl --set rlfh.alpa=2": "has no field 'alpa'",
     "score --in rows.jsonl --out new/f.jsonl --judge wrld": "no judge 'wrld'",
     "score --in nothing.jsonl --out new/f.jsonl": "the file is empty: name one with rows",
-    "score --in latin.jsonl --out new/f.jsonl": (
-        "not UTF-8: save the file as UTF-8; no row can be scored\n"
-    ),
+    "score --in latin.jsonl --out new/f.jsonl": ("save it as UTF-8; no row can be scored\n"),
     "train truthrl --out new/run --bench small --questions latin.jsonl": "save it as UTF-8",
 }
 HEAVY = ("torch", "transformers", "trl", "peft", "datasets")

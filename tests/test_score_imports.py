@@ -161,7 +161,7 @@ def test_bad_rows_are_reported_and_the_rest_goes_on(
     out, err = capsys.readouterr()
     assert exit.value.code == 3
     assert (json.loads(out)["rows"], json.loads(out)["malformed"]) == (2, 2)
-    assert f"{source}:2: not JSON" in err and f"{source}:3: no " in err
+    assert f"{source}:2: not a JSON object" in err and f"{source}:3: no " in err
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, reply, responses, write
-from workbench.judge.scripted import JudgeServer
 from workbench.score import Options, estimate_file, score_file
 from workbench.types import WorkbenchError
 
@@ -123,7 +123,7 @@ def test_evidence_comes_from_a_file_and_is_stored_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_long_file_of_passages_is_indexed_beside_the_output(tmp_path: Path) -> None:
+def test_a_long_file_of_passages_is_searched(tmp_path: Path) -> None:
     rows = [
         {key: value for key, value in row.items() if key != "passages"}
         for row in responses(2, thinking=False)

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, reply, responses, write
 from tests.helpers.waiting import wait_for
-from workbench.judge.scripted import JudgeServer
 from workbench.score.run import ahead
 
 ROOT = Path(__file__).resolve().parent.parent

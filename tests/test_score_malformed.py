@@ -14,8 +14,8 @@ from workbench.score import Options, score_file
 
 BAD: list[tuple[Any, str]] = [
     ({"id": "b", "question": "Who?"}, 'no "response"'),
-    ("not json", "not JSON"),
-    ('{"id": "t", "resp', "not JSON"),
+    ("not json", "not a JSON object"),
+    ('{"id": "t", "resp', "not a JSON object"),
     ("[1]", "not a JSON object"),
     ({**SAID, "response": "again"}, "the id 'a' stands in an earlier row"),
     ({"id": "d", "response": "X.", "claims": [{"text": "X", "label": "Incorrect"}]}, '"label"'),
@@ -32,7 +32,7 @@ BAD: list[tuple[Any, str]] = [
         "claim:3",
     ),
     ({"id": "q", "response": "X.", "claims": "none"}, '"claims"'),
-    ({"id": "r", "response": "X.", "claims": [], "rewards": {"x": 1}}, '"rewards"'),
+    ({"id": "r", "response": "X.", "claims": [], "rewards": {"x": 1}}, '"rewards.x"'),
 ]
 
 
@@ -131,7 +131,7 @@ def test_feedback_that_went_through_a_table_is_replayed(tmp_path: Path) -> None:
     [
         (json.dumps(SAID).encode("utf-16"), "this is UTF-16: save it as UTF-8"),
         (json.dumps(SAID).encode("utf-16-be"), "this is UTF-16"),
-        (gzip.compress(json.dumps(SAID).encode()), "this is compressed: unpack it first"),
+        (gzip.compress(json.dumps(SAID).encode()), "this is compressed: unpack it"),
     ],
 )
 def test_a_file_that_is_not_utf8_text_is_refused(

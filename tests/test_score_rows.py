@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import read, write
 from workbench.score import Options, score_file
+from workbench.score.replay import Malformed
 from workbench.score.rows import parse
-from workbench.score.source import Malformed
 from workbench.types import Claim, Passage
 
 ERROR = {"stage": "judge", "kind": "timeout", "message": "m", "raw": ""}
@@ -153,7 +153,7 @@ def test_claims_without_places_are_found_in_their_sections() -> None:
 
 def test_an_integer_beyond_all_floats_is_malformed() -> None:
     claims = [{"text": "Ada", "label": "correct", "p": 10**400}]
-    with pytest.raises(Malformed, match="p of 'claim:0' is not between 0 and 1"):
+    with pytest.raises(Malformed, match="of the verdict on 'claim:0' is not between 0 and 1"):
         parse({"id": 1, "response": "Ada.", "claims": claims}, {}, {})
 
 

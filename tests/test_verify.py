@@ -74,12 +74,10 @@ def test_outcome_by_kind(kind: str, answers: tuple[str, ...], text: str, label: 
     assert verdict.label == label
 
 
-def test_required_box_and_extra_abstentions() -> None:
+def test_required_box() -> None:
     texts = (r"\boxed{Vetra}", "Vetra", r"\boxed{I don't know}", "I don't know")
     labels = [verdict.label for verdict in verdicts(list(map(response, texts)), require_box=True)]
     assert labels == ["correct", "incorrect", "uncertain", "incorrect"]
-    [verdict] = verdicts([response("Zu neska.")], abstentions=["zu neska"])
-    assert verdict.label == "uncertain"
 
 
 def test_no_gold_answer_fails_that_row_alone() -> None:

@@ -1,8 +1,8 @@
-"""Work in Ray's actors: processes on this machine, or on every machine of a cluster.
+"""Work in Ray's processes, on this machine or on every machine of a cluster.
 
 The driver, the process that runs the command, reads the input and alone writes the output. A
-chunk of items goes to a free actor, and its results come back to the driver in the input's order,
-so no row is lost or written twice when an actor dies.
+chunk of items goes to a free process, and its results come back to the driver in the input's
+order, so no row is lost or written twice when a process dies.
 
 This is Ray's core and not Ray Data (2.60): there an item that kills its process is tried again
 without end, or aborts the whole dataset, and all input is in the object store before the first
@@ -35,11 +35,11 @@ PRIVATE = {
     "RAY_AUTH_MODE": "token",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
 }
-# with Ray's own niceness of 15, actors starve beside other work on the machine
+# with Ray's own niceness of 15, processes starve beside other work on the machine
 OWN = {**PRIVATE, "RAY_worker_niceness": "0"}
-AHEAD = 2  # chunks for each actor that are read before their results are written
+AHEAD = 2  # chunks for each process that are read before their results are written
 TRIES = 2  # deaths by a chunk before its items are tried one by one, and by an item before it fails
-STRIKES = 8  # deaths in a row, for each actor, before the work stops
+STRIKES = 8  # deaths in a row, for each process, before the work stops
 AGAIN = "run the same command again: it goes on with what is written"
 
 Item = TypeVar("Item")
@@ -49,7 +49,7 @@ Work = Callable[[list[Item]], list[Result]]  # items -> a result for each, in th
 
 @dataclass(frozen=True)
 class Actors:
-    """How many actors, each with one CPU, and the cluster's HOST:PORT; None starts Ray here,
+    """How many processes, each with one CPU, and the cluster's HOST:PORT; None starts Ray here,
     where it listens at 127.0.0.1 alone.
     """
 
@@ -126,42 +126,29 @@ def started(actors: Actors) -> Iterator[None]:
 def _connect(ray: Any, actors: Actors) -> None:
     where: dict[str, Any] = {"address": actors.address}
     if not actors.address:
+        where = {"address": "local", "num_cpus": actors.count, "include_dashboard": False}
+        where["_node_ip_address"] = LOOPBACK
         if (listening := ray.util.get_node_ip_address()) != LOOPBACK:
             wanted = " ".join(f"{name}={value}" for name, value in PRIVATE.items())
             raise WorkbenchError(
                 f"Ray, imported earlier, would listen at {listening}: set {wanted} before, or use a"
                 " new process"
             )
-        where = {"address": "local", "num_cpus": actors.count, "include_dashboard": False}
-        where["_node_ip_address"] = LOOPBACK
     on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(log_to_driver=False, logging_level="error", **where)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        what = f"join the Ray cluster at {actors.address}" if actors.address else "start Ray"
         raise WorkbenchError(
-            f"cannot {what} ({_line(error)}): its logs say more; without it the work is done here"
+            f"cannot start Ray or join its cluster at {actors.address} ({_line(error)}): its logs"
+            " say more; without it the work is done here"
         ) from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, on_sigterm)  # Ray's own would end the process within a row
 
 
-class _Worker:
-    """An actor. Its work is made with the first chunk, so that an error there is a chunk's."""
-
-    def __init__(self, make: Callable[[], Work[Any, Any]]) -> None:
-        self.work = cache(make)
-
-    def ready(self) -> None:
-        """Called first: it returns once there is a process."""
-
-    def do(self, items: list[Any]) -> list[Any]:
-        return self.work()(items)
-
-
 @dataclass
 class _Task(Generic[Item]):
-    """Items of the chunk `number` from `start` on, and how many actors died of them."""
+    """Items of the chunk `number` from `start` on, and how many processes died of them."""
 
     number: int
     start: int
@@ -178,112 +165,98 @@ def map_chunks(
     """The results of chunks, in order. Ray is started with the first chunk and ended after the
     last.
 
-    `make` is called once in each actor and returns the function that works on a chunk. An actor
-    that dies is replaced, and its chunk is tried again. After two deaths its items are tried one
-    by one; `lost` makes the result of an item that two more actors die of.
+    `make` is called once in each process and returns the function that works on a chunk. The
+    chunk of a process that dies is tried again. After two deaths its items are tried one by one;
+    `lost` makes the result of an item that two more processes die of.
 
     Raises:
-        WorkbenchError: no such cluster, or too small a one; every actor dies. Exceptions of the
-        work are raised as they are.
+        WorkbenchError: no such cluster, or too small a one; every process dies. Exceptions of
+        the work are raised as they are.
     """
     remaining = iter(chunks)
     if (first := next(remaining, None)) is None:
         return
     with started(actors):
-        yield from _Pool(actors.count, make, lost).map(itertools.chain([first], remaining))
+        yield from _map(actors.count, make, lost, itertools.chain([first], remaining))
 
 
-class _Pool(Generic[Item, Result]):
-    """Actors with one task each, so that an actor can die of no other task."""
+@cache
+def _made(pickled: bytes) -> Work[Any, Any]:
+    from ray import cloudpickle
 
-    def __init__(
-        self,
-        count: int,
-        make: Callable[[], Work[Item, Result]],
-        lost: Callable[[Item, Failure], Result],
-    ) -> None:
-        import ray
+    make: Callable[[], Work[Any, Any]] = cloudpickle.loads(pickled)
+    return make()
 
-        self.ray, self.count, self.make, self.lost = ray, count, ray.put(make), lost
-        self.strikes = 0  # deaths since any work was done
-        self.free: list[Any] = []
-        self.waiting: deque[_Task[Item]] = deque()
-        self.running: dict[Any, tuple[Any, _Task[Item] | None]] = {}  # None: an actor that starts
-        self.results: dict[int, list[Any]] = {}  # by chunk, with None for an open item
 
-    def map(self, chunks: Iterable[list[Item]]) -> Iterator[list[Result]]:
-        numbered, turn = enumerate(chunks), 0
-        try:
-            for _ in range(self.count):
-                self._start()
-            while self._assign(numbered):
-                self._collect()
-                while turn in self.results and None not in self.results[turn]:
-                    yield self.results.pop(turn)
-                    turn += 1
-        finally:
-            self._end(*self.free, *(actor for actor, _ in self.running.values()))
+def work_on_chunk(pickled: bytes, items: list[Any]) -> list[Any]:
+    """The task of one of Ray's processes, which makes its function with its first chunk."""
+    return _made(pickled)(items)
 
-    def _assign(self, numbered: Iterator[tuple[int, list[Item]]]) -> bool:
-        """Give free actors their next tasks; return whether any work is left."""
-        while len(self.results) < AHEAD * self.count and (entry := next(numbered, None)):
-            number, items = entry
-            self.results[number] = [None] * len(items)
-            self.waiting.append(_Task(number, 0, items))
-        while self.free and self.waiting:
-            actor, task = self.free.pop(), self.waiting.popleft()
-            self.running[actor.do.remote(task.items)] = actor, task
-        return bool(self.results)
 
-    def _start(self) -> None:
-        """Start an actor. It gets no task before it is ready: there may be no CPU for it now."""
-        options = {"num_cpus": 1, "scheduling_strategy": "SPREAD"}
-        actor = self.ray.remote(_Worker).options(**options).remote(self.make)
-        self.running[actor.ready.remote()] = actor, None
+def _again(task: _Task[Item]) -> list[_Task[Item]]:
+    """What to try after another death: the task, or each of its items alone; for an item that
+    processes keep dying of, nothing.
+    """
+    task.deaths += 1
+    if task.deaths < TRIES:
+        return [task]
+    if len(task.items) == 1:
+        return []
+    return [_Task(task.number, place, [item]) for place, item in enumerate(task.items)]
 
-    def _end(self, *actors: Any) -> None:
-        for actor in actors:
-            with suppress(Exception):  # it is dead, or Ray is
-                self.ray.kill(actor)
 
-    def _collect(self) -> None:
-        """Wait until an actor is ready, has done its task, or has died."""
-        [answer], _ = self.ray.wait(list(self.running), num_returns=1)
-        actor, task = self.running.pop(answer)
-        try:
-            results = self.ray.get(answer)
-        except self.ray.exceptions.RayTaskError as error:  # raised by the work itself
-            self._end(actor)
-            raise error.cause from None
-        except self.ray.exceptions.RayError as error:  # the process or its machine has gone
-            self._end(actor)
-            self._died(task, _line(error))
-            self._start()
-            return
-        self.free.append(actor)
-        if task:
-            assert len(results) == len(task.items), (len(results), len(task.items))
-            self.strikes = 0
-            self.results[task.number][task.start : task.start + len(results)] = results
+def _map(
+    count: int,
+    make: Callable[[], Work[Item, Result]],
+    lost: Callable[[Item, Failure], Result],
+    chunks: Iterable[list[Item]],
+) -> Iterator[list[Result]]:
+    """Send at most `count` tasks at a time, each to a process of its own."""
+    import ray
 
-    def _died(self, task: _Task[Item] | None, reason: str) -> None:
-        """Try a task again, then item by item; the item that actors keep dying of is lost."""
-        self.strikes += 1
-        if self.strikes > STRIKES * self.count:
-            raise WorkbenchError(
-                f"{self.strikes} of Ray's actors died one after another, the last so: {reason};"
-                f" {AGAIN}"
-            )
-        if task is None:
-            return
-        task.deaths += 1
-        if task.deaths < TRIES:
-            self.waiting.appendleft(task)
-        elif len(task.items) > 1:
-            alone = [
-                _Task(task.number, task.start + at, [one]) for at, one in enumerate(task.items)
-            ]
-            self.waiting.extendleft(reversed(alone))
-        else:
-            failure = Failure("grade", "died", f"{task.deaths} processes died of it: {reason}")
-            self.results[task.number][task.start] = self.lost(task.items[0], failure)
+    # retries are counted here: Ray itself repeats a task that runs out of memory without end
+    options = {"num_cpus": 1, "max_retries": 0, "scheduling_strategy": "SPREAD"}
+    send, pickled = ray.remote(**options)(work_on_chunk).remote, ray.cloudpickle.dumps(make)
+    numbered, turn, strikes = enumerate(chunks), 0, 0
+    waiting: deque[_Task[Item]] = deque()
+    running: dict[Any, _Task[Item]] = {}
+    results: dict[int, list[Any]] = {}  # by chunk, with None for an open item
+    try:
+        while True:
+            while len(results) < AHEAD * count and (entry := next(numbered, None)):
+                results[entry[0]] = [None] * len(entry[1])
+                waiting.append(_Task(entry[0], 0, entry[1]))
+            if not results:
+                return
+            while waiting and len(running) < count:
+                task = waiting.popleft()
+                running[send(pickled, task.items)] = task
+            [answer], _ = ray.wait(list(running), num_returns=1)
+            task = running.pop(answer)
+            try:
+                found = ray.get(answer)
+            except ray.exceptions.RayTaskError as error:  # raised by the work itself
+                raise error.cause from None
+            except ray.exceptions.RayError as error:  # the process or its machine has gone
+                strikes += 1
+                if strikes > STRIKES * count:
+                    raise WorkbenchError(
+                        f"{strikes} of Ray's processes died one after another, the last so:"
+                        f" {_line(error)}; {AGAIN}"
+                    ) from None
+                if again := _again(task):
+                    waiting.extendleft(reversed(again))
+                    continue
+                message = f"{task.deaths} processes died of it: {_line(error)}"
+                found = [lost(task.items[0], Failure("grade", "died", message))]
+            else:
+                strikes = 0
+            assert len(found) == len(task.items), (len(found), len(task.items))
+            results[task.number][task.start : task.start + len(found)] = found
+            while turn in results and None not in results[turn]:
+                yield results.pop(turn)
+                turn += 1
+    finally:
+        for answer in running:
+            with suppress(Exception):  # Ray itself may have gone
+                ray.cancel(answer, force=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from workbench.entailment.named import choose_verifier
 from workbench.extract import judged, rules, single_pass
@@ -67,33 +66,21 @@ def world_checks(world: World) -> Checks:
     )
 
 
-def judge_checks(
-    judge: Judge,
-    search: Search | None = None,
-    mode: Literal["pipeline", "single_pass"] = "pipeline",
-    k: int = 5,
-    require_box: bool | None = None,
-    in_doubt: bool = False,
-) -> Checks:
+def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = False) -> Checks:
     r"""A language model as a judge, with `search` for the evidence of questions that bring no
     passages.
 
-    With `mode="single_pass"` claims are read and labelled in one call for each response, without
-    passages. `require_box` takes for an answer only what stands in `\boxed{}`; by default where
-    the question's system prompt names that, as those of the benches "small" and "paper" do. With
-    `in_doubt` rules decide outcomes, and the judge those that they doubt.
+    Where the system prompt of a question names `\boxed{}`, only what stands in it is an answer.
+    With `in_doubt` rules decide outcomes, and the judge those that they doubt.
     """
     verify = {
-        "fact": facts(judge, search, k),
-        "outcome": judged_outcome(judge, require_box, in_doubt=in_doubt),
+        "fact": facts(judge, search),
+        "outcome": judged_outcome(judge, None, in_doubt),
         "checklist": checklist(judge),
         "claim_checklist": claim_checklist(judge),
         "reasoning": reasoning(judge),
     }
-    together = single_pass(judge)
-    return Checks(
-        judged(judge) if mode == "pipeline" else together, verify, together, write=outlines(judge)
-    )
+    return Checks(judged(judge), verify, single_pass(judge), write=outlines(judge))
 
 
 def rule_checks(require_box: bool | None = False) -> Checks:

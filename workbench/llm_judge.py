@@ -4,18 +4,15 @@ where its replies are kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from workbench.checks import Checks, judge_checks
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
 from workbench.judge.address import address, key_of, shown
 from workbench.knowledge import open_index
-from workbench.types import Judge, Prompt, Reply, WorkbenchError
+from workbench.types import WorkbenchError
 
 # in the folder of what a judge was asked for, unless it was told another file
 REPLIES = "judge.sqlite"
@@ -49,9 +46,10 @@ class LLMJudge:
         return {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
 
     @property
-    def ask(self) -> Judge:
-        """The model itself: prompts to replies. No file is made before the first prompts."""
-        return _Later(self)
+    def ask(self) -> BatchJudge:
+        """The model itself: prompts to replies. No file is made before the first reply."""
+        key = key_of(self.url)
+        return endpoint(self.url, self.model, key=key, cache=self.cache, kept_as=ANYWHERE)
 
     def checks(self, evidence: bool = True) -> Checks:
         """What it can do. Without `evidence`, passages of the questions or an index, it cannot
@@ -104,34 +102,6 @@ def llm_judge(
         )
     address(url, key_of(url))
     return LLMJudge(url, model, store, None if cache is None else Path(cache))
-
-
-@dataclass(frozen=True)
-class _Later:
-    """The judge, whose file of replies is opened with its first call: a run that is refused
-    leaves none behind.
-    """
-
-    settings: LLMJudge
-    lock: Any = field(default_factory=Lock, repr=False, compare=False)
-
-    @property
-    def name(self) -> str:
-        return self.settings.model
-
-    @cached_property
-    def _asked(self) -> BatchJudge:
-        one = self.settings
-        return endpoint(one.url, one.model, key=key_of(one.url), cache=one.cache, kept_as=ANYWHERE)
-
-    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
-        with self.lock:
-            judge = self._asked
-        try:
-            return judge(prompts)
-        finally:  # between calls the file is whole, and open nowhere
-            if judge.cache:
-                judge.cache.close()
 
 
 def _contents(store: str | None) -> dict[str, Any] | None:

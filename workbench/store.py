@@ -15,7 +15,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from workbench.jsonl import encode, iter_rows, open_append, replace_rows
@@ -76,21 +75,19 @@ class Store:
             QUESTIONS: stored_questions(self.folder),
         }
 
-    def append(
-        self, feedbacks: Sequence[Feedback], passages: Iterable[Passage] = ()
-    ) -> list[dict[str, Any]]:
+    def append(self, feedbacks: Sequence[Feedback]) -> list[dict[str, Any]]:
         """Add rows, with the questions and passages that are new, hand them to the operating
         system, and return them.
 
-        The passages are those of the questions, those retrieved for a row, which evidence refers
-        to by id, and `passages`.
+        The passages are those of the questions, and those retrieved for a row, which evidence
+        refers to by id.
         """
         questions = list({id(f.response.question): f.response.question for f in feedbacks}.values())
         rows = [feedback.to_row() for feedback in feedbacks]
         lines = [encode(row) for row in rows]  # before anything is written: this may raise
         inside = (passage for question in questions for passage in question.passages)
         retrieved = (passage for feedback in feedbacks for passage in feedback.passages)
-        self._add(PASSAGES, map(_passage_row, (*inside, *retrieved, *passages)))
+        self._add(PASSAGES, map(_passage_row, (*inside, *retrieved)))
         self._add(QUESTIONS, (_question_row(question) for question in questions))
         self._write(self._rollouts, lines)
         return rows
@@ -107,12 +104,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _add(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -188,8 +180,8 @@ def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False
         append_feedback(folder, [feedback])
     path = Path(folder) / ROLLOUTS
     rows = list(iter_rows(path)) if path.is_file() else []
-    earlier = rows if remove else rows[:-1]
-    kept = [row for row in earlier if row["id"] != feedback.response.id] + rows[len(earlier) :]
+    last = [] if remove else rows[-1:]
+    kept = [row for row in rows if row["id"] != feedback.response.id] + last
     if len(kept) < len(rows):
         replace_rows(path, map(encode, kept))
 
@@ -221,9 +213,7 @@ def read_passages(folder: Path | str) -> dict[str, Passage]:
     """The passages recorded in `folder` by id: those of the questions, and those that were
     retrieved for claims.
     """
-    path = Path(folder) / PASSAGES
-    _check_ours(path)
-    rows = iter_rows(path) if path.exists() else ()
+    rows = _own_rows(Path(folder) / PASSAGES)
     return {row["id"]: Passage(row["id"], row["title"], row["text"]) for row in rows}
 
 
@@ -252,10 +242,13 @@ def stored_passages(folder: Path | str) -> dict[str, int]:
 
 
 def _stored(path: Path) -> dict[str, int]:
-    if not path.exists():
-        return {}
+    return {row["id"]: _hash(row) for row in _own_rows(path)}
+
+
+def _own_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file of the record, if there is one."""
     _check_ours(path)
-    return {row["id"]: _hash(row) for row in iter_rows(path)}
+    return iter_rows(path) if path.exists() else iter(())
 
 
 def check_folder(folder: Path) -> None:
@@ -293,9 +286,7 @@ def table(path: Path | str) -> pd.DataFrame:
     import pandas as pd
 
     folder, rollouts = place(path)
-    _check_ours(folder / QUESTIONS)
-    path = folder / QUESTIONS
-    questions = {row["id"]: row for row in iter_rows(path)} if path.exists() else {}
+    questions = {row["id"]: row for row in _own_rows(folder / QUESTIONS)}
     rows = []
     for row in iter_rows(folder / rollouts):
         question = questions.get(row["question_id"], {"kind": None, "meta": {}})

@@ -1,25 +1,113 @@
-"""The methods' graders as a reward function for anyone's own TRL or Unsloth script:
-`workbench.trl_reward`.
+"""The methods' rewards for trainers outside this library: `workbench.trl_reward` for TRL and
+Unsloth scripts, and the parts that it shares with `workbench.integrations.verl`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from workbench.answers.sections import opened
 from workbench.bench import Bench
+from workbench.bench import bench as bench_of
 from workbench.checks import Checks
+from workbench.config import override
 from workbench.credit.tokens import words
+from workbench.data.record import question_of
+from workbench.failures import TooManyFailures, too_many
 from workbench.generate import as_response
-from workbench.integrations.grading import COLUMNS, asked, grader, last, stop_at
+from workbench.recipes import METHODS, configure_method
 from workbench.store import append_feedback
 from workbench.train.record import reason, reward_of
 from workbench.train.sampling import grouped, named
-from workbench.types import Feedback, Question, Response
+from workbench.types import Feedback, Grade, Question, Response, WorkbenchError
+
+# Columns of a data set that say what is known of a question, all of them optional.
+COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
+
+
+@dataclass(frozen=True)
+class Grader:
+    """A method's name, what grades by it, and what its judge adds to a question."""
+
+    name: str
+    grade: Grade
+    recognise: Callable[[Question], Question]
+
+
+def grader(
+    recipe: Any, judge: str | Bench | Checks = "tiny", settings: Sequence[str] = ()
+) -> Grader:
+    """The method, a name or a config, over that judge: a bench or its name, or `Checks`. A bench
+    also brings its settings of a method that is given by name; `settings` are
+    "method.field=value".
+
+    Raises:
+        WorkbenchError: no such method or setting, or a judge that lacks one of the method's
+        checks.
+    """
+    able = bench_of(judge) if isinstance(judge, str) else judge
+    checks = able if isinstance(able, Checks) else able.checks
+    name, config = configure_method(recipe)
+    if isinstance(recipe, str) and not isinstance(able, Checks):
+        config = METHODS[name].configure(able.name)
+    config = override(config, name, settings)
+    return Grader(
+        name, METHODS[name].grader(config, checks), checks.recognise or (lambda question: question)
+    )
+
+
+def asked(prompt: Any, row: Mapping[str, Any]) -> Question:
+    """The question of a row's columns; without a `question` it is the last user message of the
+    prompt, or the whole prompt.
+
+    Raises:
+        WorkbenchError: a column that is not what it has to be.
+    """
+    row = {name: row[name] for name in COLUMNS if row.get(name) is not None}
+    text = row.pop("question", "") or (prompt if isinstance(prompt, str) else last(prompt, "user"))
+    if "id" in row:
+        identity = str(row["id"])
+    else:  # equal only for rows that are equal
+        content = json.dumps([text, row], sort_keys=True, default=str)
+        identity = hashlib.sha256(content.encode()).hexdigest()[:12]
+    try:
+        return question_of(row, identity, text)
+    except ValueError as error:
+        raise WorkbenchError(
+            f"a column of the data set cannot be read: {error}: rename it, or correct the data set"
+        ) from error
+
+
+def last(messages: Sequence[Mapping[str, Any]], role: str) -> str:
+    """The text of the last message of a role; "" if there is none."""
+    contents = [
+        message["content"]
+        for message in messages
+        if message["role"] == role and message.get("content")
+    ]
+    # a list of parts, as of models that take images
+    if contents and not isinstance(contents[-1], str):
+        return "".join(part.get("text") or "" for part in contents[-1])
+    return contents[-1] if contents else ""
+
+
+def stop_at(max_failed: float, reasons: Sequence[str], graded: int) -> None:
+    """Stop where the responses without a reward, whose `reasons` these are, are too large a
+    share of those graded together.
+
+    Raises:
+        TooManyFailures: they are.
+    """
+    if too_many(len(reasons), graded, max_failed):
+        raise TooManyFailures(
+            f"{len(reasons)} of {graded} completions could not be scored ({reasons[0]}): mend that,"
+            " or raise max_failed"
+        )
 
 
 def trl_reward(
@@ -63,16 +151,20 @@ def trl_reward(
         prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
     ) -> list[float | None]:
         questions = [made.recognise(question) for question in _questions(prompts, columns)]
-        state = columns.get("trainer_state")
+        state, ids = columns.get("trainer_state"), columns.get("completion_ids")
         step = None if state is None else state.global_step + 1
-        ids = columns.get("completion_ids")
-        feedbacks = made.grade(_responses(questions, prompts, completions, ids, tokenizer, step))
+        responses = _responses(questions, prompts, completions, ids, tokenizer, step)
+        feedbacks = made.grade(responses)
         if out is not None:
             append_feedback(out, feedbacks)
         _log(name, feedbacks, columns)
         values = [reward_of(feedback, name) for feedback in feedbacks]
-        reasons = [reason(one, name) for one in feedbacks if reward_of(one, name) is None]
-        stop_at(max_failed, reasons, len(values))
+        unscored = (
+            reason(feedback, name)
+            for feedback, value in zip(feedbacks, values, strict=True)
+            if value is None
+        )
+        stop_at(max_failed, list(unscored), len(values))
         return values
 
     reward.__name__ = f"workbench_{name}"  # TRL logs rewards under this
@@ -82,7 +174,7 @@ def trl_reward(
 def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Question]:
     present = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
     return [
-        asked(prompt, {name: column[number] for name, column in present.items()})
+        asked(prompt, {name: present[name][number] for name in present})
         for number, prompt in enumerate(prompts)
     ]
 
@@ -95,16 +187,17 @@ def _responses(
     tokenizer: Any,
     step: int | None,
 ) -> list[Response]:
-    """Responses in order, all of a question at its step in one group.
+    """Return the responses in order; those to one question at one step form a group.
 
-    What the prompt opened is read from the prompt where it is a text, and from the tokenizer's
-    chat template where TRL is given a conversation.
+    The beginning of a response that the prompt opened is read from a prompt that is text; for a
+    conversation it comes from the tokenizer's chat template.
     """
     responses = []
-    places = zip(questions, prompts, completions, grouped(questions, step), strict=True)
-    for number, (question, prompt, completion, (group, sample)) in enumerate(places):
+    groups = grouped(questions, step)
+    rows = zip(questions, prompts, completions, ids or [()] * len(prompts), groups, strict=True)
+    for question, prompt, completion, own, (group, sample) in rows:
         if tokenizer is not None and ids is not None:
-            response = as_response(tokenizer, question, ids[number], [tokenizer.eos_token_id])
+            response = as_response(tokenizer, question, own, [tokenizer.eos_token_id])
         else:
             text = completion if isinstance(completion, str) else last(completion, "assistant")
             response = Response("", question, text, offsets=words(text), source="words")
@@ -115,21 +208,17 @@ def _responses(
 
 
 def _log(name: str, feedbacks: Sequence[Feedback], columns: Mapping[str, Any]) -> None:
-    """Tell TRL, where it listens: metrics of the same names in every call, as processes are
-    averaged; parts and errors.
+    """Log metrics by TRL's own functions, if given: the same names in every call, since processes
+    are averaged; parts and errors a response.
     """
+    rewards = [feedback.rewards[name] for feedback in feedbacks]
     if log_metric := columns.get("log_metric"):
-        count, claims = len(feedbacks), sum(len(feedback.claims) for feedback in feedbacks)
-        unplaced = sum(len(feedback.rewards[name].unplaced) for feedback in feedbacks)
-        log_metric(
-            f"{name}/failed",
-            sum(reward_of(feedback, name) is None for feedback in feedbacks) / count,
-        )
-        log_metric(f"{name}/claims", claims / count)
+        failed = sum(reward_of(feedback, name) is None for feedback in feedbacks)
+        claims = sum(len(feedback.claims) for feedback in feedbacks)
+        unplaced = sum(len(reward.unplaced) for reward in rewards)
+        log_metric(f"{name}/failed", failed / len(feedbacks))
+        log_metric(f"{name}/claims", claims / len(feedbacks))
         log_metric(f"{name}/unplaced", unplaced / max(claims, 1))
     if log_extra := columns.get("log_extra"):
-        log_extra(
-            f"{name}_parts",
-            [json.dumps(dict(feedback.rewards[name].parts)) for feedback in feedbacks],
-        )
+        log_extra(f"{name}_parts", [json.dumps(dict(reward.parts)) for reward in rewards])
         log_extra(f"{name}_error", [reason(feedback, name) for feedback in feedbacks])

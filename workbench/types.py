@@ -80,45 +80,6 @@ LACKING: Mapping[str, str] = {
     "not_logged": "no number logged",
     "not_asked": "not asked for",
 }
-# The kinds of failure by stage: what a judge, a network or a disk causes, or data that cannot be.
-FAILURES: Mapping[str, tuple[str, ...]] = {
-    "judge": (
-        "timeout",
-        "connection",
-        "server",
-        "rate_limit",
-        "auth",
-        "not_found",
-        "refused",
-        "broken",
-        "empty",
-        "truncated",
-        "too_long",
-        "budget",
-        "cache",
-        "stopped",
-        "dry_run",
-    ),
-    "parse": (
-        "empty",
-        "too_long",
-        "not_json",
-        "not_line",
-        "extra_text",
-        "keys",
-        "type",
-        "length",
-        "label",
-        "blank",
-        "characters",
-        "form",
-    ),
-    "retrieve": ("no_passages", "search"),
-    "verify": ("unparsed", "language", "not_finite", "not_probed", "too_long"),
-    "generate": ("died",),
-    "grade": ("died",),
-    "reward": ("undeclared_label", "not_a_probability", "bad_claims"),
-}
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.scripted_judge import JudgeServer
 from tests.engines.environment import ROOT, needs
 from tests.helpers.score_helpers import read, reply, responses, world_rows, write
 from tests.helpers.waiting import wait_for
 from workbench.actors import OWN, Actors, started
-from workbench.judge.scripted import JudgeServer
 from workbench.probe import probe_policy
 from workbench.score import Options, pipeline, score_file
 from workbench.score.run import CHUNK
@@ -230,7 +230,7 @@ def workers() -> list[Any]:
     found = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # others come and go
-            if child.name().startswith("ray::_Worker"):
+            if child.name().startswith("ray::work_on_chunk"):
                 found.append(child)
     return found
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import workbench.train.record as journal
 from workbench.cli import main
 from workbench.store import Store
-from workbench.types import Feedback, Passage
+from workbench.types import Feedback
 
 
 def die_at(place: int) -> None:
@@ -44,15 +44,13 @@ def die_in_feedback(time: int) -> None:
     written = 0
     append = Store.append
 
-    def append_or_die(
-        store: Store, feedbacks: Sequence[Feedback], passages: Iterable[Passage] = ()
-    ) -> list[dict[str, Any]]:
+    def append_or_die(store: Store, feedbacks: Sequence[Feedback]) -> list[dict[str, Any]]:
         nonlocal written
         written += 1
         if written == time:
-            append(store, feedbacks[: len(feedbacks) // 2], passages)
+            append(store, feedbacks[: len(feedbacks) // 2])
             os.kill(os.getpid(), signal.SIGKILL)
-        return append(store, feedbacks, passages)
+        return append(store, feedbacks)
 
     Store.append = append_or_die  # type: ignore[method-assign, assignment]
 

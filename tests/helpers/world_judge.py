@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from benchmarks.scripted_judge import Script
 from workbench.extract.world import world as world_claims
 from workbench.judge import Element
-from workbench.judge.scripted import Script
 from workbench.types import BY_PASSAGES, Claim, Claims, Passage, Question, Response
 from workbench.verify.world import world_checklist, world_facts
 from workbench.world.world import World

@@ -208,8 +208,8 @@ def score(
         verifier=verifier,
     )
     try:
-        with ended_by_signal(), stdout_kept_clean(), bar() as progress:
-            summary = estimate_file(options) if dry_run else score_file(options, progress)
+        with ended_by_signal(), stdout_kept_clean(), bar() as watch:
+            summary = estimate_file(options) if dry_run else score_file(options, watch)
     except KeyboardInterrupt:  # before the first row
         return 130
     _report(source, summary)

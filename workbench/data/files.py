@@ -108,7 +108,7 @@ def _whole(path: Path) -> list[dict[str, Any]] | None:
             return None
         content = first + file.read()
     try:
-        whole: Any = json.loads(content.decode("utf-8-sig"), object_pairs_hook=unique_keys)
+        whole = _decoded(content)
     except RecursionError as error:
         raise WorkbenchError(f"{path}: nested too deeply to be data") from error
     except ValueError as error:
@@ -137,9 +137,15 @@ def _lines(path: Path, skip: int) -> Iterator[Row]:
                 yield number, _object(line)
 
 
+def _decoded(content: bytes) -> Any:
+    """JSON, with None for NaN, which says that there is nothing."""
+    text = content.decode("utf-8-sig")
+    return json.loads(text, parse_constant=lambda _: None, object_pairs_hook=unique_keys)
+
+
 def _object(line: bytes) -> dict[str, Any] | str:
     try:
-        row = json.loads(line.decode("utf-8-sig"), object_pairs_hook=unique_keys)
+        row = _decoded(line)
     except UnicodeDecodeError as error:
         return f"not text in UTF-8 ({error.reason}): save it as UTF-8"
     except (ValueError, RecursionError) as error:

@@ -13,7 +13,7 @@ from workbench.inspector.listing import own_method
 from workbench.inspector.runs import Runs, damage
 from workbench.runs.rows import finite
 from workbench.runs.steps import by_step
-from workbench.score.record import settings_path
+from workbench.score.output import settings_path
 from workbench.store import ROLLOUTS
 from workbench.token_view import as_json
 from workbench.types import WorkbenchError

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, add_objects, line_at
 from workbench.runs.rows import Rows, at_hand, opened_rows, parse_object, read_rows
-from workbench.score.record import settings_path
+from workbench.score.output import settings_path
 from workbench.store import (
     PASSAGES,
     QUESTIONS,

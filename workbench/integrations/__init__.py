@@ -1,3 +1,1 @@
-"""The methods' rewards in trainers that are not ours: what these have in common, and each
-trainer's own side.
-"""
+"""Adapters of trainers outside this library that need their own module: verl."""

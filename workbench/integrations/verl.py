@@ -26,7 +26,6 @@ from verl.trainer.ppo.core_algos import register_adv_est
 from workbench.bench import Bench
 from workbench.checks import Checks
 from workbench.generate import as_response
-from workbench.integrations.grading import Grader, grader
 from workbench.integrations.verl_rows import (
     BY_TOKEN,
     NAMES,
@@ -37,6 +36,7 @@ from workbench.integrations.verl_rows import (
     question_of,
     told,
 )
+from workbench.trl import Grader, grader
 from workbench.types import Feedback, Response, WorkbenchError
 
 AGENT = "workbench"  # the agent loop's name in a config
@@ -82,10 +82,8 @@ class RewardManager(RewardManagerBase):
         """
         known, batch = item.non_tensor_batch, item.batch
         width, there = len(batch["prompts"]), batch["attention_mask"].bool()
-        prompt, sampled = (
-            batch["prompts"][there[:width]].tolist(),
-            batch["responses"][there[width:]].tolist(),
-        )
+        prompt = batch["prompts"][there[:width]].tolist()
+        sampled = batch["responses"][there[width:]].tolist()
         question = self.grader.recognise(question_of(known))
         response = as_response(
             self.tokenizer, question, sampled, [self.tokenizer.eos_token_id], prompt_ids=prompt

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.checks import Checks, local_checks, rule_checks
 from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
-from workbench.integrations.grading import COLUMNS, Grader, asked, grader, stop_at
 from workbench.llm_judge import llm_judge
 from workbench.train.credit import as_tensor
 from workbench.train.record import reason, reward_of
+from workbench.trl import COLUMNS, Grader, asked, grader, stop_at
 from workbench.types import Feedback, Question, WorkbenchError
 
 if TYPE_CHECKING:
@@ -124,19 +124,16 @@ def told(feedback: Feedback, name: str) -> tuple[float | None, dict[str, Any]]:
     scored, and what goes with it, under the same names for every response. Lists and mappings
     are JSON, which is what survives verl's batches."""
     value, paid = reward_of(feedback, name), rewarded(feedback, name)
-    reward = feedback.rewards.get(name)
-    tokens = None if paid.rewards is None else [_marked(paid, at) for at in range(paid.length)]
+    reward, tokens = feedback.rewards.get(name), None
+    if paid.rewards is not None:
+        zero = dict.fromkeys(paid.events, -0.0)  # an event of 0 is marked
+        tokens = [one or zero.get(at, 0.0) for at, one in enumerate(paid.rewards)]
     return value, {
         f"{PREFIX}tokens": json.dumps(tokens),
         f"{PREFIX}parts": json.dumps({} if reward is None else dict(reward.parts)),
         f"{PREFIX}error": reason(feedback, name),
         f"{PREFIX}failed": float(value is None),
     }
-
-
-def _marked(paid: Rewarded, at: int) -> float:
-    assert paid.rewards is not None
-    return -0.0 if at in paid.events and not paid.rewards[at] else paid.rewards[at]
 
 
 def paid_tokens(info: Mapping[str, Any], count: int) -> list[float] | None:
@@ -177,21 +174,17 @@ def estimate(
         )
     rows = [_row(rewards_T, mask_T) for rewards_T, mask_T in zip(rewards_BT, mask_BT, strict=True)]
     failed = int(rewards_BT.isnan().any(1).sum())
-    stop_at(
-        told.get("max_failed", 0.2),
-        ["their workbench_error says why"] * failed,
-        failed + sum(row.rewards is not None for row in rows),
-    )
+    scored = sum(row.rewards is not None for row in rows)
+    why = ["their workbench_error says why"] * failed
+    stop_at(told.get("max_failed", 0.2), why, failed + scored)
     groups: dict[Any, list[int]] = {}
     for place, group in enumerate(index):
         groups.setdefault(group, []).append(place)
-    advantages = ESTIMATORS[name]([[rows[at] for at in places] for places in groups.values()])
-    by_place = {
-        place: advantage
-        for places, found in zip(groups.values(), advantages, strict=True)
-        for place, advantage in zip(places, found, strict=True)
-    }
-    return as_tensor([by_place[place] for place in range(len(rows))], mask_BT) * mask_BT
+    estimated = ESTIMATORS[name]([[rows[at] for at in places] for places in groups.values()])
+    found: dict[int, tuple[float, ...]] = {}
+    for places, advantages in zip(groups.values(), estimated, strict=True):
+        found.update(zip(places, advantages, strict=True))
+    return as_tensor([found[place] for place in range(len(rows))], mask_BT) * mask_BT
 
 
 def _row(rewards_T: torch.Tensor, mask_T: torch.Tensor) -> Rewarded:

@@ -1,10 +1,8 @@
 """Judges: from prompts to replies. Templates and strict reading, OpenAI-compatible endpoints,
 a cache on disk.
-
-`workbench.judge.scripted` is a server to rehearse with: it replies, and fails, by a script.
 """
 
-from workbench.judge.batch import BatchJudge, Totals, cached, estimate_tokens
+from workbench.judge.batch import BatchJudge, Totals, estimate_tokens
 from workbench.judge.endpoint import endpoint
 from workbench.judge.prompts import TASKS, Element, elements, fingerprint, render
 from workbench.judge.wire import LABELS, read
@@ -15,7 +13,6 @@ __all__ = [
     "BatchJudge",
     "Element",
     "Totals",
-    "cached",
     "elements",
     "endpoint",
     "estimate_tokens",

@@ -6,17 +6,15 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.judge.cache import Cache
 from workbench.judge.wire import checked_reply, clip
-from workbench.types import Cost, Failure, Judge, Prompt, Reply, WorkbenchError
+from workbench.types import Cost, Failure, Prompt, Reply
 
 Arrived = Callable[[int, Reply], None]  # called once for each prompt, in any order, from one thread
 Send = Callable[[Sequence[Prompt], Arrived], None]
-HIDDEN = ("lock", "unstored")  # attributes of `Totals` that are not counters
 
 
 @dataclass
@@ -24,8 +22,7 @@ class Totals:
     """What a judge has used since it was made; `calls` = distinct prompts sent + `retries`.
 
     `retries` counts every repeated request; `cached` the prompts that needed no request. Where a
-    server counts no tokens, four characters are taken as one. `seconds` is the sum over calls,
-    many of which run at the same time.
+    server counts no tokens, four characters are taken as one.
     """
 
     calls: int = 0
@@ -33,7 +30,6 @@ class Totals:
     retries: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
-    seconds: float = 0.0
     # prompts without a reply, by the kind of failure
     failures: Counter[str] = field(default_factory=Counter)
     unstored: str = ""  # the cache file that could not store a reply; then nothing more is sent
@@ -49,12 +45,6 @@ class Totals:
         with self.lock:
             for name, amount in amounts.items():
                 setattr(self, name, getattr(self, name) + amount)
-
-    def to_row(self) -> dict[str, Any]:
-        """The counters as JSON."""
-        with self.lock:
-            row = {name: value for name, value in vars(self).items() if name not in HIDDEN}
-            return {**row, "seconds": round(self.seconds, 3), "failures": dict(self.failures)}
 
 
 @dataclass(frozen=True)
@@ -81,6 +71,8 @@ class BatchJudge:
     def close(self) -> None:
         """Send nothing more; requests in flight may end."""
         self.closed.set()
+        if self.cache:
+            self.cache.close()
 
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         if self.closed.is_set():
@@ -147,43 +139,6 @@ class BatchJudge:
 def _repeated(reply: Reply) -> Reply:
     """The same reply without its cost, which is counted where the prompt was first asked."""
     return replace(reply, cost=Cost() if reply.error else Cost(cached=1))
-
-
-def cached(judge: Judge, file: Path | str, name: str | None = None) -> BatchJudge:
-    """`judge` with its readable replies stored in `file`: the same prompt, asked again, makes no
-    call.
-
-    Replies are stored by (model, task, prompt, sampling), an endpoint's by its address too. A
-    judge made by `endpoint` stores each reply as it arrives. Any other callable
-    stores at the end of each batch, needs a `name`, and its replies are read strictly too.
-
-    Raises:
-        WorkbenchError: the file is not a cache of ours or cannot be written, or the judge has no
-        name.
-    """
-    if isinstance(judge, BatchJudge):
-        return replace(judge, cache=Cache(file))
-    name = name or getattr(judge, "name", None)
-    if not name:
-        raise WorkbenchError(
-            "a judge without a name cannot be cached: give cached(…, name=) one that changes with"
-            " the judge"
-        )
-    totals = Totals()
-
-    def send(prompts: Sequence[Prompt], arrived: Arrived) -> None:
-        for index, (prompt, reply) in enumerate(zip(prompts, judge(prompts), strict=True)):
-            used = reply.cost
-            totals.add(**{**asdict(used), "cached": 0})
-            if reply.error is None:
-                text = checked_reply(prompt, reply.text or "")
-                if isinstance(text, Failure):
-                    reply = Reply(None, text, used)
-                else:
-                    reply = Reply(text, cost=used)
-            arrived(index, reply)
-
-    return BatchJudge(str(name), send, totals=totals, cache=Cache(file))
 
 
 def estimate_tokens(text: str) -> int:

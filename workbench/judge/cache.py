@@ -16,7 +16,6 @@ from typing import Any
 from workbench.types import Prompt, WorkbenchError
 
 OURS = 0x57424A43  # sqlite's application_id
-VERSION = 1  # its user_version: 0 stored an endpoint's replies without its address
 WAIT = 30.0  # seconds that one process waits for another
 PART = 500  # keys of one query
 TABLE = (
@@ -35,8 +34,9 @@ class Cache:
         # by process: after a fork, the parent's connection must be neither used nor closed
         self._opened: dict[int, sqlite3.Connection] = {}
         self._warned = False
-        with self._lock:
-            self._connection()
+        if self.file.exists():
+            with self._lock:
+                self._connection()
 
     def __repr__(self) -> str:
         return f"Cache({str(self.file)!r})"
@@ -79,15 +79,6 @@ class Cache:
                 self._warned = True
                 return isinstance(error, UnicodeError)  # this text alone cannot be stored
             return True
-
-    def __len__(self) -> int:
-        with self._lock:
-            if self._removed():
-                return 0
-            return int(self._connection().execute("SELECT count(*) FROM replies").fetchone()[0])
-
-    def __bool__(self) -> bool:
-        return True
 
     def close(self) -> None:
         with self._lock:
@@ -151,7 +142,6 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
         "PRAGMA synchronous=NORMAL",
         "BEGIN IMMEDIATE",
         f"PRAGMA application_id={OURS}",
-        f"PRAGMA user_version={VERSION}",
         TABLE,
         "COMMIT",
     ):

@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from workbench.judge.address import Address, address
-from workbench.judge.batch import Arrived, BatchJudge, Totals, cached, call_failure
+from workbench.judge.batch import Arrived, BatchJudge, Totals, call_failure
+from workbench.judge.cache import Cache
 from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
 from workbench.judge.wire import Form, checked_reply, in_form
 from workbench.judge.workers import run_in_thread, run_workers
@@ -66,8 +67,9 @@ def endpoint(
         key: sent as bearer token, over https or to this machine alone. It is not read from a
             file or the environment.
         form: "line" for a judge that cannot write JSON; see `workbench.judge.read`.
-        cache: a file as for `cached`; replies are stored by the server's address too, since two
-            servers may give two models one name.
+        cache: a file that stores readable replies as they arrive, so that the same prompt, asked
+            again, makes no call. They are stored by model, task, prompt and sampling, and by the
+            server's address, since two servers may give two models one name.
         kept_as: replaces the address there, for a server that may come back at another one.
 
     A failure of stage "judge" has one of the kinds timeout, connection, server, rate_limit,
@@ -79,7 +81,8 @@ def endpoint(
     a row later on.
 
     Raises:
-        WorkbenchError: an argument that cannot work; before anything is sent.
+        WorkbenchError: an argument that cannot work, or a file that is not a cache of ours;
+            before anything is sent.
     """
     for name, value, least in (
         ("concurrency", concurrency, 1),
@@ -111,8 +114,7 @@ def endpoint(
     )
     body.pop("model", None)
     sampling = {**body, "form": form, "endpoint": kept_as or where.url}
-    judge = BatchJudge(model, client.send, sampling, totals)
-    return cached(judge, cache) if cache else judge
+    return BatchJudge(model, client.send, sampling, totals, Cache(cache) if cache else None)
 
 
 @dataclass
@@ -240,11 +242,7 @@ class _Batch:
         except (OSError, ValueError) as error:
             answer = unreachable(url, error)
         cost = replace(answer.cost, seconds=time.perf_counter() - began)
-        client.totals.add(
-            tokens_in=cost.tokens_in,
-            tokens_out=cost.tokens_out,
-            seconds=cost.seconds,
-        )
+        client.totals.add(tokens_in=cost.tokens_in, tokens_out=cost.tokens_out)
         if answer.text is None:
             return replace(answer, cost=cost)
         self.answered, self.strikes = True, 0

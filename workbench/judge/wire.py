@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from workbench.answers.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
@@ -82,8 +82,11 @@ def read(task: str, text: str, count: int | None = None, form: Form = "json") ->
             )
         if not (reply := _without_thoughts(text.strip())):
             raise _Unreadable("empty", "the reply is empty")
-        value = _from_line(task, reply) if form == "line" else _from_json(reply)
-        return _READERS[task](value, task, count)
+        reply_value = _from_line(task, reply) if form == "line" else _from_json(reply)
+        value = _shaped(reply_value, _SHAPES[task], task, count)
+        if task == "outline":
+            return _planned(value)
+        return value if "sentences" in value else next(iter(value.values()))
     except _Unreadable as error:
         return Failure("parse", error.kind, f"{task}: {error}", clip(text))
 
@@ -201,64 +204,37 @@ def _from_line(task: str, line: str) -> Any:
     return {key: values}
 
 
-def _labelled(value: Any, task: str, expected: int | None) -> str:
-    return _label(_fields(value, "label")["label"], task)
+def _shaped(value: Any, shape: Any, task: str, expected: int | None) -> Any:
+    """A value of the shape that its task declares: an object with exactly these keys, a list, or
+    what one of the functions below reads.
+    """
+    if isinstance(shape, dict):
+        fields = _fields(value, *shape)
+        return {name: _shaped(fields[name], one, task, expected) for name, one in shape.items()}
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            raise _Unreadable("type", f"a list is expected, not {type(value).__name__}")
+        if task in ("checklist", "inform") and expected not in (None, len(value)):
+            raise _Unreadable("length", f"{expected} entries are expected, not {len(value)}")
+        return [_shaped(one, shape[0], task, expected) for one in value]
+    return shape(value, task, expected)
 
 
-def _labels(value: Any, task: str, expected: int | None) -> list[str]:
-    return [_label(one, task) for one in _list(_fields(value, "labels"), "labels", expected)]
-
-
-def _ratings(value: Any, task: str, expected: int | None) -> list[int]:
-    return [_rating(one) for one in _list(_fields(value, "ratings"), "ratings", expected)]
-
-
-def _sentences(value: Any, task: str, expected: int | None) -> dict[str, Any]:
-    sentences = []
-    for item in _list(_fields(value, "sentences"), "sentences"):
-        fields = _fields(item, "text", "claims")
-        claims = [_claim(claim, task) for claim in _list(fields, "claims")]
-        sentences.append({"text": _text(fields["text"]), "claims": claims})
-    return {"sentences": sentences}
-
-
-def _claim(value: Any, task: str) -> Any:
-    if task == "extract":
-        return _text(value)
-    fields = _fields(value, "text", "label", "informativeness")
-    return {
-        "text": _text(fields["text"]),
-        "label": _label(fields["label"], task),
-        "informativeness": _rating(fields["informativeness"]),
-    }
-
-
-def _outline(value: Any, task: str, passages: int | None) -> dict[str, Any]:
-    fields = _fields(value, "structure", "points")
-    points: list[dict[str, Any]] = []
-    listed = _list(fields, "points")
-    if not 1 <= len(listed) <= MOST_POINTS:
-        raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(listed)}")
-    structure = _label(fields["structure"], task)
-    for item in listed:
-        point = _fields(item, "text", "passage")
-        number = point["passage"]
-        if type(number) is not int:
-            raise _Unreadable(
-                "type", f"a passage's number has to be a whole number, not {type(number).__name__}"
-            )
-        text = " ".join(_text(point["text"]).split())
-        points.append({"text": text, "passage": _passage(number, passages)})
+def _planned(value: Any) -> dict[str, Any]:
+    """A readable outline, whose points have single spaces."""
+    points = [{**point, "text": " ".join(point["text"].split())} for point in value["points"]]
+    if not 1 <= len(points) <= MOST_POINTS:
+        raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
     planned = tuple(Point(point["text"], point["passage"]) for point in points)
-    _check_formed(Outline(structure, planned, "…"))
-    return {"structure": structure, "points": points}
+    _check_formed(Outline(value["structure"], planned, "…"))
+    return {**value, "points": points}
 
 
 def _answer(value: Any, task: str, passages: int | None) -> str:
-    text = _text(_fields(value, "answer")["answer"]).strip()
+    text = _text(value, task, passages).strip()
     _check_formed(Outline(STRUCTURES[0], (Point("…"),), text))
     for number in citations(text):
-        _passage(number, passages)
+        _passage(number, task, passages)
     return text
 
 
@@ -271,7 +247,9 @@ def _check_formed(outline: Outline) -> None:
         )
 
 
-def _passage(number: int, passages: int | None) -> int:
+def _passage(number: Any, task: str, passages: int | None) -> int:
+    if type(number) is not int:
+        raise _Unreadable("type", f"a whole number is expected, not {type(number).__name__}")
     if number < 1 or (passages is not None and number > passages):
         raise _Unreadable(
             "label",
@@ -296,16 +274,7 @@ def _fields(value: Any, *names: str) -> Mapping[str, Any]:
     return value
 
 
-def _list(fields: Mapping[str, Any], name: str, expected: int | None = None) -> Sequence[Any]:
-    value = fields[name]
-    if not isinstance(value, list):
-        raise _Unreadable("type", f"'{name}' has to be a list, not {type(value).__name__}")
-    if expected is not None and len(value) != expected:
-        raise _Unreadable("length", f"'{name}' has to have {expected} entries, not {len(value)}")
-    return value
-
-
-def _label(value: Any, task: str) -> str:
+def _label(value: Any, task: str, _: int | None) -> str:
     if not isinstance(value, str):
         raise _Unreadable("type", f"a label has to be a string, not {type(value).__name__}")
     if (label := value.lower()) not in LABELS[task]:
@@ -315,7 +284,7 @@ def _label(value: Any, task: str) -> str:
     return label
 
 
-def _rating(value: Any) -> int:
+def _rating(value: Any, task: str, _: int | None) -> int:
     if type(value) is not int:  # a bool is an int to isinstance
         raise _Unreadable("type", f"a rating has to be a whole number, not {type(value).__name__}")
     if value not in RATINGS:
@@ -325,7 +294,7 @@ def _rating(value: Any) -> int:
     return value
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, task: str, _: int | None) -> str:
     if not isinstance(value, str):
         raise _Unreadable("type", f"a text has to be a string, not {type(value).__name__}")
     if _SURROGATE.search(value):
@@ -337,12 +306,21 @@ def _text(value: Any) -> str:
     return value
 
 
-_READERS: dict[str, Callable[[Any, str, int | None], Any]] = {
-    "extract": _sentences,
-    "single_pass": _sentences,
-    "checklist": _labels,
-    "inform": _ratings,
-    "outline": _outline,
-    "expand": _answer,
-    **dict.fromkeys(("verify", "outcome", "reasoning", "prefer"), _labelled),
+_ONE_LABEL = {"label": _label}
+# What the reply to each task holds, and nothing else.
+_SHAPES: Mapping[str, Any] = {
+    "extract": {"sentences": [{"text": _text, "claims": [_text]}]},
+    "single_pass": {
+        "sentences": [
+            {
+                "text": _text,
+                "claims": [{"text": _text, "label": _label, "informativeness": _rating}],
+            }
+        ]
+    },
+    "checklist": {"labels": [_label]},
+    "inform": {"ratings": [_rating]},
+    "outline": {"structure": _label, "points": [{"text": _text, "passage": _passage}]},
+    "expand": {"answer": _answer},
+    **dict.fromkeys(("verify", "outcome", "reasoning", "prefer"), _ONE_LABEL),
 }

@@ -37,10 +37,15 @@ class Given:
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.passages = list(passages)
-        self.counts = [Counter(tokens(f"{passage.title}\n{passage.text}")) for passage in passages]
-        self.lengths = [sum(count.values()) for count in self.counts]
+        self.postings: dict[str, dict[int, int]] = {}  # word -> passage -> times
+        self.lengths = []
+        for i, passage in enumerate(self.passages):
+            count = Counter(tokens(f"{passage.title}\n{passage.text}"))
+            self.lengths.append(count.total())
+            for word, times in count.items():
+                self.postings.setdefault(word, {})[i] = times
         self.mean = sum(self.lengths) / max(1, len(self.lengths)) or 1.0
-        self.containing = Counter(word for count in self.counts for word in count)
+        self.titles = [title_key(passage.title) for passage in self.passages]
 
     def search(
         self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
@@ -50,7 +55,7 @@ class Given:
         return [self._one(query, k, limit) for query, limit in zip(queries, limits, strict=True)]
 
     def _one(self, query: str, k: int, limit: str | None) -> list[Passage]:
-        scores, keys = self.scores(query), [title_key(passage.title) for passage in self.passages]
+        scores, keys = self.scores(query), self.titles
         inside = [i for i, score in enumerate(scores) if score > 0]
         if limit and limit.strip():
             wanted = {title_key(title) for title in longest_titles(limit, set(keys))}
@@ -62,16 +67,11 @@ class Given:
         """The BM25 score of every passage; a word counts once however often the query has it."""
         n, scores = len(self.passages), [0.0] * len(self.passages)
         for word in dict.fromkeys(tokens(query)):
-            if holding := self.containing[word]:
-                idf = math.log(1 + (n - holding + 0.5) / (holding + 0.5))
-                for i, count in enumerate(self.counts):
-                    if times := count[word]:
-                        scores[i] += (
-                            idf
-                            * times
-                            * (K1 + 1)
-                            / (times + K1 * (1 - B + B * self.lengths[i] / self.mean))
-                        )
+            holding = self.postings.get(word, {})
+            idf = math.log(1 + (n - len(holding) + 0.5) / (len(holding) + 0.5))
+            for i, times in holding.items():
+                norm = 1 - B + B * self.lengths[i] / self.mean
+                scores[i] += idf * times * (K1 + 1) / (times + K1 * norm)
         return scores
 
 

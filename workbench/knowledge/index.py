@@ -67,8 +67,11 @@ class Index:
         Equal scores are ordered by id, unless more than 8 k passages share one.
 
         Raises:
-            WorkbenchError: a mode that needs vectors on an index without them.
+            WorkbenchError: one text in the place of a list, or a mode that needs vectors on an
+            index without them.
         """
+        if isinstance(queries, str) or isinstance(titles, str):
+            raise WorkbenchError("search takes a list of queries and, if any, a list of titles")
         self._check_mode(mode)
         limits = [(limit or "").strip() for limit in titles or [""] * len(queries)]
         asked = list(zip(limits, map(bag, queries), strict=True))

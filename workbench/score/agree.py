@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from workbench.failures import judged
 from workbench.metrics.rows import file_of
-from workbench.score.source import Malformed, read
-from workbench.score.survey import Reader
+from workbench.score.replay import Malformed
+from workbench.score.rows import Reader
 from workbench.types import Feedback, WorkbenchError
 
 Pair = tuple[str, str]  # the label in the first file, the label in the second
@@ -137,18 +137,17 @@ def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
     """
     rows: dict[str, _Row] = {}
     reader = Reader(path)
-    for line in read(path):
+    for _, row in reader.rows():
         try:
-            item = reader.item(line, split=False)
+            item = reader.item(row, split=False)
         except Malformed:
-            excluded["unreadable"] += 1
-            continue
-        if item.response.id in rows:
+            item = None
+        if item is None or isinstance(row, str) or item.response.id in rows:
             excluded["unreadable"] += 1
             continue
         labels = {name: _labels(item.feedback, aspect) for name, aspect in ASPECTS.items()}
         text = " ".join(item.response.text.split())
-        rows[item.response.id] = _Row(text, labels, judged(line.row or {}))
+        rows[item.response.id] = _Row(text, labels, judged(row))
     if not any(row.judged for row in rows.values()):
         raise WorkbenchError(
             f"'{path}' has nothing to compare: none of its rows is judged feedback; `workbench"

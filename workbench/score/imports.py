@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.credit.tokens import words
+from workbench.data.files import Row, open_rows
 from workbench.runs.rows import finite
-from workbench.score.source import Line, Malformed, read
+from workbench.score.replay import Malformed
 from workbench.store import Store
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, WorkbenchError
 
@@ -102,33 +103,33 @@ def _files(path: Path) -> list[Path]:
 
 def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
     """The columns that hold numbers: in a row without one, its reward function returned none."""
-    reserved = TRL if kind == "trl" else VERL
-    return list(
-        dict.fromkeys(
-            name
-            for file in files
-            for line in read(file)
-            for name, value in (line.row or {}).items()
-            if name not in reserved
-            and name not in DERIVED
-            and isinstance(value, (int, float))
-            and not isinstance(value, bool)
-        )
-    )
+    reserved = (*(TRL if kind == "trl" else VERL), *DERIVED)
+    names: dict[str, None] = {}
+    for _, row in _rows(files):
+        for name, value in row.items() if isinstance(row, dict) else ():
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if number and name not in reserved:
+                names[name] = None
+    return list(names)
+
+
+def _rows(files: Sequence[Path]) -> Iterator[Row]:
+    return chain.from_iterable(open_rows(file)[1] for file in files)
 
 
 def _feedback(
     kind: str, files: Sequence[Path], numbers: Sequence[str], problems: list[dict[str, Any]]
 ) -> Iterator[Feedback]:
     counts: Counter[tuple[Any, str]] = Counter()
-    lines = (line for file in files for line in read(file))
-    for number, line in enumerate(lines, start=1):
+    for number, (line, row) in enumerate(_rows(files), start=1):
         try:
-            response = _response(kind, line)
+            if isinstance(row, str):
+                raise Malformed(row)
+            response = _response(kind, row)
         except Malformed as problem:
-            problems.append({"line": line.number, "problem": str(problem)})
+            problems.append({"line": line, "problem": str(problem)})
             continue
-        row, question = line.row or {}, response.question.id
+        question = response.question.id
         key = response.step, question
         response = replace(
             response,
@@ -141,11 +142,8 @@ def _feedback(
         yield Feedback(response, rewards=rewards)
 
 
-def _response(kind: str, line: Line) -> Response:
+def _response(kind: str, row: Mapping[str, Any]) -> Response:
     """The response of one row, without id and group; raises Malformed."""
-    if line.row is None:
-        raise Malformed(line.problem)
-    row = line.row
     names = ("prompt", "completion") if kind == "trl" else ("input", "output")
     prompt, text = (_last_message(row.get(name)) for name in names)
     if prompt is None or text is None:

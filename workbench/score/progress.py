@@ -6,50 +6,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from workbench.judge import Totals
-from workbench.score.run import Progress, Watch
-from workbench.score.tally import Tally
+from workbench.score.output import Tally
+from workbench.score.run import Watch
 
 
 @contextmanager
-def bar() -> Iterator[Progress]:
+def bar() -> Iterator[Watch]:
     """Rows done, failures, calls and tokens; one line at the end where stderr is
     not a terminal.
     """
     from rich.console import Console
-    from rich.progress import MofNCompleteColumn, ProgressColumn, Task, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-    from rich.text import Text
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    class Counts(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(task.fields["counts"]())
+    columns = ("rows", MofNCompleteColumn(), "{task.fields[counts]}", TimeRemainingColumn())
+    display = Progress(*columns, console=Console(stderr=True))
 
-    console = Console(stderr=True)
-    remaining = [TimeRemainingColumn()] if console.is_terminal else []
-    display = Bar("rows", MofNCompleteColumn(), Counts(), *remaining, console=console)
-
-    def start(total: int, totals: Totals | None) -> Watch:
-        failed = 0
-
-        def counts() -> str:
-            """Read the judge's counters as they stand, so that it moves within a chunk too."""
-            text = f"{failed} failed"
-            if totals:
-                text += f" · {totals.calls:,} calls, {totals.cached:,} cached,"
-                text += f" {totals.tokens / 1000:,.0f}k tokens"
-            return text
-
-        def watch(tally: Tally, done: int) -> None:
-            nonlocal failed
-            failed = tally.failed
-            display.update(row, completed=done)
-
-        row = display.add_task("rows", total=total, counts=counts)
-        display.start()
-        return watch
+    def watch(tally: Tally, total: int, totals: Totals | None) -> None:
+        counts = f"{tally.failed} failed"
+        if totals:
+            counts += f" · {totals.calls:,} calls, {totals.cached:,} cached,"
+            counts += f" {totals.tokens / 1000:,.0f}k tokens"
+        if not display.tasks:  # only now: before an error there would be an empty line
+            display.add_task("rows", total=total, counts=counts)
+            display.start()
+        display.update(display.task_ids[0], completed=tally.rows, counts=counts)
 
     try:
-        yield start
+        yield watch
     finally:
-        if display.tasks:  # otherwise there would be an empty line above the error
+        if display.tasks:
             display.stop()

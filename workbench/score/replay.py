@@ -1,17 +1,16 @@
-"""Rows that bring their verdicts, so that no judge is needed: stored feedback, or claims that
+"""Read the verdicts that a row brings, so that no judge is needed: stored feedback, or claims that
 carry their labels.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.answers import section_at, sections, sentences
 from workbench.credit.attribute import locate
-from workbench.score.source import Malformed
 from workbench.types import (
     ASPECTS,
     CLAIM_LABELS,
@@ -26,6 +25,8 @@ from workbench.types import (
     Verdict,
 )
 
+T = TypeVar("T")
+
 # The aspect of a verdict that names none, by its target.
 USUAL = {
     "claim": "fact",
@@ -36,45 +37,91 @@ USUAL = {
 }
 
 
+class Malformed(ValueError):
+    """A row that cannot be scored; the message says what is missing or wrong in it."""
+
+
+def is_number(value: Any) -> bool:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and abs(value) <= sys.float_info.max  # False for NaN, and for huge integers
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _list_of(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list | tuple) and all(map(holds, value))
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+_are_whole = _list_of(_is_whole)
+_NUMBERS = ("value", "coverage", "calls", "cached", "tokens_in", "tokens_out", "seconds")
+_TEXTS = ("text", "target", "aspect", "label", "by", "part", "stage", "kind", "message", "raw")
+# What the fields of claims, verdicts, rewards, events, failures and costs have to hold.
+_FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(_TEXTS, ("a text", lambda value: isinstance(value, str))),
+    **dict.fromkeys(("id", "sentence", "start", "end", "claim"), ("a whole number", _is_whole)),
+    **dict.fromkeys(_NUMBERS, ("a number", is_number)),
+    "p": ("between 0 and 1", lambda value: is_number(value) and 0 <= value <= 1),
+    "informativeness": ("1, 2, 3, 4 or 5", lambda value: _is_whole(value) and 1 <= value <= 5),
+    "section": (f"one of {', '.join(SECTIONS)}", lambda value: value in SECTIONS),
+    "span": ("a pair of positions", lambda value: _are_whole(value) and len(value) == 2),
+    "evidence": ("a list of objects", _list_of(_is_object)),
+    "events": ("a list of objects", _list_of(_is_object)),
+    "tokens": ("a list of numbers", _list_of(is_number)),
+    "unplaced": ("a list of whole numbers", _are_whole),
+    "parts": (
+        "an object of numbers",
+        lambda value: _is_object(value) and all(map(is_number, value.values())),
+    ),
+}
+
+
+_NAMES: Mapping[Any, list[str]] = {
+    kind: [field.name for field in fields(kind) if field.name != "error"]
+    for kind in (Claim, Cost, Event, Failure, Reward, Verdict)
+}
+
+
+def _read(kind: type[T], raw: Any, what: str) -> T:
+    """One object of a row as a dataclass, each of its fields checked; others are passed over.
+
+    Raises:
+        Malformed: a field that is missing or does not hold what it has to.
+    """
+    if not isinstance(raw, dict):
+        raise Malformed(f"{what} is not an object")
+    values = {name: raw[name] for name in _NAMES[kind] if raw.get(name) is not None}
+    for name, value in values.items():
+        expected, holds = _FIELDS[name]
+        if not holds(value):
+            raise Malformed(f'"{name}" of {what} is not {expected}')
+        if isinstance(value, list):
+            values[name] = tuple(value)
+    if kind is Reward:
+        values.setdefault("value", None)  # not scored
+    if raw.get("error") is not None and kind in (Verdict, Reward):
+        values["error"] = _read(Failure, raw["error"], f'"error" of {what}')
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise Malformed(f"{what} is incomplete: {' '.join(_NAMES[kind])}") from error
+
+
 def stored(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
     """A row with `verdicts`: as it was stored, or with no more than it needs."""
     spans, claims = _located(row, response, split)
-    verdicts = tuple(_verdict(raw) for raw in _list(row, "verdicts"))
+    verdicts = tuple(map(_verdict, _list(row, "verdicts")))
     targets = {f"claim:{claim.id}" for claim in claims}
+    first: dict[tuple[str, str], Verdict] = {}
     for verdict in verdicts:
         if verdict.target.startswith("claim:") and verdict.target not in targets:
             raise Malformed(f"a verdict is on '{verdict.target}', which is not among the claims")
-    _check_one_verdict(verdicts)
-    cost = _made(Cost, row.get("cost") or {}, "cost")
-    if not all(map(is_number, vars(cost).values())):
-        raise Malformed('"cost" has a field that is not a number')
-    error = _failure(row.get("error"))
-    return Feedback(response, spans, claims, verdicts, rewards=rewards(row), error=error, cost=cost)
-
-
-def shorthand(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
-    """A row whose claims carry their own labels, as a person or another program may write it."""
-    raw_claims = _list(row, "claims")
-    for claim in raw_claims:
-        if not isinstance(claim, Mapping) or claim.get("label") not in CLAIM_LABELS:
-            raise Malformed(f'a claim has no "label" out of {", ".join(CLAIM_LABELS)}')
-    spans, claims = _located(row, response, split)
-    given = [
-        {**raw, "target": f"claim:{claim.id}", "by": raw.get("by", "given")}
-        for claim, raw in zip(claims, raw_claims, strict=True)
-    ]
-    for target in ("outcome", "reasoning"):
-        if target in row:
-            given.append({"target": target, "label": row[target], "by": "given"})
-    return Feedback(response, spans, claims, tuple(map(_verdict, given)), rewards=rewards(row))
-
-
-def _check_one_verdict(verdicts: Sequence[Verdict]) -> None:
-    """Raise Malformed where two verdicts of one aspect on one target differ: a reward would take
-    the first.
-    """
-    first: dict[tuple[str, str], Verdict] = {}
-    for verdict in verdicts:
+        # a reward would take the first of two verdicts of one aspect
         earlier = first.setdefault((verdict.target, verdict.aspect), verdict)
         for name in ("label", "p", "informativeness"):
             before, value = getattr(earlier, name), getattr(verdict, name)
@@ -83,61 +130,46 @@ def _check_one_verdict(verdicts: Sequence[Verdict]) -> None:
                     f"two verdicts on '{verdict.target}' ({verdict.aspect}) contradict each other:"
                     f" {name} {before} and {value}"
                 )
+    cost = _read(Cost, row.get("cost") or {}, '"cost"')
+    error = row.get("error") and _read(Failure, row["error"], '"error"')
+    return Feedback(response, spans, claims, verdicts, rewards(row), error or None, cost)
+
+
+def shorthand(row: Mapping[str, Any], response: Response, split: bool) -> Feedback:
+    """A row whose claims carry their own labels, as a person or another program may write it."""
+    raw_claims = _list(row, "claims")
+    for claim in raw_claims:
+        if not isinstance(claim, dict) or claim.get("label") not in CLAIM_LABELS:
+            raise Malformed(f'a claim has no "label" out of {", ".join(CLAIM_LABELS)}')
+    spans, claims = _located(row, response, split)
+    given = [
+        {"by": "given", **raw, "target": f"claim:{claim.id}"}
+        for claim, raw in zip(claims, raw_claims, strict=True)
+    ]
+    for target in ("outcome", "reasoning"):
+        if target in row:
+            given.append({"target": target, "label": row[target], "by": "given"})
+    return Feedback(response, spans, claims, tuple(map(_verdict, given)), rewards(row))
 
 
 def _list(row: Mapping[str, Any], name: str) -> Sequence[Any]:
     value = row.get(name) or ()
-    if isinstance(value, str) or not isinstance(value, Sequence):
+    if not isinstance(value, list | tuple):
         raise Malformed(f'"{name}" is not a list')
     return value
-
-
-def _claims(row: Mapping[str, Any]) -> tuple[Claim, ...]:
-    claims = []
-    for number, raw in enumerate(_list(row, "claims")):
-        if not isinstance(raw, Mapping) or not isinstance(raw.get("text"), str):
-            raise Malformed('a claim is not {"text", …}')
-        span, section, coverage = raw.get("span"), raw.get("section") or "body", raw.get("coverage")
-        integers = {n: raw[n] for n in ("id", "sentence", "end") if raw.get(n) is not None}
-        if section not in SECTIONS:
-            raise Malformed(f'a claim\'s "section" is none of {", ".join(SECTIONS)}')
-        pair = isinstance(span, Sequence) and len(span) == 2 and all(map(_is_whole, span))
-        if span is not None and not pair:
-            raise Malformed('a claim\'s "span" is not a pair of positions')
-        if not all(map(_is_whole, integers.values())) or not (
-            coverage is None or is_number(coverage)
-        ):
-            raise Malformed(
-                'a claim has an "id", "sentence", "end" or "coverage" that is no number'
-            )
-        claims.append(
-            Claim(
-                **{"id": number, **integers},
-                text=raw["text"],
-                section=section,
-                span=(span[0], span[1]) if span is not None else None,
-                coverage=coverage,
-            )
-        )
-    if len({claim.id for claim in claims}) < len(claims):
-        raise Malformed("two claims have the same id")
-    return tuple(claims)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def is_number(value: Any) -> bool:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and abs(value) <= sys.float_info.max  # False for NaN, and for huge integers
 
 
 def _located(
     row: Mapping[str, Any], response: Response, split: bool
 ) -> tuple[tuple[tuple[int, int], ...], tuple[Claim, ...]]:
     """Sentences and claims with their places: the row's own, or found in the response."""
-    claims, size, given = _claims(row), len(response.text), "sentences" in row
+    claims = []
+    for number, raw in enumerate(_list(row, "claims")):
+        numbered = isinstance(raw, dict) and raw.get("id") is None
+        claims.append(_read(Claim, {**raw, "id": number} if numbered else raw, "a claim"))
+    if len({claim.id for claim in claims}) < len(claims):
+        raise Malformed("two claims have the same id")
+    size, given = len(response.text), "sentences" in row
     spans: tuple[tuple[int, int], ...] | None = None
     if given:
         try:
@@ -147,15 +179,13 @@ def _located(
     elif split:
         spans = sentences(response.text, response.prefill)
     for claim in claims:
-        if claim.sentence is not None and spans is None:
-            raise Malformed('a claim names a "sentence", and the row has no "sentences"')
         if claim.sentence is not None and not 0 <= claim.sentence < len(spans or ()):
             raise Malformed("a claim names a sentence that is not there")
         start, stop = claim.span or (0, 0)
         if not (0 <= start <= stop <= size and 0 <= (claim.end or 0) <= size):
             raise Malformed("a claim has a span outside the response")
     if spans is None or given or all(claim.span for claim in claims):
-        return spans or (), claims
+        return spans or (), tuple(claims)
     parts, located = sections(response.text, response.prefill), []
     for claim in locate(response.text, spans, claims):
         if claim.span and claim.section == "body":
@@ -174,73 +204,35 @@ def spans_in(given: Any, response: Response) -> tuple[tuple[int, int], ...]:
 
 
 def _verdict(raw: Any) -> Verdict:
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("target"), str):
+    if not isinstance(raw, dict) or not isinstance(raw.get("target"), str):
         raise Malformed('a verdict has no "target"')
     target = raw["target"]
-    aspect = str(raw.get("aspect") or USUAL.get(target.partition(":")[0], target))
-    label, p, rating = raw.get("label"), raw.get("p"), raw.get("informativeness")
-    if (declared := ASPECTS.get(aspect)) and label not in (*declared, None):
+    aspect = raw.get("aspect") or USUAL.get(target.partition(":")[0], target)
+    verdict = _read(Verdict, {**raw, "aspect": aspect}, f"the verdict on '{target}'")
+    declared = ASPECTS.get(verdict.aspect)
+    if declared and verdict.label not in (*declared, None):
         raise Malformed(
-            f"'{label}' of '{target}' is no label: it must be one of {', '.join(declared)}"
+            f"'{verdict.label}' of '{target}' is no label: it must be one of {', '.join(declared)}"
         )
-    if label is not None and not isinstance(label, str):
-        raise Malformed(f"the label of '{target}' is not a text")
-    if p is not None and not (is_number(p) and 0 <= p <= 1):
-        raise Malformed(f"p of '{target}' is not between 0 and 1")
-    if rating is not None and not (_is_whole(rating) and 1 <= rating <= 5):
-        raise Malformed(f"informativeness of '{target}' is not 1, 2, 3, 4 or 5")
-    evidence = tuple(_list(raw, "evidence"))
-    if not all(isinstance(item, Mapping) for item in evidence):
-        raise Malformed(f"the evidence of '{target}' has an entry that is not an object")
-    return Verdict(
-        target,
-        aspect,
-        label,
-        p=p,
-        informativeness=rating,
-        evidence=evidence,
-        by=str(raw.get("by") or ""),
-        error=_failure(raw.get("error")),
-    )
+    return verdict
 
 
 def rewards(row: Mapping[str, Any]) -> dict[str, Reward]:
     """The stored rewards; those of the methods asked for are computed anew."""
     by_method = row.get("rewards") or {}
-    if not isinstance(by_method, Mapping) or not all(
-        reward is None or isinstance(reward, Mapping) for reward in by_method.values()
-    ):
+    if not isinstance(by_method, dict):
         raise Malformed('"rewards" is not an object of rewards by method')
-    try:
-        return {name: _reward(reward) for name, reward in by_method.items() if reward is not None}
-    except (AttributeError, TypeError, ValueError, LookupError) as error:
-        raise Malformed('"rewards" has a reward that is not {value, parts, events, …}') from error
+    return {
+        name: _reward(raw, f'"rewards.{name}"')
+        for name, raw in by_method.items()
+        if raw is not None
+    }
 
 
-def _reward(row: Mapping[str, Any]) -> Reward:
-    events = tuple(Event(**event) for event in _list(row, "events"))
-    # as tables fill gaps
-    parts = {name: value for name, value in (row.get("parts") or {}).items() if value is not None}
-    lists = {name: tuple(_list(row, name)) for name in ("tokens", "unplaced")}
-    numbers = [*parts.values(), *lists["tokens"], *(event.value for event in events)]
-    if not all(map(is_number, numbers)) or not (row["value"] is None or is_number(row["value"])):
-        raise ValueError(numbers)
-    return Reward(row["value"], parts, events, **lists, error=_failure(row.get("error")))
-
-
-def _failure(raw: Any) -> Failure | None:
-    if raw is None:
-        return None
-    failure = _made(Failure, raw, "error")
-    if not all(isinstance(value, str) for value in vars(failure).values()):
-        raise Malformed('"error" has a field that is not a text')
-    return failure
-
-
-def _made(kind: type, raw: Any, name: str) -> Any:
-    if not isinstance(raw, Mapping):
-        raise Malformed(f'"{name}" is not an object')
-    try:
-        return kind(**{field.name: raw[field.name] for field in fields(kind) if field.name in raw})
-    except TypeError as error:
-        raise Malformed(f'"{name}" is incomplete') from error
+def _reward(raw: Any, what: str) -> Reward:
+    if isinstance(raw, dict) and isinstance(raw.get("parts"), dict):  # tables fill gaps
+        parts = {name: value for name, value in raw["parts"].items() if value is not None}
+        raw = {**raw, "parts": parts}
+    reward = _read(Reward, raw, what)
+    events = tuple(_read(Event, event, f"an event of {what}") for event in reward.events)
+    return replace(reward, events=events)

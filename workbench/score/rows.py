@@ -1,8 +1,9 @@
-"""Parse one input row: a response to judge, or feedback whose rewards are computed anew.
+"""Read the rows that `workbench score` takes: responses to judge, and feedback whose rewards are
+computed anew.
 
 Accepted are `{id, question, response, answers?, title?, passages?, checklist?}`; a stored
 feedback row; and, for replay without any judge, `{id, response, claims: [{text, label,
-informativeness}], outcome?}`.
+informativeness}], outcome?}`. A row that cannot be read is reported and does not stop the rest.
 """
 
 from __future__ import annotations
@@ -11,21 +12,26 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from workbench.credit.tokens import Offsets, encode, words
+from workbench.data.files import Row, open_rows
 from workbench.data.record import question_of
 from workbench.failures import judged
 from workbench.hub import from_disk_or_hub
 from workbench.score import replay
-from workbench.score.source import Malformed
+from workbench.score.replay import Malformed
+from workbench.store import QUESTIONS, question_key, read_questions
 from workbench.types import SCHEMA, Feedback, Question, Response, WorkbenchError
 
 Tokenize = Callable[[str], tuple[tuple[int, ...], Offsets, str]]  # text -> ids, offsets, source
 BY_TOKEN = ("logprobs", "ref_logprobs", "values")
+SHOWN = 100  # problems that are reported word for word
 # a lone half of a surrogate pair, as in a text that was cut; no tokenizer takes it
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -41,12 +47,101 @@ class Item:
     def response(self) -> Response:
         return self.feedback.response
 
-    def about(self, question: Question) -> Item:
-        """The same with its question completed."""
-        response = replace(
-            self.response, question=question, group=self.response.group or question.id
-        )
-        return replace(self, feedback=replace(self.feedback, response=response))
+
+@dataclass
+class Survey:
+    """Counts of rows; `ids` are those to score, with a checksum of their response."""
+
+    ids: dict[str, int] = field(default_factory=dict)
+    judged: int = 0  # rows for the judge
+    bare: int = 0  # of these, rows whose question has no passages
+    malformed: int = 0
+    duplicates: int = 0
+    problems: list[tuple[int, str]] = field(default_factory=list)  # with line numbers
+
+
+@dataclass
+class Reader:
+    """The input file, its column names, and how its responses are split into tokens.
+
+    `known` are the questions of the record of the output (id -> `question_key`): another question
+    under a known id gets an id of its own.
+    """
+
+    path: Path
+    columns: Mapping[str, str] = field(default_factory=dict)
+    tokenize: Tokenize | None = None
+    recognise: Callable[[Question], Question] | None = None
+    known: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def questions(self) -> Mapping[str, Question]:
+        """The questions stored beside a feedback file."""
+        folder = self.path.parent
+        return read_questions(folder) if (folder / QUESTIONS).exists() else {}
+
+    def rows(self) -> Iterator[Row]:
+        return open_rows(self.path)[1]
+
+    def item(self, row: dict[str, Any] | str, split: bool = True) -> Item:
+        """Raises Malformed. Without `split` the response gets no tokens, which takes less time."""
+        if isinstance(row, str):
+            raise Malformed(row)
+        stored = row.get("question_id") and not row.get("question")
+        item = parse(row, self.columns, self.questions if stored else {}, self.tokenize, split)
+        question = item.response.question
+        if self.recognise:
+            question = self.recognise(question)
+        key = question_key(question) if question.id else 0
+        if not question.id or self.known.setdefault(question.id, key) != key:
+            # equal for questions that differ in nothing but their id
+            value = json.dumps(asdict(replace(question, id="")), sort_keys=True)
+            digest = hashlib.sha256(value.encode()).hexdigest()[:12]
+            question = replace(question, id=f"{question.id or 'q'}-{digest}")
+        group = item.response.group or question.id
+        response = replace(item.response, question=question, group=group)
+        return replace(item, feedback=replace(item.feedback, response=response))
+
+    def survey(self) -> Survey:
+        """Read the file once: which rows can be scored, before anything is asked or written."""
+        found = Survey()
+        for number, row in self.rows():
+            try:
+                item = self.item(row, split=False)
+                if item.response.id in found.ids:
+                    found.duplicates += 1
+                    raise Malformed(f"the id '{item.response.id}' stands in an earlier row")
+            except Malformed as problem:
+                found.malformed += 1
+                if len(found.problems) < SHOWN:
+                    found.problems.append((number, str(problem)))
+                continue
+            found.ids[item.response.id] = checksum(item.response.text)
+            found.judged += not item.replay
+            found.bare += not item.replay and not item.response.question.passages
+        return found
+
+    def items(self, wanted: dict[str, int]) -> Iterator[Item]:
+        """The rows with the `wanted` ids, each once and in order; an id is taken out of `wanted`
+        as its row is read.
+        """
+        name = self.columns.get("id", "id")
+        for _, row in self.rows():
+            if not wanted:
+                return
+            try:
+                if isinstance(row, str) or identity({"id": row.get(name)}) not in wanted:
+                    continue
+                item = self.item(row)
+            except Malformed:
+                continue
+            if wanted.get(item.response.id) == checksum(item.response.text):
+                del wanted[item.response.id]
+                yield item
+
+
+def checksum(text: str) -> int:
+    return crc32(text.encode("utf-8", "surrogatepass"))
 
 
 def parse(
@@ -69,11 +164,15 @@ def parse(
         Malformed: what is wrong with the row.
     """
     row = {**row, **{name: row.get(column) for name, column in columns.items()}}
-    row = {name: value for name, value in row.items() if value is not None}
+    # NaN is what a table has for an empty cell
+    row = {
+        name: value
+        for name, value in row.items()
+        if value is not None and not (isinstance(value, float) and value != value)
+    }
     if "verdicts" in row and row.get("schema", SCHEMA) != SCHEMA:
         raise Malformed(f'"schema" is {row["schema"]!r}, and this version reads {SCHEMA}')
-    response = _response(row, questions)
-    response = _with_tokens(response, row, tokenize, split)
+    response = _with_tokens(_response(row, questions), row, tokenize, split)
     verdicts = row.get("verdicts")
     if "claims" not in row and verdicts is None:
         return Item(Feedback(response), replay=False)
@@ -99,13 +198,17 @@ def _response(row: Mapping[str, Any], questions: Mapping[str, Question]) -> Resp
         raise Malformed(_absent(row, "response") if text is None else '"response" is not a text')
     if finish not in ("stop", "length"):
         raise Malformed('"finish" is neither "stop" nor "length"')
+    numbers = {"sample": _integer(row.get("sample")), "step": _integer(row.get("step"))}
+    for field_name, value in numbers.items():
+        if value is not None and type(value) is not int:
+            raise Malformed(f'"{field_name}" is not a whole number')
     return Response(
         name,
         question,
         text,
         group=_text(row, "group"),
-        sample=_whole(row, "sample") or 0,
-        step=_whole(row, "step"),
+        sample=numbers["sample"] or 0,
+        step=numbers["step"],
         finish=finish,
         prefill=_text(row, "prefill"),
     )
@@ -126,13 +229,6 @@ def _integer(value: Any) -> Any:
 
 def _absent(row: Mapping[str, Any], name: str) -> str:
     return f'no "{name}"; the row has {", ".join(list(row)[:8]) or "nothing"}'
-
-
-def _whole(row: Mapping[str, Any], name: str) -> int | None:
-    value = _integer(row.get(name))
-    if value is not None and type(value) is not int:
-        raise Malformed(f'"{name}" is not a whole number')
-    return value
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:
@@ -197,9 +293,3 @@ def tokenizer(name: str | None) -> Tokenize | None:
         return *encode(loaded, _HALVES.sub("\ufffd", text)), "encoded"
 
     return split
-
-
-def fingerprint(question: Question) -> str:
-    """Equal for questions that differ in nothing but their id."""
-    value = json.dumps(asdict(replace(question, id="")), sort_keys=True)
-    return hashlib.sha256(value.encode()).hexdigest()[:12]

@@ -11,9 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.actors import map_chunks
@@ -25,22 +24,19 @@ from workbench.judge.address import key_of
 from workbench.recipes import reward_fns
 from workbench.recipes.method import reward_settings
 from workbench.runs.folder import lock
-from workbench.score.evidence import Evidence, evidence, index_folder
+from workbench.score.evidence import Evidence, evidence
 from workbench.score.options import Options, check
+from workbench.score.output import Tally, claim, resume
 from workbench.score.pipeline import Plan, Scored, checks_of, in_actor, methods, plan
-from workbench.score.record import check_free, claim, resume
-from workbench.score.rows import Item, tokenizer
-from workbench.score.survey import Reader, Survey
-from workbench.score.tally import Tally
+from workbench.score.rows import Item, Reader, Survey, tokenizer
 from workbench.store import Store, stored_questions
 from workbench.types import Judge, WorkbenchError
 
 CHUNK = 128  # responses that are judged, and written, together
 ENOUGH = 20  # rows after which the share of failures can stop a scoring
 
-Watch = Callable[[Tally, int], None]  # called with the running totals and the number of rows done
-# called with the number of rows and the judge's counters
-Progress = Callable[[int, "Totals | None"], Watch]
+# called after each chunk with the totals so far, the number of rows, and the judge's counters
+Watch = Callable[[Tally, int, "Totals | None"], None]
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
@@ -60,16 +56,13 @@ class Job:
     def scored(self, chunks: Iterable[list[Item]]) -> Iterator[Scored]:
         """Chunks of rows scored, in order: in threads of this process, or in Ray's actors."""
         if self.options.engine == "ray" and not self.options.remote:
-            options, search = self.options, self.search
-            if search and search.index:
-                options = replace(options, store=str(index_folder(options)), passages=None)
-            judged, known = self.plan.checks is not None, search.known if search else {}
-            make = partial(in_actor, options, judged, known)
-            return map_chunks(options.ray, make, self.plan.lost, chunks)
+            judged, known = self.plan.checks is not None, self.search.known if self.search else {}
+            make = partial(in_actor, self.options, judged, known)
+            return map_chunks(self.options.ray, make, self.plan.lost, chunks)
         return ahead(self.plan.score, chunks, _threads(self.options, self.survey))
 
 
-def score_file(options: Options, progress: Progress | None = None) -> dict[str, Any]:
+def score_file(options: Options, watch: Watch = lambda *_: None) -> dict[str, Any]:
     """Score the rows of a file into feedback rows; returns the summary, as `workbench score
     --json` prints it.
 
@@ -82,21 +75,22 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
         work.
     """
     check(options)
-    began = time.perf_counter()
-    with taken_back(options.cache_path.parent), lock(options.out.parent), ExitStack() as closing:
-        _check_output_space(options)
+    began, out = time.perf_counter(), options.out
+    with taken_back(options.cache_path.parent), lock(out.parent), ExitStack() as closing:
+        # not even the responses, which the output repeats, may fit
+        existing = out.stat().st_size if out.exists() and not options.overwrite else 0
+        needed = max(0, options.source.stat().st_size - existing)
+        check_space(out.parent, needed, "name an --out on another disk")
         job = prepare(options, closing)
-        survey, names = job.survey, list(job.plan.rewards)
-        totals = job.judge.totals if job.judge else None
-        watch = progress(len(survey.ids), totals) if progress else None
-        claim(options.out, job.settings, options.overwrite)
-        tally, remaining = Tally(names), dict(survey.ids)
-        earlier = resume(options.out, remaining, names, tally)
-        status = _write(job, tally, remaining, watch or (lambda tally, done: None))
+        claim(out, job.settings, options.overwrite)
+        survey, tally = job.survey, Tally(list(job.plan.rewards))
+        remaining = dict(survey.ids)
+        earlier = resume(out, remaining, tally)
+        status = _write(job, tally, remaining, watch)
     cache = options.cache_path
     return {
         "status": status,
-        "out": str(options.out),
+        "out": str(out),
         **tally.summary(),
         "left_out": dict(job.plan.left_out),
         "earlier": earlier,
@@ -112,11 +106,12 @@ def score_file(options: Options, progress: Progress | None = None) -> dict[str, 
 def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> str:
     """Score the remaining rows and append them to the output; returns the status."""
     options, status = job.options, "interrupted"
+    shown = len(job.survey.ids), job.judge.totals if job.judge else None
 
     def stopped() -> bool:
         return too_many(tally.failed + tally.unscored, tally.rows, options.max_failed)
 
-    watch(tally, tally.rows)
+    watch(tally, *shown)
     items = job.reader.items(remaining)
     chunks = iter(lambda: list(itertools.islice(items, CHUNK)), [])
     with Store(options.out) as store, suppress(KeyboardInterrupt):
@@ -124,7 +119,7 @@ def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> s
             stored = store.append([row for row, _ in rows])
             for row, (_, judged) in zip(stored, rows, strict=True):
                 tally.add(row, judged)
-            watch(tally, tally.rows)
+            watch(tally, *shown)
             if tally.rows >= ENOUGH and stopped():
                 break
         status = "too_many_failures" if stopped() else "done"
@@ -141,16 +136,12 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
     """
     configs = methods(options)
     world = checks_of(options) if options.exact else None
-    reader = Reader(
-        options.source,
-        options.columns,
-        tokenizer(options.tokenizer),
-        world.recognise if world else None,
-        stored_questions(options.out.parent),
-    )
+    recognise = world.recognise if world else None
+    known, tokenize = stored_questions(options.out.parent), tokenizer(options.tokenizer)
+    reader = Reader(options.source, options.columns, tokenize, recognise, known)
     survey = reader.survey()
     if not survey.ids:
-        raise WorkbenchError(_nothing_to_score(options.source, survey))
+        raise WorkbenchError(_nothing_to_score(options, survey))
     local = not options.remote and not options.exact
     if not survey.judged or (counter and local):
         settings = _identity(options, configs, bool(survey.judged))
@@ -167,29 +158,19 @@ def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) 
             " name --passages FILE or --store NAME"
         )
     settings = _identity(options, served, True)
-    if search and counter is None:
-        check_free(options.out, settings, options.overwrite)
-        search.prepare()
     return Job(options, reader, survey, made, settings, judge, search)
 
 
-def _check_output_space(options: Options) -> None:
-    """Raise a WorkbenchError where not even the responses, which the output repeats, fit."""
-    existing = options.out.stat().st_size if options.out.exists() and not options.overwrite else 0
-    needed = max(0, options.source.stat().st_size - existing)
-    check_space(options.out.parent, needed, "name an --out on another disk")
-
-
-def _nothing_to_score(source: Path, survey: Survey) -> str:
+def _nothing_to_score(options: Options, survey: Survey) -> str:
     """Why no row of a file can be scored; the remedy names columns only where there are some."""
     if not survey.problems:
         return (
-            f"{source}: the file is empty: name one with rows of questions and responses with --in"
-            " FILE"
+            f"{options.source}: the file is empty: name one with rows of questions and responses"
+            " with --in FILE"
         )
     line, problem = survey.problems[0]
     remedy = "" if problem.startswith("not ") else ": --map response=COLUMN names columns"
-    return f"{source}:{line}: {problem}; no row can be scored{remedy}"
+    return f"{options.source}:{line}: {problem}; no row can be scored{remedy}"
 
 
 def _threads(options: Options, survey: Survey) -> int:
@@ -199,25 +180,16 @@ def _threads(options: Options, survey: Survey) -> int:
 
 def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudge:
     """The endpoint's model as a judge, with its cache."""
-    url, file, new = str(options.judge), options.cache_path, not options.cache_path.exists()
+    url = str(options.judge)
     judge = endpoint(
         url,
         str(options.model),
         key=key_of(url, options.api_key_env),
         concurrency=max(1, options.concurrency // _threads(options, survey)),
         timeout=options.timeout,
-        cache=file,
+        cache=options.cache_path,
     )
-
-    def close() -> None:
-        judge.close()
-        unused = new and judge.cache is not None and not len(judge.cache)
-        if judge.cache:
-            judge.cache.close()
-        if unused:  # a new cache without a reply is not left behind
-            file.unlink(missing_ok=True)
-
-    closing.callback(close)
+    closing.callback(judge.close)
     if options.engine == "ray":
         print(
             "workbench: --engine ray: rows are scored in this process, since an endpoint is waited"
@@ -239,10 +211,8 @@ def _identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict
         # a server may come back at another address
         judge = "endpoint" if options.remote else options.judge or "local"
         settings |= {"judge": judge, "model": options.model, "store": options.store}
-        if options.verifier:
-            settings["verifier"] = options.verifier
-        if options.in_doubt:
-            settings["outcomes"] = "in doubt"
+        settings |= {"verifier": options.verifier} if options.verifier else {}
+        settings |= {"outcomes": "in doubt"} if options.in_doubt else {}
         settings["passages"] = None
         if options.passages:
             with options.passages.open("rb") as file:
@@ -261,19 +231,18 @@ def ahead(
     if workers <= 1:
         yield from map(work, pieces)
         return
+
+    def run(future: Future[Result], piece: Piece) -> None:
+        try:
+            future.set_result(work(piece))
+        except BaseException as error:
+            future.set_exception(error)
+
     running: deque[Future[Result]] = deque()
     for piece in pieces:
-        future: Future[Result] = Future()
-        threading.Thread(target=_run, args=(future, work, piece), daemon=True).start()
-        running.append(future)
+        running.append(Future())
+        threading.Thread(target=run, args=(running[-1], piece), daemon=True).start()
         if len(running) >= workers:
             yield running.popleft().result()
     while running:
         yield running.popleft().result()
-
-
-def _run(future: Future[Result], work: Callable[[Piece], Result], piece: Piece) -> None:
-    try:
-        future.set_result(work(piece))
-    except BaseException as error:
-        future.set_exception(error)

@@ -13,6 +13,7 @@ from typing import Any
 from workbench.answers import sentences
 from workbench.answers.hedging import is_hedged as hedged
 from workbench.knowledge import Search, from_passages
+from workbench.knowledge.given import Given
 from workbench.types import (
     UNFOUND,
     Claim,
@@ -50,32 +51,25 @@ def retrieve(
     title names. That there is no such page is a failure. That of all pages none shares a word
     with a claim is the claim's own doing: it gets no passages.
     """
-    found: list[Sequence[Passage] | Failure | None] = [None] * len(asked)
-    own: dict[tuple[Passage, ...], list[int]] = {}  # the questions' passages: numbers of claims
-    needed: list[int] = []
-    for number, (response, _) in enumerate(asked):
-        if passages := tuple(response.question.passages):
-            own.setdefault(passages, []).append(number)
-        elif search:
-            needed.append(number)
-    if search and needed:
-        results = _search(search, [asked[number] for number in needed], k)
-        for number, result in zip(needed, results, strict=True):
-            found[number] = result
-    for passages, numbers in own.items():
-        best: Sequence[Sequence[Passage]] = [passages] * len(numbers)
-        if narrow and len(passages) > k:
-            claims = [asked[number][1].text for number in numbers]
+    unlinked = [pair for pair in asked if not pair[0].question.passages]
+    results = iter(_search(search, unlinked, k) if search and unlinked else ())
+    found: list[Sequence[Passage] | Failure] = []
+    for response, claim in asked:
+        own = tuple(response.question.passages)
+        if own and narrow and len(own) > k:
             # the first ones where no passage shares a word with the claim
-            best = [one or passages[:k] for one in from_passages(passages).search(claims, k)]
-        for number, one in zip(numbers, best, strict=True):
-            found[number] = one
-    return [
-        _no_passages(f"question '{response.question.id}' has no passages and there is no store")
-        if one is None
-        else one
-        for one, (response, _) in zip(found, asked, strict=True)
-    ]
+            found.append(_given(own).search([claim.text], k)[0] or own[:k])
+        elif own:
+            found.append(own)
+        else:
+            missing = f"question '{response.question.id}' has no passages and there is no store"
+            found.append(next(results, _no_passages(missing)))
+    return found
+
+
+@lru_cache(maxsize=128)
+def _given(passages: tuple[Passage, ...]) -> Given:
+    return from_passages(passages)
 
 
 def searched(

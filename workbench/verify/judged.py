@@ -5,9 +5,9 @@ one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.answers import (
     DOUBT,
@@ -28,7 +28,6 @@ from workbench.types import (
     Cost,
     Failure,
     Judge,
-    Passage,
     Prompt,
     Reply,
     Response,
@@ -46,6 +45,8 @@ from workbench.verify.claims import (
 )
 from workbench.verify.outcome import by_rule, committed_answer, without_comparison
 
+K = TypeVar("K")
+
 
 def facts(
     judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True
@@ -62,79 +63,63 @@ def facts(
     "informativeness", says why there is no rating.
     """
 
+    by = _name(judge)
+
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        rows = [(response, found, open_claims(found)) for response, found in batch]
-        asked = [(response, claim) for response, _, claims in rows for claim in claims]
-        results = iter(retrieve(asked, search, k))
-        passages = [[next(results) for _ in claims] for *_, claims in rows]
-        prompts = [
-            _fact_prompts(response, claims, own, informativeness)
-            for (response, _, claims), own in zip(rows, passages, strict=True)
-        ]
-        replies = _ask(judge, prompts)
-        by = _name(judge)
-        return [
-            _facts(*row, own, answers, by, informativeness)
-            for row, own, answers in zip(rows, passages, replies, strict=True)
-        ]
+        rows = [open_claims(found) for _, found in batch]
+        asked = [(number, claim) for number, claims in enumerate(rows) for claim in claims]
+        results = retrieve([(batch[number][0], claim) for number, claim in asked], search, k)
+        passages = {
+            (number, claim.id): own for (number, claim), own in zip(asked, results, strict=True)
+        }
+        prompts: dict[tuple[int, int | None], Prompt] = {}  # without a claim: the rating of all
+        for number, (response, _) in enumerate(batch):
+            question, texts = response.question.text, [claim.text for claim in rows[number]]
+            for claim in rows[number]:
+                own = passages[number, claim.id]
+                if own and not isinstance(own, Failure):
+                    prompts[number, claim.id] = render(
+                        "verify", question=question, claims=[claim.text], passages=own
+                    )
+            if informativeness and texts:
+                prompts[number, None] = render(
+                    "inform", question=question, response=response.text, claims=texts
+                )
+        replies, costs = _ask(judge, prompts), [Cost()] * len(batch)
+        for (number, _), reply in replies.items():
+            costs[number] += reply.cost
+
+        def fact(number: int, claim: Claim) -> Verdict:
+            response, found = batch[number]
+            verdict, own = Verdict(f"claim:{claim.id}", "fact", by=by), passages[number, claim.id]
+            if isinstance(own, Failure):
+                return replace(verdict, error=own)
+            if not own:
+                return unfound(replace(verdict, by="rule"))
+            verdict = _labelled(verdict, _read("verify", replies[number, claim.id]))
+            if not (label := verdict.label):
+                return verdict
+            label = HEDGED.get(label, label) if is_hedged(response, found, claim) else label
+            return replace(verdict, label=label, evidence=cite(claim.text, own))
+
+        def checked(number: int) -> Checked:
+            claims = rows[number]
+            verdicts = [fact(number, claim) for claim in claims]
+            if informativeness and claims:
+                ratings = _read("inform", replies[number, None], len(claims))
+                if isinstance(ratings, Failure):
+                    verdicts.append(Verdict("response", "informativeness", by=by, error=ratings))
+                else:
+                    verdicts = [
+                        replace(verdict, informativeness=rating)
+                        for verdict, rating in zip(verdicts, ratings, strict=True)
+                    ]
+            own = [passages[number, claim.id] for claim in claims]
+            return Checked(tuple(verdicts), costs[number], searched(batch[number][0], own))
+
+        return [checked(number) for number in range(len(batch))]
 
     return verify
-
-
-def _fact_prompts(
-    response: Response,
-    claims: Sequence[Claim],
-    passages: Sequence[Sequence[Passage] | Failure],
-    informativeness: bool,
-) -> list[Prompt]:
-    """One prompt for each claim that has passages, then one that rates all claims."""
-    question = response.question.text
-    prompts = [
-        render("verify", question=question, claims=[claim.text], passages=own)
-        for claim, own in zip(claims, passages, strict=True)
-        if own and not isinstance(own, Failure)
-    ]
-    if informativeness and claims:
-        texts = [claim.text for claim in claims]
-        prompts.append(render("inform", question=question, response=response.text, claims=texts))
-    return prompts
-
-
-def _facts(
-    response: Response,
-    found: Claims,
-    claims: Sequence[Claim],
-    passages: Sequence[Sequence[Passage] | Failure],
-    replies: Sequence[Reply],
-    by: str,
-    informativeness: bool,
-) -> Checked:
-    if not claims:
-        return Checked()
-    answers = iter(replies)
-    verdicts = []
-    for claim, own in zip(claims, passages, strict=True):
-        verdict = Verdict(f"claim:{claim.id}", "fact", by=by)
-        if isinstance(own, Failure):
-            verdict = replace(verdict, error=own)
-        elif not own:
-            verdict = unfound(replace(verdict, by="rule"))
-        else:
-            verdict = _labelled(verdict, _read("verify", next(answers)))
-            if label := verdict.label:
-                label = HEDGED.get(label, label) if is_hedged(response, found, claim) else label
-                verdict = replace(verdict, label=label, evidence=cite(claim.text, own))
-        verdicts.append(verdict)
-    if informativeness:
-        ratings = _read("inform", replies[-1], len(claims))
-        if isinstance(ratings, Failure):
-            verdicts.append(Verdict("response", "informativeness", by=by, error=ratings))
-        else:
-            verdicts = [
-                replace(verdict, informativeness=rating)
-                for verdict, rating in zip(verdicts, ratings, strict=True)
-            ]
-    return Checked(tuple(verdicts), _total(replies), searched(response, passages))
 
 
 def checklist(judge: Judge) -> Verify:
@@ -174,28 +159,30 @@ def _compare(
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        rows = [(response, *compared(response, found)) for response, found in batch]
-        prompts = [
-            [
-                render(
-                    "checklist", question=one.question.text, response=text, items=[*items.values()]
-                )
-            ]
+        rows = [compared(response, found) for response, found in batch]
+        prompts = {
+            number: render(
+                "checklist",
+                question=batch[number][0].question.text,
+                response=text,
+                items=[*items.values()],
+            )
+            for number, (items, text) in enumerate(rows)
             if items and text.strip()
-            else []
-            for one, items, text in rows
-        ]
-        checked = []
-        for (_, items, _), replies in zip(rows, _ask(judge, prompts), strict=True):
-            labels = _read("checklist", replies[0], len(items)) if replies else "missing"
-            if isinstance(labels, str | Failure):
+        }
+        replies, checked = _ask(judge, prompts), []
+        for number, (items, _) in enumerate(rows):
+            reply, by = replies.get(number), "rule"
+            labels: Any = ["missing"] * len(items)
+            if reply:
+                by, labels = _name(judge), _read("checklist", reply, len(items))
+            if isinstance(labels, Failure):
                 labels = [labels] * len(items)
-            by = _name(judge) if replies else "rule"
             verdicts = (
                 _labelled(Verdict(target, "checklist", by=by), label)
                 for target, label in zip(items, labels, strict=True)
             )
-            checked.append(Checked(tuple(verdicts), _total(replies)))
+            checked.append(Checked(tuple(verdicts), reply.cost if reply else Cost()))
         return checked
 
     return verify
@@ -242,10 +229,7 @@ def reasoning(judge: Judge) -> Verify:
 
 
 def judged_outcome(
-    judge: Judge,
-    require_box: bool | None = False,
-    abstentions: Iterable[str] = (),
-    in_doubt: bool = False,
+    judge: Judge, require_box: bool | None = False, in_doubt: bool = False
 ) -> Verify:
     """As `outcome`, but a judge says whether an answer that commits to something agrees with the
     gold answers.
@@ -254,12 +238,11 @@ def judged_outcome(
     (a failure). The judge sees the final answer, not the text before it. With `in_doubt` rules
     decide, and the judge is asked only where the `p` of the rules lies in `answers.DOUBT`.
     """
-    phrases = tuple(abstentions)
 
     def ruled(response: Response) -> Verdict | None:
         if not in_doubt:
-            return without_comparison(response, require_box, phrases)
-        verdict = by_rule(response, require_box, phrases)
+            return without_comparison(response, require_box)
+        verdict = by_rule(response, require_box)
         doubtful = verdict.p is not None and DOUBT[0] <= verdict.p <= DOUBT[1]
         return None if doubtful else verdict
 
@@ -284,14 +267,12 @@ def _one_call(
     judge: Judge, task: str, prompts: Sequence[Prompt | None], verdicts: Sequence[Verdict]
 ) -> list[Checked]:
     """The given verdict of each row, with the judge's label where the row has a prompt."""
-    rows = _ask(judge, [[prompt] if prompt else [] for prompt in prompts])
-    by = _name(judge)
-    return [
-        Checked((_labelled(replace(verdict, by=by), _read(task, replies[0])),), _total(replies))
-        if replies
-        else Checked((verdict,))
-        for verdict, replies in zip(verdicts, rows, strict=True)
-    ]
+    checked = [Checked((verdict,)) for verdict in verdicts]
+    asked = {number: prompt for number, prompt in enumerate(prompts) if prompt}
+    for number, reply in _ask(judge, asked).items():
+        verdict = replace(verdicts[number], by=_name(judge))
+        checked[number] = Checked((_labelled(verdict, _read(task, reply)),), reply.cost)
+    return checked
 
 
 def _labelled(verdict: Verdict, label: str | Failure) -> Verdict:
@@ -300,17 +281,9 @@ def _labelled(verdict: Verdict, label: str | Failure) -> Verdict:
     return replace(verdict, label=label)
 
 
-def _ask(judge: Judge, prompts: Sequence[Sequence[Prompt]]) -> list[list[Reply]]:
-    """The replies to each row's prompts; those of all rows go out in one call."""
-    flat = [prompt for row in prompts for prompt in row]
-    replies = judge(flat) if flat else []
-    assert len(replies) == len(flat), (len(replies), len(flat))
-    remaining = iter(replies)
-    return [[next(remaining) for _ in row] for row in prompts]
-
-
-def _total(replies: Iterable[Reply]) -> Cost:
-    return sum((reply.cost for reply in replies), Cost())
+def _ask(judge: Judge, prompts: Mapping[K, Prompt]) -> dict[K, Reply]:
+    """The replies by the keys of their prompts, which all go out in one call."""
+    return dict(zip(prompts, judge([*prompts.values()]) if prompts else (), strict=True))
 
 
 def _name(judge: Judge) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from workbench.answers import DOUBT, final_answer, is_abstention, probability
-from workbench.types import Checked, Claims, Failure, Response, Verdict, Verify
+from workbench.types import Checked, Failure, Response, Verdict, Verify
 
 
-def outcome(require_box: bool | None = False, abstentions: Iterable[str] = ()) -> Verify:
+def outcome(require_box: bool | None = False) -> Verify:
     r"""The outcome of TruthRL (arXiv 2509.25760, section 3), decided by the rules of
     `workbench.answers`.
 
@@ -21,14 +20,9 @@ def outcome(require_box: bool | None = False, abstentions: Iterable[str] = ()) -
     something is the probability that people would call it right (see `answers.probability`).
 
     `require_box` accepts an answer only in `\boxed{}`; None does so where the question's system
-    prompt names the box. `abstentions` adds phrases to `answers.ABSTENTIONS`.
+    prompt names the box.
     """
-    phrases = tuple(abstentions)
-
-    def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        return [Checked((by_rule(response, require_box, phrases),)) for response, _ in batch]
-
-    return verify
+    return lambda batch: [Checked((by_rule(response, require_box),)) for response, _ in batch]
 
 
 def committed_answer(response: Response, require_box: bool | None) -> str | None:
@@ -36,9 +30,7 @@ def committed_answer(response: Response, require_box: bool | None) -> str | None
     return final_answer(response.text, boxed, response.prefill)
 
 
-def without_comparison(
-    response: Response, require_box: bool | None, abstentions: tuple[str, ...]
-) -> Verdict | None:
+def without_comparison(response: Response, require_box: bool | None) -> Verdict | None:
     """The verdict where no answer has to be compared with the gold answers, else None."""
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:
@@ -47,11 +39,11 @@ def without_comparison(
     answer = committed_answer(response, require_box)
     if answer is None:
         return replace(verdict, label="incorrect")
-    return replace(verdict, label="uncertain") if is_abstention(answer, abstentions) else None
+    return replace(verdict, label="uncertain") if is_abstention(answer) else None
 
 
-def by_rule(response: Response, require_box: bool | None, abstentions: tuple[str, ...]) -> Verdict:
-    if verdict := without_comparison(response, require_box, abstentions):
+def by_rule(response: Response, require_box: bool | None) -> Verdict:
+    if verdict := without_comparison(response, require_box):
         return verdict
     question, answer = response.question, committed_answer(response, require_box) or ""
     p = probability(answer, question.answers, question.kind, question.text)

@@ -1,25 +1,13 @@
-"""A judge that replies by a script: an OpenAI-compatible server on loopback, for tests, examples
-and rehearsals.
+"""A judge that replies by a script: an OpenAI-compatible server on loopback, for tests and
+benchmarks.
 
-It says what a function of (task, elements of the prompt) says, as late as it is told to, and
-fails as it is told to; it counts every request, so that a test can say what was asked, how
-often, and how much at a time.
+A function of (task, elements of the prompt) gives each reply. Delays and failures are settings.
+Every request is counted: what was asked, how often, and how much at a time.
 
->>> import json
->>> from workbench.judge import endpoint, render
->>> from workbench.judge.scripted import JudgeServer
->>> def script(task, elements):
-...     claim = next(element.text for element in elements if element.tag == "claim")
-...     return json.dumps({"label": "correct" if "Oslo" in claim else "wrong"})
->>> prompts = [render("verify", question="Where?", passages=["Oslo."], claims=[f"It is {city}."])
-for city in ("Oslo", "Rome")]
->>> with JudgeServer(script, faults=0.5, kinds=["500"], seed=1) as server:  # about half of the
-requests fail ...     judge = endpoint(server.url, "scripted", backoff=0.01) ...
-[json.loads(reply.text)["label"] for reply in judge(prompts)] ['correct', 'wrong']
->>> server.tasks["verify"] == server.requests == 2 + judge.totals.retries
-True
+    with JudgeServer(script, faults=0.5, kinds=["500"], seed=1) as server:
+        judge = endpoint(server.url, "scripted", backoff=0.01)
 
-As a process of its own, `python -m workbench.judge.scripted --delay 0.05` prints its address,
+As a process of its own, `python -m benchmarks.scripted_judge --delay 0.05` prints its address,
 and GET /count returns its counts.
 """
 
