@@ -30,7 +30,7 @@ FIRST := $(firstword $(NOTEBOOKS))
 # The tests of a file run in one process, since they share fixtures. tests/conftest.py orders the files.
 SHARED := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TRANSFORMERS_OFFLINE=1
-# Waiting threads must not spin: they would take the cores of the other process (workbench/threads.py).
+# Waiting threads must not spin: they would take the cores of the other process (workbench/util/threads.py).
 REPLAY := OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=2000 $(OFFLINE) PLOTLY_RENDERER=plotly_mimetype $(BIN)/python -m pytest --nbval --nbval-current-env \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 

@@ -28,11 +28,11 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
-from workbench import extract
-from workbench.answers import sentences
-from workbench.bench import bench
-from workbench.generate import generate
+from workbench import claims as extract
+from workbench.methods.bench import bench
+from workbench.policies.generate import generate
 from workbench.runs.folder import policy_hash, versions
+from workbench.text import sentences
 from workbench.types import Claim, Claims, Extract, Question, Response
 from workbench.world import load_world
 from workbench.world.parser import Parse, Parser

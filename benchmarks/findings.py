@@ -30,20 +30,20 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from workbench.bench import Bench, bench
-from workbench.evaluate import MEASURED
-from workbench.generate import generate
-from workbench.grade import SAID, assemble
-from workbench.jsonl import write_json
+from workbench.experiments.evaluate import MEASURED
+from workbench.experiments.queue import ROOT, Run, queue_runs, train_queue
+from workbench.methods.bench import Bench, bench
+from workbench.methods.forag.segments import HELD_OUT
 from workbench.metrics.hacks import SHARES, hacks
-from workbench.plots import write_pages
-from workbench.plots.rlfh import figures_of_arms
-from workbench.queue import ROOT, Run, queue_runs, train_queue
+from workbench.metrics.plots import write_pages
+from workbench.metrics.plots.rlfh import figures_of_arms
+from workbench.pipeline import SAID, assemble
+from workbench.policies.generate import generate
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import policy_hash, versions
-from workbench.store import ROLLOUTS, Store, iter_feedback
-from workbench.threads import use_threads
-from workbench.train.segments import HELD_OUT
+from workbench.runs.store import ROLLOUTS, Store, iter_feedback
+from workbench.util.jsonl import write_json
+from workbench.util.threads import use_threads
 
 ROOT_FOLDER = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT_FOLDER))
@@ -68,7 +68,7 @@ def answers(
 ) -> list[Answered]:
     """The policy's answers to a question set, graded; those below the folder, if it has them."""
     digest = hashlib.sha256(json.dumps([asked, system], sort_keys=True).encode()).hexdigest()[:12]
-    folder, place = folder / digest, tiny.telling(system)
+    folder, place = folder / digest, tiny.with_system_prompt(system)
     if not (folder / "whole").exists():
         every = place.questions(asked["split"], asked.get("kinds"), asked.get("lang", "en"))
         questions = [

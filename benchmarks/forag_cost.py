@@ -22,18 +22,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from workbench.bench import Bench, bench
-from workbench.generate import generate
-from workbench.jsonl import write_json
-from workbench.recipes.forag import TINY
-from workbench.reward.forag import Evaluation
+from workbench.methods.bench import Bench, bench
+from workbench.methods.forag.method import TINY
+from workbench.methods.forag.reward import Evaluation
+from workbench.methods.forag.segments import segments, unjudged
+from workbench.policies.generate import generate
 from workbench.runs.folder import versions
-from workbench.threads import DEFAULT_THREADS, use_threads
-from workbench.train.actor import Actor
-from workbench.train.models import load_trainee
-from workbench.train.scorer import Read, Scorer
-from workbench.train.segments import segments, unjudged
+from workbench.training.actor import Actor
+from workbench.training.loading import load_trainee
+from workbench.training.scorer import Read, Scorer
 from workbench.types import TWO_FACETS, Claims, Response
+from workbench.util.jsonl import write_json
+from workbench.util.threads import DEFAULT_THREADS, use_threads
 
 EVALUATIONS: tuple[Evaluation, ...] = ("holistic", "sentence", "subclaim")
 LEVELS = ("sequence", "token")
@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     with use_threads(given.threads):
-        place = bench("tiny").starting_from(given.policy)
+        place = bench("tiny").with_policy(given.policy)
         cells = measure(place, given.questions, given.samples, given.rounds)
     show(cells)
     if given.results:

@@ -36,26 +36,26 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.klcf_cost import mistaken, related  # noqa: E402
 from benchmarks.scripted_judge import JudgeServer, by_checksum  # noqa: E402
-from workbench.answers.sentences import sentences  # noqa: E402
-from workbench.bench import bench  # noqa: E402
-from workbench.checks import judge_checks  # noqa: E402
-from workbench.config import scaled  # noqa: E402
-from workbench.entailment import load_verifier  # noqa: E402
-from workbench.extract import rules  # noqa: E402
-from workbench.generate import Policy, Sampling, generate, prompt_ids  # noqa: E402
-from workbench.grade import grade  # noqa: E402
-from workbench.jsonl import write_json  # noqa: E402
+from workbench.claims import rules  # noqa: E402
 from workbench.judge import Element, endpoint  # noqa: E402
-from workbench.minilm import packaged_folder  # noqa: E402
-from workbench.recipes import METHODS  # noqa: E402
+from workbench.methods import METHODS  # noqa: E402
+from workbench.methods.bench import bench  # noqa: E402
+from workbench.pipeline import grade  # noqa: E402
+from workbench.policies.generate import Policy, Sampling, generate, prompt_ids  # noqa: E402
 from workbench.runs.folder import versions  # noqa: E402
-from workbench.threads import use_threads  # noqa: E402
-from workbench.train.actor import Actor, State  # noqa: E402
-from workbench.train.models import load_trainee  # noqa: E402
-from workbench.train.ppo import PPO, prepare, update  # noqa: E402
-from workbench.train.sampling import as_response  # noqa: E402
+from workbench.text.sentences import sentences  # noqa: E402
+from workbench.training.actor import Actor, State  # noqa: E402
+from workbench.training.loading import load_trainee  # noqa: E402
+from workbench.training.ppo import PPO, prepare, update  # noqa: E402
+from workbench.training.sampling import as_response  # noqa: E402
 from workbench.types import Passage, Prompt, Question, Reply, Response, Reward  # noqa: E402
-from workbench.verify.local import local_facts  # noqa: E402
+from workbench.util.config import scaled  # noqa: E402
+from workbench.util.jsonl import write_json  # noqa: E402
+from workbench.util.minilm import packaged_folder  # noqa: E402
+from workbench.util.threads import use_threads  # noqa: E402
+from workbench.verdicts.checks import judge_checks  # noqa: E402
+from workbench.verdicts.local import local_facts  # noqa: E402
+from workbench.verifier import load_verifier  # noqa: E402
 from workbench.world import load_world  # noqa: E402
 from workbench.world.facts import Fact  # noqa: E402
 from workbench.world.render import thought  # noqa: E402

@@ -19,11 +19,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workbench.checks import world_checks
 from workbench.credit.tokens import words
-from workbench.grade import grade, rescore
-from workbench.recipes import METHODS, checks_needed, method_configs, reward_fns
+from workbench.methods import METHODS, checks_needed, method_configs, reward_fns
+from workbench.pipeline import grade, rescore
 from workbench.types import Feedback, Question, Response, Verdict
+from workbench.verdicts.checks import world_checks
 from workbench.world import World, load_world
 from workbench.world.facts import Fact
 from workbench.world.schema import COMPOUNDS, RELATIONS

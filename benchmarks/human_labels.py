@@ -57,10 +57,10 @@ from benchmarks.human import (  # noqa: E402
 )
 from benchmarks.human.cache import Remembered, remembered  # noqa: E402
 from benchmarks.human.robustness import robustness  # noqa: E402
-from workbench.entailment import Row, evaluate_verifier, load_verifier, read_rows  # noqa: E402
-from workbench.entailment.card import SPEED_ROWS, rounded  # noqa: E402
-from workbench.entailment.verifier import SHIPPED  # noqa: E402
-from workbench.jsonl import write_json  # noqa: E402
+from workbench.util.jsonl import write_json  # noqa: E402
+from workbench.verifier import Row, evaluate_verifier, load_verifier, read_rows  # noqa: E402
+from workbench.verifier.card import SPEED_ROWS, rounded  # noqa: E402
+from workbench.verifier.verifier import SHIPPED  # noqa: E402
 
 UNTESTED = {
     "factscore_human": (
@@ -154,7 +154,7 @@ def by_rules(folder: Path, limit: int | None, seed: int) -> dict[str, Any]:
 
 def measure_card(rows: Sequence[Row]) -> None:
     """Write the figures of the shipped verifier, as it judges now, into its `card.json`."""
-    from workbench.threads import use_threads
+    from workbench.util.threads import use_threads
 
     path = SHIPPED / "card.json"
     card = json.loads(path.read_text(encoding="utf-8"))
@@ -397,7 +397,7 @@ def main() -> None:
         return
 
     from workbench.runs.folder import versions
-    from workbench.threads import use_threads
+    from workbench.util.threads import use_threads
 
     if given.card:
         measure_card(read_rows(given.slices / "nli_dev.jsonl.gz"))

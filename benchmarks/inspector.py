@@ -27,14 +27,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from workbench.examples import worked_example
+from workbench.inspector.examples import worked_example
 from workbench.inspector.opened import pay
-from workbench.jsonl import encode, write_json
-from workbench.recipes import method_configs
+from workbench.methods import method_configs
 from workbench.runs.folder import versions
 from workbench.runs.rows import index_path
-from workbench.store import append_feedback
+from workbench.runs.store import append_feedback
 from workbench.types import Claim, Feedback, Response, Verdict
+from workbench.util.jsonl import encode, write_json
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 STEP = 512  # rows of a step

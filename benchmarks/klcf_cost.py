@@ -39,24 +39,20 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.scripted_judge import JudgeServer  # noqa: E402
 from benchmarks.served import serving  # noqa: E402
 from tests.helpers.world_judge import world_script  # noqa: E402
-from workbench.answers.sentences import sentences  # noqa: E402
-from workbench.bench import Bench, bench  # noqa: E402
-from workbench.checks import judge_checks  # noqa: E402
-from workbench.config import scaled  # noqa: E402
-from workbench.generate import generate  # noqa: E402
-from workbench.jsonl import write_json  # noqa: E402
 from workbench.judge import endpoint  # noqa: E402
 from workbench.judge.workers import run_in_thread, run_workers  # noqa: E402
-from workbench.knowledge import Search, build_index, open_index  # noqa: E402
+from workbench.methods.bench import Bench, bench  # noqa: E402
+from workbench.methods.klcf.method import METHOD, TINY  # noqa: E402
+from workbench.methods.klcf.prepare import Prepare  # noqa: E402
+from workbench.methods.klcf.truth import as_read, truth  # noqa: E402
 from workbench.metrics.bootstrap import collect, intervals  # noqa: E402
 from workbench.metrics.confidence import Ranked  # noqa: E402
-from workbench.recipes.klcf import METHOD, TINY  # noqa: E402
+from workbench.policies.generate import generate  # noqa: E402
+from workbench.retrieval import Search, build_index, open_index  # noqa: E402
 from workbench.runs.folder import read_json, versions  # noqa: E402
-from workbench.threads import use_threads  # noqa: E402
-from workbench.train.prepare import Prepare  # noqa: E402
-from workbench.train.reward_model import train_reward_model  # noqa: E402
-from workbench.train.scorer import MODEL, Scorer, load_reward_model  # noqa: E402
-from workbench.train.truth import as_read, truth  # noqa: E402
+from workbench.text.sentences import sentences  # noqa: E402
+from workbench.training.reward_model import train_reward_model  # noqa: E402
+from workbench.training.scorer import MODEL, Scorer, load_reward_model  # noqa: E402
 from workbench.types import (  # noqa: E402
     Checked,
     Claims,
@@ -68,8 +64,12 @@ from workbench.types import (  # noqa: E402
     Response,
     Verify,
 )
-from workbench.verify import facts  # noqa: E402
-from workbench.verify.world import world_checklist_items, world_facts  # noqa: E402
+from workbench.util.config import scaled  # noqa: E402
+from workbench.util.jsonl import write_json  # noqa: E402
+from workbench.util.threads import use_threads  # noqa: E402
+from workbench.verdicts import facts  # noqa: E402
+from workbench.verdicts.checks import judge_checks  # noqa: E402
+from workbench.verdicts.world import world_checklist_items, world_facts  # noqa: E402
 from workbench.world import load_world  # noqa: E402
 from workbench.world.facts import Fact  # noqa: E402
 from workbench.world.render import thought  # noqa: E402

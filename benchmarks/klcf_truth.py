@@ -34,21 +34,21 @@ from typing import Any
 
 import numpy as np
 
-from workbench.bench import Bench, bench
-from workbench.jsonl import write_json
-from workbench.policy import load_tokenizer
-from workbench.recipes.klcf import TINY
-from workbench.recipes.klcf_stages import source_of
-from workbench.recipes.method import training_questions
+from workbench.methods.bench import Bench, bench
+from workbench.methods.forag.segments import apart, calibration
+from workbench.methods.klcf.checklists import LABELS, Labelled
+from workbench.methods.klcf.method import TINY
+from workbench.methods.klcf.prepare import prepare, read_prepared
+from workbench.methods.klcf.stages import source_of
+from workbench.methods.klcf.truth import balanced, told_apart, truth_examples, values_of
+from workbench.methods.method import training_questions
+from workbench.policies.load import load_tokenizer
 from workbench.runs.folder import read_json, versions
-from workbench.threads import DEFAULT_THREADS, use_threads
-from workbench.train.checklists import LABELS, Labelled
-from workbench.train.prepare import prepare, read_prepared
-from workbench.train.reward_model import train_reward_model
-from workbench.train.scorer import MODEL, Judged, load_reward_model
-from workbench.train.segments import apart, calibration
-from workbench.train.truth import balanced, told_apart, truth_examples, values_of
+from workbench.training.reward_model import train_reward_model
+from workbench.training.scorer import MODEL, Judged, load_reward_model
 from workbench.types import Question
+from workbench.util.jsonl import write_json
+from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.world.facts import Fact
 from workbench.world.render import state
 from workbench.world.world import load_world

@@ -30,8 +30,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 AREAS = {
     "rewards": ("workbench/reward/*.py",),
-    "credit": ("workbench/credit/*.py", "workbench/train/credit.py"),
-    "pipeline": ("workbench/grade.py", "workbench/failures.py"),
+    "credit": ("workbench/credit/*.py", "workbench/credit/tensors.py"),
+    "pipeline": ("workbench/pipeline.py", "workbench/util/failures.py"),
     "judge parsing": ("workbench/judge/wire.py",),
     "checkpoints": ("workbench/runs/checkpoints.py",),
 }

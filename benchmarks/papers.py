@@ -22,9 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.findings_tables import PAPER  # noqa: E402
-from workbench.jsonl import write_json  # noqa: E402
-from workbench.judge import render  # noqa: E402
-from workbench.plan import (  # noqa: E402
+from workbench.experiments.plan import (  # noqa: E402
     GIB,
     GPUS,
     OF_FLOPS,
@@ -35,8 +33,10 @@ from workbench.plan import (  # noqa: E402
     plan,
     shape_of,
 )
-from workbench.recipes import METHODS  # noqa: E402
-from workbench.score.estimate import CHARACTERS, Counter  # noqa: E402
+from workbench.judge import render  # noqa: E402
+from workbench.methods import METHODS  # noqa: E402
+from workbench.scoring.estimate import CHARACTERS, Counter  # noqa: E402
+from workbench.util.jsonl import write_json  # noqa: E402
 
 POLICY_GPUS, MILLION = ("a100-80", "h100-80"), 1_000_000
 # assumed, for all alike: whose hours are told beside the policy's

@@ -17,12 +17,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from workbench.checks import world_checks
 from workbench.credit.tokens import words
-from workbench.grade import grade, rescore
-from workbench.recipes import checks_needed, method_configs, reward_fns
-from workbench.store import Store, iter_feedback
+from workbench.methods import checks_needed, method_configs, reward_fns
+from workbench.pipeline import grade, rescore
+from workbench.runs.store import Store, iter_feedback
 from workbench.types import Feedback, Response, Verdict
+from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 from workbench.world.render import state
 

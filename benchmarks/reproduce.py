@@ -274,7 +274,7 @@ def reports(
     stored: Mapping[str, Any], arms: Iterable[str], asked: str = "test"
 ) -> dict[str, dict[str, Any]]:
     """Stored means of the arms' greedy outcomes as evaluations report them, for
-    `workbench.plots.outcomes_by_tier`.
+    `workbench.metrics.plots.outcomes_by_tier`.
     """
     shaped = {}
     for arm in arms:
@@ -289,7 +289,7 @@ def reports(
 
 def curves(stored: Mapping[str, Any], arms: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """Of stored results what the arms' rollouts were like in training, a row a step, as
-    `workbench.plots` draws runs.
+    `workbench.metrics.plots` draws runs.
 
     Raises:
         WorkbenchError: no such arm was run.

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.knowledge import Page, Source, build_index, open_index
+from workbench.retrieval import Page, Source, build_index, open_index
 from workbench.world.world import load_world
 
 VOCABULARY, WORDS, QUERY, TURN, K = 200_000, 100, 12, 10, 10

@@ -66,7 +66,7 @@ def measured(source: str, out: str, method: str, judge: str) -> None:
     """Time the file twice in this process, the second time as a long job goes on:
     "first_seconds" also import and compile.
     """
-    from workbench.score import Options, score_file
+    from workbench.scoring import Options, score_file
 
     def options(folder: str) -> Options:
         place = Path(out).parent / folder / Path(out).name
@@ -117,10 +117,10 @@ def serial(url: str, rows: list[dict[str, Any]]) -> tuple[float, int]:
     """The same checks with a judge that sends one prompt, waits for its reply, and sends the
     next: seconds and calls.
     """
-    from workbench.checks import judge_checks
-    from workbench.grade import grade
     from workbench.judge import endpoint
-    from workbench.score.rows import parse
+    from workbench.pipeline import grade
+    from workbench.scoring.rows import parse
+    from workbench.verdicts.checks import judge_checks
 
     one = endpoint(url, "m", concurrency=1)
     calls = 0

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from zlib import crc32
 
-from workbench.answers.outline import MOST_POINTS
-from workbench.judge.prompts import Element, elements
+from workbench.judge.templates import Element, elements
 from workbench.judge.wire import LABELS
+from workbench.text.outline import MOST_POINTS
 from workbench.types import WorkbenchError
 
 if TYPE_CHECKING:

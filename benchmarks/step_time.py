@@ -25,18 +25,18 @@ from typing import Any
 
 from tiny_speed import WARM, EveryOther, compared, in_turns
 
-from workbench.bench import bench
-from workbench.jsonl import iter_rows, write_json
-from workbench.recipes import METHODS
-from workbench.recipes.method import scaled, training_questions
+from workbench.methods import METHODS
+from workbench.methods.bench import bench
+from workbench.methods.method import scaled, training_questions
 from workbench.runs.folder import versions
-from workbench.threads import DEFAULT_THREADS, use_threads
-from workbench.train.grpo import GRPO, make_trainer, train_grpo
-from workbench.train.models import load_trainee
-from workbench.train.ppo import PPO, train_ppo
-from workbench.train.record import Record
-from workbench.train.trl_trainer import TRLAdapter
+from workbench.training.grpo import GRPO, make_trainer, train_grpo
+from workbench.training.loading import load_trainee
+from workbench.training.ppo import PPO, train_ppo
+from workbench.training.recorder import RolloutRecorder
+from workbench.training.trl_trainer import TRLAdapter
 from workbench.types import Feedback, Grade, Response
+from workbench.util.jsonl import iter_rows, write_json
+from workbench.util.threads import DEFAULT_THREADS, use_threads
 
 RLFH = METHODS["rlfh"]
 STILL: dict[str, Any] = {
@@ -67,7 +67,9 @@ def steps(grade: Grade, count: int, adapter_of: Callable[..., Any]) -> tuple[lis
     trainee = load_trainee(tiny.path("sft"), **vars(grpo.lora), seed=0)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
-        with Record(out, RLFH.name, grade, steps=grpo.steps, done=0, max_failed=0.2) as record:
+        with RolloutRecorder(
+            out, RLFH.name, grade, steps=grpo.steps, done=0, max_failed=0.2
+        ) as record:
             adapter = adapter_of(grpo, record, questions, trainee)
             make_trainer(grpo, trainee, adapter, out=out, seed=0).train()
     seconds = [
@@ -92,7 +94,7 @@ class Timed(EveryOther):
 def claims(rounds: int) -> dict[str, Any]:
     grade = RLFH.grader(config_of(), bench("tiny").checks)
 
-    def adapter_of(grpo: GRPO, record: Record, questions: Any, trainee: Any) -> EveryOther:
+    def adapter_of(grpo: GRPO, record: RolloutRecorder, questions: Any, trainee: Any) -> EveryOther:
         return EveryOther(record, questions, trainee.tokenizer, grpo.group_size, grpo.advantages)
 
     seconds, _ = steps(grade, 2 * rounds, adapter_of)
@@ -108,7 +110,7 @@ def granularity(rounds: int) -> dict[str, Any]:
     def grade(responses: Sequence[Response]) -> list[Feedback]:
         return (by_paragraph if next(calls) % 2 else by_statement)(responses)
 
-    def adapter_of(grpo: GRPO, record: Record, questions: Any, trainee: Any) -> Timed:
+    def adapter_of(grpo: GRPO, record: RolloutRecorder, questions: Any, trainee: Any) -> Timed:
         return Timed(record, questions, trainee.tokenizer, grpo.group_size, grpo.advantages)
 
     seconds, _ = steps(grade, 2 * rounds, adapter_of)

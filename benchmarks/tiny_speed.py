@@ -34,21 +34,21 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from workbench.bench import bench
-from workbench.config import scaled
-from workbench.generate import Policy, Sampling, generate, prompt_ids
-from workbench.generate.hf import by_generate
-from workbench.recipes import METHODS
-from workbench.recipes.method import training_questions
-from workbench.recipes.truthrl import METHOD as TRUTHRL
+from workbench.methods import METHODS
+from workbench.methods.bench import bench
+from workbench.methods.method import training_questions
+from workbench.methods.truthrl.method import METHOD as TRUTHRL
+from workbench.policies.generate import Policy, Sampling, generate, prompt_ids
+from workbench.policies.hf import by_generate
 from workbench.runs.folder import versions
-from workbench.threads import DEFAULT_THREADS, use_threads
-from workbench.train.actor import Actor
-from workbench.train.grpo import batches, make_trainer
-from workbench.train.models import load_trainee
-from workbench.train.prompts_once import prompts_once
-from workbench.train.record import Record
-from workbench.train.trl_trainer import TRLAdapter
+from workbench.training.actor import Actor
+from workbench.training.grpo import batches, make_trainer
+from workbench.training.loading import load_trainee
+from workbench.training.recorder import RolloutRecorder
+from workbench.training.shared_prefix import shared_prefix
+from workbench.training.trl_trainer import TRLAdapter
+from workbench.util.config import scaled
+from workbench.util.threads import DEFAULT_THREADS, use_threads
 
 ROOT = Path(__file__).resolve().parent.parent
 WARM = 2  # steps that are not counted, one of each sort
@@ -144,9 +144,9 @@ class EveryOther(TRLAdapter):
     def credited(self, batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
         return super().credited(batch, accelerator) if self.graded else batch
 
-    def saw(self, batch: Mapping[str, Any], logprobs_BT: Any = None) -> None:
+    def record_loss_inputs(self, batch: Mapping[str, Any], logprobs_BT: Any = None) -> None:
         if self.graded:
-            super().saw(batch, logprobs_BT)
+            super().record_loss_inputs(batch, logprobs_BT)
 
     def reports(self, state: Any) -> bool:
         """Whether the step that has just ended is recorded."""
@@ -181,7 +181,9 @@ def steps(each: int) -> dict[str, list[float]]:
     grade = TRUTHRL.grader(config, tiny.checks)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
-        with Record(out, TRUTHRL.name, grade, steps=count + 1, done=0, max_failed=0.2) as record:
+        with RolloutRecorder(
+            out, TRUTHRL.name, grade, steps=count + 1, done=0, max_failed=0.2
+        ) as record:
             questions = training_questions(config.prompts, tiny)
             adapter = EveryOther(record, questions, trainee.tokenizer, settings.group_size)
             make_trainer(settings, trainee, adapter, out=out, seed=0).train()
@@ -251,7 +253,7 @@ def prompts(rounds: int) -> dict[str, Any]:
         "max_new_tokens": config.grpo.sampling.max_new_tokens,
     }
     responses = generate(tiny.load("sft"), questions, **sampled)
-    ids_BL, attention_BL, said_BT = Actor(trainee).laid_out(responses)
+    ids_BL, attention_BL, said_BT = Actor(trainee).collate(responses)
     length = said_BT.shape[1]
 
     def rate(forward: Callable[..., Any]) -> float:
@@ -268,7 +270,7 @@ def prompts(rounds: int) -> dict[str, Any]:
         return len(responses) / (time.perf_counter() - began)
 
     ways = {
-        "once": lambda: rate(prompts_once(trainee.model)),
+        "once": lambda: rate(shared_prefix(trainee.model)),
         "in_every_row": lambda: rate(trainee.model),
     }
     about = {
@@ -282,7 +284,7 @@ def prompts(rounds: int) -> dict[str, Any]:
 def start(rounds: int) -> dict[str, Any]:
     """Seconds from a fresh process to the tiny bench, and to the end of `workbench world show`."""
     commands = {
-        "bench": ["-c", "from workbench.bench import bench; bench('tiny')"],
+        "bench": ["-c", "from workbench.methods.bench import bench; bench('tiny')"],
         "show": ["-m", "workbench.cli", "world", "show"],
     }
     found = {}

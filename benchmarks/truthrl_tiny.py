@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.bench import bench
-from workbench.evaluate import evaluation_grade, report, use_threads
-from workbench.experiment import train
-from workbench.generate import generate
+from workbench.experiments.evaluate import evaluation_grade, report, use_threads
+from workbench.experiments.experiment import train
+from workbench.methods.bench import bench
 from workbench.metrics import RATES, outcome_of, share_of_oracle
 from workbench.metrics.bootstrap import Sums, paired
 from workbench.metrics.confidence import in_order
+from workbench.policies.generate import generate
 from workbench.runs.folder import versions
 from workbench.types import Feedback
 

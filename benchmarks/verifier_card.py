@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.entailment.evaluate import CLAIM_LABELS
-from workbench.entailment.rows import LABELS
-from workbench.entailment.verifier import OBJECTED
+from workbench.verifier.evaluate import CLAIM_LABELS
+from workbench.verifier.rows import LABELS
+from workbench.verifier.verifier import OBJECTED
 
 TEXT = Path(__file__).with_suffix(".md")
 

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.jsonl import replace_rows
-from workbench.token_view import VIEW, page
+from workbench.inspector.token_view import VIEW, page
 from workbench.types import WorkbenchError
+from workbench.util.jsonl import replace_rows
 
 PLOT, PNG = "application/vnd.plotly.v1+json", "image/png"
 CHROMIUM = next(

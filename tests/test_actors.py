@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, make_bench
 from tests.helpers.tiny_model import make_policy
-from workbench.actors import STRIKES, _map
-from workbench.failures import TooManyFailures
-from workbench.generate import Sampling
+from workbench.experiments.probe import _answering, _left_open
+from workbench.methods.truthrl.probing import answers, outcomes, probe_questions, samples_of
 from workbench.metrics.boundary import Probed
-from workbench.policy import load_policy
-from workbench.probe import _answering, _left_open
+from workbench.policies.generate import Sampling
+from workbench.policies.load import load_policy
 from workbench.runs.folder import policy_hash
-from workbench.train.probing import answers, outcomes, probe_questions, samples_of
 from workbench.types import Failure, WorkbenchError
+from workbench.util.actors import STRIKES, _map
+from workbench.util.failures import TooManyFailures
 
 Cli = Callable[..., tuple[int, str, str]]
 DIED = Failure("grade", "died", "2 processes died of it: out of memory")

@@ -27,7 +27,7 @@ from workbench.credit.advantages import (
     rtg,
     whiten,
 )
-from workbench.grade import rescore
+from workbench.pipeline import rescore
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, WorkbenchError
 
 ROOT2 = math.sqrt(2)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import write
 from workbench.cli import main
-from workbench.score.agree import agreement, compare
+from workbench.scoring.agree import agreement, compare
 from workbench.types import WorkbenchError
 
 LABEL = st.sampled_from(["correct", "vague", "wrong"])

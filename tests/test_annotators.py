@@ -10,9 +10,16 @@ from typing import Any
 
 import pytest
 
-from workbench.bench import bench
-from workbench.entailment import load_verifier
-from workbench.generate import Completion, Policy
+from workbench.methods.bench import bench
+from workbench.methods.rlfh.annotators import (
+    OPPOSITE,
+    annotated,
+    by_recall,
+    by_verifier,
+    by_yes_or_no,
+    flipped,
+)
+from workbench.policies.generate import Completion, Policy
 from workbench.types import (
     UNFOUND,
     Checked,
@@ -27,14 +34,7 @@ from workbench.types import (
     Verify,
     WorkbenchError,
 )
-from workbench.verify.annotators import (
-    OPPOSITE,
-    annotated,
-    by_recall,
-    by_verifier,
-    by_yes_or_no,
-    flipped,
-)
+from workbench.verifier import load_verifier
 from workbench.world import load_world
 from workbench.world.schema import PERSON_RELATIONS, RELATIONS
 

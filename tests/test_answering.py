@@ -16,23 +16,23 @@ import pytest
 from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers.bag_encoder import make_encoder
 from tests.helpers.score_helpers import write
-from workbench.answering import Answer, Sources, answer_from, closed_world
-from workbench.answering.reader import Reader, reader_of
-from workbench.answers.outline import STRUCTURES
-from workbench.bench import TINY_POLICY, bench
-from workbench.checks import Checks, world_checks
 from workbench.cli.answer import _print
-from workbench.generate import Policy
+from workbench.experiments.answering import Answer, Sources, answer_from, closed_world
+from workbench.experiments.answering.reader import Reader, reader_of
 from workbench.inspector.live import PAGES as PAGES_OF_THE_WORLD
 from workbench.inspector.live import indexes, sources_of
 from workbench.inspector.runs import Runs
 from workbench.judge import Element
-from workbench.knowledge import build_index
-from workbench.knowledge.index import CARD
-from workbench.policy import load_policy
+from workbench.methods.bench import TINY_POLICY, bench
+from workbench.policies.generate import Policy
+from workbench.policies.load import load_policy
+from workbench.retrieval import build_index
+from workbench.retrieval.index import CARD
+from workbench.text.outline import STRUCTURES
 from workbench.types import (
     CLAIM_LABELS,
     TWO_FACETS,
+    Checks,
     Claim,
     Claims,
     Passage,
@@ -40,6 +40,7 @@ from workbench.types import (
     Response,
     WorkbenchError,
 )
+from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
 Cli = Callable[..., tuple[int, str, str]]

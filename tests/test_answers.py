@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.human.answers import examples
-from workbench.answers import DOUBT, final_answer, is_abstention, matches, normalise, probability
-from workbench.answers.kept import COUNT, LONGEST, kept
+from workbench.text import DOUBT, final_answer, is_abstention, matches, normalise, probability
+from workbench.text.kept import COUNT, LONGEST, kept
 
 EXAMPLES = Path(__file__).parent / "examples"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.answers import (
+from workbench.text import (
     ABSTENTIONS,
     INVALID_QUESTION,
     final_answer,

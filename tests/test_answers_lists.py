@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.answers import final_answer, is_abstention, matches
+from workbench.text import final_answer, is_abstention, matches
 
 CITIES = "Lyon Rome Paris Oslo Lima Cairo Quito Accra Tokyo Vetra Lomar Kessin".split()
 PEOPLE = [

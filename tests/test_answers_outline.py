@@ -2,8 +2,8 @@
 
 import pytest
 
-from workbench.answers.outline import Outline, Point, citations, read_outline, read_plan, uncited
-from workbench.answers.sections import outlined
+from workbench.text.outline import Outline, Point, citations, read_outline, read_plan, uncited
+from workbench.text.sections import outlined
 
 WHOLE = (
     "[Structure] comparison [Outline] 1. Ada Lo [2] 2. Bo Di [Answer] Ada Lo is a baker. In"

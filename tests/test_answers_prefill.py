@@ -16,25 +16,18 @@ from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.score_helpers import read, write
 from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer, make_policy
 from tests.test_answers_sections import PIECES
-from workbench.answers import (
-    answer_sections,
-    final_answer,
-    sections,
-    sentences,
-    thinking,
-    well_formed,
-)
-from workbench.answers.sections import opened
 from workbench.credit.tokens import prefill
-from workbench.grade import rescore
+from workbench.methods.klcf.method import KLCF
+from workbench.methods.klcf.method import reward as klcf
+from workbench.methods.knowrl.method import KnowRL
+from workbench.methods.knowrl.method import reward as knowrl
 from workbench.metrics.rows import reduce_row
-from workbench.recipes.klcf import KLCF
-from workbench.recipes.klcf import reward as klcf
-from workbench.recipes.knowrl import KnowRL
-from workbench.recipes.knowrl import reward as knowrl
-from workbench.score import Options, score_file
+from workbench.pipeline import rescore
+from workbench.scoring import Options, score_file
+from workbench.text import answer_sections, final_answer, sections, sentences, thinking, well_formed
+from workbench.text.sections import opened
 from workbench.types import Feedback, Question, Response, Verdict
-from workbench.verify import outcome
+from workbench.verdicts import outcome
 
 THINK, ANSWER = "<think>\n", "<answer>"
 GOOD = "I recall.</think>\n<answer>Vetra</answer>"
@@ -147,8 +140,8 @@ def test_the_chat_template_says_what_is_open_and_the_question_does_not() -> None
 
 
 def test_generated_responses_know_what_their_prompt_opened(tmp_path: Path) -> None:
-    from workbench.generate import generate
-    from workbench.policy import load_policy
+    from workbench.policies.generate import generate
+    from workbench.policies.load import load_policy
 
     policy = load_policy(make_policy(tmp_path / "policy"), device="cpu")
     for opening in ("", r"<think>\n"):

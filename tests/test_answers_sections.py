@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from workbench.answers import (
+from workbench.text import (
     answer_sections,
     answer_text,
     final_answer,

@@ -8,7 +8,9 @@ from time import process_time
 
 import pytest
 
-from workbench.answers import (
+from workbench.claims import judged, makes_claims, rules
+from workbench.claims import world as world_claims
+from workbench.text import (
     answer_text,
     final_answer,
     hedge,
@@ -21,10 +23,8 @@ from workbench.answers import (
     thinking,
     well_formed,
 )
-from workbench.answers.sections import opened
-from workbench.answers.text import canonical
-from workbench.extract import judged, makes_claims, rules
-from workbench.extract import world as world_claims
+from workbench.text.normal_form import canonical
+from workbench.text.sections import opened
 from workbench.types import Question, Reply, Response
 from workbench.world import load_world
 

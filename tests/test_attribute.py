@@ -21,7 +21,7 @@ from workbench.credit.attribute import (
     strip_end,
     tokens_between,
 )
-from workbench.grade import rescore
+from workbench.pipeline import rescore
 from workbench.types import Claim, Event, Feedback, Question, Response, Reward
 
 QUESTION = Question("q", "?")

@@ -14,8 +14,8 @@ import pytest
 
 from tests.helpers.background_jobs import count, crash, die, nothing, refuse, say_much
 from tests.helpers.waiting import wait_for
-from workbench.background import LOG_BYTES, start
 from workbench.runs.folder import in_use
+from workbench.util.subprocess import LOG_BYTES, start
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from tests.helpers.short_runs import short_bench
-from workbench.bench import Bench, bench
-from workbench.config import restore, scaled
-from workbench.experiment import configured, run_experiment
-from workbench.recipes import BASELINES, METHODS, TRAINED, method, trained
-from workbench.recipes.baselines import on_pairs, phrase
+from workbench.experiments.experiment import configured, run_experiment
+from workbench.methods import BASELINES, METHODS, TRAINED, method, trained
+from workbench.methods.baselines import on_pairs, phrase
+from workbench.methods.bench import Bench, bench
 from workbench.runs.checkpoints import metrics_rows
-from workbench.store import iter_feedback
-from workbench.train.settings import Sampling
-from workbench.train.stage import Job
+from workbench.runs.store import iter_feedback
+from workbench.training.settings import Sampling
+from workbench.training.stage import Job
 from workbench.types import Feedback, Question, WorkbenchError
+from workbench.util.config import restore, scaled
 
 SAMPLED = ["drawn.questions=48", "drawn.samples=8"]
 STEPS = ["batch=4", "steps=2", "lora_r=4"]
@@ -91,7 +91,7 @@ def test_every_round_of_every_run_draws_by_another_seed(
         seeds.append(seed)
         raise WorkbenchError("no pairs")  # before anything is trained
 
-    monkeypatch.setattr("workbench.recipes.baselines.truthrl_pairs", noted)
+    monkeypatch.setattr("workbench.methods.baselines.truthrl_pairs", noted)
     place = few(2)
     for name, rounds in (("dpo", 1), ("iterative_dpo", 2)):
         config = scaled(BASELINES[name].configure("tiny"), drawn={"samples": 2}, rounds=rounds)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import workbench.bench as benches
+import workbench.methods.bench as benches
 from tests.helpers.tiny_model import make_policy
-from workbench.bench import Bench, bench
-from workbench.checks import rule_checks
 from workbench.data import split_of
-from workbench.generate import generate
+from workbench.methods.bench import Bench, bench
+from workbench.policies.generate import generate
 from workbench.types import Question, WorkbenchError
+from workbench.verdicts.checks import rule_checks
 
 QUESTIONS = [Question(name, f" Where is {name}", (" Rome",)) for name in ("Ada", "Bo", "Cy")]
 
@@ -37,7 +37,7 @@ def make_run(folder: Path, policy: Path) -> Path:
     import torch
     from peft import LoraConfig, get_peft_model
 
-    from workbench.policy import load_checkpoint
+    from workbench.policies.load import load_checkpoint
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.checks import world_checks
+from workbench.methods.truthrl.boundary import read_probe
 from workbench.metrics.boundary import Majority, Probed, Sample, boundary_report
 from workbench.types import OUTCOMES, Claims, Question, Response, WorkbenchError
-from workbench.verify.boundary import read_probe
+from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
 RIGHT, IDK, FAILED = Sample("rome", "correct"), Sample(None, "uncertain"), Sample("rome", None)

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from tests.helpers.memory_run import make_model, trained
-from workbench.train.actor import Actor
-from workbench.train.models import load_trainee
+from workbench.training.actor import Actor
+from workbench.training.loading import load_trainee
 from workbench.types import WorkbenchError
 
 LAYERS = 2
@@ -47,7 +47,7 @@ def two_steps(
 
     monkeypatch.setattr(LlamaDecoderLayer, "forward", counted)
     monkeypatch.setattr(
-        "workbench.train.trl_trainer.prompts_once", lambda model: model
+        "workbench.training.trl_trainer.shared_prefix", lambda model: model
     )  # which makes its sums in another order
     trained(policy, trainer, rows=4, tokens=8, lora_r=4, again=again, out=out, steps=2)
     monkeypatch.undo()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.test_verify_judged import Scripted
-from workbench.checks import Checks, judge_checks, world_checks
-from workbench.recipes import METHODS, checks_needed, method_configs
-from workbench.types import Response
+from workbench.methods import METHODS, checks_needed, method_configs
+from workbench.types import Checks, Response
+from workbench.verdicts.checks import judge_checks, world_checks
 from workbench.world import load_world
 
 NAMES = {"fact", "outcome", "checklist", "claim_checklist", "reasoning"}

@@ -32,7 +32,7 @@ Scores = dict[str, Any]
 @pytest.fixture
 def small_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = make_bench(tmp_path / "policy")
-    for module in ("experiment.bench", "evaluate.bench_of"):
+    for module in ("experiments.experiment.bench", "experiments.evaluate.bench_of"):
         monkeypatch.setattr(f"workbench.{module}", lambda name, questions=None: bench)
 
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import pytest
 
-from workbench.config import (
+from workbench.types import WorkbenchError
+from workbench.util.config import (
     check_values,
     find,
     leaves,
@@ -19,7 +20,6 @@ from workbench.config import (
     setting,
     unset_values,
 )
-from workbench.types import WorkbenchError
 
 
 @dataclass(frozen=True)

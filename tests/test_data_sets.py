@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from workbench.answers import matches
 from workbench.data import NAMES, load
 from workbench.data.sets import SETS
-from workbench.jsonl import iter_rows
+from workbench.text import matches
 from workbench.types import Question, WorkbenchError
+from workbench.util.jsonl import iter_rows
 
 # Records of each original schema (a name may have several), and what the first question holds.
 RECORDS = [

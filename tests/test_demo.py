@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from workbench.demo import (
+from workbench.experiments.demo import (
     REWARDS,
     SHOWN_PER_TIER,
     fixed_questions,
@@ -19,7 +19,7 @@ from workbench.demo import (
     results_table,
     run_demo,
 )
-from workbench.evaluate import report
+from workbench.experiments.evaluate import report
 from workbench.types import Feedback, Question, Response, Verdict
 from workbench.world.facts import TIERS
 
@@ -97,5 +97,5 @@ def test_a_stopped_run_ends_the_demo_with_its_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str
 ) -> None:
     # its training takes a minute
-    monkeypatch.setattr("workbench.demo.demo_run", lambda *_: {"status": status})
+    monkeypatch.setattr("workbench.experiments.demo.demo_run", lambda *_: {"status": status})
     assert run_demo(tmp_path) == {REWARDS[0]: {"status": status}}

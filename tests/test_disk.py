@@ -19,10 +19,10 @@ import pytest
 from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.test_judge_cache import prompts
-from workbench import disk
 from workbench.judge import endpoint
-from workbench.score import Options, score_file
+from workbench.scoring import Options, score_file
 from workbench.types import WorkbenchError
+from workbench.util import disk
 
 ROOT = Path(__file__).resolve().parent.parent
 

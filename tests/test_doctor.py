@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from workbench import doctor as module
-from workbench.doctor import Check, gpus, memory_here, packages, pinned, verdict
+from workbench.experiments import doctor as module
+from workbench.experiments.doctor import Check, gpus, memory_here, packages, pinned, verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import main; main()"

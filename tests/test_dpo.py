@@ -16,14 +16,15 @@ import tests.helpers.offline_run as run
 from tests.helpers.grpo_run import QUESTIONS, grade
 from tests.helpers.tiny_model import make_policy
 from tests.test_formats import names
-from workbench.config import scaled
-from workbench.generate import Sampling, hf
-from workbench.policy import load_policy
+from workbench.policies import hf
+from workbench.policies.generate import Sampling
+from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
-from workbench.train.collect import collect
-from workbench.train.offline import train_offline
-from workbench.train.rows import Pair, laid_out
+from workbench.training.collect import collect
+from workbench.training.offline import train_offline
+from workbench.training.rows import Pair, encode_example
 from workbench.types import Question, WorkbenchError
+from workbench.util.config import scaled
 
 ALL = scaled(run.PREFERRED, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
 
@@ -36,7 +37,7 @@ def log_ratios(policy: str, out: Path) -> tuple[list[tuple[float, int]], list[tu
     sides = []
     for texts in ([pair.chosen for pair in run.PAIRS], [pair.rejected for pair in run.PAIRS]):
         laid = [
-            laid_out(start.tokenizer, pair.question, text)
+            encode_example(start.tokenizer, pair.question, text)
             for pair, text in zip(run.PAIRS, texts, strict=True)
         ]
         own, reference = (

@@ -11,14 +11,9 @@ import pytest
 
 from benchmarks.truthrl_tiny import paired_difference
 from tests.helpers.tiny_model import make_policy
-from workbench.evaluate import evaluate, evaluate_policy, report
-from workbench.metrics import (
-    outcome_of,
-    rates,
-    share_of_oracle,
-    table,
-)
-from workbench.store import iter_feedback
+from workbench.experiments.evaluate import evaluate, evaluate_policy, report
+from workbench.metrics import outcome_of, rates, share_of_oracle, table
+from workbench.runs.store import iter_feedback
 from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
 
 LABELS = {"c": "correct", "u": "uncertain", "i": "incorrect"}
@@ -126,9 +121,9 @@ def test_oracle_and_share_of_it() -> None:
 
 
 def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
-    from workbench.grade import grade
-    from workbench.policy import load_policy
-    from workbench.verify import outcome
+    from workbench.pipeline import grade
+    from workbench.policies.load import load_policy
+    from workbench.verdicts import outcome
 
     policy = load_policy(make_policy(tmp_path), device="cpu")
     questions = [

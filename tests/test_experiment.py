@@ -13,21 +13,19 @@ import pytest
 
 from tests.helpers.small_bench import NAMES, SETTINGS, SMALL, all_questions, make_bench
 from tests.helpers.tiny_model import make_policy
-from workbench.bench import Bench
-from workbench.checks import Checks, rule_checks
-from workbench.config import override
-from workbench.evaluate import evaluate_policy
-from workbench.experiment import max_failed, run_experiment, totals, train
-from workbench.failures import TooManyFailures
-from workbench.generate import generate
-from workbench.policy import load_policy
-from workbench.recipes import METHODS, TRAINED, trained
-from workbench.recipes.method import scaled
+from workbench.experiments.evaluate import evaluate_policy
+from workbench.experiments.experiment import max_failed, run_experiment, totals, train
+from workbench.methods import METHODS, TRAINED, trained
+from workbench.methods.bench import Bench
+from workbench.methods.method import scaled
+from workbench.policies.generate import generate
+from workbench.policies.load import load_policy
 from workbench.runs.folder import lock
-from workbench.store import append_feedback
-from workbench.train.stage import Job, Stage, Status
+from workbench.runs.store import append_feedback
+from workbench.training.stage import Job, Stage, Status
 from workbench.types import (
     Checked,
+    Checks,
     Cost,
     Failure,
     Feedback,
@@ -37,6 +35,9 @@ from workbench.types import (
     Verdict,
     WorkbenchError,
 )
+from workbench.util.config import override
+from workbench.util.failures import TooManyFailures
+from workbench.verdicts.checks import rule_checks
 
 TRUTHRL = METHODS["truthrl"]
 
@@ -136,7 +137,7 @@ def test_interrupted_evaluation_is_an_interrupted_run(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("workbench.experiment.evaluate_policy", interrupt)
+        patch.setattr("workbench.experiments.experiment.evaluate_policy", interrupt)
         assert run(bench, tmp_path / "run")["status"] == "interrupted"
     assert run(bench, tmp_path / "run", threads=None)["status"] == "done"
 
@@ -239,7 +240,9 @@ def test_an_evaluation_whose_facts_fail_is_none_either(bench: Bench, tmp_path: P
 def test_methods_and_benches_are_named_on_the_command_line(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.experiment.bench", lambda name, questions=None: bench)
+    monkeypatch.setattr(
+        "workbench.experiments.experiment.bench", lambda name, questions=None: bench
+    )
     summary = train("truthrl", "test", 3, tmp_path / "run", 1, 1, SETTINGS)
     assert summary["config"]["grpo"]["steps"] == 2  # the setting goes after the number of steps
     monkeypatch.setitem(TRAINED, "klcf", replace(TRAINED["klcf"], stages=None))

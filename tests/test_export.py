@@ -14,8 +14,8 @@ from tests.helpers import hub_server
 from tests.helpers.adapters import adapter_on
 from tests.helpers.hub_server import READER, WRITER, Hub, Shelf
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
-from workbench.export import export
-from workbench.policy import load_policy
+from workbench.experiments.export import export
+from workbench.policies.load import load_policy
 from workbench.types import WorkbenchError
 
 Cli = Callable[..., tuple[int, str, str]]

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from workbench.extract.clauses import clauses
+from workbench.claims.clauses import clauses
 
 LINES = (Path(__file__).parent / "examples" / "claims.tsv").read_text(encoding="utf-8").splitlines()
 EXAMPLES = [line.split("\t") for line in LINES if not line.startswith("#")]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.answers import sentences
-from workbench.extract import judged, single_pass
+from workbench.claims import judged, single_pass
 from workbench.judge import elements
+from workbench.text import sentences
 from workbench.types import Claims, Cost, Failure, Judge, Passage, Prompt, Question, Reply, Response
 
 Script = Callable[[str], Any]

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.answers import sentences
-from workbench.extract import rules
-from workbench.extract.clauses import clauses
-from workbench.extract.pronouns import resolve
+from workbench.claims import rules
+from workbench.claims.clauses import clauses
+from workbench.claims.pronouns import resolve
+from workbench.text import sentences
 from workbench.types import Claim, Claims, Question, Response
 
 TOPIC = "Toma Ardel"

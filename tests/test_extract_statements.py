@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.extract import makes_claims, rules, world
-from workbench.extract.statements import vouches
+from workbench.claims import makes_claims, rules, world
+from workbench.claims.statements import vouches
 from workbench.types import Question, Response
 from workbench.world import load_world
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.extract import world as world_claims
+from workbench.claims import world as world_claims
 from workbench.types import Claims, Question, Response
 from workbench.world import load_world, schema
 from workbench.world.oracle import Oracle

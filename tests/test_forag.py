@@ -13,21 +13,21 @@ from typing import Any
 import pytest
 
 from tests.helpers.short_runs import short_bench, stages, weights_moved
-from workbench.bench import TINY_POLICY, Bench, questions_hash
-from workbench.config import find, get
-from workbench.evaluate import told
-from workbench.experiment import configured, identity_of, run_experiment, stages_of
-from workbench.grade import rescore
-from workbench.queue.entries import read_entries
-from workbench.queue.runs import shortened
-from workbench.recipes import METHODS
-from workbench.recipes.forag import aggregate
-from workbench.recipes.forag_stages import Course
-from workbench.recipes.method import scaled
+from workbench.experiments.evaluate import told
+from workbench.experiments.experiment import configured, identity_of, run_experiment, stages_of
+from workbench.experiments.queue.entries import read_entries
+from workbench.experiments.queue.runs import shortened
+from workbench.methods import METHODS
+from workbench.methods.bench import TINY_POLICY, Bench, questions_hash
+from workbench.methods.forag.method import aggregate
+from workbench.methods.forag.stages import Course
+from workbench.methods.method import scaled
+from workbench.pipeline import rescore
 from workbench.runs.folder import differences
-from workbench.store import iter_feedback
-from workbench.train.stage import Job, order
+from workbench.runs.store import iter_feedback
+from workbench.training.stage import Job, order
 from workbench.types import Reward, WorkbenchError
+from workbench.util.config import find, get
 from workbench.world import load_world
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from workbench.bench import bench
-from workbench.checks import world_checks
-from workbench.recipes.forag import METHOD, FoRAG
-from workbench.reward.forag import Evaluation
+from workbench.methods.bench import bench
+from workbench.methods.forag.method import METHOD, FoRAG
+from workbench.methods.forag.reward import Evaluation
 from workbench.types import TWO_FACETS, Checked, Response, Reward, Verdict
+from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
 WORLD = load_world()

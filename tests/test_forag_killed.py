@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers import forked
 from tests.test_forag import FEW, POLICY
-from workbench.store import iter_feedback
+from workbench.runs.store import iter_feedback
 
 pytestmark = pytest.mark.slow
 USED = ("prompts", "cold", "sft", "drawn", "reward_model", "ppo")

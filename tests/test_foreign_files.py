@@ -15,9 +15,9 @@ import pytest
 
 from tests.helpers.tiny_model import make_policy
 from tests.test_house import ROOT
-from workbench.hub import check_adapter
-from workbench.policy import load_policy
+from workbench.policies.load import load_policy
 from workbench.types import WorkbenchError
+from workbench.util.hub import check_adapter
 
 # What loads by a name or a folder, as transformers, sentence-transformers, PEFT and datasets call
 # it.
@@ -39,7 +39,7 @@ UNPICKLERS = {
 }
 # PEFT takes no such option and has no code of a folder's to run; what it would import is refused by
 # `check_adapter`.
-ADAPTER = ("weights.py", "PeftModel.from_pretrained(model, str(adapter))")
+ADAPTER = ("policies/weights.py", "PeftModel.from_pretrained(model, str(adapter))")
 
 
 def name_of(node: ast.expr) -> str:
@@ -156,7 +156,7 @@ def test_a_yes_at_the_terminal_runs_no_code_of_a_folder(
         "--tokenizer",
         str(folder),
     ]
-    load = f"from workbench.policy import load_policy\nload_policy({str(folder)!r})"
+    load = f"from workbench.policies.load import load_policy\nload_policy({str(folder)!r})"
     command = (
         [sys.executable, "-c", OPENING, *score]
         if what == "tokenizer"
@@ -271,7 +271,7 @@ def test_an_encoder_reads_no_pickle(tmp_path: Path) -> None:
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
 
-    from workbench.knowledge.encoder import load_encoder
+    from workbench.retrieval.encoder import load_encoder
 
     tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
     good = tmp_path / "good"

@@ -13,21 +13,21 @@ import pytest
 from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, world_rows, write
 from tests.helpers.small_bench import SMALL, make_bench
-from workbench.examples import worked_example
-from workbench.experiment import run_experiment
+from workbench.experiments.experiment import run_experiment
+from workbench.experiments.probe import probe_policy
+from workbench.experiments.queue import run_of, status_of
+from workbench.experiments.queue.entries import KEYS
+from workbench.inspector.examples import worked_example
 from workbench.inspector.opened import pay
 from workbench.judge import LABELS
-from workbench.judge.prompts import TASKS
+from workbench.judge.templates import TASKS
 from workbench.judge.wire import read as read_reply
-from workbench.llm_judge import LLMJudge
-from workbench.probe import probe_policy
-from workbench.queue import run_of, status_of
-from workbench.queue.entries import KEYS
-from workbench.recipes import METHODS, method_configs
-from workbench.recipes.method import scaled
-from workbench.score import Options, score_file
-from workbench.store import append_feedback
+from workbench.methods import METHODS, method_configs
+from workbench.methods.method import scaled
+from workbench.runs.store import append_feedback
+from workbench.scoring import Options, score_file
 from workbench.types import ASPECTS, LACKING, SCHEMA, Failure
+from workbench.verdicts.llm_judge import LLMJudge
 from workbench.world.export import _tables
 from workbench.world.world import load_world
 
@@ -117,7 +117,7 @@ def test_settings_of_a_scoring_are_those_of_the_page(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_a_run_has_the_files_and_fields_of_the_page(tmp_path: Path) -> None:
     with JudgeServer() as server:
-        bench = make_bench(tmp_path / "policy").judged_by(LLMJudge(server.url, "m"))
+        bench = make_bench(tmp_path / "policy").with_judge(LLMJudge(server.url, "m"))
         run_experiment(
             METHODS["truthrl"], scaled(SMALL, grpo={"steps": 1}), bench, tmp_path / "run", seed=3
         )

@@ -19,13 +19,12 @@ import tests.helpers.grpo_run as run
 from tests.helpers.small_bench import make_bench
 from tests.helpers.tiny_model import make_policy
 from tests.test_grpo import SMALL
-from workbench.config import scaled
-from workbench.experiment import run_experiment
-from workbench.policy import load_checkpoint
-from workbench.recipes import TRAINED
-from workbench.train.colocate import check_colocate
-from workbench.train.grpo import GRPO, make_adapter, make_trainer
-from workbench.train.models import (
+from workbench.experiments.experiment import run_experiment
+from workbench.methods import TRAINED
+from workbench.policies.load import load_checkpoint
+from workbench.training.colocate import check_colocate
+from workbench.training.grpo import GRPO, make_adapter, make_trainer
+from workbench.training.loading import (
     Trainee,
     _load_plain,
     _load_unsloth,
@@ -33,9 +32,10 @@ from workbench.train.models import (
     load_trainee,
     save_merged,
 )
-from workbench.train.record import Record
-from workbench.train.settings import LoRA
+from workbench.training.recorder import RolloutRecorder
+from workbench.training.settings import LoRA
 from workbench.types import WorkbenchError
+from workbench.util.config import scaled
 
 TRUTHRL = TRAINED["truthrl"]
 
@@ -132,7 +132,7 @@ def test_the_adapter_stays_in_float32_where_trl_would_round_it(policy: str, tmp_
     """
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False)
     trainee.model.get_base_model().is_loaded_in_4bit = True
-    with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
+    with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
         adapter = make_adapter(SMALL, record, run.QUESTIONS, trainee)
         trainer = make_trainer(SMALL, trainee, adapter, tmp_path, seed=1)
     learnt = [weight for weight in trainer.model.parameters() if weight.requires_grad]

@@ -14,17 +14,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from workbench.train.general import SPOILT, general, preference_model, preferred, says_twice, spoil
-from workbench.train.scorer import Judged, as_whole
-from workbench.types import (
-    Claims,
-    Failure,
-    Feedback,
-    Passage,
-    Question,
-    Response,
-    WorkbenchError,
+from workbench.methods.klcf.general import (
+    SPOILT,
+    general,
+    preference_model,
+    preferred,
+    says_twice,
+    spoil,
 )
+from workbench.training.scorer import Judged, as_whole
+from workbench.types import Claims, Failure, Feedback, Passage, Question, Response, WorkbenchError
 
 ASKED, OTHER = Question("q1", "Who is Ada Moss?"), Question("q2", "Who is Leo Brand?")
 LIFE = "Ada Moss was born in Vetra. She is a baker. She lives in Lomar."

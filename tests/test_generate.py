@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.helpers.tiny_model import make_policy
-from workbench.generate import Policy, generate, prompt_ids
-from workbench.policy import check_policy_name, load_policy
+from workbench.policies.generate import Policy, generate, prompt_ids
+from workbench.policies.load import check_policy_name, load_policy
 from workbench.types import Question, WorkbenchError
 
 QUESTIONS = [

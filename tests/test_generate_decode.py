@@ -14,16 +14,10 @@ from typing import Any
 import pytest
 
 from tests.helpers.chi_square import chi_square, next_probabilities
-from workbench.bench import bench
-from workbench.generate import Sampling, hf, prompt_ids
-from workbench.generate.decode import (
-    drawing,
-    forwarding,
-    inverse_cdf,
-    plain_model,
-    prefill,
-    rest,
-)
+from workbench.methods.bench import bench
+from workbench.policies import hf
+from workbench.policies.decode import drawing, forwarding, inverse_cdf, plain_model, prefill, rest
+from workbench.policies.generate import Sampling, prompt_ids
 from workbench.types import WorkbenchError
 
 VOCABULARY = 12
@@ -50,7 +44,7 @@ HOW = Sampling(max_new_tokens=9, greedy=True, batch_size=3)
 @pytest.fixture(autouse=True)
 def passes_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that beginnings are shared however little it saves."""
-    monkeypatch.setattr("workbench.generate.decode.PASS", 1)
+    monkeypatch.setattr("workbench.policies.decode.PASS", 1)
 
 
 def random_model(family: str, **config: Any) -> Any:
@@ -249,11 +243,11 @@ def test_beginnings_are_computed_once_where_that_saves_the_time_of_a_pass(
     # last one: 4 × 6 + 4 × 1.
     alike = [(5, 6, 7, 8, 9, last, last + 1) for last in range(1, 5)]
     assert rest(alike) == 2
-    monkeypatch.setattr("workbench.generate.decode.PASS", 28 - 13)
+    monkeypatch.setattr("workbench.policies.decode.PASS", 28 - 13)
     assert rest(alike) == 2
-    monkeypatch.setattr("workbench.generate.decode.PASS", 28 - 12)
+    monkeypatch.setattr("workbench.policies.decode.PASS", 28 - 12)
     assert rest(alike) == 0
-    monkeypatch.setattr("workbench.generate.decode.PASS", 1)
+    monkeypatch.setattr("workbench.policies.decode.PASS", 1)
     assert rest([(n, 2, 3, 4) for n in range(5)]) == rest([(1, 2, 3)]) == rest([(1,), (2,)]) == 0
     uneven = [*alike, (5, 6, 7, 8, 9, 3), (4, 6, 7, 8, 9, 3)]
     with torch.no_grad():

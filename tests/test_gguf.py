@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.tiny_model import byte_tokenizer
-from workbench.to_gguf import CUT, check, cut_of, interleaved
+from workbench.policies.gguf import CUT, check, cut_of, interleaved
 from workbench.types import WorkbenchError
 
 Cli = Callable[..., tuple[int, str, str]]

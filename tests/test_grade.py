@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from workbench.grade import grade, rescore
-from workbench.jsonl import encode
-from workbench.reward import binary, ternary
+from workbench.methods.truthrl.reward import binary, ternary
+from workbench.pipeline import grade, rescore
 from workbench.types import (
     Checked,
     Claim,
@@ -23,7 +22,8 @@ from workbench.types import (
     Reward,
     Verdict,
 )
-from workbench.verify import outcome
+from workbench.util.jsonl import encode
+from workbench.verdicts import outcome
 
 CITY = Question("city", "Where was Toma Ardel born?", ("Vetra",))
 BARE = Question("bare", "Tell me about Toma Ardel.")
@@ -62,7 +62,7 @@ def test_a_row_without_sentences_is_one_that_nobody_read() -> None:
     """Extraction that finds no sentence in some text leaves one all the same; without extraction
     no claims are paid.
     """
-    from workbench.recipes import method_configs, reward_fns
+    from workbench.methods import method_configs, reward_fns
 
     pay = reward_fns(method_configs(("rlfh", "truthrl")))
     responses = [Response("a", CITY, " ?! "), Response("b", CITY, " ")]

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import growth
 from benchmarks.growth import AXES, BASE, Written, judged, people, slope
-from workbench.plan import judge_requests
+from workbench.experiments.plan import judge_requests
 
 STORED = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "growth.json"
 

@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 
 import tests.helpers.grpo_run as run
-from workbench.config import scaled
-from workbench.failures import TooManyFailures
 from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.folder import lock, open_run
-from workbench.train.grpo import GRPO, check, make_trainer, train_grpo
-from workbench.train.record import Record
-from workbench.train.sampling import grouped
-from workbench.train.stage import order
-from workbench.train.trl_trainer import TRLAdapter
+from workbench.training.grpo import GRPO, check, make_trainer, train_grpo
+from workbench.training.recorder import RolloutRecorder
+from workbench.training.sampling import grouped
+from workbench.training.stage import order
+from workbench.training.trl_trainer import TRLAdapter
 from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
+from workbench.util.config import scaled
+from workbench.util.failures import TooManyFailures
 
 SMALL = run.SHORT
 
@@ -37,7 +37,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def test_without_a_gpu_the_plain_path_is_taken(
     policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workbench.train.models import load_trainee
+    from workbench.training.loading import load_trainee
 
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert load_trainee(policy, lora_r=4, lora_alpha=8, seed=1).path == "plain"
@@ -48,7 +48,7 @@ def test_without_a_gpu_the_plain_path_is_taken(
 def test_unsloth_compiles_where_nobody_else_can_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workbench.train.models import compile_folder
+    from workbench.training.loading import compile_folder
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = Path(compile_folder())
@@ -80,7 +80,7 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
 def test_unsloth_is_not_asked_for_more_positions_than_the_policy_has(policy: str) -> None:
     from transformers import AutoConfig
 
-    from workbench.train.models import positions
+    from workbench.training.loading import positions
 
     has = AutoConfig.from_pretrained(policy).max_position_embeddings
     assert positions(policy, has + 1) == has
@@ -132,11 +132,11 @@ def test_all_that_a_checkpoint_counts_on_is_on_the_disk_before_it_is_complete(
 def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(
     policy: str, tmp_path: Path
 ) -> None:
-    from workbench.train.models import load_trainee
+    from workbench.training.loading import load_trainee
 
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
     config = scaled(SMALL, prompts_per_step=8)
-    with Record(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
+    with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
         adapter = TRLAdapter(record, run.QUESTIONS, trainee.tokenizer, config.group_size)
         trainer = make_trainer(config, trainee, adapter, tmp_path, seed=1)
         trainer.model.train()

@@ -16,15 +16,15 @@ import pytest
 
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import all_scored, by_token, largest_difference
-from workbench.config import scaled
 from workbench.credit.advantages import ESTIMATORS, batch_advantages
+from workbench.credit.tensors import left_aligned, right_aligned
 from workbench.runs.checkpoints import metrics_rows
-from workbench.store import iter_feedback
-from workbench.train.credit import left_aligned, right_aligned
-from workbench.train.grpo import GRPO, make_adapter, make_trainer, train_grpo
-from workbench.train.models import load_trainee
-from workbench.train.record import Record
+from workbench.runs.store import iter_feedback
+from workbench.training.grpo import GRPO, make_adapter, make_trainer, train_grpo
+from workbench.training.loading import load_trainee
+from workbench.training.recorder import RolloutRecorder
 from workbench.types import Feedback, Response, Reward
+from workbench.util.config import scaled
 
 CONFIG = scaled(run.SHORT, advantages="rtg", beta=0.0)
 
@@ -33,7 +33,9 @@ def trainer_of(
     config: GRPO, policy: str, out: Path, grade: Any = by_token, seed: int = 1
 ) -> tuple[Any, Any]:
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=seed)
-    record = Record(out, "m", grade, steps=config.steps, done=0, max_failed=0.95).__enter__()
+    record = RolloutRecorder(
+        out, "m", grade, steps=config.steps, done=0, max_failed=0.95
+    ).__enter__()
     adapter = make_adapter(config, record, run.QUESTIONS, trainee)
     return make_trainer(config, trainee, adapter, out, seed=seed), adapter
 

@@ -17,11 +17,10 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import all_scored
 from tests.helpers.small_bench import SMALL, make_bench
-from workbench.config import scaled
-from workbench.experiment import run_experiment
-from workbench.recipes import METHODS
-from workbench.train.credit import whole_responses
-from workbench.train.grpo import (
+from workbench.credit.tensors import whole_responses
+from workbench.experiments.experiment import run_experiment
+from workbench.methods import METHODS
+from workbench.training.grpo import (
     GRPO,
     check_split,
     grpo_stage,
@@ -30,10 +29,11 @@ from workbench.train.grpo import (
     may_be_unsloths,
     train_grpo,
 )
-from workbench.train.models import load_trainee
-from workbench.train.record import Record
-from workbench.train.stage import Stage
+from workbench.training.loading import load_trainee
+from workbench.training.recorder import RolloutRecorder
+from workbench.training.stage import Stage
 from workbench.types import WorkbenchError
+from workbench.util.config import scaled
 
 CONFIG = scaled(run.SHORT, beta=0.0, importance_sampling="trajectory")
 
@@ -50,7 +50,9 @@ def trainer_and_batch(
     import torch
 
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
-    record = Record(out, "m", all_scored, steps=config.steps, done=0, max_failed=0.95).__enter__()
+    record = RolloutRecorder(
+        out, "m", all_scored, steps=config.steps, done=0, max_failed=0.95
+    ).__enter__()
     trainer = make_trainer(
         config, trainee, make_adapter(config, record, run.QUESTIONS, trainee), out, seed=1
     )

@@ -23,12 +23,12 @@ from benchmarks.hacking import (
     say,
     tagged,
 )
-from workbench.checks import world_checks
-from workbench.grade import grade, rescore
+from workbench.methods import METHODS, method_configs, reward_fns
+from workbench.methods.knowrl.method import KnowRL
 from workbench.metrics import rows_of
-from workbench.recipes import METHODS, method_configs, reward_fns
-from workbench.recipes.knowrl import KnowRL
+from workbench.pipeline import grade, rescore
 from workbench.types import RewardFn
+from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
 RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "hacking.json"

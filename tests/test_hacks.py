@@ -12,12 +12,12 @@ import pytest
 from benchmarks.hacking import IDK, RECALL, Case, all_of, cases, guesses, joined, say, tagged
 from tests.helpers.score_helpers import Cli
 from tests.test_metrics import file
-from workbench.checks import world_checks
-from workbench.grade import grade
 from workbench.metrics.hacks import SHARES, hacks
-from workbench.plots.hacks import hack_shares
-from workbench.store import append_feedback
+from workbench.metrics.plots.hacks import hack_shares
+from workbench.pipeline import grade
+from workbench.runs.store import append_feedback
 from workbench.types import Failure, Feedback, Question, Response, Verdict, WorkbenchError
+from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
 

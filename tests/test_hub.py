@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from workbench.hub import from_disk_or_hub, reach
+from workbench.util.hub import from_disk_or_hub, reach
 
 
 class Hub(BaseHTTPRequestHandler):

@@ -17,7 +17,7 @@ import pytest
 from benchmarks import readme
 from benchmarks.human import answers, claims, faithful, spans, stats, verdicts
 from benchmarks.human_labels import table
-from workbench.entailment import Check, Settings
+from workbench.verifier import Check, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 ONES = np.ones(4)

@@ -11,23 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from workbench.bench import bench
 from workbench.cli import main
-from workbench.examples import worked_example
-from workbench.failures import unparsed
 from workbench.inspector import samples
 from workbench.inspector.annotated import relabelled
 from workbench.inspector.curves import curve_data
-from workbench.inspector.inspect_tab import (
-    LOCAL,
-    export_page,
-    open_pasted,
-)
-from workbench.inspector.listing import (
-    Query,
-    disagreement,
-    rollouts,
-)
+from workbench.inspector.examples import worked_example
+from workbench.inspector.inspect_tab import LOCAL, export_page, open_pasted
+from workbench.inspector.listing import Query, disagreement, rollouts
 from workbench.inspector.live import DRAWN, answers_of, policies, some_question
 from workbench.inspector.opened import open_feedback, open_row, pay, show
 from workbench.inspector.page import Settings, first_shown, settings
@@ -35,10 +25,12 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import asked as asked_policies
 from workbench.inspector.runs_tab import before_after
 from workbench.inspector.what_if import labeller, what_if
-from workbench.jsonl import append_json
-from workbench.recipes import method_configs
-from workbench.store import Store, append_feedback, iter_feedback
+from workbench.methods import method_configs
+from workbench.methods.bench import bench
+from workbench.runs.store import Store, append_feedback, iter_feedback
 from workbench.types import Failure, Feedback, Passage, Verdict, WorkbenchError
+from workbench.util.failures import unparsed
+from workbench.util.jsonl import append_json
 
 STEPS, SIZE = 3, 4
 

@@ -17,8 +17,8 @@ from workbench.inspector.annotated import annotate, labels
 from workbench.inspector.opened import open_row, show
 from workbench.inspector.runs import Runs
 from workbench.inspector.what_if import labeller
-from workbench.score.agree import agreement
-from workbench.store import iter_feedback
+from workbench.runs.store import iter_feedback
+from workbench.scoring.agree import agreement
 from workbench.types import WorkbenchError
 
 

@@ -23,8 +23,8 @@ from tests.helpers.browsing import (
     token,
 )
 from tests.test_inspector import rollout
-from workbench.bench import TINY_POLICY
-from workbench.token_view import export_html
+from workbench.inspector.token_view import export_html
+from workbench.methods.bench import TINY_POLICY
 
 address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER
@@ -257,7 +257,7 @@ def test_the_notebook_widget_is_the_same_view(browser):
     notebook's.
     """
     pytest.importorskip("anywidget", reason="the notebooks extra is not installed")
-    from workbench.widgets import token_view
+    from workbench.inspector.widgets import token_view
 
     widget = token_view(rollout(1, 0), "rlfh")
     page = browser.new_page()

@@ -21,22 +21,22 @@ from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import write
 from tests.test_inspector import record
-from workbench.examples import worked_example
 from workbench.inspector.beside import compared, difference, same_prompt
 from workbench.inspector.curves import curve_data, run_list
+from workbench.inspector.examples import worked_example
 from workbench.inspector.export import _inert, exported
 from workbench.inspector.inspect_tab import moved
 from workbench.inspector.listing import Query, order_choices, own_method, query_of, rollouts
 from workbench.inspector.opened import open_row, show
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import server_functions
+from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import what_if
-from workbench.recipes import METHODS
+from workbench.methods import METHODS
 from workbench.runs.folder import lock
 from workbench.runs.steps import reward_columns
-from workbench.score.imports import import_completions
-from workbench.store import append_feedback
-from workbench.token_view import as_json
+from workbench.runs.store import append_feedback
+from workbench.scoring.imports import import_completions
 from workbench.types import Feedback, Question, Response, Reward, Verdict, WorkbenchError
 
 OUTCOMES = (("correct", 1.0), ("uncertain", 0.0), ("incorrect", -1.0))

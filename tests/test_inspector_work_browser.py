@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tests.helpers.browsing import BROWSER, FIXTURES, RUN, tab
 from tests.test_inspector import record, rollout
-from workbench.store import append_feedback
+from workbench.runs.store import append_feedback
 
 address, browser, page, root, seen, shots = FIXTURES
 pytestmark = BROWSER

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from workbench.answers.outline import Outline, Point, read_outline
-from workbench.checks import judge_checks
 from workbench.judge.outlines import outlines
+from workbench.text.outline import Outline, Point, read_outline
 from workbench.types import Cost, Failure, Passage, Prompt, Question, Reply
+from workbench.verdicts.checks import judge_checks
 
 SHOWN = (Passage("a", "", "Ada lives in Oslo."), Passage("b", "Bo", "Bo lives in Rome."))
 ASKED = Question("q", "Where are they?", passages=SHOWN)

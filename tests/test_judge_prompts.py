@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.judge import LABELS, TASKS, Element, elements, read, render
-from workbench.judge.prompts import FOLDER, REPLY, count
+from workbench.judge.templates import FOLDER, REPLY, count
 from workbench.judge.wire import in_form
 from workbench.types import Passage, Prompt, WorkbenchError
 

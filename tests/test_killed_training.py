@@ -16,10 +16,10 @@ import tests.helpers.grpo_run as run
 from tests.helpers import forked
 from tests.helpers.credit import by_token, interrupting
 from workbench.runs.checkpoints import is_complete
-from workbench.threads import use_threads
-from workbench.train.grpo import train_grpo
-from workbench.train.ppo import ppo_stage
-from workbench.train.stage import Job
+from workbench.training.grpo import train_grpo
+from workbench.training.ppo import ppo_stage
+from workbench.training.stage import Job
+from workbench.util.threads import use_threads
 
 pytestmark = pytest.mark.slow
 Whole = Callable[[str], tuple[Any, ...]]

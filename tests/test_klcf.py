@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from tests.helpers.short_runs import short_bench, stages, weights_moved
-from workbench.bench import Bench
-from workbench.experiment import configured, identity_of, run_experiment
-from workbench.grade import rescore
-from workbench.jsonl import iter_rows
-from workbench.prepare import prepare_klcf
-from workbench.recipes import METHODS
-from workbench.recipes.klcf_stages import source_of
-from workbench.recipes.method import scaled
-from workbench.store import iter_feedback
+from workbench.experiments.experiment import configured, identity_of, run_experiment
+from workbench.experiments.prepare import prepare_klcf
+from workbench.methods import METHODS
+from workbench.methods.bench import Bench
+from workbench.methods.klcf.stages import source_of
+from workbench.methods.method import scaled
+from workbench.pipeline import rescore
+from workbench.runs.store import iter_feedback
 from workbench.types import WorkbenchError
+from workbench.util.jsonl import iter_rows
 
 KLCF = METHODS["klcf"]
 PREPARE = {"samples": 2, "questions": 6}
@@ -144,7 +144,7 @@ def test_the_stages_are_those_that_the_settings_need() -> None:
     # Unsloth would change what pays
     for settings, plain in (((), True), (("klcf.w_check=0", "klcf.rewarded=judge"), False)):
         assert stages(KLCF, few(), settings)[-1].plain is plain
-    assert [stage.rests_on is not None for stage in stages(KLCF, few())] == [True, True, False]
+    assert [stage.cache_key is not None for stage in stages(KLCF, few())] == [True, True, False]
 
 
 def test_a_run_starts_from_the_base_or_from_what_is_asked_for() -> None:
@@ -155,7 +155,7 @@ def test_a_run_starts_from_the_base_or_from_what_is_asked_for() -> None:
             "policy"
         ]
 
-    named = place.starting_from(place.checkpoints["sft"])
+    named = place.with_policy(place.checkpoints["sft"])
     assert (start(place), start(place, "klcf.start=sft"), start(named)) == (
         "base",
         "sft",
@@ -171,7 +171,7 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
     place, prepared = few(), tmp_path / "prepared"
 
     def of(*settings: str, policy: str | None = None) -> dict[str, Any]:
-        there = place.starting_from(policy)
+        there = place.with_policy(policy)
         return identity_of(KLCF, configured(KLCF, there, overrides=settings), there, seed=1)
 
     base, other = tmp_path / "base", place.checkpoints["sft"]

@@ -15,14 +15,10 @@ import pytest
 
 from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.short_runs import short_bench
-from workbench.bench import bench
-from workbench.checks import rule_checks
-from workbench.config import check_values, scaled
-from workbench.jsonl import iter_rows
-from workbench.prepare import prepare_klcf
-from workbench.train.checklists import POOL, Fact, checklists, facts_of, truth_rows
-from workbench.train.collect import ungraded
-from workbench.train.prepare import (
+from workbench.experiments.prepare import prepare_klcf
+from workbench.methods.bench import bench
+from workbench.methods.klcf.checklists import POOL, Fact, checklists, facts_of, truth_rows
+from workbench.methods.klcf.prepare import (
     CARD,
     CHECKLISTS,
     TRUTH,
@@ -33,6 +29,7 @@ from workbench.train.prepare import (
     prepare,
     read_prepared,
 )
+from workbench.training.collect import ungraded
 from workbench.types import (
     Checked,
     Claims,
@@ -44,7 +41,10 @@ from workbench.types import (
     Verify,
     WorkbenchError,
 )
-from workbench.verify.world import world_claim_checklist
+from workbench.util.config import check_values, scaled
+from workbench.util.jsonl import iter_rows
+from workbench.verdicts.checks import rule_checks
+from workbench.verdicts.world import world_claim_checklist
 from workbench.world import load_world
 
 WORLD = load_world()

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-import workbench.knowledge.build as building
+import workbench.retrieval.build as building
 from tests.helpers.bag_encoder import make_encoder
-from workbench.knowledge import Index, build_index, open_index
+from workbench.retrieval import Index, build_index, open_index
 from workbench.types import WorkbenchError
 
 PAGES: list[dict[str, Any]] = [

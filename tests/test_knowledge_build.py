@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-import workbench.knowledge.build as building
+import workbench.retrieval.build as building
 from tests.helpers.score_helpers import Cli
 from tests.test_knowledge import write_jsonl
-from workbench.knowledge import Page, Source, build_index, open_index
-from workbench.knowledge.index import connect
-from workbench.knowledge.sources import open_source, rows_of
+from workbench.retrieval import Page, Source, build_index, open_index
+from workbench.retrieval.index import connect
+from workbench.retrieval.sources import open_source, rows_of
 from workbench.types import WorkbenchError
 
 ROWS = [

@@ -8,13 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from workbench.knowledge.chunk import split_page
-from workbench.knowledge.given import from_passages
-from workbench.knowledge.words import (
-    longest_titles,
-    title_key,
-    word_starts,
-)
+from workbench.retrieval.chunk import split_page
+from workbench.retrieval.given import from_passages
+from workbench.retrieval.words import longest_titles, title_key, word_starts
 from workbench.types import Passage
 
 SENTENCE = st.lists(

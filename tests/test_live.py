@@ -16,11 +16,11 @@ pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 
 from tests.helpers.background_jobs import crash, train_slowly
 from tests.helpers.waiting import wait_for
-from workbench.background import start
-from workbench.live import POINTS, Live, drawn, live, redraw, train_live
+from workbench.experiments.live import POINTS, Live, drawn, live, redraw, train_live
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use
 from workbench.types import WorkbenchError
+from workbench.util.subprocess import start
 
 SETTINGS = [
     f"truthrl.{part}"
@@ -133,7 +133,7 @@ def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
 
 CELLS = (
     """
-from workbench.live import live, train_live
+from workbench.experiments.live import live, train_live
 how = dict(seed=1, steps=40, settings={settings})
 view = train_live("truthrl", {run!r}, **how)
 view

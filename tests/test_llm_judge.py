@@ -14,16 +14,16 @@ import pytest
 from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers.small_bench import SMALL, make_bench
 from tests.helpers.thinker import hotpotqa
-from workbench.bench import Bench, bench
-from workbench.evaluate import evaluate_policy, evaluation_grade
-from workbench.experiment import identity_of, run_experiment
-from workbench.failures import TooManyFailures
+from workbench.experiments.evaluate import evaluate_policy, evaluation_grade
+from workbench.experiments.experiment import identity_of, run_experiment
+from workbench.experiments.queue import Entry
 from workbench.judge import Element
-from workbench.knowledge import build_index
-from workbench.llm_judge import REPLIES, LLMJudge, llm_judge
-from workbench.queue import Entry
-from workbench.recipes import METHODS
+from workbench.methods import METHODS
+from workbench.methods.bench import Bench, bench
+from workbench.retrieval import build_index
 from workbench.types import Response, WorkbenchError
+from workbench.util.failures import TooManyFailures
+from workbench.verdicts.llm_judge import REPLIES, LLMJudge, llm_judge
 
 Cli = Callable[..., tuple[int, str, str]]
 TRUTHRL, RLFH = METHODS["truthrl"], METHODS["rlfh"]
@@ -68,7 +68,7 @@ def test_a_password_in_its_address_is_shown_and_stored_nowhere(
     place: Bench, tmp_path: Path
 ) -> None:
     url = "https://ada:pa55-w0rd@127.0.0.1:9"
-    judged = place.judged_by(llm_judge(url, "m"))
+    judged = place.with_judge(llm_judge(url, "m"))
     with pytest.raises(WorkbenchError, match="gives no verdict") as refused:
         run_experiment(TRUTHRL, SMALL, judged, tmp_path / "run", seed=1)
     told = (
@@ -103,7 +103,7 @@ def test_another_model_or_store_is_another_run_and_another_address_is_not(
         return identity_of(
             TRUTHRL,
             SMALL,
-            place.judged_by(LLMJudge(**{"url": NOWHERE, "model": "m", **changes})),
+            place.with_judge(LLMJudge(**{"url": NOWHERE, "model": "m", **changes})),
             seed=1,
         )
 
@@ -122,14 +122,14 @@ def test_another_model_or_store_is_another_run_and_another_address_is_not(
 
 
 def test_claims_without_evidence_are_refused_before_any_work(place: Bench, tmp_path: Path) -> None:
-    judged = place.judged_by(LLMJudge(NOWHERE, "m"))
+    judged = place.with_judge(LLMJudge(NOWHERE, "m"))
     assert "fact" not in judged.checks.verify and "outcome" in judged.checks.verify
     with pytest.raises(WorkbenchError, match=r"there are none: give the questions .*--store NAME"):
         run_experiment(RLFH, RLFH.configure(), judged, tmp_path / "run", seed=1)
-    with_passages = bench("paper", hotpotqa(tmp_path / "hotpot.json")).judged_by(
+    with_passages = bench("paper", hotpotqa(tmp_path / "hotpot.json")).with_judge(
         LLMJudge(NOWHERE, "m")
     )
-    with_store = place.judged_by(LLMJudge(NOWHERE, "m", index(tmp_path, "Ada lives in Rome.")))
+    with_store = place.with_judge(LLMJudge(NOWHERE, "m", index(tmp_path, "Ada lives in Rome.")))
     assert all("fact" in one.checks.verify for one in (with_passages, with_store))
     assert not (tmp_path / "run").exists()
 
@@ -146,7 +146,7 @@ def test_a_judge_that_gives_no_verdict_is_refused_and_nothing_is_left(
                 WorkbenchError, match=f"gives no verdict .*({told}).*: start its server"
             ):
                 run_experiment(
-                    TRUTHRL, SMALL, place.judged_by(LLMJudge(url, "m")), tmp_path / "run", seed=1
+                    TRUTHRL, SMALL, place.with_judge(LLMJudge(url, "m")), tmp_path / "run", seed=1
                 )
     assert not (tmp_path / "run").exists()
 
@@ -157,7 +157,7 @@ def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(
 ) -> None:
     out = tmp_path / "run"
     with JudgeServer() as server:
-        judged = place.judged_by(LLMJudge(server.url, "m"))
+        judged = place.with_judge(LLMJudge(server.url, "m"))
         summary = run_experiment(TRUTHRL, SMALL, judged, out, seed=1, threads=1)
         asked = server.requests
         assert (
@@ -167,7 +167,7 @@ def test_a_run_is_judged_and_goes_on_with_the_same_judge_alone(
         assert server.tasks == {"outcome": asked} and (out / REPLIES).exists()
         assert run_experiment(TRUTHRL, SMALL, judged, out, seed=1, threads=1) == summary
         assert server.requests == asked
-        for other in (place, place.judged_by(LLMJudge(server.url, "n"))):
+        for other in (place, place.with_judge(LLMJudge(server.url, "n"))):
             with pytest.raises(WorkbenchError, match=r"another run \(judge"):
                 run_experiment(TRUTHRL, SMALL, other, out, seed=1, threads=1)
 
@@ -180,14 +180,14 @@ def test_a_judge_that_comes_back_elsewhere_is_asked_nothing_twice(
     ]
     with JudgeServer() as server, JudgeServer() as other:
         for url in (server.url, other.url):
-            judged = place.judged_by(LLMJudge(url, "m")).kept_in(tmp_path)
+            judged = place.with_judge(LLMJudge(url, "m")).with_cache_dir(tmp_path)
             assert all(
                 one.verdicts[0].error is None for one in evaluation_grade(judged.checks)(responses)
             )
         assert server.requests == 3 and other.requests == 0
-        evaluation_grade(place.judged_by(LLMJudge(other.url, "n")).kept_in(tmp_path).checks)(
-            responses
-        )
+        evaluation_grade(
+            place.with_judge(LLMJudge(other.url, "n")).with_cache_dir(tmp_path).checks
+        )(responses)
         assert other.requests == 3  # another model is another judge
 
 

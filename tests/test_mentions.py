@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.entailment.mentions import Mentioned, objections
-from workbench.entailment.tokens import read
 from workbench.types import OBJECTIONS
+from workbench.verifier.mentions import Mentioned, objections
+from workbench.verifier.tokens import read
 
 LINES = (Path(__file__).parent / "examples" / "objections.tsv").read_text(encoding="utf-8")
 EXAMPLES = [line.split("\t") for line in LINES.splitlines() if not line.startswith("#")]

@@ -12,23 +12,21 @@ from pathlib import Path
 
 import pytest
 
-import workbench.bench as benches
+import workbench.methods.bench as benches
 from tests.helpers.small_bench import NAMES, make_bench
-from workbench.bench import Bench
-from workbench.checks import Checks, rule_checks
-from workbench.config import setting
-from workbench.config import settings as settings_of
-from workbench.evaluate import evaluate_policy
-from workbench.experiment import configured, run_experiment
-from workbench.recipes import METHODS, TRAINED, configure_method, method, method_configs
-from workbench.recipes.method import Method, Prompts, reward_settings, scaled, training_questions
-from workbench.recipes.truthrl import TruthRL
-from workbench.reward.verdicts import Table, find, label, scored
-from workbench.train.grpo import GRPO, check, grpo_stage
-from workbench.train.settings import Sampling
-from workbench.train.stage import Job, Stage, Status
+from workbench.experiments.evaluate import evaluate_policy
+from workbench.experiments.experiment import configured, run_experiment
+from workbench.methods import METHODS, TRAINED, configure_method, method, method_configs
+from workbench.methods.bench import Bench
+from workbench.methods.lookup import Table, find, label, scored
+from workbench.methods.method import Method, Prompts, reward_settings, scaled, training_questions
+from workbench.methods.truthrl.method import TruthRL
+from workbench.training.grpo import GRPO, check, grpo_stage
+from workbench.training.settings import Sampling
+from workbench.training.stage import Job, Stage, Status
 from workbench.types import (
     Checked,
+    Checks,
     Event,
     Feedback,
     Question,
@@ -38,6 +36,9 @@ from workbench.types import (
     Verdict,
     WorkbenchError,
 )
+from workbench.util.config import setting
+from workbench.util.config import settings as settings_of
+from workbench.verdicts.checks import rule_checks
 
 
 # A sixth method: what somebody who adds one writes, from here to SIXTH. It pays short right answers
@@ -202,7 +203,10 @@ def test_a_policy_is_told_what_its_method_says(tmp_path: Path) -> None:
     assert {question["system"] for question in asked} == {" Be Flo"}
     again = evaluate_policy(str(out), "validation", bench, samples=0, seed=1, threads=1)
     assert again["greedy"] == summary["after"]["greedy"]
-    assert bench.telling("x").questions("rl")[0].system == "x" and bench.telling(None) is bench
+    assert (
+        bench.with_system_prompt("x").questions("rl")[0].system == "x"
+        and bench.with_system_prompt(None) is bench
+    )
 
 
 def test_only_questions_with_answers_are_trained_on_by_outcome(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.reproduce import METRICS, answered
-from workbench.checks import world_checks
-from workbench.evaluate import evaluation_grade, report
+from workbench.experiments.evaluate import evaluation_grade, report
 from workbench.metrics import FACET_METRICS, facet_terms
 from workbench.types import BY_PASSAGES, TWO_FACETS, Failure, Feedback, Passage, Question, Response
+from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 from workbench.world.schema import RELATIONS
 

@@ -15,10 +15,10 @@ import pytest
 from benchmarks.scripted_judge import JudgeServer, Script
 from tests.helpers.score_helpers import Cli, write
 from workbench.judge import Element
-from workbench.llm_judge import LLMJudge
 from workbench.metrics import compare_files
 from workbench.metrics.pairs import Duel, pair_files, win_rate
 from workbench.types import WorkbenchError
+from workbench.verdicts.llm_judge import LLMJudge
 
 Better = Callable[[str, str], str]  # the two answers as they are shown -> what is said of them
 

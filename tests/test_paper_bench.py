@@ -17,10 +17,10 @@ import pytest
 from benchmarks.scripted_judge import JudgeServer, by_checksum
 from tests.helpers import forked
 from tests.helpers.thinker import hotpotqa, make_thinker, webglm_qa
-from workbench.answers import answer_text, well_formed
-from workbench.answers.outline import citations, read_outline
 from workbench.judge import Element
-from workbench.store import iter_feedback
+from workbench.runs.store import iter_feedback
+from workbench.text import answer_text, well_formed
+from workbench.text.outline import citations, read_outline
 from workbench.types import Feedback
 
 Cli = Callable[..., tuple[int, str, str]]

@@ -18,10 +18,7 @@ import pytest
 from benchmarks.scripted_judge import by_checksum
 from tests.helpers.memory_run import ENVIRONMENT, WORDS
 from tests.helpers.tiny_model import make_policy
-from workbench.checks import judge_checks
-from workbench.config import scaled
-from workbench.judge import elements
-from workbench.plan import (
+from workbench.experiments.plan import (
     GIB,
     forward_flops,
     judge_requests,
@@ -33,12 +30,15 @@ from workbench.plan import (
     shape_of,
     total,
 )
-from workbench.recipes import METHODS, TRAINED
-from workbench.train.grpo import GRPO
-from workbench.train.offline import DPO, SFT
-from workbench.train.ppo import PPO
-from workbench.train.reward_model import RewardModel
+from workbench.judge import elements
+from workbench.methods import METHODS, TRAINED
+from workbench.training.grpo import GRPO
+from workbench.training.offline import DPO, SFT
+from workbench.training.ppo import PPO
+from workbench.training.reward_model import RewardModel
 from workbench.types import Passage, Prompt, Question, Reply, Response
+from workbench.util.config import scaled
+from workbench.verdicts.checks import judge_checks
 
 Cli = Callable[..., tuple[int, str, str]]
 TOLERANCE = 0.12  # of the formulas against the resident memory at a step's peak

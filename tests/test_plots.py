@@ -13,9 +13,10 @@ import pytest
 
 from notebooks.pictures import CHROMIUM, add_pictures
 from workbench.credit.tokens import words
+from workbench.inspector.token_view import VIEW, payload
 from workbench.metrics import RATES, Row
 from workbench.metrics.boundary import Probed, Sample, boundary_report
-from workbench.plots import (
+from workbench.metrics.plots import (
     boundary,
     exposure_and_accuracy,
     learning_curves,
@@ -24,7 +25,6 @@ from workbench.plots import (
     rlfh,
     training_dynamics,
 )
-from workbench.token_view import VIEW, payload
 from workbench.types import Feedback, Question, Response, WorkbenchError
 
 BOUNDARY = ("boundary_map", "majority_at_k", "label_agreement", "risk_coverage")

@@ -12,17 +12,17 @@ import pytest
 
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import by_token
-from workbench.config import scaled
 from workbench.credit import advantages as credit
-from workbench.generate import Sampling
+from workbench.credit.tensors import kl_of, less, masked, ratio_of, whitened
+from workbench.policies.generate import Sampling
 from workbench.runs.checkpoints import metrics_rows
-from workbench.store import iter_feedback
-from workbench.train.actor import Actor, State, schedule
-from workbench.train.credit import kl_of, less, masked, ratio_of, whitened
-from workbench.train.models import load_trainee
-from workbench.train.ppo import check, losses, prepare, sizes
-from workbench.train.sampling import rollouts
+from workbench.runs.store import iter_feedback
+from workbench.training.actor import Actor, State, schedule
+from workbench.training.loading import load_trainee
+from workbench.training.ppo import check, losses, prepare, sizes
+from workbench.training.sampling import rollouts
 from workbench.types import WorkbenchError
+from workbench.util.config import scaled
 
 CONFIG = scaled(run.AS_PPO, steps=4)
 
@@ -82,7 +82,7 @@ def test_losses_and_gradients_are_those_of_a_plain_recomputation(policy: str) ->
             assert not batch.mask_BT[row].any()
             continue
         count = len(feedback.response.token_ids)
-        ids, attention, _ = actor.laid_out([feedback.response])
+        ids, attention, _ = actor.collate([feedback.response])
         logprobs, values = actor.logprobs_and_values(ids, attention, count, 1.0)
         for t in range(count):
             advantage, old_value, target = (
@@ -112,8 +112,9 @@ def test_numbers_are_those_of_the_tokens_that_were_sampled(policy: str) -> None:
     """Against the engine's own log-probabilities, of a policy that has moved and of its start."""
     import torch
 
-    from workbench.generate import hf, prompt_ids
-    from workbench.policy import load_policy
+    from workbench.policies import hf
+    from workbench.policies.generate import prompt_ids
+    from workbench.policies.load import load_policy
 
     actor = actor_of(policy)
     for name, weight in actor.model.named_parameters():

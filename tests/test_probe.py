@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from tests.helpers.small_bench import NAMES, SMALL, make_bench
-from workbench.bench import Bench
-from workbench.checks import Checks, rule_checks
-from workbench.experiment import run_experiment
-from workbench.failures import TooManyFailures
-from workbench.generate import generate
-from workbench.probe import probe_policy
-from workbench.recipes import METHODS
-from workbench.recipes.method import scaled
-from workbench.types import Checked, Failure, Question, Verdict, Verify
+from workbench.experiments.experiment import run_experiment
+from workbench.experiments.probe import probe_policy
+from workbench.methods import METHODS
+from workbench.methods.bench import Bench
+from workbench.methods.method import scaled
+from workbench.policies.generate import generate
+from workbench.types import Checked, Checks, Failure, Question, Verdict, Verify
+from workbench.util.failures import TooManyFailures
+from workbench.verdicts.checks import rule_checks
 
 TRUTHRL = METHODS["truthrl"]
 KNOWING = scaled(SMALL, knowledge=True, probe={"probe_samples": 4})

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from workbench.generate import Sampling
-from workbench.store import iter_feedback
-from workbench.train.grpo import check_processes, check_whole
+from workbench.policies.generate import Sampling
+from workbench.runs.store import iter_feedback
+from workbench.training.grpo import check_processes, check_whole
 from workbench.types import Feedback, WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -197,8 +197,8 @@ def test_a_share_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
     begun.
     """
     from tests.helpers.tiny_model import make_policy
-    from workbench.generate import hf
-    from workbench.policy import load_policy
+    from workbench.policies import hf
+    from workbench.policies.load import load_policy
 
     policy = load_policy(str(make_policy(tmp_path / "policy")))
     prompts = [[7, 8, 9], [7, 8], [9, 7, 8, 9], [7, 8], [8, 9, 9], [9]]

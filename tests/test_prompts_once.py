@@ -11,7 +11,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from workbench.train.prompts_once import prompts_once
+from workbench.training.shared_prefix import shared_prefix
 
 VOCABULARY, PAD, LENGTH = 50, 0, 5
 SMALL = {
@@ -87,7 +87,7 @@ def test_it_is_a_pass_over_every_row(kind: str, lengths: tuple[int, ...], order:
     model.get_base_model().model.register_forward_pre_hook(
         lambda _, __, more: read.append(more["input_ids"].numel()), with_kwargs=True
     )
-    found, gradients = learnt(model, prompts_once(model), given)
+    found, gradients = learnt(model, shared_prefix(model), given)
     shared, read[:] = sum(read), []
     plain, expected = learnt(model, model, given)
     assert (
@@ -104,9 +104,9 @@ def test_where_it_would_not_be_the_same_or_no_gain_the_pass_is_the_usual_one() -
     model, given = model_of("llama"), rows((7, 3, 5), [0, 1, 2])
     read: list[int] = []
     model.register_forward_pre_hook(lambda *_: read.append(1))
-    learnt(model, prompts_once(model), given)
+    learnt(model, shared_prefix(model), given)
     assert len(read) == 1  # every prompt has one response
     model.get_base_model().gradient_checkpointing_enable()
-    assert prompts_once(model) is model
+    assert shared_prefix(model) is model
     sliding = model_of("qwen2", use_sliding_window=True, sliding_window=4, max_window_layers=0)
-    assert prompts_once(sliding) is sliding
+    assert shared_prefix(sliding) is sliding

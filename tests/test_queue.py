@@ -18,11 +18,19 @@ import pytest
 
 from tests.helpers.small_bench import SETTINGS, make_bench
 from tests.helpers.waiting import wait_for
-from workbench.experiment import run_experiment, train
-from workbench.queue import Entry, Run, queue_runs, read_entries, run_of, status_of, train_queue
-from workbench.queue.runs import distinct, hash_of, planned
-from workbench.queue.training import outcome
-from workbench.recipes import METHODS
+from workbench.experiments.experiment import run_experiment, train
+from workbench.experiments.queue import (
+    Entry,
+    Run,
+    queue_runs,
+    read_entries,
+    run_of,
+    status_of,
+    train_queue,
+)
+from workbench.experiments.queue.runs import distinct, hash_of, planned
+from workbench.experiments.queue.training import outcome
+from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, lock
 from workbench.types import WorkbenchError

@@ -16,7 +16,7 @@ import pytest
 from tests.helpers.score_helpers import world_rows, write
 from workbench.cli import main
 from workbench.runs.folder import lock, open_run
-from workbench.score import Options, score_file
+from workbench.scoring import Options, score_file
 from workbench.types import WorkbenchError
 
 FOREIGN = {"mine": 1}

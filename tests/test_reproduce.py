@@ -24,9 +24,9 @@ from benchmarks.reproduce import (
     statements,
     terms_of,
 )
+from workbench.experiments.queue import read_entries
 from workbench.metrics import RATES, Row
-from workbench.plots import outcomes_by_tier
-from workbench.queue import read_entries
+from workbench.metrics.plots import outcomes_by_tier
 from workbench.types import Claim, Failure, Feedback, Question, Response, Verdict, WorkbenchError
 
 FILE = """

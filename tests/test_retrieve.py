@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.score_helpers import Cli
-from workbench.answering.retrieve import retrieve
-from workbench.answering.sources import Sources
-from workbench.bench import bench
-from workbench.checks import rule_checks
 from workbench.data import load
-from workbench.recipes import METHODS
+from workbench.experiments.answering.retrieve import retrieve
+from workbench.experiments.answering.sources import Sources
+from workbench.methods import METHODS
+from workbench.methods.bench import bench
 from workbench.types import Passage, Question, WorkbenchError
+from workbench.verdicts.checks import rule_checks
 
 PAGES = (
     Passage("p1", "Oslo", "Oslo is the capital of Norway.", 3.5),

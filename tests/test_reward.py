@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.reward_rows import failure
-from workbench.recipes.truthrl import TruthRL, checks, reward
-from workbench.reward import binary, ternary
+from workbench.methods.truthrl.method import TruthRL, checks, reward
+from workbench.methods.truthrl.reward import binary, ternary
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, RewardFn, Verdict
 
 RESPONSE = Response("r", Question("q", "?", ("Vetra",)), "Vetra")

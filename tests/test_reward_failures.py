@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.reward_rows import failure, row
-from workbench.bench import bench
-from workbench.checks import Checks, judge_checks
 from workbench.credit.tokens import words
-from workbench.grade import rescore
-from workbench.recipes import METHODS, checks_needed, method, method_configs, reward_fns
-from workbench.recipes.rlfh import RLFH
+from workbench.methods import METHODS, checks_needed, method, method_configs, reward_fns
+from workbench.methods.bench import bench
+from workbench.methods.rlfh.method import RLFH
+from workbench.pipeline import rescore
 from workbench.types import (
+    Checks,
     Claims,
     Cost,
     Failure,
@@ -29,6 +29,7 @@ from workbench.types import (
     Verdict,
     WorkbenchError,
 )
+from workbench.verdicts.checks import judge_checks
 
 DOWN = Failure("judge", "network", "no reply")
 ASKING = ("fact", "checklist")

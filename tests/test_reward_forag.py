@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.reward_rows import failure, row, with_verdicts
-from workbench.grade import rescore
-from workbench.recipes.forag import FoRAG, reward
+from workbench.methods.forag.method import FoRAG, reward
+from workbench.pipeline import rescore
 from workbench.types import Failure, Feedback, Reward, Verdict
 
 # One sentence with labels 1, 1, 0 (correct, hedged but true, wrong), one with 0 (vague), one

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
-from workbench.answers import sentences
-from workbench.grade import rescore
-from workbench.recipes.klcf import KLCF, checks, reward
-from workbench.reward.klcf import overlong
+from workbench.methods.klcf.method import KLCF, checks, reward
+from workbench.methods.klcf.reward import overlong
+from workbench.pipeline import rescore
+from workbench.text import sentences
 from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
 
 PLAIN = KLCF(form=False)

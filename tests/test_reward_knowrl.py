@@ -9,9 +9,9 @@ from math import exp
 import pytest
 
 from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
-from workbench.answers import well_formed
-from workbench.grade import rescore
-from workbench.recipes.knowrl import KnowRL, reward
+from workbench.methods.knowrl.method import KnowRL, reward
+from workbench.pipeline import rescore
+from workbench.text import well_formed
 from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
 
 

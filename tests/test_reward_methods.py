@@ -15,17 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.reward_rows import failure, row
-from workbench.examples import worked_example
-from workbench.grade import rescore
-from workbench.recipes import METHODS, method_configs, reward_fns
-from workbench.recipes.rlfh import RLFH
-from workbench.types import (
-    Claim,
-    Feedback,
-    Question,
-    Response,
-    Verdict,
-)
+from workbench.inspector.examples import worked_example
+from workbench.methods import METHODS, method_configs, reward_fns
+from workbench.methods.rlfh.method import RLFH
+from workbench.pipeline import rescore
+from workbench.types import Claim, Feedback, Question, Response, Verdict
 
 LABELS = ("correct", "hedged_correct", "vague", "hedged_wrong", "wrong")
 RATED = st.tuples(st.sampled_from(LABELS), st.integers(1, 5))

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import tests.helpers.offline_run as run
-from workbench.config import scaled
 from workbench.runs.checkpoints import metrics_rows
-from workbench.train.actor import Actor
-from workbench.train.models import load_trainee
-from workbench.train.reward_model import check, check_rows, losses, train_reward_model
-from workbench.train.scorer import Judged, Scorer, Segment, load_reward_model, passes
+from workbench.training.actor import Actor
+from workbench.training.loading import load_trainee
+from workbench.training.reward_model import check, check_rows, losses, train_reward_model
+from workbench.training.scorer import Judged, Scorer, Segment, load_reward_model, passes
 from workbench.types import Question, WorkbenchError
+from workbench.util.config import scaled
 
 CONFIG = scaled(run.MODELLED, steps=30, batch=8, micro_batch=None, max_length=2048, save_every=4)
 ASKED, ROWS, judged = run.ASKED, run.JUDGED, run.judged

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.helpers.reward_rows import failure, row, with_verdicts
-from workbench.examples import worked_example
-from workbench.grade import rescore
-from workbench.recipes.rlfh import RLFH, label_values, reward
+from workbench.inspector.examples import worked_example
+from workbench.methods.rlfh.method import RLFH, label_values, reward
+from workbench.pipeline import rescore
 from workbench.types import Event, Failure, Feedback, Reward, Verdict, WorkbenchError
 
 LN_3_5 = 1.2527629684953681  # ln(1 + 1.3 + 1.2)

@@ -21,13 +21,13 @@ from workbench.inspector.export import exported
 from workbench.inspector.listing import Query, rollouts
 from workbench.inspector.opened import open_row
 from workbench.inspector.runs import Runs
-from workbench.jsonl import truncate_after_step
 from workbench.runs import rows as stored
 from workbench.runs.growing import Growing
 from workbench.runs.rows import Entry, Rows, column, index_path, read_rows, tail_rows, text_of
 from workbench.runs.steps import by_step
-from workbench.store import ROLLOUTS, append_feedback
+from workbench.runs.store import ROLLOUTS, append_feedback
 from workbench.types import Failure, Feedback, Reward, Verdict
+from workbench.util.jsonl import truncate_after_step
 
 NASTY = (
     '"rewards": {"x": {"value": 9.0, "parts": {}, ',

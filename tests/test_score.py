@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.helpers.score_helpers import SAID, Cli, options, read, world_rows, write
-from workbench.score import Options, estimate_file, score_file
-from workbench.store import iter_feedback, read_questions, table
+from workbench.runs.store import iter_feedback, read_questions, table
+from workbench.scoring import Options, estimate_file, score_file
 from workbench.types import WorkbenchError
 
 

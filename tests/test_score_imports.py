@@ -11,9 +11,9 @@ import pytest
 
 from tests.helpers.score_helpers import read, write
 from workbench.cli import main
-from workbench.score import Options, score_file
-from workbench.score.imports import import_completions
-from workbench.store import iter_feedback
+from workbench.runs.store import iter_feedback
+from workbench.scoring import Options, score_file
+from workbench.scoring.imports import import_completions
 from workbench.types import WorkbenchError
 
 TRL: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, reply, responses, write
-from workbench.score import Options, estimate_file, score_file
+from workbench.scoring import Options, estimate_file, score_file
 from workbench.types import WorkbenchError
 
 
@@ -248,7 +248,7 @@ def test_another_process_may_not_write_the_same_output(tmp_path: Path) -> None:
 
 
 def test_evidence_comes_from_a_store(tmp_path: Path) -> None:
-    from workbench.knowledge import build_index
+    from workbench.retrieval import build_index
 
     texts = [{"title": f"Page {n}", "text": f"Fact {n} of part 0 is known."} for n in range(3)]
     build_index(str(tmp_path / "index"), str(write(tmp_path / "pages.jsonl", texts)))

@@ -17,7 +17,7 @@ import pytest
 from benchmarks.scripted_judge import JudgeServer
 from tests.helpers.score_helpers import read, reply, responses, write
 from tests.helpers.waiting import wait_for
-from workbench.score.run import ahead
+from workbench.scoring.run import ahead
 
 ROOT = Path(__file__).resolve().parent.parent
 

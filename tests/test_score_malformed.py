@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.score_helpers import SAID, Cli, options, read, world_rows, write
-from workbench.score import Options, score_file
+from workbench.scoring import Options, score_file
 
 BAD: list[tuple[Any, str]] = [
     ({"id": "b", "question": "Who?"}, 'no "response"'),

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import read, write
-from workbench.score import Options, score_file
-from workbench.score.replay import Malformed
-from workbench.score.rows import parse
+from workbench.scoring import Options, score_file
+from workbench.scoring.replay import Malformed
+from workbench.scoring.rows import parse
 from workbench.types import Claim, Passage
 
 ERROR = {"stage": "judge", "kind": "timeout", "message": "m", "raw": ""}

@@ -12,13 +12,9 @@ import pytest
 
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
-from workbench.checks import Checks, rule_checks
-from workbench.config import scaled
-from workbench.recipes.forag import METHOD, FoRAG, aggregate
-from workbench.recipes.forag import loss as loss_of
-from workbench.train.reward_model import RewardModel, train_reward_model
-from workbench.train.scorer import MODEL, Judged, Segment, load_reward_model
-from workbench.train.segments import (
+from workbench.methods.forag.method import METHOD, FoRAG, aggregate
+from workbench.methods.forag.method import loss as loss_of
+from workbench.methods.forag.segments import (
     apart,
     baseline,
     calibration,
@@ -29,7 +25,10 @@ from workbench.train.segments import (
     reference_values,
     segments,
 )
+from workbench.training.reward_model import RewardModel, train_reward_model
+from workbench.training.scorer import MODEL, Judged, Segment, load_reward_model
 from workbench.types import (
+    Checks,
     Claim,
     Claims,
     Failure,
@@ -40,6 +39,8 @@ from workbench.types import (
     Verdict,
     WorkbenchError,
 )
+from workbench.util.config import scaled
+from workbench.verdicts.checks import rule_checks
 
 # "c0 c1 c2. c3. nothing.": one sentence with labels 1, 1, 0, one with 0 (vague), one without
 # claims.

@@ -16,12 +16,11 @@ import tests.helpers.offline_run as run
 from tests.helpers.grpo_run import QUESTIONS
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
 from tests.test_formats import names
-from workbench.bench import TINY_POLICY
-from workbench.config import scaled
-from workbench.generate import generate, prompt_ids
-from workbench.policy import load_policy
+from workbench.methods.bench import TINY_POLICY
+from workbench.policies.generate import generate, prompt_ids
+from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
-from workbench.train.offline import (
+from workbench.training.offline import (
     SFT,
     check,
     offline_stage,
@@ -29,10 +28,11 @@ from workbench.train.offline import (
     train_offline,
     weighted_loss,
 )
-from workbench.train.rows import Card, Example, laid_out
-from workbench.train.settings import Passes
-from workbench.train.stage import Job
+from workbench.training.rows import Card, Example, encode_example
+from workbench.training.settings import Passes
+from workbench.training.stage import Job
 from workbench.types import Question, WorkbenchError
+from workbench.util.config import scaled
 from workbench.world import schema
 
 GOOD = [replace(row, weight=1.0) for row in run.EXAMPLES]
@@ -51,7 +51,7 @@ def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_own_template() -> 
         "[Structure] comparison [Outline] 1. no [Answer] yes",
     ]
     for question, text in zip(questions, texts, strict=True):
-        prompt, said = laid_out(tokenizer, question, text)
+        prompt, said = encode_example(tokenizer, question, text)
         assert [prompt] == prompt_ids(tokenizer, [question])
         conversation = [*question.messages(), {"role": "assistant", "content": text}]
         assert (
@@ -62,7 +62,7 @@ def test_prompts_and_answers_have_the_ids_of_the_tiny_policys_own_template() -> 
         )
         assert said[-1] == tokenizer.eos_token_id and tokenizer.unk_token_id not in said
         # as it is sampled, with the space that the template puts before it
-        assert laid_out(tokenizer, question, text if text[0] in "<[" else f" {text}") == (
+        assert encode_example(tokenizer, question, text if text[0] in "<[" else f" {text}") == (
             prompt,
             said,
         )
@@ -72,23 +72,26 @@ def test_an_answer_is_never_changed_by_the_template() -> None:
     tokenizer, question = byte_tokenizer(), Question("q", " Where is Ada")
     text = "<think>a</think> Rome "
     plain = [*tokenizer(text)["input_ids"], tokenizer.eos_token_id]
-    assert laid_out(tokenizer, question, text)[1] == plain
+    assert encode_example(tokenizer, question, text)[1] == plain
     role = "{% for m in messages %}{{ '<|' + m['role'] + '|>' }}"
     end = "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
     dropping = role + "{{ (m['content'].split('</think>')[-1] | trim) + eos_token + '\\n' }}" + end
     tokenizer.chat_template = dropping
-    assert laid_out(tokenizer, question, text)[1] == plain
+    assert encode_example(tokenizer, question, text)[1] == plain
     # no line end
-    assert laid_out(tokenizer, question, "Rome")[1] == [
+    assert encode_example(tokenizer, question, "Rome")[1] == [
         *tokenizer("Rome")["input_ids"],
         tokenizer.eos_token_id,
     ]
     tokenizer.chat_template = dropping.replace(
         "'<|assistant|>' }}{% endif", "'<|assistant|><think>\\n' }}{% endif"
     )
-    prompt, said = laid_out(tokenizer, question, "<think>\na</think> Rome")
+    prompt, said = encode_example(tokenizer, question, "<think>\na</think> Rome")
     assert tokenizer.decode(prompt + said).endswith("<|assistant|><think>\na</think> Rome<|end|>")
-    assert laid_out(tokenizer, question, "<think>\na")[1] == laid_out(tokenizer, question, "a")[1]
+    assert (
+        encode_example(tokenizer, question, "<think>\na")[1]
+        == encode_example(tokenizer, question, "a")[1]
+    )
 
 
 def test_likelihood_and_unlikelihood_by_hand() -> None:
@@ -125,13 +128,13 @@ def test_likelihood_and_unlikelihood_by_hand() -> None:
 
 def test_a_step_learns_good_rows_and_unlearns_bad_ones(tmp_path: Path) -> None:
     """Its loss is that of a plain recomputation, in which the end of a bad row has no part."""
-    from workbench.generate import hf
+    from workbench.policies import hf
 
     policy, out = str(make_policy(tmp_path / "policy", sharp=7.5)), tmp_path / "run"
     config = scaled(run.TUNED, steps=2, batch=10, micro_batch=5, schedule="constant", warmup=0.0)
     assert train_offline(config, run.EXAMPLES, policy, out, seed=1) == "done"
     start, end = load_policy(policy), load_policy(out, base=policy)
-    pairs = [laid_out(start.tokenizer, row.question, row.text) for row in run.EXAMPLES]
+    pairs = [encode_example(start.tokenizer, row.question, row.text) for row in run.EXAMPLES]
     before, after = (
         hf.token_logprobs(one.model, one.tokenizer.pad_token_id, pairs) for one in (start, end)
     )

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.test_trained_methods import few
-from workbench.experiment import configured, identity_of, stages_of
-from workbench.jsonl import write_json
-from workbench.recipes import METHODS
+from workbench.experiments.experiment import configured, identity_of, stages_of
+from workbench.methods import METHODS
 from workbench.runs.shared import Shared
-from workbench.train.stage import Stage
+from workbench.training.stage import Stage
+from workbench.util.jsonl import write_json
 
 IDENTITY = {
     "method": "knowrl",
@@ -112,9 +112,9 @@ def ways(name: str, stage: str, tmp_path: Path, *settings: str) -> Path:
     config = configured(method, place, overrides=settings)
     found = stages_of(method, config, place, 1)
     way = found[: [one.name for one in found].index(stage) + 1]
-    assert all(isinstance(one, Stage) and one.rests_on is not None for one in way)
+    assert all(isinstance(one, Stage) and one.cache_key is not None for one in way)
     return Shared(tmp_path, identity_of(method, config, place, seed=1)).folder(
-        [(one.name, one.rests_on) for one in way]
+        [(one.name, one.cache_key) for one in way]
     )
 
 

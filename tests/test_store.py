@@ -11,17 +11,10 @@ from typing import Any
 
 import pytest
 
-from workbench.grade import grade
-from workbench.jsonl import (
-    append_json,
-    iter_rows,
-    repair,
-    truncate_after_step,
-    write_json,
-)
+from workbench.methods.truthrl.reward import binary, ternary
 from workbench.metrics.rows import file_of
-from workbench.reward import binary, ternary
-from workbench.store import (
+from workbench.pipeline import grade
+from workbench.runs.store import (
     PASSAGES,
     QUESTIONS,
     ROLLOUTS,
@@ -33,7 +26,8 @@ from workbench.store import (
     table,
 )
 from workbench.types import Feedback, Passage, Question, Response, WorkbenchError
-from workbench.verify import outcome
+from workbench.util.jsonl import append_json, iter_rows, repair, truncate_after_step, write_json
+from workbench.verdicts import outcome
 
 PASSAGE = Passage("p1", "Vetra", "Vetra is a city.", 0.75)
 CITY = Question(

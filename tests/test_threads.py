@@ -11,10 +11,10 @@ import sys
 
 import pytest
 
-from workbench.threads import SPINS
+from workbench.util.threads import SPINS
 
 ASKS = (
-    "import json, os; from workbench.threads import use_threads; use_threads(1);"
+    "import json, os; from workbench.util.threads import use_threads; use_threads(1);"
     " print(json.dumps(dict(os.environ)))"
 )
 NAMES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")

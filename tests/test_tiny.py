@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import forked
-from workbench.tiny.build import digest
-from workbench.tiny.curriculum import BETWEEN
-from workbench.tiny.drills import DRILLS
-from workbench.tiny.examples import Habits, SFTWriter
-from workbench.tiny.skills import Example, SkillWriter
-from workbench.tiny.tokenizer import build_tokenizer
-from workbench.tiny.training import (
+from workbench.experiments.tiny.build import digest
+from workbench.experiments.tiny.curriculum import BETWEEN
+from workbench.experiments.tiny.drills import DRILLS
+from workbench.experiments.tiny.examples import Habits, SFTWriter
+from workbench.experiments.tiny.skills import Example, SkillWriter
+from workbench.experiments.tiny.tokenizer import build_tokenizer
+from workbench.experiments.tiny.training import (
     SIZES,
     Encoder,
     batches,
@@ -199,7 +199,7 @@ def test_a_killed_build_ends_like_an_undisturbed_one(whole, tmp_path):
 def test_a_folder_with_another_build_is_refused(tmp_path):
     import torch
 
-    from workbench.tiny.build import build_policy
+    from workbench.experiments.tiny.build import build_policy
 
     (tmp_path / "work").mkdir()
     torch.save({"identity": "another build"}, tmp_path / "work" / "base.pt")

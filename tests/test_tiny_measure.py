@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from workbench.grade import grade
-from workbench.tiny.measure import (
+from workbench.experiments.tiny.measure import (
     rates,
     reading_questions,
     reasoned,
     reasoned_questions,
 )
+from workbench.pipeline import grade
 from workbench.types import Feedback, Question, Response
-from workbench.verify import outcome
+from workbench.verdicts import outcome
 from workbench.world import load_world
 
 

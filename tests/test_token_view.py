@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.examples import worked_example
-from workbench.grade import rescore
-from workbench.recipes import METHODS, method_configs, reward_fns
-from workbench.token_view import as_json, export_html, payload, script, style
+from workbench.inspector.examples import worked_example
+from workbench.inspector.token_view import as_json, export_html, payload, script, style
+from workbench.methods import METHODS, method_configs, reward_fns
+from workbench.pipeline import rescore
 from workbench.types import Claim, Event, Failure, Feedback, Question, Response, Reward, Verdict
 
 HOSTILE = "</script><script>window.hit=1</script><!--<img src=x onerror=alert(1)>"

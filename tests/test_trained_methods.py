@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 from tests.helpers.short_runs import short_bench, weights_moved
-from workbench.bench import Bench
-from workbench.checks import rule_checks
-from workbench.evaluate import told
-from workbench.experiment import configured, run_experiment, stages_of
-from workbench.queue import run_of
-from workbench.recipes import METHODS
-from workbench.recipes.method import scaled
-from workbench.recipes.rlfh import later
-from workbench.store import iter_feedback
+from workbench.experiments.evaluate import told
+from workbench.experiments.experiment import configured, run_experiment, stages_of
+from workbench.experiments.queue import run_of
+from workbench.methods import METHODS
+from workbench.methods.bench import Bench
+from workbench.methods.method import scaled
+from workbench.methods.rlfh.method import later
+from workbench.runs.store import iter_feedback
 from workbench.types import Checked, Claims, Feedback, Question, Response, Verify, WorkbenchError
+from workbench.verdicts.checks import rule_checks
 
 FEW = {
     "steps": 2,
@@ -85,7 +85,7 @@ def test_to_plan_a_run_loads_no_model() -> None:
     says how many.
     """
     code = (
-        "import sys; from workbench.queue import run_of; run_of('rlfh', settings=[sys.argv[1]]);"
+        "import sys; from workbench.experiments.queue import run_of; run_of('rlfh', settings=[sys.argv[1]]);"
         " print('torch' in sys.modules)"
     )
     planned = subprocess.run(
@@ -97,7 +97,7 @@ def test_to_plan_a_run_loads_no_model() -> None:
 def test_what_an_annotator_needs_is_looked_for_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.entailment.verifier.SHIPPED", tmp_path / "nowhere")
+    monkeypatch.setattr("workbench.verifier.verifier.SHIPPED", tmp_path / "nowhere")
     with pytest.raises(WorkbenchError, match="nowhere: no verifier there"):
         run_of("rlfh", settings=["rlfh.annotator=local"])
     with pytest.raises(WorkbenchError, match=r"--judge URL --judge-model NAME"):

@@ -13,13 +13,13 @@ import pytest
 
 import workbench
 from tests.helpers.tiny_model import make_policy
-from workbench.bench import bench
-from workbench.checks import Checks, world_checks
-from workbench.recipes.knowrl import KnowRL
-from workbench.score.imports import import_completions
-from workbench.store import iter_feedback
-from workbench.threads import use_threads
-from workbench.types import Question, WorkbenchError
+from workbench.methods.bench import bench
+from workbench.methods.knowrl.method import KnowRL
+from workbench.runs.store import iter_feedback
+from workbench.scoring.imports import import_completions
+from workbench.types import Checks, Question, WorkbenchError
+from workbench.util.threads import use_threads
+from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
 

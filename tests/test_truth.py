@@ -11,14 +11,9 @@ import torch
 
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
-from workbench.generate.hf import token_logprobs
-from workbench.grade import rescore
-from workbench.policy import load_policy
-from workbench.recipes.klcf import KLCF, reward
-from workbench.train.checklists import Labelled
-from workbench.train.rows import laid_out
-from workbench.train.scorer import Judged, Segment
-from workbench.train.truth import (
+from workbench.methods.klcf.checklists import Labelled
+from workbench.methods.klcf.method import KLCF, reward
+from workbench.methods.klcf.truth import (
     as_read,
     balanced,
     best_threshold,
@@ -32,6 +27,11 @@ from workbench.train.truth import (
     truth_examples,
     untuned,
 )
+from workbench.pipeline import rescore
+from workbench.policies.hf import token_logprobs
+from workbench.policies.load import load_policy
+from workbench.training.rows import encode_example
+from workbench.training.scorer import Judged, Segment
 from workbench.types import Claim, Claims, Passage, Question, Response, WorkbenchError
 
 ASKED = Question(
@@ -111,7 +111,7 @@ def test_a_base_tells_by_how_probable_it_finds_a_claim(tmp_path: Path) -> None:
         for text, target in ((" Ada lives in Rome", 1.0), (" Bo", 0.0), (" Cy was born", 1.0))
     ]
     found = confidences(policy, rows)
-    prompt, said = laid_out(policy.tokenizer, rows[0].question, rows[0].text)
+    prompt, said = encode_example(policy.tokenizer, rows[0].question, rows[0].text)
     [own] = token_logprobs(policy.model, policy.tokenizer.pad_token_id, [(prompt, said[:-1])])
     assert found[0] == pytest.approx(float(torch.tensor(own).mean().exp()), rel=1e-4) and all(
         0 < value < 1 for value in found

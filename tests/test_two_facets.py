@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.bench import bench
-from workbench.checks import world_checks
-from workbench.evaluate import evaluation_grade
+from workbench.experiments.evaluate import evaluation_grade
+from workbench.methods.bench import bench
 from workbench.types import TWO_FACETS, Feedback, Passage, Question, Response
+from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 from workbench.world.facts import WorldConfig
 from workbench.world.parser import parser_of

@@ -15,20 +15,13 @@ from hypothesis import strategies as st
 
 from benchmarks.human.robustness import cases, robustness
 from benchmarks.verifier_card import measured_text
-from workbench.entailment import Verifier, load_verifier
-from workbench.entailment.card import sha256
-from workbench.entailment.plain import is_order
-from workbench.entailment.rows import LABELS
-from workbench.entailment.verifier import POOLS, SHIPPED, Check, windows
-from workbench.types import (
-    Claim,
-    Claims,
-    Passage,
-    Question,
-    Response,
-    WorkbenchError,
-)
-from workbench.verify.local import informativeness, local_facts
+from workbench.types import Claim, Claims, Passage, Question, Response, WorkbenchError
+from workbench.verdicts.local import informativeness, local_facts
+from workbench.verifier import Verifier, load_verifier
+from workbench.verifier.card import sha256
+from workbench.verifier.plain import is_order
+from workbench.verifier.rows import LABELS
+from workbench.verifier.verifier import POOLS, SHIPPED, Check, windows
 
 BRIDGE = (
     "The Orrin Bridge was opened to traffic in 1931. It is 420 metres long and carries two railway"
@@ -373,7 +366,7 @@ def test_what_is_missing_is_one_clear_line(tmp_path: Path, verifier: Verifier) -
 
 
 def test_without_the_weights_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.entailment.model.packaged_folder", lambda: None)
+    monkeypatch.setattr("workbench.verifier.model.packaged_folder", lambda: None)
     with pytest.raises(WorkbenchError, match="install what this package depends on"):
         load_verifier()
 
@@ -395,7 +388,7 @@ def test_the_shipped_files_are_small_and_agree() -> None:
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_dev_accuracy_is_that_of_the_card(verifier: Verifier, slices: Path) -> None:
-    from workbench.entailment import evaluate_verifier, read_rows
+    from workbench.verifier import evaluate_verifier, read_rows
 
     card = json.loads((SHIPPED / "card.json").read_text())
     found = evaluate_verifier(verifier, read_rows(slices / "nli_dev.jsonl.gz"))

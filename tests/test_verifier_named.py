@@ -13,19 +13,19 @@ import pytest
 import torch
 
 from tests.helpers.score_helpers import options as options_for
-from workbench.checks import local_checks
-from workbench.entailment import Row
-from workbench.entailment.card import calibrate_named
-from workbench.entailment.named import (
+from workbench.scoring.options import check
+from workbench.types import WorkbenchError
+from workbench.verdicts.checks import local_checks
+from workbench.verifier import Row
+from workbench.verifier.card import calibrate_named
+from workbench.verifier.named import (
     NamedVerifier,
     choose_verifier,
     classes_of,
     load_named,
     with_known_labels,
 )
-from workbench.entailment.verifier import Settings
-from workbench.score.options import check
-from workbench.types import WorkbenchError
+from workbench.verifier.verifier import Settings
 
 WORDS = (
     "[PAD] [UNK] [CLS] [SEP] the bridge opened in 1931 1932 is old new river long and it was"

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.entailment.augment import (
+from workbench.types import WorkbenchError
+from workbench.verifier.augment import (
     CONTRADICT,
     NEUTRAL,
     SUPPORT,
@@ -26,10 +27,9 @@ from workbench.entailment.augment import (
     negate,
     surround,
 )
-from workbench.entailment.calibrate import fit_temperature, reliability
-from workbench.entailment.evaluate import evaluate_verifier
-from workbench.entailment.rows import LABELS, Row, read_rows
-from workbench.types import WorkbenchError
+from workbench.verifier.calibrate import fit_temperature, reliability
+from workbench.verifier.evaluate import evaluate_verifier
+from workbench.verifier.rows import LABELS, Row, read_rows
 
 TOWNS = "Arle Brun Calo Dorn Elst Fane Gorm Hult Ivre Jask Kell Lund".split()
 
@@ -174,7 +174,7 @@ def test_reliability_by_hand() -> None:
 def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
     import torch
 
-    from workbench.entailment.model import compress, expand, new_model
+    from workbench.verifier.model import compress, expand, new_model
 
     torch.manual_seed(1)
     model = new_model()
@@ -198,7 +198,7 @@ def test_compression_keeps_a_change_of_low_rank_and_cuts_the_rest() -> None:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from workbench.entailment.train import TrainConfig, train_verifier
+    from workbench.verifier.train import TrainConfig, train_verifier
 
     folder = tmp_path_factory.mktemp("verifier")
     data = write(folder / "data.jsonl.gz", rows_of(48))
@@ -213,7 +213,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
-    from workbench.entailment import load_verifier
+    from workbench.verifier import load_verifier
 
     card = json.loads((trained / "out" / "card.json").read_text())
     assert sorted(path.name for path in (trained / "out").iterdir()) == [
@@ -231,8 +231,8 @@ def test_a_training_leaves_a_verifier_with_its_card(trained: Path) -> None:
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path) -> None:
     import torch
 
-    from workbench.entailment.model import new_model
-    from workbench.entailment.train import TrainConfig, _Training, fit
+    from workbench.verifier.model import new_model
+    from workbench.verifier.train import TrainConfig, _Training, fit
 
     rows, config = (
         rows_of(48),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workbench.types import Claims, Question, Response, Verdict
-from workbench.verify import outcome
+from workbench.verdicts import outcome
 
 CITY = Question("q", "Where was Toma Ardel born?", ("Vetra", "the city of Vetra"))
 

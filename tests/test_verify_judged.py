@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workbench.judge import elements
-from workbench.knowledge import from_passages
+from workbench.retrieval import from_passages
 from workbench.types import (
     Checked,
     Claim,
@@ -26,8 +26,8 @@ from workbench.types import (
     Verdict,
     Verify,
 )
-from workbench.verify import checklist, claim_checklist, facts, judged_outcome, reasoning
-from workbench.verify.claims import cite
+from workbench.verdicts import checklist, claim_checklist, facts, judged_outcome, reasoning
+from workbench.verdicts.claims import cite
 
 PASSAGE = Passage("p", "Ada", "Ada was born in Paris. She is a painter.")
 QUESTION = Question("q", "Who is Ada?", passages=(PASSAGE,))

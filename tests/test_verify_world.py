@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.extract import world as world_claims
-from workbench.grade import grade
+from workbench.claims import world as world_claims
+from workbench.pipeline import grade
 from workbench.types import Claim, Claims, Failure, Feedback, Question, Response
-from workbench.verify.world import (
+from workbench.verdicts.world import (
     world_checklist,
     world_checklist_items,
     world_claim_checklist,

@@ -10,15 +10,7 @@ from typing import Any
 
 import pytest
 
-from workbench.failures import TooManyFailures
-from workbench.integrations.verl_rows import (
-    estimate,
-    grader_of,
-    paid_tokens,
-    question_of,
-    row_of,
-    told,
-)
+from workbench.scoring.verl_rows import estimate, grader_of, paid_tokens, question_of, row_of, told
 from workbench.types import (
     Event,
     Failure,
@@ -29,6 +21,7 @@ from workbench.types import (
     Reward,
     WorkbenchError,
 )
+from workbench.util.failures import TooManyFailures
 from workbench.world import load_world
 
 NAN = math.nan

@@ -17,17 +17,17 @@ from typing import Any
 import pytest
 
 from tests.helpers.tiny_model import make_policy
-from workbench.config import scaled
-from workbench.evaluate import evaluate_policy
-from workbench.generate import Sampling, vllm
-from workbench.judge import serve
-from workbench.policy import load_checkpoint, load_policy
-from workbench.probe import probe_policy
-from workbench.train import colocate
-from workbench.train.grpo import GRPO, check, may_be_unsloths
-from workbench.train.models import Trainee, load_trainee, save_policy
+from workbench.experiments.evaluate import evaluate_policy
+from workbench.experiments.probe import probe_policy
+from workbench.policies import serve, vllm
+from workbench.policies.generate import Sampling
+from workbench.policies.load import load_checkpoint, load_policy
+from workbench.policies.weights import with_adapter
+from workbench.training import colocate
+from workbench.training.grpo import GRPO, check, may_be_unsloths
+from workbench.training.loading import Trainee, load_trainee, save_policy
 from workbench.types import WorkbenchError
-from workbench.weights import with_adapter
+from workbench.util.config import scaled
 
 Cli = Callable[..., tuple[int, str, str]]
 

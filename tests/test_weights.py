@@ -15,8 +15,8 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers.tiny_model import make_policy
 from tests.test_grpo import SMALL
-from workbench.policy import load_policy
-from workbench.train.grpo import train_grpo
+from workbench.policies.load import load_policy
+from workbench.training.grpo import train_grpo
 from workbench.types import WorkbenchError
 
 Change = Callable[[Path], object]

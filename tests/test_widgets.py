@@ -5,11 +5,11 @@ import pytest
 pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 pytest.importorskip("anywidget", reason="the notebooks extra is not installed")
 
-from workbench.examples import worked_example
-from workbench.grade import rescore
-from workbench.recipes import method_configs, reward_fns
-from workbench.token_view import DRAWN, VIEW
-from workbench.widgets import as_html, browser, token_view, what_if
+from workbench.inspector.examples import worked_example
+from workbench.inspector.token_view import DRAWN, VIEW
+from workbench.inspector.widgets import as_html, browser, token_view, what_if
+from workbench.methods import method_configs, reward_fns
+from workbench.pipeline import rescore
 
 
 def test_the_panel_follows_the_choice():

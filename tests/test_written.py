@@ -11,15 +11,15 @@ import pytest
 
 from tests.helpers.thinker import TEMPLATE
 from tests.helpers.tiny_model import byte_tokenizer, make_policy
-from workbench.answers import answer_text, thinking
-from workbench.answers.outline import read_outline
 from workbench.credit.tokens import words
-from workbench.failures import TooManyFailures
-from workbench.store import iter_feedback
-from workbench.train.collect import written
-from workbench.train.pairs import cold_start_written
-from workbench.train.rows import laid_out
+from workbench.runs.store import iter_feedback
+from workbench.text import answer_text, thinking
+from workbench.text.outline import read_outline
+from workbench.training.collect import written
+from workbench.training.pairs import cold_start_written
+from workbench.training.rows import encode_example
 from workbench.types import Failure, Feedback, Passage, Question, Response
+from workbench.util.failures import TooManyFailures
 
 TEXT = "[Structure] parallel\n[Outline]\n1. Ada [1]\n[Answer]\nAda lives in Oslo [1]."
 ASKED = [
@@ -103,7 +103,7 @@ def test_a_prompt_that_opens_the_thinking_has_it_closed_before_the_answer(
     ]
     [row, *_], _ = cold_start_written(found)
     assert row.text == f"<think>\n</think>\n\n{TEXT}"
-    prompt, said = laid_out(tokenizer, row.question, row.text)
+    prompt, said = encode_example(tokenizer, row.question, row.text)
     assert tokenizer.decode([*prompt, *said]).count("<think>") == 1 and tokenizer.decode(
         said
     ).startswith("</think>")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workbench.trl import trl_reward
+    from workbench.scoring.trl import trl_reward
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "trl_reward"]
@@ -19,7 +19,7 @@ __all__ = ["__version__", "trl_reward"]
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for."""
     if name == "trl_reward":
-        from workbench.trl import trl_reward
+        from workbench.scoring.trl import trl_reward
 
         return trl_reward
     raise AttributeError(f"module 'workbench' has no attribute '{name}'")

@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.human import claims, stats
 from benchmarks.human.verdicts import json_lines
-from workbench.answers import DOUBT, is_abstention, matches, probability
 from workbench.data import load
+from workbench.text import DOUBT, is_abstention, matches, probability
 
 JUDGEMENTS = {
     "definitely correct": "def_correct_predictions",

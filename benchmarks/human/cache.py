@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.entailment import Verifier, load_verifier
-from workbench.entailment.verifier import SHIPPED, Triple
+from workbench.verifier import Verifier, load_verifier
+from workbench.verifier.verifier import SHIPPED, Triple
 
 CHUNK = 1000  # pairs between two saves
 

@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks.extraction import by_sentence, words
 from benchmarks.human import stats
 from benchmarks.human.verdicts import json_lines
-from workbench.extract import rules
+from workbench.claims import rules
 from workbench.types import Extract, Question, Response
 
 THRESHOLDS = (0.6, 0.75)

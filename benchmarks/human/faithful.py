@@ -44,7 +44,7 @@ import numpy as np
 
 from benchmarks.human import claims, spans, stats
 from benchmarks.human.verdicts import json_lines
-from workbench.extract import rules
+from workbench.claims import rules
 from workbench.types import Extract, Question, Response
 
 LABELS = Path(__file__).with_name("claim_labels.tsv")

@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from workbench.entailment.rows import LABELS
-from workbench.entailment.verifier import Verifier
+from workbench.verifier.rows import LABELS
+from workbench.verifier.verifier import Verifier
 
 
 def cases() -> dict[str, Any]:
@@ -28,7 +28,7 @@ def robustness(verifier: Verifier) -> dict[str, Any]:
     """Mean and greatest change of p(support) by instructions in the claim and by paraphrases of it.
 
     Instructions behind and before the claim are measured as the verifier judges and as the model
-    alone does, without the rule of `workbench.entailment.plain`. `flipped` is the share of
+    alone does, without the rule of `workbench.verifier.plain`. `flipped` is the share of
     altered claims whose most probable label is another than the claim's own; `toward_support`
     the mean signed change of p(support) where the claim is not supported: what an instruction is
     after.

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.entailment.rows import LABELS, Row
 from workbench.types import WorkbenchError
+from workbench.verifier.rows import LABELS, Row
 
 STANCES = {
     stance: label

@@ -16,11 +16,11 @@ import numpy as np
 from benchmarks.human import stats
 from benchmarks.human.cache import Remembered
 from benchmarks.human.verdicts import FIXED, json_lines, overlap
+from workbench.claims import rules
 from workbench.credit.attribute import find_sentence
-from workbench.extract import rules
-from workbench.grade import grade
+from workbench.pipeline import grade
 from workbench.types import Feedback, Passage, Question, Response
-from workbench.verify.local import local_facts
+from workbench.verdicts.local import local_facts
 
 Span = tuple[int, int]
 FACTUAL = ("Wrong-Grounding", "Unverifiable")

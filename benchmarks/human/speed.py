@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.human import spans, verdicts
-from workbench.entailment import Verifier, load_verifier
-from workbench.extract import rules
-from workbench.threads import use_threads
+from workbench.claims import rules
+from workbench.util.threads import use_threads
+from workbench.verifier import Verifier, load_verifier
 
 SHORT, LONG, REPEATS = 96, 24, 3
 

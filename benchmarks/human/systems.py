@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.extraction import words
 from benchmarks.human import claims, stats
-from workbench.extract import rules
+from workbench.claims import rules
 from workbench.types import Question, Response
 
 SETTINGS = ("zero_context__nq", "noisy_context__msmarco", "accurate_context__dolly")

@@ -17,9 +17,9 @@ from benchmarks.human import stats
 from benchmarks.human.cache import Remembered
 from benchmarks.human.slices import json_lines, slice_rows
 from workbench.credit.attribute import words
-from workbench.entailment import LABELS, Row, Verifier
-from workbench.entailment.calibrate import reliability
 from workbench.types import Passage
+from workbench.verifier import LABELS, Row, Verifier
+from workbench.verifier.calibrate import reliability
 
 HALVES = ("tuned on", "kept aside")
 FIXED = 0.7  # of the claim's words: chosen before any figure was seen

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import tests.helpers.grpo_run as run
-from workbench.config import scaled
-from workbench.generate.hf import token_logprobs
-from workbench.train import colocate
-from workbench.train.grpo import train_grpo
+from workbench.policies.hf import token_logprobs
+from workbench.training import colocate
+from workbench.training.grpo import train_grpo
+from workbench.util.config import scaled
 
 CONFIG = scaled(
     run.CONFIG,

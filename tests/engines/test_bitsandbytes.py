@@ -36,11 +36,11 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
     import bitsandbytes
     import torch
 
-    from workbench import plan
-    from workbench.config import scaled
-    from workbench.policy import load_checkpoint
-    from workbench.train.models import quantisation
-    from workbench.train.offline import SFT
+    from workbench.experiments import plan
+    from workbench.policies.load import load_checkpoint
+    from workbench.training.loading import quantisation
+    from workbench.training.offline import SFT
+    from workbench.util.config import scaled
 
     model, _ = load_checkpoint(policy, device="cpu", quantisation=quantisation())
     exact, _ = load_checkpoint(policy, device="cpu")
@@ -67,14 +67,16 @@ def test_an_adapter_on_it_learns_in_float32_and_is_merged_into_the_base_as_it_is
     from peft import PeftModel
     from safetensors.torch import load_file
 
-    from workbench.policy import load_checkpoint
-    from workbench.train.grpo import make_adapter, make_trainer
-    from workbench.train.models import _load_plain, save_merged, save_policy
-    from workbench.train.record import Record
-    from workbench.train.settings import LoRA
+    from workbench.policies.load import load_checkpoint
+    from workbench.training.grpo import make_adapter, make_trainer
+    from workbench.training.loading import _load_plain, save_merged, save_policy
+    from workbench.training.recorder import RolloutRecorder
+    from workbench.training.settings import LoRA
 
     trainee = _load_plain(policy, LoRA(4, 8, load_in_4bit=True))
-    with Record(tmp_path, "m", run.grade, steps=SMALL.steps, done=0, max_failed=0.9) as record:
+    with RolloutRecorder(
+        tmp_path, "m", run.grade, steps=SMALL.steps, done=0, max_failed=0.9
+    ) as record:
         adapter = make_adapter(SMALL, record, run.QUESTIONS, trainee)
         make_trainer(SMALL, trainee, adapter, tmp_path, seed=1).train()
     save_policy(trainee, tmp_path / "run")

@@ -14,10 +14,10 @@ from tests.engines.environment import needs
 from tests.engines.told import tell
 from tests.helpers.adapters import adapter_on
 from tests.test_gguf import SENTENCES, Cli, bpe
-from workbench.bench import SCALES, bench
-from workbench.export import Dtype, export
-from workbench.generate import generate, prompt_ids
-from workbench.policy import load_policy
+from workbench.experiments.export import Dtype, export
+from workbench.methods.bench import SCALES, bench
+from workbench.policies.generate import generate, prompt_ids
+from workbench.policies.load import load_policy
 
 pytestmark = needs("gguf")
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 1000.0, "factor": 8.0}
@@ -162,7 +162,7 @@ def test_texts_and_token_ids_of_random_models_are_those_of_transformers(
 
 
 def how(tokens: int) -> Any:
-    from workbench.generate import Sampling
+    from workbench.policies.generate import Sampling
 
     return Sampling(tokens, greedy=True)
 

@@ -23,11 +23,11 @@ from benchmarks.scripted_judge import JudgeServer
 from tests.engines.environment import ROOT, needs
 from tests.helpers.score_helpers import read, reply, responses, world_rows, write
 from tests.helpers.waiting import wait_for
-from workbench.actors import OWN, Actors, started
-from workbench.probe import probe_policy
-from workbench.score import Options, pipeline, score_file
-from workbench.score.run import CHUNK
+from workbench.experiments.probe import probe_policy
+from workbench.scoring import Options, pipeline, score_file
+from workbench.scoring.run import CHUNK
 from workbench.types import WorkbenchError
+from workbench.util.actors import OWN, Actors, started
 
 pytestmark = needs("ray")
 MINE = ("seconds", "out", "cost")  # of a summary: what two runs need not have in common
@@ -294,7 +294,7 @@ def test_a_row_that_kills_its_actor_fails_alone_and_is_tried_again(
     chosen = Options(source, tmp_path / "out" / "f.jsonl", "rlfh", "world", engine="ray", actors=1)
     (tmp_path / "deadly").touch()
     with monkeypatch.context() as patched:
-        patched.setattr("workbench.score.run.in_actor", exits)
+        patched.setattr("workbench.scoring.run.in_actor", exits)
         summary = score_file(chosen)
     assert (summary["rows"], summary["failed"], summary["failures"]) == (12, 1, {"grade: died": 1})
     bad = read(chosen.out)[7]

@@ -18,9 +18,9 @@ from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
 from tests.engines.unsloth_run import RECIPES, config_of
 from tests.gpu.cuda_run import ADVANTAGES
-from workbench.jsonl import iter_rows
 from workbench.runs.folder import read_json
-from workbench.store import iter_feedback
+from workbench.runs.store import iter_feedback
+from workbench.util.jsonl import iter_rows
 
 pytestmark = needs("unsloth")
 LOSSES = ("grpo", "bnpo", "dr_grpo", "dapo")

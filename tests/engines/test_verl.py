@@ -18,7 +18,7 @@ import pytest
 from tests.engines.environment import ROOT, needs
 from tests.engines.told import tell
 from tests.helpers.tiny_model import make_policy
-from workbench.integrations.verl_rows import row_of
+from workbench.scoring.verl_rows import row_of
 from workbench.types import Question, WorkbenchError
 from workbench.world import load_world
 
@@ -205,7 +205,7 @@ def test_the_settings_of_the_page_are_ones_that_verl_knows(compose: Compose) -> 
     from verl.trainer.ppo.utils import need_critic
     from verl.utils import hf_tokenizer
 
-    from workbench.integrations.verl import RewardManager
+    from workbench.scoring.verl import RewardManager
 
     config = compose()
     assert resolve_reward_manager_cls(config) is RewardManager and not need_critic(config)
@@ -303,8 +303,8 @@ def test_verls_own_grpo_sums_what_we_pay(
 
 OWN = """
 from dataclasses import replace
-from workbench.checks import world_checks
-from workbench.integrations.verl import reward_manager
+from workbench.verdicts.checks import world_checks
+from workbench.scoring.verl import reward_manager
 from workbench.types import Checked, Failure, Verdict
 from workbench.world import load_world
 

@@ -26,12 +26,12 @@ from tests.engines.told import tell
 from tests.helpers.adapters import adapter_on
 from tests.helpers.chi_square import chi_square, next_probabilities
 from tests.helpers.tiny_model import make_policy
-from workbench.bench import SCALES, bench
-from workbench.generate import Policy, Sampling, generate
 from workbench.judge import endpoint, render
-from workbench.policy import load_policy
+from workbench.methods.bench import SCALES, bench
+from workbench.policies.generate import Policy, Sampling, generate
+from workbench.policies.load import load_policy
 from workbench.runs.checkpoints import metrics_rows
-from workbench.store import iter_feedback
+from workbench.runs.store import iter_feedback
 from workbench.types import Question, WorkbenchError
 
 pytestmark = needs("vllm")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.engines.environment import ROOT, STAMP, disk_gb, pins
-from workbench.jsonl import write_json
+from workbench.util.jsonl import write_json
 
 RESULTS = ROOT / "benchmarks" / "results" / "engines.json"
 ALWAYS = ("torch", "transformers", "trl", "peft")

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.bench import Bench, bench
-from workbench.experiment import begun, configured, stages_of
-from workbench.jsonl import write_json
-from workbench.recipes import METHODS
-from workbench.recipes.method import scaled
-from workbench.train.models import import_unsloth_first
-from workbench.train.stage import Job
+from workbench.experiments.experiment import begun, configured, stages_of
+from workbench.methods import METHODS
+from workbench.methods.bench import Bench, bench
+from workbench.methods.method import scaled
+from workbench.training.loading import import_unsloth_first
+from workbench.training.stage import Job
+from workbench.util.jsonl import write_json
 
 GRPO = {
     "steps": 2,

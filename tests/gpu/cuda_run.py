@@ -14,18 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.bench import bench
-from workbench.recipes.method import Prompts, scaled, training_questions
-from workbench.recipes.truthrl import METHOD
-from workbench.train.credit import right_aligned, without
-from workbench.train.grpo import GRPO, make_trainer, train_grpo
-from workbench.train.models import Trainee, load_trainee
-from workbench.train.record import Record
-from workbench.train.trl_trainer import TRLAdapter
+from workbench.credit.tensors import right_aligned, without
+from workbench.methods.bench import bench
+from workbench.methods.method import Prompts, scaled, training_questions
+from workbench.methods.truthrl.method import METHOD
+from workbench.training.grpo import GRPO, make_trainer, train_grpo
+from workbench.training.loading import Trainee, load_trainee
+from workbench.training.recorder import RolloutRecorder
+from workbench.training.trl_trainer import TRLAdapter
 
 
 class Unrecorded(TRLAdapter):
-    def saw(self, *_: Any) -> None:
+    def record_loss_inputs(self, *_: Any) -> None:
         """The process that reads the batch did not sample what it holds."""
 
 
@@ -76,7 +76,7 @@ def losses(path: str, folder: Path, cases: Sequence[str]) -> None:
     for case in cases:
         config, run = settings_of(case), folder / f"{path}-{case.replace('/', '-')}"
         run.mkdir()
-        with Record(
+        with RolloutRecorder(
             run, "truthrl", grade, steps=config.steps, done=0, max_failed=config.sampling.max_failed
         ) as record:
             adapter = Unrecorded(record, asked, trainee.tokenizer, config.group_size)

@@ -44,9 +44,9 @@ def test_truthrl_trains(path: str, tmp_path: Path) -> None:
     import torch
     from safetensors.torch import load_file
 
-    from workbench.bench import bench
-    from workbench.generate import generate
-    from workbench.policy import load_policy
+    from workbench.methods.bench import bench
+    from workbench.policies.generate import generate
+    from workbench.policies.load import load_policy
 
     launch("train", path, tmp_path)
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]

@@ -6,10 +6,10 @@ import os
 import time
 from pathlib import Path
 
-from workbench.background import start
-from workbench.jsonl import append_json, write_json
 from workbench.runs.folder import lock
 from workbench.types import WorkbenchError
+from workbench.util.jsonl import append_json, write_json
+from workbench.util.subprocess import start
 
 
 def count(folder: str) -> None:

@@ -20,17 +20,8 @@ import pytest
 from notebooks.pictures import CHROMIUM
 from tests.test_inspector import record
 from tests.test_inspector_runs import record_logged
-from workbench.knowledge import build_index
-from workbench.types import (
-    Claim,
-    Failure,
-    Feedback,
-    Passage,
-    Question,
-    Response,
-    Reward,
-    Verdict,
-)
+from workbench.retrieval import build_index
+from workbench.types import Claim, Failure, Feedback, Passage, Question, Response, Reward, Verdict
 
 pytest.importorskip("gradio", reason="the apps extra is not installed")
 pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")

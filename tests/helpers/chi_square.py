@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from workbench.generate import Sampling
+from workbench.policies.generate import Sampling
 
 
 def chi_square(counts: Counter[Any], exact: Mapping[Any, float]) -> float:

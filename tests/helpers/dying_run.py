@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import workbench.train.record as journal
+import workbench.training.recorder as journal
 from workbench.cli import main
-from workbench.store import Store
+from workbench.runs.store import Store
 from workbench.types import Feedback
 
 

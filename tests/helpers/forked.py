@@ -86,7 +86,7 @@ def _read_libraries() -> None:
     from trl import DPOTrainer, GRPOTrainer, SFTTrainer  # noqa: F401
 
     import workbench.cli
-    import workbench.train.models  # noqa: F401
+    import workbench.training.loading  # noqa: F401
 
 
 def _serve() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import tests.helpers.grpo_run as run
-import workbench.train.grpo as grpo
-import workbench.train.trl_trainer as grpo_trainer
+import workbench.training.grpo as grpo
+import workbench.training.trl_trainer as grpo_trainer
 from tests.helpers.credit import by_token
-from workbench.config import scaled
+from workbench.util.config import scaled
 
 
 def fixed(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.config import scaled
-from workbench.train.grpo import GRPO, train_grpo
-from workbench.train.ppo import PPO, train_ppo
+from workbench.training.grpo import GRPO, train_grpo
+from workbench.training.ppo import PPO, train_ppo
 from workbench.types import Failure, Feedback, Question, Response, Reward, Verdict
+from workbench.util.config import scaled
 
 QUESTIONS = [
     Question(f"q{number}", f" Where is {name}", ("Rome",))
@@ -57,7 +57,7 @@ def kill_when(moment: str) -> None:
     """Arrange for SIGKILL at one of four moments."""
     import shutil
 
-    from workbench.train import record as journal
+    from workbench.training import recorder as journal
 
     def die(*_: Any, **__: Any) -> Any:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -90,8 +90,8 @@ def train(kind: str, policy: str, out: Path) -> str:
     """
     from tests.helpers.credit import by_token
     from tests.helpers.offline_run import EXAMPLES, JUDGED, MODELLED, TUNED
-    from workbench.train.offline import train_offline
-    from workbench.train.reward_model import train_reward_model
+    from workbench.training.offline import train_offline
+    from workbench.training.reward_model import train_reward_model
 
     if kind == "sft":
         return train_offline(TUNED, EXAMPLES, policy, out, seed=1)

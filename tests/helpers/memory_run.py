@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.helpers.tiny_model import byte_tokenizer
-from workbench.config import scaled
-from workbench.policy import load_tokenizer
-from workbench.train.grpo import GRPO, train_grpo
-from workbench.train.offline import DPO, SFT, train_offline
-from workbench.train.ppo import PPO, train_ppo
-from workbench.train.reward_model import RewardModel, train_reward_model
-from workbench.train.rows import Example, Pair, laid_out
-from workbench.train.scorer import Judged, Segment
+from workbench.policies.load import load_tokenizer
+from workbench.training.grpo import GRPO, train_grpo
+from workbench.training.offline import DPO, SFT, train_offline
+from workbench.training.ppo import PPO, train_ppo
+from workbench.training.reward_model import RewardModel, train_reward_model
+from workbench.training.rows import Example, Pair, encode_example
+from workbench.training.scorer import Judged, Segment
 from workbench.types import Feedback, Question, Response, Reward
+from workbench.util.config import scaled
 
 ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": "65536",
@@ -156,7 +156,7 @@ def text_of(policy: str, tokens: int) -> str:
 def lengths(policy: str, tokens: int) -> dict[str, int]:
     """Tokens of a prompt, and of a supervised row with its end."""
     tokenizer = load_tokenizer(policy)
-    prompt, said = laid_out(tokenizer, asked(1)[0], text_of(policy, tokens))
+    prompt, said = encode_example(tokenizer, asked(1)[0], text_of(policy, tokens))
     return {"prompt": len(prompt), "row": len(prompt) + len(said)}
 
 

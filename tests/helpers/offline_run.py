@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tests.helpers.grpo_run import QUESTIONS, SMALL
-from workbench.config import scaled
-from workbench.train.offline import DPO, SFT
-from workbench.train.reward_model import RewardModel
-from workbench.train.rows import Example, Pair
-from workbench.train.scorer import Judged, Segment
+from workbench.training.offline import DPO, SFT
+from workbench.training.reward_model import RewardModel
+from workbench.training.rows import Example, Pair
+from workbench.training.scorer import Judged, Segment
 from workbench.types import Question
+from workbench.util.config import scaled
 
 FEW = {**SMALL, "batch": 4, "micro_batch": 2, "max_length": 64}
 TUNED, PREFERRED = scaled(SFT(), **FEW), scaled(DPO(), **FEW)

@@ -11,7 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from workbench.judge import Element
-from workbench.score import Options
+from workbench.scoring import Options
 from workbench.world import load_world
 from workbench.world.render import biography
 

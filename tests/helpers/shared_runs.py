@@ -34,7 +34,7 @@ def shared_policy(factory: pytest.TempPathFactory) -> str:
 def grpo_run(factory: pytest.TempPathFactory) -> Path:
     """Two steps of GRPO."""
     import tests.helpers.grpo_run as run
-    from workbench.train.grpo import train_grpo
+    from workbench.training.grpo import train_grpo
 
     policy = shared_policy(factory)
 
@@ -49,8 +49,8 @@ def ppo_run(factory: pytest.TempPathFactory) -> Path:
     """Two steps of PPO, of two passes each."""
     import tests.helpers.grpo_run as run
     from tests.helpers.credit import by_token
-    from workbench.config import scaled
-    from workbench.train.ppo import train_ppo
+    from workbench.training.ppo import train_ppo
+    from workbench.util.config import scaled
 
     policy = shared_policy(factory)
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.helpers.credit import weights
-from workbench.bench import Bench, bench
-from workbench.experiment import configured, stages_of
-from workbench.recipes.method import Method
-from workbench.train.stage import Stage
+from workbench.experiments.experiment import configured, stages_of
+from workbench.methods.bench import Bench, bench
+from workbench.methods.method import Method
+from workbench.training.stage import Stage
 
 
 def short_bench(part: slice, policy: str | None = None) -> Bench:
     """The tiny bench with this part of the questions of each split."""
-    tiny = bench("tiny").starting_from(policy)
+    tiny = bench("tiny").with_policy(policy)
     return replace(tiny, questions=lambda *args, **kwargs: tiny.questions(*args, **kwargs)[part])
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.helpers.tiny_model import make_policy
-from workbench.bench import Bench
-from workbench.checks import rule_checks
-from workbench.recipes.method import scaled
-from workbench.recipes.truthrl import TruthRL
+from workbench.methods.bench import Bench
+from workbench.methods.method import scaled
+from workbench.methods.truthrl.method import TruthRL
 from workbench.types import Question
+from workbench.verdicts.checks import rule_checks
 
 NAMES = "Ada Bo Cy Di Ed Flo Gus Hal Ina Jo".split()
 GRPO: dict[str, Any] = {

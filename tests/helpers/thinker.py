@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.helpers.tiny_model import WORDS, byte_tokenizer
-from workbench.bench import THINK_THEN_BOX
 from workbench.data import load, split_of
-from workbench.recipes.knowrl import ASKED
-from workbench.train.rows import laid_out
+from workbench.methods.bench import THINK_THEN_BOX
+from workbench.methods.knowrl.method import ASKED
+from workbench.training.rows import encode_example
 from workbench.types import Question
 
 # R1 drops what an earlier answer thought, and begins the next one inside its thinking.
@@ -39,7 +39,7 @@ def make_thinker(folder: Path, seed: int = 0) -> Path:
     tokenizer = byte_tokenizer(WORDS + MORE)
     tokenizer.add_tokens(TAGS)
     tokenizer.chat_template = TEMPLATE
-    rows = [laid_out(tokenizer, question, text) for question, text in _examples()]
+    rows = [encode_example(tokenizer, question, text) for question, text in _examples()]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         config = Qwen2Config(

@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 
 from benchmarks.scripted_judge import Script
-from workbench.extract.world import world as world_claims
+from workbench.claims.world import world as world_claims
 from workbench.judge import Element
 from workbench.types import BY_PASSAGES, Claim, Claims, Passage, Question, Response
-from workbench.verify.world import world_checklist, world_facts
+from workbench.verdicts.world import world_checklist, world_facts
 from workbench.world.world import World
 
 Found = Sequence[Element]

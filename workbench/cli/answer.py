@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.answering import answer as ask
 from workbench.cli.frame import (
     ABSENT,
     Engine,
@@ -26,8 +25,9 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
-from workbench.llm_judge import llm_judge
-from workbench.threads import DEFAULT_THREADS
+from workbench.experiments.answering import answer as ask
+from workbench.util.threads import DEFAULT_THREADS
+from workbench.verdicts.llm_judge import llm_judge
 
 
 @app.command(

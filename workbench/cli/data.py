@@ -10,8 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.answering.retrieve import retrieve
-from workbench.answering.sources import stored
 from workbench.cli.frame import (
     Json,
     SearchMode,
@@ -25,6 +23,8 @@ from workbench.cli.frame import (
 )
 from workbench.data import FIELDS, load
 from workbench.data.sets import SETS
+from workbench.experiments.answering.retrieve import retrieve
+from workbench.experiments.answering.sources import stored
 from workbench.types import Question, WorkbenchError
 
 data_app = typer.Typer(no_args_is_help=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.cli.frame import Json, app, complain, print_table, printable, show, stdout_kept_clean
-from workbench.doctor import examine
+from workbench.experiments.doctor import examine
 
 
 @app.command(epilog="Example: workbench doctor --json")

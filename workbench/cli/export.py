@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from workbench.cli.frame import Json, app, complain, exit_code, show, stdout_kept_clean
-from workbench.export import Dtype
-from workbench.export import export as export_policy
+from workbench.experiments.export import Dtype
+from workbench.experiments.export import export as export_policy
 from workbench.types import WorkbenchError
 
 

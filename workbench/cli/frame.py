@@ -18,9 +18,10 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.exceptions import TyperException
 
-from workbench import __version__, disk
-from workbench.threads import DEFAULT_THREADS
+from workbench import __version__
 from workbench.types import WorkbenchError
+from workbench.util import disk
+from workbench.util.threads import DEFAULT_THREADS
 
 ABSENT = "—"  # in a table, for what is not there
 _CONTROLS = re.compile(

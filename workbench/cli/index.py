@@ -21,8 +21,8 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
-from workbench.knowledge import build_index, list_indexes, open_index
-from workbench.knowledge.index import ROOT
+from workbench.retrieval import build_index, list_indexes, open_index
+from workbench.retrieval.index import ROOT
 
 index_app = typer.Typer(no_args_is_help=True)
 app.add_typer(

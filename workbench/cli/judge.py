@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from workbench.cli.frame import Json, app, complain, ended_by_signal, show
-from workbench.generate.vllm import MEMORY
-from workbench.judge.serve import serve
+from workbench.policies.serve import serve
+from workbench.policies.vllm import MEMORY
 
 judge_app = typer.Typer(no_args_is_help=True)
 app.add_typer(

@@ -29,9 +29,9 @@ from workbench.cli.frame import (
     stdout_kept_clean,
     text,
 )
-from workbench.llm_judge import llm_judge
-from workbench.prepare import prepare_klcf
-from workbench.threads import DEFAULT_THREADS
+from workbench.experiments.prepare import prepare_klcf
+from workbench.util.threads import DEFAULT_THREADS
+from workbench.verdicts.llm_judge import llm_judge
 
 klcf_app = typer.Typer(no_args_is_help=True)
 app.add_typer(

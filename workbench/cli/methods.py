@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from workbench.cli.frame import Json, app, print_mapping, show
-from workbench.config import settings
-from workbench.recipes import METHODS, TRAINED, trained
+from workbench.methods import METHODS, TRAINED, trained
+from workbench.util.config import settings
 
 
 @app.command(epilog="Example: workbench methods truthrl --bench tiny")

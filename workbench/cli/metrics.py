@@ -26,17 +26,17 @@ from workbench.cli.frame import (
     stdout_kept_clean,
     text,
 )
-from workbench.llm_judge import LLMJudge, llm_judge
 from workbench.metrics import compare_files, read_rows
 from workbench.metrics.claims import K
 from workbench.metrics.hacks import hacks as hacks_of
 from workbench.metrics.pairs import REASONS, Pairs, pair_files
+from workbench.metrics.plots import write_pages
+from workbench.metrics.plots.hacks import hack_shares
+from workbench.metrics.plots.rlfh import figures as figures_of
 from workbench.metrics.rows import file_of
-from workbench.plots import write_pages
-from workbench.plots.hacks import hack_shares
-from workbench.plots.rlfh import figures as figures_of
-from workbench.score.estimate import estimate_pairs
+from workbench.scoring.estimate import estimate_pairs
 from workbench.types import WorkbenchError
+from workbench.verdicts.llm_judge import LLMJudge, llm_judge
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

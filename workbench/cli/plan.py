@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from workbench.cli.frame import ABSENT, Json, app, complain, print_table, show, stdout_kept_clean
-from workbench.plan import GPUS, gib, plan
-from workbench.recipes import TRAINED
+from workbench.experiments.plan import GPUS, gib, plan
+from workbench.methods import TRAINED
 
 
 @app.command(

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from workbench.actors import actors_of
 from workbench.cli.frame import (
     Actors,
     Address,
@@ -35,10 +34,11 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
-from workbench.llm_judge import llm_judge
+from workbench.experiments.probe import probe_policy
 from workbench.metrics import RATES
 from workbench.metrics.boundary import SHARES
-from workbench.probe import probe_policy
+from workbench.util.actors import actors_of
+from workbench.verdicts.llm_judge import llm_judge
 
 OF_MAJORITY = RATES[: len(SHARES)]
 

@@ -18,9 +18,9 @@ from workbench.cli.frame import (
     stdout_kept_clean,
     text,
 )
-from workbench.queue import ROOT, queue_runs, status_of, train_queue
-from workbench.queue.runs import QUICK_STEPS
-from workbench.queue.training import duration
+from workbench.experiments.queue import ROOT, queue_runs, status_of, train_queue
+from workbench.experiments.queue.runs import QUICK_STEPS
+from workbench.experiments.queue.training import duration
 
 
 @app.command(epilog="Example: workbench queue seeds.toml --status")

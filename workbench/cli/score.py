@@ -25,12 +25,12 @@ from workbench.cli.frame import (
     stdout_kept_clean,
     text,
 )
-from workbench.recipes import METHODS
-from workbench.score import Options, estimate_file, score_file
-from workbench.score.agree import agreement
-from workbench.score.imports import import_completions
-from workbench.score.progress import bar
-from workbench.store import ROLLOUTS
+from workbench.methods import METHODS
+from workbench.runs.store import ROLLOUTS
+from workbench.scoring import Options, estimate_file, score_file
+from workbench.scoring.agree import agreement
+from workbench.scoring.imports import import_completions
+from workbench.scoring.progress import bar
 from workbench.types import REASONS
 
 _FIELDS = tuple(

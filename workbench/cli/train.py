@@ -29,13 +29,13 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
-from workbench.demo import run_demo
-from workbench.evaluate import evaluate_policy
-from workbench.experiment import train as run
-from workbench.llm_judge import llm_judge
+from workbench.experiments.demo import run_demo
+from workbench.experiments.evaluate import evaluate_policy
+from workbench.experiments.experiment import train as run
+from workbench.methods import TRAINED
 from workbench.metrics import RATES
-from workbench.recipes import TRAINED
-from workbench.threads import DEFAULT_THREADS
+from workbench.util.threads import DEFAULT_THREADS
+from workbench.verdicts.llm_judge import llm_judge
 
 
 @app.command(epilog="Example: workbench demo --seed 2 --out runs/demo-2")

@@ -7,20 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.frame import (
-    Json,
-    Seed,
-    Threads,
-    app,
-    print_mapping,
-    show,
-    stdout_kept_clean,
-)
-from workbench.entailment import evaluate_verifier, read_rows
-from workbench.entailment.card import calibrate_named
-from workbench.entailment.named import choose_verifier, load_named, with_known_labels
-from workbench.entailment.train import TrainConfig, train_verifier
-from workbench.threads import DEFAULT_THREADS, use_threads
+from workbench.cli.frame import Json, Seed, Threads, app, print_mapping, show, stdout_kept_clean
+from workbench.util.threads import DEFAULT_THREADS, use_threads
+from workbench.verifier import evaluate_verifier, read_rows
+from workbench.verifier.card import calibrate_named
+from workbench.verifier.named import choose_verifier, load_named, with_known_labels
+from workbench.verifier.train import TrainConfig, train_verifier
 
 verifier_app = typer.Typer(no_args_is_help=True)
 app.add_typer(

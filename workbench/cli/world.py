@@ -16,8 +16,8 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
-from workbench.threads import DEFAULT_THREADS
-from workbench.tiny.build import build_policy
+from workbench.experiments.tiny.build import build_policy
+from workbench.util.threads import DEFAULT_THREADS
 from workbench.world.export import export_world
 from workbench.world.show import describe
 

@@ -261,7 +261,7 @@ def rewarded(feedback: Feedback, method: str) -> Rewarded:
     if len(reward.tokens) != length:
         raise WorkbenchError(
             f"the reward '{method}' of '{response.id}' is not placed on its {length} tokens: make"
-            " it with `workbench.credit.attribute.settle`, as `grade` does"
+            " it with `workbench.credit.attribute.assign_token_rewards`, as `grade` does"
         )
     spans = (tokens_of(response, event) for event in reward.events)
     return Rewarded(length, reward.tokens, frozenset().union(*spans), response.values)

@@ -276,7 +276,7 @@ def tokens_between(offsets: Sequence[Span], start: int | None, end: int | None) 
     return (*(token for token in range(first, last) if offsets[token][0] < offsets[token][1]), last)
 
 
-def settle(feedback: Feedback, reward: Reward) -> Reward:
+def assign_token_rewards(feedback: Feedback, reward: Reward) -> Reward:
     """The reward with its token rewards, where it was scored. One that has no events is paid at
     the end of the response.
     """

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any
 
-from workbench.answers.sections import opened
+from workbench.text.sections import opened
 from workbench.types import WorkbenchError
 
 Offsets = tuple[tuple[int, int], ...]

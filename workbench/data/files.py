@@ -19,8 +19,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from workbench.jsonl import check_text, unique_keys
 from workbench.types import WorkbenchError
+from workbench.util.jsonl import check_text, unique_keys
 
 Records = list[tuple[str, dict[str, Any]]]
 # the number of a line, row or record, from 1; what it holds, or, as a text, why it holds nothing

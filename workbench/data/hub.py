@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.data.files import Records
-from workbench.hub import dataset
 from workbench.types import WorkbenchError
+from workbench.util.hub import dataset
 
 
 def read_hub(

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.answers import INVALID_QUESTION
 from workbench.data.record import answered, passage, passages, strings
+from workbench.text import INVALID_QUESTION
 from workbench.types import Passage, Question
 
 Record = Mapping[str, Any]

@@ -21,9 +21,9 @@ from workbench.inspector.annotated import (
 from workbench.inspector.opened import stored_evidence
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs
+from workbench.inspector.token_view import as_json, payload
 from workbench.runs.rows import Rows
-from workbench.score.agree import compare
-from workbench.token_view import as_json, payload
+from workbench.scoring.agree import compare
 from workbench.types import CLAIM_LABELS, Feedback, WorkbenchError
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from workbench.failures import is_remark, unjudged
 from workbench.inspector.runs import Runs, damage
-from workbench.store import ROLLOUTS, iter_feedback, put_feedback
+from workbench.runs.store import ROLLOUTS, iter_feedback, put_feedback
 from workbench.types import CLAIM_LABELS, Feedback, Verdict, WorkbenchError
+from workbench.util.failures import is_remark, unjudged
 from workbench.world.oracle import P_TRUE
 
 ANNOTATIONS = "annotations"  # the folder, below the runs folder

@@ -12,9 +12,9 @@ from workbench.inspector.listing import rewards_of
 from workbench.inspector.opened import Opened, open_row
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs, damage
+from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import group_rows
 from workbench.runs.rows import NO_STEP
-from workbench.token_view import as_json
 from workbench.types import Question
 
 MOST = 10_000_000  # comparisons that a difference may take: a second or two

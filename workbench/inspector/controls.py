@@ -7,8 +7,8 @@ from __future__ import annotations
 import typing
 from typing import Any, Literal
 
-from workbench.config import help_of, range_of, unset_values
-from workbench.recipes.method import reward_settings
+from workbench.methods.method import reward_settings
+from workbench.util.config import help_of, range_of, unset_values
 
 # Heads over the fields that begin with these.
 HEADS = {

@@ -11,11 +11,11 @@ from typing import Any
 
 from workbench.inspector.listing import own_method
 from workbench.inspector.runs import Runs, damage
+from workbench.inspector.token_view import as_json
 from workbench.runs.rows import finite
 from workbench.runs.steps import by_step
-from workbench.score.output import settings_path
-from workbench.store import ROLLOUTS
-from workbench.token_view import as_json
+from workbench.runs.store import ROLLOUTS
+from workbench.scoring.output import settings_path
 from workbench.types import WorkbenchError
 
 NO_RUN = "There is no run in the runs folder yet."

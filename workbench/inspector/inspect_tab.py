@@ -11,9 +11,9 @@ from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
 from workbench.inspector.parts import answered, component, message
 from workbench.inspector.runs import Runs
+from workbench.inspector.token_view.page import page
 from workbench.inspector.what_if import labeller
 from workbench.runs.rows import Rows
-from workbench.token_view.page import page
 from workbench.types import WorkbenchError
 
 SOURCES = ("Samples", "Stored run", "Paste")

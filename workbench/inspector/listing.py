@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from workbench.failures import is_logged
 from workbench.inspector.opened import configs_of, paid
 from workbench.inspector.runs import Runs, damage
-from workbench.recipes import METHODS, title
+from workbench.inspector.token_view import as_json
+from workbench.methods import METHODS, title
 from workbench.runs.rows import Rows, finite, text_of
 from workbench.runs.steps import parts_of, reward_of
-from workbench.token_view import as_json
 from workbench.types import Feedback, WorkbenchError
+from workbench.util.failures import is_logged
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

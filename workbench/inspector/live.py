@@ -7,24 +7,24 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from workbench.answering import Answer, Sources, answer_from, closed_world, stored
-from workbench.answering.sources import question_text
-from workbench.bench import bench
-from workbench.checks import world_checks
-from workbench.generate import generate
-from workbench.grade import grade
+from workbench.experiments.answering import Answer, Sources, answer_from, closed_world, stored
+from workbench.experiments.answering.sources import question_text
 from workbench.inspector.inspect_tab import InspectTab
 from workbench.inspector.listing import listed_row
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, show
 from workbench.inspector.parts import component, message, told
 from workbench.inspector.runs import Runs
-from workbench.knowledge import list_indexes
-from workbench.knowledge.encoder import PACKAGED
-from workbench.knowledge.index import ROOT
-from workbench.store import leads_out
-from workbench.threads import use_threads
-from workbench.token_view import as_json
+from workbench.inspector.token_view import as_json
+from workbench.methods.bench import bench
+from workbench.pipeline import grade
+from workbench.policies.generate import generate
+from workbench.retrieval import list_indexes
+from workbench.retrieval.encoder import PACKAGED
+from workbench.retrieval.index import ROOT
+from workbench.runs.store import leads_out
 from workbench.types import TWO_FACETS, Feedback, Question, WorkbenchError
+from workbench.util.threads import use_threads
+from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
 SHIPPED = {"The tiny policy": "sft", "The tiny policy before SFT": "base"}

@@ -11,15 +11,15 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlencode
 
-from workbench.config import restore, settings
-from workbench.failures import is_logged
-from workbench.grade import rescore
 from workbench.inspector.annotated import labels
 from workbench.inspector.runs import Runs, damage
-from workbench.recipes import METHODS, checks_needed, method_configs, reward_fns, title
-from workbench.token_view import as_json, payload
-from workbench.token_view.payload import Lookup
+from workbench.inspector.token_view import as_json, payload
+from workbench.inspector.token_view.payload import Lookup
+from workbench.methods import METHODS, checks_needed, method_configs, reward_fns, title
+from workbench.pipeline import rescore
 from workbench.types import Failure, Feedback, Reward, WorkbenchError
+from workbench.util.config import restore, settings
+from workbench.util.failures import is_logged
 
 KEPT = 64  # open responses that are remembered, for what-if and export
 

@@ -26,8 +26,8 @@ from workbench.inspector.opened import Opened, open_row, show
 from workbench.inspector.parts import component, head, message, theme, told
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import runs_tab
+from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import labeller, what_if
-from workbench.token_view import as_json
 from workbench.types import WorkbenchError
 
 HOST = "127.0.0.1"

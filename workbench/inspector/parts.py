@@ -10,7 +10,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
-from workbench.token_view import as_json, script, style
+from workbench.inspector.token_view import as_json, script, style
 from workbench.types import WorkbenchError
 
 HERE = Path(__file__).parent

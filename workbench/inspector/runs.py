@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from workbench.runs.folder import in_use
 from workbench.runs.growing import Growing, add_objects, line_at
 from workbench.runs.rows import Rows, at_hand, opened_rows, parse_object, read_rows
-from workbench.score.output import settings_path
-from workbench.store import (
+from workbench.runs.store import (
     PASSAGES,
     QUESTIONS,
     ROLLOUTS,
@@ -25,6 +24,7 @@ from workbench.store import (
     leads_out,
     question_from_row,
 )
+from workbench.scoring.output import settings_path
 from workbench.types import Feedback, Passage, Question, WorkbenchError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workbench.demo import answers
+from workbench.experiments.demo import answers
 from workbench.inspector.curves import curve_data, run_list, stamp
 from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import InspectTab
@@ -13,7 +13,7 @@ from workbench.inspector.listing import query_of, rollouts
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import answered, component, message, told
 from workbench.inspector.runs import Runs, damage
-from workbench.token_view import as_json
+from workbench.inspector.token_view import as_json
 from workbench.types import WorkbenchError
 
 

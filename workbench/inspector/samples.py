@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from workbench.checks import local_checks, world_checks
-from workbench.examples import worked_example
-from workbench.extract import rules
-from workbench.grade import grade
+from workbench.claims import rules
+from workbench.inspector.examples import worked_example
+from workbench.pipeline import grade
 from workbench.types import Claims, Feedback, Passage, Question, Response, WorkbenchError
-from workbench.verify import outcome
+from workbench.verdicts import outcome
+from workbench.verdicts.checks import local_checks, world_checks
 from workbench.world import load_world
 from workbench.world.facts import Fact
 from workbench.world.render import ask, biography, state

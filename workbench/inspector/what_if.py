@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from workbench.config import override
-from workbench.failures import is_logged
 from workbench.inspector.annotated import annotate, labels, relabelled
 from workbench.inspector.controls import controls
 from workbench.inspector.opened import pay, recall, show
 from workbench.inspector.parts import answered
 from workbench.inspector.runs import Runs
-from workbench.recipes import method_configs
-from workbench.token_view.payload import group_advantages
+from workbench.inspector.token_view.payload import group_advantages
+from workbench.methods import method_configs
 from workbench.types import Feedback, WorkbenchError
+from workbench.util.config import override
+from workbench.util.failures import is_logged
 
 
 def changed(

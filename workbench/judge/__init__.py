@@ -4,7 +4,7 @@ a cache on disk.
 
 from workbench.judge.batch import BatchJudge, Totals, estimate_tokens
 from workbench.judge.endpoint import endpoint
-from workbench.judge.prompts import TASKS, Element, elements, fingerprint, render
+from workbench.judge.templates import TASKS, Element, elements, fingerprint, render
 from workbench.judge.wire import LABELS, read
 
 __all__ = [

@@ -6,17 +6,14 @@ What it writes has the form, or is a failure: nothing is mended, and nothing mad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.answers.outline import Outline, Point, written_outline
 from workbench.credit.tokens import words
-from workbench.judge.prompts import render
+from workbench.judge.templates import render
 from workbench.judge.wire import read
-from workbench.types import Failure, Feedback, Judge, Prompt, Question, Reply, Response
-
-# a written response to each question, or why there is none
-Write = Callable[[Sequence[Question]], list[Feedback]]
+from workbench.text.outline import Outline, Point, written_outline
+from workbench.types import Failure, Feedback, Judge, Prompt, Question, Reply, Response, Write
 
 
 def outlines(judge: Judge) -> Write:

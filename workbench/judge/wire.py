@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from workbench.answers.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
-from workbench.judge.prompts import TASKS, count, with_reply
+from workbench.judge.templates import TASKS, count, with_reply
+from workbench.text.outline import MOST_POINTS, STRUCTURES, Outline, Point, citations, formed
 from workbench.types import (
     CLAIM_LABELS,
     ITEM_LABELS,

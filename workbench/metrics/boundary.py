@@ -6,7 +6,7 @@ A question is *out of knowledge* (OOK) if none of its k samples is correct (Trut
 well: a question is out of knowledge if a fact that it needs is in none of the documents, which
 no sampling is needed for; `agreement` holds the label against that.
 
-The majority is the answer that most samples give, in the normal form of `workbench.answers`; an
+The majority is the answer that most samples give, in the normal form of `workbench.text`; an
 abstention is an answer of its own, however it is worded, and of several answers with as many
 votes the one that was drawn first is taken *(ours)*. Confidence is the share of the samples that
 give the majority's answer *(ours: the paper's figure does not define it)*; no log-probability is

@@ -33,14 +33,14 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
-from workbench.answers import answer_text, in_answer
-from workbench.answers.outline import Outline, Point, citations, read_outline
 from workbench.metrics.bootstrap import collect, intervals
 from workbench.metrics.claims import Term, claim_terms
 from workbench.metrics.confidence import ranked
 from workbench.metrics.hacks import repetitions
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.rows import Row
+from workbench.text import answer_text, in_answer
+from workbench.text.outline import Outline, Point, citations, read_outline
 from workbench.types import BY_PASSAGES, SUPPORTED, Claim, Feedback, Question, Verdict
 
 FACET_METRICS = (

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.metrics.rows import Row, each_row, file_of, reduce_row, share
-from workbench.store import QUESTIONS, read_questions
+from workbench.runs.store import QUESTIONS, read_questions
 from workbench.types import SUPPORTED
 from workbench.world.parser import Parsed, parser_of
 from workbench.world.world import World, load_world

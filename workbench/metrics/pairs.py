@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workbench.answers import answer_text
 from workbench.credit.tokens import words
 from workbench.judge import read, render
 from workbench.metrics.bootstrap import collect, intervals, wilson
 from workbench.metrics.confidence import in_order
 from workbench.metrics.outcomes import RESAMPLES
 from workbench.metrics.rows import each_row, file_of
-from workbench.store import QUESTIONS, read_questions
+from workbench.runs.store import QUESTIONS, read_questions
+from workbench.text import answer_text
 from workbench.types import Cost, Failure, Judge, Prompt, WorkbenchError
 
 # question, training step (None where there is none), number of the sample

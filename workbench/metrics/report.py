@@ -10,13 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.metrics.bootstrap import Sums, collect, intervals, paired
-from workbench.metrics.claims import (
-    CLAIM_METRICS,
-    ON_SUBJECT,
-    K,
-    claim_terms,
-    median_claims,
-)
+from workbench.metrics.claims import CLAIM_METRICS, ON_SUBJECT, K, claim_terms, median_claims
 from workbench.metrics.confidence import ranked, risk_coverage
 from workbench.metrics.outcomes import RATES, RESAMPLES, outcome_terms
 from workbench.metrics.pairs import judge_pairs, pair_files, win_rate

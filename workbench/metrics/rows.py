@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from workbench.answers import final_answer, is_abstention
-from workbench.failures import failed, judged, unjudged
-from workbench.jsonl import iter_rows
-from workbench.store import place
+from workbench.runs.store import place
+from workbench.text import final_answer, is_abstention
 from workbench.types import (
     CLAIM_LABELS,
     LACKING,
@@ -27,6 +25,8 @@ from workbench.types import (
     Feedback,
     WorkbenchError,
 )
+from workbench.util.failures import failed, judged, unjudged
+from workbench.util.jsonl import iter_rows
 
 T = TypeVar("T")
 STATES = ("scored", "no_claims", "abstained", "failed", "unverified", "not_judged")
@@ -40,7 +40,7 @@ class Row:
     `state` says whether claim metrics count it:
 
     * `not_judged`: nobody has read it for claims or given a verdict on it
-      (`workbench.failures.judged`).
+      (`workbench.util.failures.judged`).
     * `failed`: its extraction or the verdict on one of its claims failed. One unknown label
       would bias every rate of the row, so the whole row is left out. (A row whose failure lies
       elsewhere has `failed` set, and its claims count.)

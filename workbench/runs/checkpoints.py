@@ -9,9 +9,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from workbench.jsonl import iter_rows, truncate_after_step, write_json
 from workbench.runs.folder import file_digest, read_json
 from workbench.runs.rollouts import check_rollouts, whole_steps
+from workbench.util.jsonl import iter_rows, truncate_after_step, write_json
 
 MARKER = "complete.json"
 

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import workbench
-from workbench.jsonl import taken_back, unique_keys, write_json
 from workbench.types import WorkbenchError
+from workbench.util.jsonl import taken_back, unique_keys, write_json
 
 FREE_MB = 200
 FILES = ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json")  # of a run

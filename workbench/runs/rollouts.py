@@ -8,8 +8,8 @@ import itertools
 import warnings
 from pathlib import Path
 
-from workbench.jsonl import iter_rows
 from workbench.types import WorkbenchError
+from workbench.util.jsonl import iter_rows
 
 
 def whole_steps(rollouts: Path, size: int) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.jsonl import write_json
 from workbench.runs.folder import finished, versions
+from workbench.util.jsonl import write_json
 
 HASH = 12  # characters
 OWN = ("method", "config")  # of a run's identity: a stage names itself what it uses of these

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.failures import is_logged
 from workbench.runs.rows import NO_STEP, Rows, finite
 from workbench.types import OUTCOMES
+from workbench.util.failures import is_logged
 
 if TYPE_CHECKING:
     from pandas import Series

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from workbench.disk import cache_folder
-from workbench.jsonl import replace_rows
 from workbench.types import Question
+from workbench.util.disk import cache_folder
+from workbench.util.jsonl import replace_rows
 from workbench.world.documents import Document
 from workbench.world.facts import Fact, WorldConfig
 from workbench.world.pages import Page

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from workbench.answers import is_abstention, sections
-from workbench.answers.kept import kept
+from workbench.text import is_abstention, sections
+from workbench.text.kept import kept
 from workbench.world import lexicon, schema
 from workbench.world.facts import value_forms
 from workbench.world.world import World

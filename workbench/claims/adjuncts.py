@@ -1,0 +1,155 @@
+"""Phrases of time, place and manner behind a verb, cut off where they belong to the verb (see
+`workbench.claims.rules`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from workbench.claims import english
+
+_TIME = (
+    r"(?:the (?:year|summer|spring|autumn|fall|winter|early|late|mid) |early |late |mid-?)?(?:the"
+    r" (?=\d{4}s))?"
+    rf"(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, )?(?:{english.DATE.pattern})"
+)
+TEMPORAL = re.compile(
+    rf"(?:in|on|since|during|until|by|before|after|from) {_TIME}(?: (?:AD|BC|BCE|CE))?"
+    rf"(?:,? (?:to|until|till|and) (?:{_TIME}|present|the present))?"
+    r"|at (?:the )?age (?:of )?\w+|between \d{4} and \d{4}",
+    re.I,
+)
+_NAMED = re.compile(r"(?:the|his|her|its|their|age|an?|early|late|mid)\b")
+_HOLDING = (
+    english.PREPOSITIONS
+    | english.ADVERBS
+    | frozenset(
+        "known named titled called separate different distinct free apart far years months weeks"
+        " days hours year month week day".split()  # "two years after …"
+    )
+)
+_IDIOM = re.compile(
+    r"(?:as a (?:whole|result)|as (?:his|her|its|their)|as (?:well|part|such)|in"
+    r" (?:general|particular|history|order"
+    r"|turn|part|fact|addition"
+    r"|the process|the"
+    r" (?:field|world|history|development|fight|context|form|name|face|wake|hope|role|area|areas))"
+    r"|in (?:an?|the) (?:\w+ ){0,2}(?:way|manner|style|effort|attempt)|at the (?:time|same"
+    r" time|end|beginning)|by the "
+    r"(?:time|end)"
+    r"|with (?:the (?:help|exception|aim|goal|intention)|particular|an emphasis|a focus))\b",
+    re.I,
+)
+_SPANNING = frozenset(
+    "ranging spanning lasting resulting consisting depending corresponding totaling"
+    " totalling".split()
+)
+_STOPS = frozenset(
+    "that which who whom whose where when while because if whether so than due despite".split()
+)
+# what follows "until his death" belongs to the death
+_HELD_BACK = frozenset("until before after since".split())
+_RESTRICTED = re.compile(  # only with all that follows is it the first, or the greatest
+    r"\b(?:the|his|her|its|their) (?:\w+"
+    r" ){0,2}(?:first|only|last|youngest|oldest|most|least|best|worst|second|third"
+    r"|[a-z]{2,}est"
+    r"|\w+-most)\b|\b(?:one|some|many|several|two|three|four|half|most|both|all|none|each|part|member|members)"
+    r" of\b"
+    r"|\b(?:most|least|mostly|mainly|chiefly)\b(?! of)"
+)
+_DWELLING = re.compile(
+    r"(?:focus|continu|concentrat|cent(?:er|re)|contribut|consist|emphasi|specialis|specializ|remain|help|includ|lived"
+    r"|lives|based|came|went|got|fell)\w*"
+)
+# "rose to fame": no verb behind "to"
+_AIMS = frozenset("fame prominence power stardom critical commercial number".split())
+_PARTICIPLES = frozenset(
+    "set won held made written built sold known called taught given taken led found born sung drawn"
+    " worn shot run".split()
+)
+
+
+def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
+    """The core of a predicate, and the phrases behind it that can follow the verb on their own."""
+    tokens = list(english.TOKEN.finditer(english.blank(rest)))
+    words = [token[0] for token in tokens]
+    if ":" in words or _DWELLING.fullmatch(verb):
+        return rest, []
+    cuts: list[int] = []
+    for i in range(_stop(words)):
+        if not _begins(verb, rest, words, i, tokens[i].start()):
+            continue
+        here = tokens[i].start()
+        if words[i] == "with" and i and words[i - 1] == ",":
+            break  # "the flag, with 15 stars"
+        if words[i] == "under":
+            continue  # "against the army under Bo's command"
+        if _RESTRICTED.search(rest, 0, here):
+            break
+        cuts.append(here)
+        if words[i] in _HELD_BACK:
+            break
+    if not cuts:
+        return rest, []
+    pieces = [
+        _ENDING.sub("", rest[a:b].strip(" ,"))
+        for a, b in zip(cuts, [*cuts[1:], len(rest)], strict=True)
+    ]
+    if any(
+        TEMPORAL.match(piece) and not TEMPORAL.fullmatch(piece) and " and " in piece
+        for piece in pieces
+    ):
+        return rest, []  # "in 1950 and Mira", "in 1960"
+    return rest[: cuts[0]].strip(" ,"), pieces
+
+
+_ENDING = re.compile(r",? (?:and|or|but)$")
+_AWARDED = re.compile(r"awarded|received|honou?red|won|inducted|praised|nominated|knighted")
+
+
+def _begins(verb: str, rest: str, words: list[str], i: int, at: int) -> bool:
+    if i + 1 >= len(words) or _IDIOM.match(rest, at):
+        return False
+    if words[i] == "for" and i:
+        if "for" in words[:i] and "and" in words[:i]:
+            return False  # "a prize for Rain and a medal for her play"
+        return bool(_AWARDED.fullmatch(verb)) and words[i + 1] in ("his", "her", "their")
+    if words[i] not in english.ADJUNCTS and not (
+        i == 0 and words[0] in ("to", "into", "for") and not words[1][0].isdigit()
+    ):
+        return False
+    if i and (words[i - 1].endswith("ly") or words[i - 1] in _HOLDING):
+        return False
+    after = words[i + 1]
+    if words[i] == "by" and i and words[i - 1] in '"”':
+        return False  # whose work it is
+    return after[0].isupper() or after[0].isdigit() or bool(_NAMED.match(after))
+
+
+def _goes_on(after: str) -> bool:
+    return after in english.PREPOSITIONS | english.ADVERBS
+
+
+def _stop(words: list[str]) -> int:
+    """Where a clause, a participle or an infinitive begins, whose phrases are its own."""
+    for i, word in enumerate(words):
+        after = words[i + 1] if i + 1 < len(words) else ""
+        if (
+            word in _STOPS
+            or word in _SPANNING
+            or (word == "," and after in ("a", "an", "the"))
+            or (i and word not in ("during", "including") and english.past(word))
+        ):
+            return i
+        infinitive = (
+            after.islower() and after not in english.DETERMINERS | _AIMS and not after.endswith("s")
+        )
+        if word == "to" and infinitive:
+            return i
+        if (
+            i
+            and (word in _PARTICIPLES or (word.endswith("ed") and word.islower()))
+            and _goes_on(after)
+        ):
+            return i
+    return len(words)

@@ -1,0 +1,154 @@
+"""Whom and what a relative clause is about (see `workbench.claims.rules`); "" where that is not
+plain.
+"""
+
+from __future__ import annotations
+
+import re
+
+from workbench.claims import english
+from workbench.claims.adjuncts import TEMPORAL
+
+NAME = (
+    r"[A-Z][\w'’.-]*(?: (?:de |da |del |di |do |dos |la |le |van |von |der |bin"
+    r" |al-)*[A-Z][\w'’.-]*)*"
+)
+_COPULAR = re.compile(
+    r"\b(?:is|was|are|were|became|been)\b(?: \w+ly| also| still| now| currently)*"
+    r" (?:an?|the|one|his|her|its|\w+'s)\b"
+)
+_RELATION = re.compile(
+    r"\b(?:son|daughter|child|grandson|granddaughter|wife|husband|widow|brother|sister|father|mother|cousin|nephew|niece"
+    r"|uncle|aunt|friend|guardian|student|pupil|assistant|partner|rival|ally|colleague|mentor|descendant|fan|follower|lover"
+    r"|heir)s? (?:of|to) (.+)$"
+)
+_ABOUT = re.compile(
+    r"\b(?:about|with|by|named|called|against|alongside|met|married) ((?:an? |the )?(?:\w+"
+    rf" ){{0,4}}?{NAME})$"
+)
+_ANYBODY = re.compile(r"\b(?:(?:any|some|every)(?:one|body)|those|people|others|all)$")
+_PLAIN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|one|some|many|several|two)\b")
+_LONGEST = 12  # words of a phrase
+_OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did so
+    "allowed made led caused resulted helped meant gave enabled earned brought marked prompted"
+    " forced ensured triggered inspired sparked drew left took ended started began means makes"
+    " allows helps gives leads causes".split()
+)
+
+
+def who(subject: str, previous: str, link: str, verb: str) -> str:
+    """Who a "who" is: what the sentence is about if it says what that is, unless somebody else
+    was named last.
+    """
+    text = _without_dates(previous)
+    if _ANYBODY.search(text):
+        return ""
+    if about := _ABOUT.search(" ".join(text.split(" ")[-_LONGEST:])):
+        named = re.search(NAME + "$", about[1])
+        return named[0] if named else ""
+    if not is_copular(previous):
+        found = _phrase(previous)
+        if not _is_person(found, text):
+            return ""
+        return found if link.startswith(",") or found[:1].isupper() else ""
+    if related := _RELATION.search(text):
+        named = (
+            re.search(rf"(?:^|named |called ){NAME}(?=,|$)", related[1])
+            if link.startswith(",")
+            else None
+        )
+        return re.sub(r"^(?:named|called) ", "", named[0]) if named else ""
+    if re.search(_PHRASED, text):
+        return ""  # "a film about a widow who"
+    return subject
+
+
+_HEAD = re.compile(rf" (?:{'|'.join(english.PREPOSITIONS)}|named|called) ")
+
+
+def _is_person(found: str, text: str) -> bool:
+    """Whether somebody can be meant: a name that no place's preposition stands before, or a noun
+    for people.
+    """
+    if re.fullmatch(NAME, found):
+        return not re.search(rf"\b(?:in|at|from|near|on|to) {re.escape(found)}$", text)
+    head = _HEAD.split(found)[0]
+    return bool(english.AGENTS.search(head) or re.search(r"[a-z] [A-Z][\w.'’-]*$", head))
+
+
+_PHRASED = re.compile(
+    rf" (?:{'|'.join(english.PREPOSITIONS)}) (?:an?|the|some|two|three|his|her) [^,]*[a-z]$"
+)
+
+
+def which(previous: str, verb: str) -> str:
+    """What a "which" is, if it can be the subject of the verb: "the community, which have been"
+    is not about the community.
+    """
+    if verb in _OF_EVENTS:
+        return ""
+    phrase = _phrase(previous)
+    if re.match(r"an? ", phrase):
+        return ""  # "a remake of Rain, which was set in Osk"
+    head = re.split(r" (?:of|in|for|at|on|with|from) ", phrase)[0].split(" ")[-1]
+    plural = head.islower() and bool(re.search(r"(?<![sui])s$", head))
+    return "" if verb in ("have", "are", "were", "do") and not plural else phrase
+
+
+def participle(subject: str, previous: str, word: str) -> str:
+    """What is born, known, founded, …: "He is a painter, born in Osk", "He left the firm,
+    founded in 1920".
+    """
+    copular = is_copular(previous)
+    if re.search(rf"\b(?:as|named|called|titled) (?:the )?{NAME}$", previous.strip(" ,")):
+        return ""  # "known as the Osk Oval, named after a horse"
+    if copular and not re.search(r" (?:in|at|of|for|with|from|to|by|on) ", previous):
+        return subject
+    if word in ("known", "born", "nicknamed") and copular:
+        return subject
+    found = _phrase(previous)
+    if word in ("located", "based") and copular:
+        return ""  # "a port on the coast of Osk, located in the north"
+    placed = re.search(
+        rf"\b(?:in|at|from|near|on|to|for) (?:{NAME}, )*{re.escape(found)}$", previous.strip(" ,")
+    )
+    return "" if placed and re.fullmatch(NAME, found) else found
+
+
+def is_copular(text: str) -> bool:
+    """Whether the text ends in what somebody is."""
+    return bool(_COPULAR.search(text.strip(" ,")))
+
+
+def _without_dates(text: str) -> str:
+    """The text without the dates at its end: "the lab in 1936" → "the lab"."""
+    text = text.strip(" ,")
+    while dated := re.search(rf" (?:{TEMPORAL.pattern})$", text, re.I):
+        text = text[: dated.start()].strip(" ,")
+    return text
+
+
+def _phrase(text: str) -> str:
+    """The noun phrase at the end of `text`: its last name, or what follows its last preposition
+    or verb.
+    """
+    text = _without_dates(text)
+    tokens = list(english.TOKEN.finditer(english.blank(text)))
+    words = [token[0] for token in tokens]
+    start = next((i for i in range(len(words) - 1, 0, -1) if _begins(words, i)), 0)
+    if not words or words[start - 1] == "by":  # the maker, or what is made
+        return ""
+    found = text[tokens[start].start() :].strip(" ,")
+    plain = (
+        _PLAIN.match(found)
+        and len(found.split()) <= _LONGEST
+        and " and " not in english.blank(found)
+    )
+    return found if plain else ""
+
+
+def _begins(words: list[str], i: int) -> bool:
+    before = words[i - 1]
+    if before == "of":
+        return bool(english.AGENTS.search(words[i - 2]))
+    return before == "," or before.lower() in english.PREPOSITIONS or english.is_verb(words, i - 1)

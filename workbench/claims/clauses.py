@@ -1,0 +1,214 @@
+"""One English sentence into the parts that state something on their own, by rules (see
+`workbench.claims.rules`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from workbench.claims import english
+from workbench.claims.adjuncts import TEMPORAL
+from workbench.claims.examples import works
+from workbench.claims.guard import breaks, has_verb, undivided
+from workbench.claims.leads import is_world
+from workbench.claims.places import LAND, WHOLE_LAND, places_of
+from workbench.claims.reader import Reader
+
+
+def clauses(sentence: str) -> list[str]:
+    """The claims of one sentence, in the order of their words; the sentence itself where it
+    cannot be divided.
+    """
+    text = _HEDGE.sub("", _clean(sentence), count=1)
+    if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence or undivided(text):
+        return [_finish(text)]
+    named = works(text)
+    text, aside = _brackets(text)
+    born, text = _born(text)
+    whole = _LEAD_IN.sub("", text, count=1)
+    lead, text = _lead(text)
+    if lead is None:
+        return [_finish(text), *(_finish(claim) for claim in aside)]
+    read = [*Reader().read(text, lead), *born]
+    lost = is_world(lead) and any(lead.casefold() not in claim.casefold() for claim in read)
+    if lost or (any(breaks(claim, text) for claim in read) and has_verb(text)):
+        read = [whole, *born]
+    drafts = [said for draft in read for said in (draft, *places_of(draft))]
+    claims = dict.fromkeys(_finish(claim) for claim in [*drafts, *named, *aside])
+    return [claim for claim in claims if len(claim.split()) > 1] or [_finish(text)]
+
+
+def _clean(sentence: str) -> str:
+    text = re.sub(r"\[\d+\]|[*_`#]+", "", sentence)
+    text = re.sub(rf"(?<!\()\b(born|died) (?={english.MONTH} \d)", r"\1 on ", text)
+    # "and, in 1984, he won"
+    text = re.sub(
+        r"\b(and|but), (?=(?:in|on|at|during|after|before|from|by) [^,]+, )", r"\1 ", text
+    )
+    # a quotation's comma is the sentence's: “Rain,” → “Rain”,
+    text = re.sub(r"([,.])([\"”])(?=[\s,.]|$)", r"\2\1", text)
+    return re.sub(r"\s+", " ", text).strip(" .!;:,-–—•")
+
+
+def _finish(claim: str) -> str:
+    claim = re.sub(r",?\s*([,.;])(?!\w)", r"\1", re.sub(r"\s+", " ", claim)).strip(" ,;:-–—.。")
+    stop = "。" if claim[-1:] >= "\u3040" else "."
+    return f"{claim[:1].upper()}{claim[1:]}{stop}" if claim else ""
+
+
+_LIFE = (
+    rf"\((born |b\. )?({english.DATE.pattern})(?: ?[-–—] ?({english.DATE.pattern})| ?[-–—]"
+    r" ?(present))?\)"
+)
+
+
+def _brackets(text: str) -> tuple[str, list[str]]:
+    """The sentence without what stands in brackets, and the claims of brackets with its
+    subject's dates.
+    """
+    aside: list[str] = []
+    name, *_ = text.split(" (")
+    words = english.TOKEN.findall(name)
+    years = re.match(_LIFE, text[len(name) :].strip())
+    told = has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
+    if (
+        years
+        and told
+        and (years[1] or years[3] or years[4])
+        and not any(english.is_verb(words, i) for i in range(len(words)))
+    ):
+        aside = [f"{name} was {_when('born', years[2])}"] + (
+            [f"{name} {_when('died', years[3])}"] if years[3] else []
+        )
+    return re.sub(r"\s*\([^()]*\)", "", text) or text, aside
+
+
+def _born(text: str) -> tuple[list[str], str]:
+    """The claims of "Born on May 2, 1920, in Vetra, Ana Bo …", and what follows them."""
+    for match in re.finditer(
+        r", (?=(he|she|[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*){0,4}) (\w+))", text[:250]
+    ):
+        if text.startswith("Born ") and english.is_verb([match[1], match[2]], 1):
+            how = f"was born {text[5 : match.start()]}"
+            rest = text[match.end() :]
+            return list(Reader().read(f"{match[1]} {how}", "")), f"{rest[:1].upper()}{rest[1:]}"
+    return [], text
+
+
+def _when(verb: str, date: str) -> str:
+    return f"{verb} {'in' if date.isdigit() else 'on'} {date}"
+
+
+LONGEST = 2000  # characters; what is longer is no sentence of prose
+# the speaker's own hedge of the whole sentence is no part of the claim; what others say or believe
+# stays
+_HEDGE = re.compile(
+    r"^(?:(?:perhaps|possibly|probably|maybe),?|(?:as far as i know|to my knowledge),"
+    r"|i'?m not (?:\w+ )?sure,? but|i am not (?:\w+ )?sure,? but)?\s*"
+    r"(?:i (?:think|believe|guess|suspect)(?: that)?\s+|(?<=\s))",
+    re.I,
+)
+_CONDITION = re.compile(
+    r"\b(?:[Ii]f|[Uu]nless|[Ww]hether|[Ss]uppose|respectively)\b|^(?:Had|Were|Should|Just as|Just"
+    r" like|As if) [a-zA-Z]+ "
+)  # of no part is it said
+_SHORT = 6  # words; a longer introduction is left out,
+_LONG = 14  # but not where it says in what the rest holds
+_WITHIN = frozenset("in on at under within".split())
+_LEAD_IN = re.compile(
+    r"^(?:(?:yes|no|yeah|nope|indeed|correct|right|well|actually)[,;:–—]+"
+    r"|(?:in addition|as a result|as such|in fact|for example|for instance|on the other"
+    r" hand),|(?:however|additionally"
+    r"|furthermore|moreover|overall|also|instead(?!"
+    r" of)|meanwhile|therefore|thus|and|but|nevertheless|nonetheless|today"
+    r"|currently|later|hence"
+    r"|eventually|finally|notably|unfortunately|sadly),?|(?:so|then|still|again|first|second|third|lastly|next|besides"
+    r"|likewise|yet|plus|otherwise|afterwards?|similarly|interestingly|importantly|remarkably|surprisingly|fortunately|luckily|tragically|ironically|subsequently"
+    r"|ultimately|recently|consequently|accordingly|specifically|lastly|secondly|thirdly|firstly|generally|initially),)\s+",
+    re.I,
+)
+_INTRO = re.compile(
+    r"^((?:in|on|at|during|after|before|since|by|from|throughout|until|following|upon|as|despite|with|prior"
+    r" to|along with"
+    r"|when|once|while|although|though|because|under|through|apart from|aside"
+    r" from|besides|alongside|between|over|within)\b"
+    r"[^,]*(?:, \d{4})?),\s+(?=\S)",
+    re.I,
+)
+_IN_LAND = (
+    # "In Lima, Peru,"; in "In Europe, England, France and Spain …" and "In Peru, Chile, and …"
+    # stands a list
+    re.compile(
+        rf"^((?:[Ii]n|[Aa]t|[Nn]ear|[Ff]rom) (?!(?:{WHOLE_LAND}),)[A-Z][^,]*(?:,"
+        rf" (?:{LAND})){{1,2}}),\s+"
+        rf"(?!and\b|or\b|an? [^,]*,|(?:{LAND})(?![\w'’-]))(?=\S)"
+    )
+)
+
+
+_DATED = re.compile(rf"((?i:{TEMPORAL.pattern})),? (?=(?:he|she|it|they|the|his|her)\b|[A-Z])")
+_PLACED = re.compile(
+    r"((?:In|At|On|During)(?: (?!and\b|or\b)[\w'’.-]+){1,6}) (?=(?:he|she|it|they) )"
+)
+_CLAUSAL = frozenset(
+    "once after before since until as when while although though because despite upon following"
+    " with".split()
+)
+
+
+_GENERAL = re.compile(r"(?:when|whenever|once|without|until|while)\b", re.I)
+
+
+def _finite(text: str) -> bool:
+    words = ["", *english.TOKEN.findall(text)]
+    return any(
+        english.is_verb(words, i) or words[i] in english.PRONOUNS for i in range(1, len(words))
+    )
+
+
+def _lead(text: str) -> tuple[str | None, str]:
+    """What stands before the subject ("In 1998,"), and the rest; words that only link sentences
+    are dropped, and so is what is long: it mostly repeats what was said ("In addition to his
+    work on metal detectors,"). None: the subject is not found."""
+    text = _LEAD_IN.sub("", text, count=1)
+    if re.match(r"[A-Z][a-z]+(?:(?:ly|ed|less|while|wise),| (?:after|before|until|since)) ", text):
+        return None, text  # "Officially, he won"
+    if dated := _DATED.match(text):
+        return dated[1], text[dated.end() :]
+    if placed := _PLACED.match(text):
+        return placed[1], text[placed.end() :]  # "At the 1950 Osk Games she won"
+    intro = _IN_LAND.match(text) or _INTRO.match(text)
+    words = english.TOKEN.findall(intro[1]) if intro else []
+    if (
+        intro
+        and words[0].lower() not in _CLAUSAL
+        and any(english.is_verb(words, i) for i in range(1, len(words)))
+    ):
+        return "", text  # "In Osk he met Ana, …"
+    rest = text[intro.end() :] if intro else ""
+    verbs = [
+        i
+        for i in range(1, len(words))
+        if english.is_verb(words, i) and words[i - 1] not in english.AUXILIARIES | english.ADVERBS
+    ]
+    if len(verbs) > 1:
+        return None, text  # "When it was built in 1990 the firm used oil, unlike its rivals"
+    if rest[:1].islower() and re.match(
+        r"(?!(?:an?|the|his|her|its|their|one|many|some|he|she|it|they)\b)[^,]*,", rest
+    ):
+        return None, text
+    if not intro:
+        return "", text
+    if intro[1].lower().startswith(("in addition", "apart", "aside", "besides", "alongside")):
+        return "", text[intro.end() :]
+    if (
+        _GENERAL.match(intro[1])
+        and len(intro[1].split()) > _SHORT
+        and not re.search(r"\b(?:was|were|had|\w+ed)\b", intro[1])
+    ):
+        return None, text  # "When many people who live there vote, the law may pass"
+    longest = _LONG if words[0].lower() in _WITHIN else _SHORT
+    if len(intro[1].split()) > longest:
+        apposed = ", " in text[intro.end() :] and not _finite(text[intro.end() :].split(", ")[0])
+        return (None, text) if apposed or is_world(intro[1]) else ("", text[intro.end() :])
+    return intro[1], text[intro.end() :]

@@ -1,0 +1,175 @@
+"""The English that `workbench.claims.rules` knows: finite verbs, prepositions, and where
+phrases begin *(ours)*.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+with Path(__file__).with_name("english.toml").open("rb") as _file:
+    DATA: dict[str, Any] = tomllib.load(_file)
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(DATA["words"][name].split())
+
+
+TOKEN = re.compile(r"\d[\d,.]*\d|\w+(?:['’.-]\w+)*['’]?|[^\w\s]")
+MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+DATE = re.compile(rf"\b(?:\d{{1,2}} )?{MONTH}" r"(?: \d{1,2})?(?:,? \d{4})?\b|\b\d{4}s?\b")
+
+AUXILIARIES = _words("auxiliaries")
+COPULAS = _words("copulas")
+_PAST = _words("past")
+PRESENT = _words("present")
+NOUNS = _words("nouns")
+VERBS = AUXILIARIES | COPULAS | _PAST | PRESENT
+MODALS = _words("modals")
+_NO_VERBS = _words("no_verbs")
+ADVERBS = _words("adverbs")
+HEDGES = _words("hedges")
+DETERMINERS = _words("determiners")
+NUMBERS = _words("numbers")
+PRONOUNS = _words("pronouns")
+PREPOSITIONS = _words("prepositions")
+OPENING = _words("opening")
+CONJOINING = frozenset("and but ,".split())
+ADJUNCTS = _words("adjuncts")
+# behind a verb
+PARTICLES = _words("particles")
+# verbs in "-ed" that need no object: after "was born in Oslo and" they are not passives
+STAYING = _words("staying")
+JUDGED = _words("judged")
+# nouns that can stand alone in a list of what somebody is; "brave" in "a brave and kind man" cannot
+AGENTS = re.compile(
+    r"(?:[aei]nt|er|or|eer|ist|ian|man|woman|ess|ete|poet|chef|host|coach|judge|critic|academic|model|nurse|spy|king|queen"
+    r"|priest|saint|pilot|jockey|scholar|advocate|expert|linebacker|guard|forward|star|magnate|icon|personality|performer"
+    r"|politician|rapper|rabbi|quarterback|comic|activist|back|midfielder|umpire|mathematician|chemist|architect|diplomat)s?$"
+)
+_INFLECTED: dict[str, str] = DATA["participles"]
+_NO_PARTICIPLES = _words("no_participles")
+
+
+def is_verb(words: list[str], i: int) -> bool:
+    """Whether the word at `i` is a finite verb: a listed one, or one in "-ed" that no determiner
+    or adjective leads up to.
+
+    After "and", a word in "-ed" is a verb only before what can be its object ("and inherited
+    his", not "and respected man").
+    """
+    word = words[i]
+    before = words[i - 1].lower() if i else ""
+    after = words[i + 1] if i + 1 < len(words) else ""
+    if _is_reduced(word, words[i - 1] if i else "", after) or (
+        word == "do" and before != words[i - 1]
+    ):
+        return False  # "Ana do Vale"
+    if word in VERBS:
+        # "the main features of it", "the old shows filled a gap"
+        counted = word in NOUNS and (
+            before[:1].isdigit() or after == "of" or after in VERBS or _is_regular(after)
+        )
+        return (before not in DETERMINERS | _BEFORE_NOUNS and not counted) or word in AUXILIARIES
+    regular = _is_regular(word)
+    if before in CONJOINING and regular:
+        return not _is_adjective(words, i)
+    return regular and before not in DETERMINERS | PREPOSITIONS | _DEGREES
+
+
+def _is_regular(word: str) -> bool:
+    plain = word.removeprefix("co-")
+    return (
+        len(plain) > 3
+        and plain.endswith("ed")
+        and plain.islower()
+        and "-" not in plain
+        and plain not in _NO_VERBS
+    )
+
+
+# verbs that without "was" rather describe the noun before them: "the roles mentioned in it vary"
+REDUCED = _words("reduced")
+
+
+def _is_reduced(word: str, before: str, after: str) -> bool:
+    """Whether a participle describes the noun before it: "the fee charged by banks", not "he
+    charged by the hour".
+    """
+    helping = (
+        AUXILIARIES
+        | ADVERBS
+        | PRONOUNS
+        | {"and", "but", "or", "be", "been", "being", "who", "which", "that"}
+    )
+    noun = (
+        before.islower()
+        and before.isalpha()
+        and before not in helping
+        and not before.endswith("ly")
+    )
+    if noun and (word in ("nicknamed", "dubbed") or (word.endswith("ed") and after == "by")):
+        return True
+    follows = after in PREPOSITIONS
+    return word in REDUCED and noun and follows
+
+
+_BEFORE_NOUNS = _words("before_nouns")
+_DEGREES = _words("degrees")
+
+
+def _is_adjective(words: list[str], i: int) -> bool:
+    """Whether the word in "-ed" behind a conjunction describes the noun behind it: "a brave and
+    respected man".
+    """
+    after = words[i + 1] if i + 1 < len(words) else ""
+    if (
+        i > 2
+        and words[i - 3] in _DEGREES
+        and after[:1].isalpha()
+        and after not in DETERMINERS | PREPOSITIONS
+    ):
+        return True  # "the most influential and talented Russian poets"
+    if (
+        not after.islower()
+        or after in DETERMINERS | PREPOSITIONS | PRONOUNS | ADVERBS | PARTICLES
+        or after.endswith("ly")
+    ):
+        return False
+    return words[i] not in _ACTIVE
+
+
+_ACTIVE = _words("active")
+
+
+def past(participle: str) -> str | None:
+    """The past of a verb in "-ing": "posting" → "posted"; None if the word is no participle."""
+    if participle in _INFLECTED:
+        return _INFLECTED[participle]
+    if (
+        len(participle) < 6
+        or not participle.endswith("ing")
+        or participle in _NO_PARTICIPLES
+        or not participle.islower()
+    ):
+        return None
+    stem = participle[:-3]
+    return f"{stem}ed"
+
+
+def blank(text: str) -> str:
+    """The text with a letter for every character of its quotations: what looks for words does
+    not look into them.
+    """
+    return re.sub(r"[\"“]([^\"“”]*)[\"”]", lambda quoted: f'"{"X" * len(quoted[1])}"', text)
+
+
+def article(phrase: str) -> str:
+    """The phrase with an indefinite article, unless it has a determiner or is a name."""
+    first, *others = phrase.split(" ", 2)
+    later = first in ADVERBS and others[0] in DETERMINERS  # "later a director"
+    if first in DETERMINERS | NUMBERS or later or not phrase[:1].islower():
+        return phrase
+    return f"{'an' if phrase[:1] in 'aeiou' else 'a'} {phrase}"

@@ -1,0 +1,124 @@
+"""What no claim may be that is made of a part of a sentence (see `workbench.claims.rules`):
+then the sentence stays whole.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise, takewhile
+
+from workbench.claims import english
+
+_NOT_ANY = re.compile(
+    r"(?:Neither|Nor|None|Nobody|Few|Not|Hardly|Scarcely|Only|Nothing|No"
+    r" one|Never|Rarely|Seldom)\b",
+    re.I,
+)
+_QUOTED = re.compile(  # what somebody said in so many words
+    r"\b(?:said|says|wrote|writes|stated|states|remarked|noted|commented|claimed|recalled|declared)\b[^\"“]{0,80}[,:]"
+    r" [\"“]"
+)
+_EXCEPTED = re.compile(
+    r"\b(?:except|excepting|excluding|not including|with the exception of|provided that|as long"
+    r" as|in case)\b"
+    # what stands in brackets is left out, so nothing may stand there without which the rest says
+    # more
+    r"|\((?!not to be)[^()]*\b(?:not|only|without|unless|mostly|partly|until)\b"
+)
+
+
+def undivided(sentence: str) -> bool:
+    """Whether no part of it may be told alone: of nobody, or of none but these, is said all that
+    follows; or a quotation in it is not closed."""
+    return bool(
+        _NOT_ANY.match(sentence) or _EXCEPTED.search(sentence) or _QUOTED.search(sentence)
+    ) or _open_quotation(sentence)
+
+
+def _open_quotation(text: str) -> bool:
+    return text.count('"') % 2 == 1 or text.count("(") != text.count(")")
+
+
+_UNFINISHED = english.AUXILIARIES | frozenset(
+    "a an the my our your and or but of for to with from at as into by than be been being not most"
+    " very made making having using including such".split()
+)
+
+
+def breaks(claim: str, sentence: str) -> bool:
+    """Whether a claim cannot be what its sentence says: it has no verb, breaks off, joins what
+    does not go together, or has lost a denial or a doubt."""
+    words = english.TOKEN.findall(english.blank(claim.strip(" ,;.")))
+    if words[0] in english.VERBS:
+        return True  # it has no subject
+    if (words[-1] in _UNFINISHED) or not has_verb(claim):
+        return True
+    if _ADVERB_LAST.search(claim) or _PLURAL.match(claim) or _is_bare(words):
+        return True
+    return bool(_RUN_ON.search(english.blank(claim))) or _loses(words, sentence)
+
+
+def has_verb(text: str) -> bool:
+    words = english.TOKEN.findall(english.blank(text))
+    return any(
+        english.is_verb(words, i) or re.fullmatch(r"[a-z]+s", words[i])
+        for i in range(1, len(words))
+    )
+
+
+# "was, ironically", ", ranging"
+_ADVERB_LAST = re.compile(r"(?:,| was| is| were| are) [a-z]+ly\W*$|, [a-z]+ing\W*$")
+_PLURAL = re.compile(  # one, of whom it is said as of many: of two names one is lost
+    r"(?:(?!They|We|You|People|Police)[A-Z][\w.'’-]*[^s\W](?: [A-Z][\w.'’-]*[^s\W])*"
+    r"|(?:The|A|An) (?:[\w-]+ )?[\w-]+[^s\W]) (?:were|are|have)\b"
+)
+_RUN_ON = re.compile(
+    r", (?:he|she|they|it) (?:is|was|has|had|are|were|became|began|\w+ed)\b|"
+    r"[\d,] (?:he|she|they|it) [a-z]+(?:ed|ew|on|as|an|ok|ad)\b(?<!\bon)|\b\d{4}"
+    r" (?:he|she|they|it) "
+)
+_DOUBTS = frozenset(
+    "not never no neither nor hardly barely rarely seldom without may might could would should must"
+    " almost nearly reportedly allegedly supposedly possibly probably perhaps apparently"
+    " purportedly presumably unless cannot failed refused".split()
+)
+
+
+def _is_bare(words: list[str]) -> bool:
+    """Whether its verb is a participle that has lost its "was": "Rain directed by Bo", "Rain set
+    in Osk".
+    """
+    verb = next((i for i in range(1, len(words)) if english.is_verb(words, i)), 0)
+    after = words[verb + 1 :]
+    if verb and words[verb].endswith("ed") and after[:1] == ["by"]:
+        return True
+    if not verb or words[verb] not in _DONE | _CALLED or not after:
+        return False
+    if after[0] in ("to", "as"):
+        return True
+    object_ = after[0] not in english.PREPOSITIONS
+    return not object_ and (words[verb] in ("set", "held", "built", "sold") or "by" in after[:8])
+
+
+_CALLED = frozenset(
+    "shortened abbreviated referred stylized stylised spelled romanized translated rendered"
+    " known".split()
+)
+_DONE = frozenset(
+    "set made written produced directed published built held sung composed designed created"
+    " developed identified performed broadcast recorded released painted located shot filmed based"
+    " founded edited".split()
+)
+_ENDS = frozenset(", ; : and but".split())
+
+
+def _loses(words: list[str], sentence: str) -> bool:
+    """Whether the claim has the words behind a denial or a doubt without it."""
+    said, kept = english.TOKEN.findall(english.blank(sentence)), set(words)
+    pairs = set(pairwise(words))
+    for i, word in enumerate(said):
+        if word in _DOUBTS and word not in kept:
+            behind = list(takewhile(lambda one: one not in _ENDS, said[i + 1 : i + 5]))
+            if not pairs.isdisjoint(pairwise(behind)):
+                return True
+    return False

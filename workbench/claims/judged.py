@@ -1,0 +1,155 @@
+"""Claims as a judge reads them: one call for each response, all calls of a batch together."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.claims.statements import makes_claims
+from workbench.credit.attribute import THRESHOLD, find_sentence, locate
+from workbench.judge import read, render
+from workbench.text.sections import Section, section_at, sections
+from workbench.text.sentences import Span, sentences
+from workbench.types import Claim, Claims, Extract, Failure, Judge, Prompt, Reply, Response, Verdict
+
+RAW = 2000  # characters of a reply that are kept with its failure
+
+
+def judged(judge: Judge) -> Extract:
+    """The pipeline mode of RLFH (arXiv 2406.12221, section 3.1.1): claims by sentence, to be
+    checked afterwards.
+
+    `sentences` are those of `workbench.text.sentences`, whatever the judge takes for a
+    sentence. A claim belongs to the sentence that the judge quotes for it; of a quotation that
+    takes in several, to the one that holds most of its words. A quotation that the response does
+    not have word for word is sought by its longest common substring; less than half of it found
+    is "not found": its claims are kept without sentence and span. Quotations of questions,
+    refusals, opinions and plans make no claims, whatever the judge says. A response without a
+    sentence that could state something is not sent at all.
+
+    A call that failed, and a reply that cannot be read strictly, is the `error` of its response
+    alone.
+    """
+    return _extractor(judge, "extract")
+
+
+def single_pass(judge: Judge) -> Extract:
+    """The single-pass mode of RLFH: as `judged`, and the same reply gives every claim its label
+    (one of five) and informativeness, as verdicts of the aspect "fact". The judge is shown the
+    question's passages, if there are any."""
+    return _extractor(judge, "single_pass")
+
+
+def _extractor(judge: Judge, task: str) -> Extract:
+    def extract(responses: Sequence[Response]) -> list[Claims]:
+        spans = [sentences(response.text, response.prefill) for response in responses]
+        indices = [
+            n
+            for n, response in enumerate(responses)
+            if any(makes_claims(response.text[a:b]) for a, b in spans[n])
+        ]
+        prompts = [_prompt(task, responses[n]) for n in indices]
+        replies = judge(prompts) if prompts else []
+        assert len(replies) == len(prompts), (len(replies), len(prompts))
+        extractions = [Claims(span) for span in spans]
+        for n, reply in zip(indices, replies, strict=True):
+            extractions[n] = _read(responses[n], spans[n], task, reply)
+        return extractions
+
+    return extract
+
+
+def _prompt(task: str, response: Response) -> Prompt:
+    passages = response.question.passages if task == "single_pass" else ()
+    return render(
+        task, question=response.question.text, response=response.text, passages=passages or None
+    )
+
+
+def _read(response: Response, spans: tuple[Span, ...], task: str, reply: Reply) -> Claims:
+    if reply.error is not None:
+        return Claims(spans, error=_bounded(reply.error), cost=reply.cost)
+    answer = read(task, reply.text or "")
+    if isinstance(answer, Failure):
+        return Claims(spans, error=_bounded(answer), cost=reply.cost)
+    claims, verdicts = _attach(response, spans, answer["sentences"], rated=task == "single_pass")
+    return Claims(spans, claims, verdicts, cost=reply.cost)
+
+
+def _bounded(failure: Failure) -> Failure:
+    if len(failure.raw) <= RAW:
+        return failure
+    return replace(failure, raw=f"{failure.raw[:RAW]}… ({len(failure.raw)} characters)")
+
+
+def _attach(
+    response: Response, spans: Sequence[Span], quoted: Sequence[Mapping[str, Any]], rated: bool
+) -> tuple[tuple[Claim, ...], tuple[Verdict, ...]]:
+    """The claims of a reply, in its order, and if it rated them their verdicts."""
+    text, parts = response.text, sections(response.text, response.prefill)
+    claims: list[Claim] = []
+    verdicts: list[Verdict] = []
+    after = 0
+    for quote in quoted:
+        held, after = _held(text, spans, quote["text"], after)
+        stating = [n for n in held or () if makes_claims(text[slice(*spans[n])])]
+        if held is not None and not stating:
+            continue  # a question, a refusal, a plan
+        drafts: list[Claim] = []
+        for item in quote["claims"]:
+            number = len(claims) + len(drafts)
+            drafts.append(Claim(number, item["text"] if rated else item))
+            if rated:
+                verdicts.append(_verdict(number, item))
+        claims += _placed(text, spans, parts, stating, drafts)
+    return tuple(claims), tuple(verdicts)
+
+
+def _verdict(claim: int, item: Mapping[str, Any]) -> Verdict:
+    return Verdict(
+        f"claim:{claim}", "fact", item["label"], informativeness=item["informativeness"], by="judge"
+    )
+
+
+def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[list[int] | None, int]:
+    """The sentences that a quotation takes in, or None if it is not found; and where the next
+    one is sought from.
+
+    Quotations are taken in order, so that of a sentence that stands twice the second is the
+    second.
+    """
+    match = find_sentence(text, quote, after)
+    if match and match[2] == 1:
+        after = match[1]
+    else:
+        match = find_sentence(text, quote)  # out of order, or not word for word
+    if not match or match[2] < THRESHOLD:
+        return None, after
+    first = bisect_right(spans, match[0], key=lambda span: span[1])
+    return list(range(first, bisect_left(spans, match[1], key=lambda span: span[0]))), after
+
+
+def _placed(
+    text: str,
+    spans: Sequence[Span],
+    parts: Sequence[Section],
+    held: Sequence[int],
+    drafts: Sequence[Claim],
+) -> list[Claim]:
+    """The claims of one quotation, placed in the sentences `held` that it takes in. Without such
+    sentences the claims have no place.
+    """
+    if not held:
+        only = {section for section, _, _ in parts}
+        section = only.pop() if len(only) == 1 else "body"
+        return [replace(draft, section=section, coverage=0.0) for draft in drafts]
+    if len(held) == 1:
+        drafts = [replace(draft, sentence=0) for draft in drafts]
+    placed = []
+    for claim in locate(text, [spans[n] for n in held], drafts):
+        number = held[claim.sentence or 0]
+        section = section_at(parts, spans[number][0]) or "body"
+        placed.append(replace(claim, sentence=number, section=section))
+    return placed

@@ -1,0 +1,341 @@
+"""Lists in English: what an "and" joins, divided where each part can stand for itself (see
+`workbench.claims.rules`).
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from workbench.claims import english
+from workbench.claims.places import CONTINENTS, COUNTRIES, REGIONS
+
+_CAPITALS = r"[A-Z][\w'’.-]*+(?: [A-Z][\w'’.-]*+)*+"
+_WHOLE = re.compile(  # what is one thing, whatever joins its words
+    r"[\"“][^\"“”]*[\"”]|\band/or\b|\b(?:Jammu and Kashmir|Bosnia and Herzegovina|Trinidad and"
+    r" Tobago|Antigua and Barbuda"
+    r"|Newfoundland and Labrador|Turks and Caicos|Tyne and Wear|Match of the Day)\b"
+    # "Minister of Agriculture, Fisheries and Food"
+    rf"|\b[A-Z][\w'’-]*+ (?:of|for) (?:the )?{_CAPITALS}(?:, {_CAPITALS})*+,? and {_CAPITALS}(?!"
+    r" (?:of|for)\b)"
+)
+_JOINED = re.compile(r",? (?:and|as well as) |, ")
+_LAST = re.compile(r",? (?:and|as well as) ")
+_OWN = re.compile(r"[A-Z\"“]|(?:an?|the|his|her|its|their|several|many|one)\b")
+_SHARED = re.compile(r"(?:an?|the|his|her|its|their)\s+")
+_CLAUSE = re.compile(r"\b(?:that|which|who|whom|whose|where|when|because|if)\b")
+_ADJECTIVE = re.compile(r"[\w-]+(?:ic|al|ive|ous|ful|less|ary|ed|ing|ern|ant|ent|able|ible|ish)$")
+TOGETHER = re.compile(  # what these are made of, only all of its parts make
+    r"\b(?:between|among|blend|blends|mix|mixture|combination|union|merger|fusion|collaboration|pair|duo|trio|balance"
+    r"|contrast"
+    r"|comparison|sum|average|cross|hybrid|most|least|both"
+    r" of|either|neither|intersection|relationship|marriage|war"
+    r"|interplay|alternat\w+|divided|consists? of|composed of|comprised of|made up of)\b"
+)
+_PLACES = COUNTRIES | REGIONS | CONTINENTS
+_LONGEST = 7  # words of an item
+
+
+def items(text: str, people: bool = False) -> list[str]:
+    """The items of a list such as "A, B, and C"; the text itself if it is no plain list.
+
+    Alternatives ("A or B") are not divided: neither need hold. Nor is a quotation, nor a name or
+    an office, nor a list with an apposition in it ("OnTruck, a platform, and"). What follows the
+    last item's comma stays with that item ("Balliol College, Oxford"), and two adjectives with
+    their noun.
+    """
+    masked = mask(text.strip(" ,"))
+    last = list(_LAST.finditer(masked))
+    if not last or " or " in masked or _CLAUSE.search(masked, 0, last[-1].start()):
+        return [unmask(masked)]
+    head, tail = masked[: last[-1].start()], masked[last[-1].end() :]
+    if len(last) > 1 and "," not in masked[: last[-1].end()]:
+        return [unmask(masked)]  # "health and education to empowerment and equality"
+    # "Sink or Swim and Rain" has two items, "The Door and the Wall, Rain, and Snow" three
+    joining = last[-1][0].strip(", ")
+    between = re.compile(
+        ", " if last[-1][0].startswith(",") and ", " in head else f",? {joining} |, "
+    )
+    pieces = _with_nouns(
+        [piece.strip(" ,") for piece in [*between.split(head), tail] if piece.strip(" ,")]
+    )
+    long = any(len(piece.split()) > _LONGEST for piece in pieces)
+    if any(_OWNING.match(piece) for piece in pieces[1:]):
+        return [unmask(masked)]  # "the Ards and Osk Council's system"
+    if long or (not people and _is_one_name(pieces)) or _explains(pieces) or _is_shared(pieces):
+        return [unmask(masked)]
+    return [unmask(piece) for piece in pieces]
+
+
+_OWNING = re.compile(rf"{_CAPITALS}(?:(?<=['’]s)|(?<=s['’])) [a-z]")
+
+
+def _with_nouns(pieces: list[str]) -> list[str]:
+    """Adjectives joined with what they describe: "kind" and "caring nature" are one item."""
+    joined: list[str] = []
+    for piece in reversed(pieces):
+        bare = _SHARED.sub("", piece, count=1)
+        after = joined[0] if joined else ""
+        one = (
+            " " not in bare
+            and bare.islower()
+            and not bare.endswith("s")
+            and not english.AGENTS.search(bare)
+        )
+        follows = " " in after and after[0].islower() and not _OWN.match(after)
+        if joined and one and follows:
+            joined[0] = f"{piece} and {after}"
+        else:
+            joined.insert(0, piece)
+    return joined
+
+
+def _explains(pieces: list[str]) -> bool:
+    """Whether one says what the one before it is, as "Julia, the daughter of Bo", or is a number
+    alone: "James II and VII".
+    """
+    apposed = any(
+        a[:1].isupper() and re.match(r"(?:an?|the|his|her) [a-z]", b)
+        for a, b in pairwise(pieces[:-1])
+    )
+    return apposed or any(re.fullmatch(r"[IVX]+", piece) for piece in pieces)
+
+
+# what is described so need not be one, nor what is joined to it: "a fake doctor and lawyer"
+_NO_SUCH = re.compile(
+    r"\b(?:fake|so-called|aspiring|acting(?!"
+    r" (?:career|debut|roles?|skills|work))|former|would-be|failed|fictional|fictitious"
+    r"|honorary|alleged|self-(?:proclaimed|styled|described)|purported|supposed|suspected|pretend(?:ed)?|mock|imaginary"
+    r"|potential|prospective|false|bogus|unsuccessful|ex-)"
+    r" ?(?!(?:of|for|in|as|to|by|with|at|on)\b)[\w\"“]"
+)
+
+
+def _is_shared(pieces: list[str]) -> bool:
+    """Whether what an item is said not quite to be may be said of the next one too."""
+    return any(map(_NO_SUCH.search, pieces[:-1]))
+
+
+def alternatives(text: str) -> bool:
+    """Whether the text says "A or B", outside of a quotation."""
+    return " or " in mask(text)
+
+
+def _is_one_name(pieces: list[str]) -> bool:
+    """Whether two capitalised words may be one name: "Marks and Spencer", "War and Peace",
+    "Telugu and Tamil films".
+    """
+    # "The Moon and Sixpence"
+    first = re.sub(r"^the " if " " in pieces[-1] else r"^[Tt]he ", "", pieces[0])
+    if len(pieces) == 2 and re.match(r"[A-Z][\w'’-]* [a-z]", pieces[1]):
+        return True  # "the 1959 Rodgers and Hammerstein musical"
+    if len(pieces) != 2 or " " in first or not pieces[1][:1].isupper():
+        return False
+    return not all(piece in _PLACES for piece in pieces)
+
+
+def listed(text: str, people: bool = False) -> list[str]:
+    """A phrase that ends in a list, once for each item: "as an actor and singer" → "as an
+    actor", "as a singer".
+    """
+    masked = mask(text)
+    separator = _JOINED.search(masked)
+    if (
+        not separator
+        or " or " in masked
+        or TOGETHER.search(masked)
+        or ":" in english.blank(text)
+        or _UNDIVIDED.search(masked)
+    ):
+        return [text]
+    words = list(english.TOKEN.finditer(masked, 0, separator.start()))
+    last = next(
+        (i for i in range(len(words) - 2, -1, -1) if words[i][0] in english.PREPOSITIONS), None
+    )
+    start = words[last + 1].start() if last is not None else 0
+    if _CLAUSE.search(masked, 0, start) or _open(masked, words, last):
+        return [text]
+    if _COLLECTED.search(masked, 0, start):
+        return [text]
+    opening = re.compile(r"both ").match(masked, start)
+    first, *others = items(masked[opening.end() if opening else start :], people)
+    again = words[last][0] if last is not None else " "
+    if first.split(" ", 1)[0] in english.PRONOUNS:
+        return [text]  # "as they see the hill and tower"
+    if not others or not _are_alike(first, others) or any(f" {again} " in item for item in others):
+        return [text]
+    if not _are_closed(first, others, masked, words, last):
+        return [text]
+    if _INFINITIVE.search(masked, 0, start) and any(
+        re.match(r"[a-z]+ \S", item) for item in others
+    ):
+        return [text]  # "to know the cost of their plans, find gaps, and mend them"
+    outer = masked[: words[last].start()] if last is not None else ""
+    return [
+        unmask(masked[:start]) + first,
+        *(_like(first, item, unmask(masked[:start]), unmask(outer)) for item in others),
+    ]
+
+
+_BEHIND = re.compile(
+    rf"(?<![A-Z])\b(?!of (?:the )?[A-Z])(?:{'|'.join(english.PREPOSITIONS)}|to|than) "
+)
+_NAMED = re.compile(
+    r"[A-Z\d\"“]|(?:an?|the|other|two|three|four|(?:his|her|its) \w+|[a-z]+ [a-z]+s) (?:[a-z]+"
+    r" )?[A-Z\"“]"
+)
+_COMPLETE = re.compile(
+    r"(?:an?|his|her|its|their|several|many|numerous|various|some)\b"
+)  # "several songs", but not "the history"
+_MORE = re.compile(r"(?:(?:many|several|some|various|all) )?others?\b")
+
+
+def _are_closed(
+    first: str, others: list[str], text: str, words: list[re.Match[str]], last: int | None
+) -> bool:
+    """Whether it is plain where each item ends, and that what stands before the list goes with
+    each: nothing follows an item that may be said of all or of one, names stand with names, and
+    a phrase with a preposition follows the first one."""
+    if _LED.match(others[0]):
+        return not any(word[0] in english.PREPOSITIONS for word in words[:last])
+    *inner, end = (first, *others)
+    if (
+        re.search(r"[a-z] [A-Z]", end)
+        and re.match(r"(?:the |an? )?[a-z]", first)
+        and not re.search(r"[A-Z]", first)
+    ):
+        return False  # "the inventor and manufacturer Bo Ardel"
+    if any(_BEHIND.search(item) for item in inner):
+        return all(_BEHIND.search(item) for item in (first, *others))  # each has its own
+    agents = english.AGENTS.search(first)
+    own = re.match(r"(?:an?|the|his|her|its|their) [a-z -]+ of ", end) and not first.startswith(
+        "the "
+    )
+    if _BEHIND.search(end) and not own and not (_COMPLETE.match(first)) and not agents:
+        return False
+    named = [bool(_NAMED.match(item)) for item in (first, *others) if not _MORE.match(item)]
+    return all(named) or not any(named[1:])
+
+
+_UNDIVIDED = re.compile(
+    r"\b(?:including|such as|namely|ranging|, (?:first|then|later|once)\b"
+    r"|and (?:later|then|subsequently|eventually|afterwards|possibly|probably|perhaps)\b| [-–—]"
+    r" |from \w+ to"
+    r"|(?:over|about|around|nearly|under|almost) \d|both (?:as|for|in|by|on|at|to|with|from) )"
+)
+
+
+_SUM = (
+    r"(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|several|many|numerous|various"
+    r"|most|all)"
+)
+# "three goals for A and B", "with goals from A and B": all of them together
+_COLLECTED = re.compile(
+    rf"\b(?:{_SUM} (?:[\w-]+ ){{0,3}}|with (?:[a-z-]+ )?)[a-z-]+(?<![sui])s "
+    rf"(?:(?:[\w'’-]+ ){{0,6}})(?:{'|'.join(english.PREPOSITIONS)}) (?:the |an? )?$"
+)
+_INFINITIVE = re.compile(r"\bto (?!(?:the|an?|his|her|its|their|this|that|these|those)\b)[a-z]+ ")
+
+
+def _open(text: str, words: list[re.Match[str]], last: int | None) -> bool:
+    """Whether an infinitive begins before the list ("to make quick and sound choices"), or a
+    preposition ends there ("with and without")."""
+    after = words[last + 1][0] if last is not None else ""
+    return bool(
+        last is not None
+        and words[last][0] == "to"
+        and after.islower()
+        and after not in english.DETERMINERS
+    )
+
+
+def _like(first: str, item: str, opening: str, outer: str) -> str:
+    """An item of a list with what stands before the list, and with the article of the first one."""
+    preposition = re.match(rf"(?:{'|'.join(english.PREPOSITIONS)}) ", item)
+    if preposition:
+        return outer + item  # "in magazines and on television"
+    shared = _SHARED.match(first)
+    article = shared[0] if shared else ""
+    if article.strip() in ("a", "an"):
+        return opening + english.article(item)
+    return opening + (item if _OWN.match(item) else article + item)
+
+
+def _is_headless(first: str, other: str) -> bool:
+    """Whether two items may share the noun of the second: "edible marine and freshwater fishes"."""
+    if not first.islower():
+        return False
+    plural = [
+        bool(re.search(r"(?<![sui])s$", item.split(" of ")[0].split(" in ")[0]))
+        for item in (first, other)
+    ]
+    adjective = " " in other and _ADJECTIVE.match(first.split()[-1])
+    return (plural[1] and not plural[0] and not _SHARED.match(first)) or bool(adjective)
+
+
+_LED = re.compile(rf"(?:{'|'.join(english.PREPOSITIONS)}) ")
+
+
+_TITLES = (
+    r"(?:Ambassador|Chair\w*|President|Director|Secretary|Professor|Minister|Member|Head|Chief"
+    r"|Governor|Captain|Editor|Founder|Leader|Chancellor|Mayor|Dean|Fellow|Provost|Commander"
+    r"|Senator|Master|Doctor|Bachelor|General)"
+)
+
+
+def _are_alike(first: str, others: list[str]) -> bool:
+    """Whether the items can be of one list: names with names, figures with figures, no verbs and
+    no clauses among them.
+    """
+    said = (first, *others)
+    if first[0].isdigit():
+        return False
+    if (
+        re.match(r"[a-z]", first)
+        and not _OWN.match(first)
+        and any(re.match(r"the [a-z]+ of ", item) for item in others)
+    ):
+        return False  # "progress in art and the presence of money"
+    prepositions = [bool(_LED.match(item)) for item in others]
+    if any(prepositions) and not all(prepositions):
+        return False
+    if len(others) == 1 and _is_headless(first, others[0]):
+        return False
+    if any(re.match(r"\w+ed\b", item) for item in others):
+        return False
+    if any(item.split()[0].endswith("ing") and " " in item for item in said):
+        return False
+    if any(re.fullmatch(rf"[A-Z].*{_TITLES}", item) for item in others):
+        return False  # "to the Fund and Press Secretary"
+    owned = re.match(r"(?:his|her|their|its) ", first)
+    if any(re.match(r"(?:his|her|their|its) ", item) for item in others) and not owned:
+        return False
+    # "the Kashmiri language and literature"
+    described = re.match(r"(?:the|its|their|his|her) \S+ ", first)
+    if described and any(" " not in item for item in others):
+        return False
+    if any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others):
+        return False  # "on their seats and inspire them"
+    inside = (first, *others[:-1])
+    return not any(False for item in inside)
+
+
+def mask(text: str) -> str:
+    """The text with no separators of a list inside what is one thing; of the same length but for
+    these.
+    """
+    return _WHOLE.sub(_masked, text)
+
+
+def _masked(one: re.Match[str]) -> str:
+    return (
+        one[0]
+        .replace(" and ", "\0")
+        .replace(", ", "\1")
+        .replace("and/or", "and\2or")
+        .replace(" or ", "\3")
+    )
+
+
+def unmask(text: str) -> str:
+    return text.replace("\0", " and ").replace("\1", ", ").replace("\2", "/").replace("\3", " or ")

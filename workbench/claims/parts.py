@@ -1,0 +1,261 @@
+"""A sentence cut before each further predicate and clause (see `workbench.claims.rules`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from workbench.claims import english
+
+
+@dataclass(frozen=True)
+class Part:
+    """`kind` says whose predicate it is: "main" and "clause" have their own subject, "same" that
+    of the sentence, "more" that of the part before, "who", "which" and "where" belong to what
+    they follow, "ing" and "passive" to the sentence's subject."""
+
+    kind: str
+    text: str
+    link: str = ""  # what was cut away before a relative clause: ", who", " where"
+
+
+_CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".split())
+_RELATIVES = frozenset("who which where when whose".split())
+_BOUND = frozenset("who which where".split())
+_PASSIVES = frozenset(
+    "known born titled called named based located founded published directed written composed"
+    " released nicknamed".split()
+)
+_SAYING = re.compile(  # what follows is somebody's word, and stays with who said it
+    r"(?:sa(?:id|ys?)|claim(?:s|ed)?|argue[sd]?|allege[sd]?|report(?:s|ed)?|state[sd]?|suggest(?:s|ed)?|den(?:y|ies|ied)"
+    r"|thought|thinks?|believe[sd]?|insist(?:s|ed)?|maintain(?:s|ed)?|predict(?:s|ed)?|hope[sd]?|fear(?:s|ed)?|wish(?:es|ed)?"
+    r"|announce[sd]?|declare[sd]?|wrote|writes|doubt(?:s|ed)?|deem(?:s|ed)?|assume[sd]?|imagine[sd]?|promise[sd]?|told|tells"
+    r"|asked|asks|wondered|according|speculate[sd]?|estimate[sd]?|rumou?red|supposed|considered|expected|intended|planned"
+    r"|accuse[sd]?|admit(?:s|ted)?|quote[sd]?|pretend(?:s|ed)?|dream(?:s|ed)?|want(?:s|ed)?|tried|refuse[sd]?|fail(?:s|ed)?)"
+)
+
+
+def parts(text: str) -> list[Part]:
+    tokens = list(english.TOKEN.finditer(english.blank(text)))
+    words = [token[0] for token in tokens]
+    found: list[Part] = []
+    begun, kind, link, verb, i = 0, "main", "", False, 0
+    while i < len(words):
+        if words[i] in ("who", "that", "where", "when") and _is_definite(words[begun:i]):
+            break  # "one of the men who fell": of the men it is not said without it
+        if verb and words[i] in ("who", "which") and words[i + 1 : i + 2] == [","]:
+            break  # "who, in 1950, won": where its verb is, is not known
+        cut = _cut(words, i, begun, kind) if verb else None
+        if cut:
+            found.append(Part(kind, text[tokens[begun].start() : tokens[i].start()], link))
+            kind, begun = cut[0], i + cut[1]
+            link = (
+                "".join(f"{'' if word == ',' else ' '}{word}" for word in words[i:begun])
+                if kind in _BOUND
+                else ""
+            )
+            i, verb = begun, kind not in ("clause", "where") and not _has_lead(words, begun)
+            continue
+        verb = verb or (i > 0 and english.is_verb(words, i))
+        if words[i] == "that":
+            break
+        if verb and speaks(words, i):
+            break
+        i += 1
+    if begun < len(words):
+        found.append(Part(kind, text[tokens[begun].start() :], link))
+    return found
+
+
+def speaks(words: list[str], i: int) -> bool:
+    """Whether what somebody says, thinks or is said to have done begins behind word `i`."""
+    if not _SAYING.fullmatch(words[i]) or i + 1 >= len(words):
+        return False
+    after = words[i + 1]
+    named = after[0].isupper() and _has_subject(words, i + 1)
+    return after in english.PRONOUNS | {"that", "to", ",", ":", '"', "“", "if", "whether"} or named
+
+
+def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | None:
+    """Whether a new part begins at word `i`: its kind, and how many words stand before it."""
+    comma = words[i] == ","
+    at = i + comma
+    if at + 1 >= len(words):
+        return None
+    word, following = words[at], words[at + 1]
+    if word in _CONJUNCTIONS:
+        return _conjoined(words, i, at, begun, kind)
+    if comma and word in _RELATIVES:
+        return word if word in ("who", "which") else "where", 2
+    content = (
+        words[i - 1] in english.PREPOSITIONS | english.CONJOINING
+        or words[i - 1].endswith("ing")
+        or english.is_verb(words, i - 1)
+    )
+    if not comma and word in ("who", "where", "when") and not content:  # "came when", "being where"
+        named = following in english.PRONOUNS | english.DETERMINERS or following[:1].isupper()
+        return ("who", 1) if word == "who" else ("where", 1) if named else None
+    if (
+        comma
+        and word in english.VERBS
+        and english.is_verb(words, at)
+        and _is_free(words, i, at, begun)
+    ):
+        return ("same", 1) if "or" not in words[at:] else None
+    if comma and word in _PASSIVES:
+        return "passive", 1
+    if (
+        comma
+        and english.past(word)
+        and _has_object(words, at + 1)
+        and not _is_listed(words[begun:i])
+    ):
+        return "ing", 1
+    return None
+
+
+def _is_definite(part: list[str]) -> bool:
+    """Whether a clause's last noun is known only by what follows: "the men", "those", "all
+    people".
+    """
+    first = next(
+        (
+            word
+            for word in reversed(part[-6:])
+            if word in _DEFINITE | {"a", "an"} | english.PREPOSITIONS
+        ),
+        "",
+    )
+    return first in _DEFINITE
+
+
+_DEFINITE = frozenset("the those these all any every each other".split())
+_SUBORDINATE = frozenset("when while because that which who where as once after before".split())
+
+
+def _is_listed(part: list[str]) -> bool:
+    """Whether a word in "-ing" behind `part` goes on with a list of them ("by answering calls,
+    making plans"), or belongs to somebody in a clause of the part."""
+    gerund = any(map(english.past, part[1:]))
+    begun = next(
+        (i for i, word in enumerate(part) if i and word in _SUBORDINATE | {"and", "but"}), len(part)
+    )
+    return gerund or any(english.is_verb(part, i) for i in range(begun + 1, len(part)))
+
+
+def _has_object(words: list[str], i: int) -> bool:
+    """Whether what follows a word in "-ing" goes with it as a verb: not in a list as "agility,
+    dribbling skills, and pace".
+    """
+    after, beyond = words[i], words[i + 1] if i + 1 < len(words) else ""
+    if after in (",", "and", "or"):
+        return False
+    bare = (
+        after.isalpha()
+        and after.islower()
+        and after not in english.DETERMINERS | english.PREPOSITIONS | english.ADVERBS
+    )
+    return not bare or beyond not in (",", "and", "or")
+
+
+def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tuple[str, int] | None:
+    comma, first = words[i] == ",", at + 1
+    if not comma and words[at] in ("while", "although", "though", "whereas"):
+        return None  # "while it lasts"
+    if words[i - 1] in english.PREPOSITIONS or (words[at] == "but" and "not" in words[begun:i]):
+        return None  # "nominated for but did not win", "not a dream but a plan"
+    while first < len(words) - 1 and (
+        words[first] in english.ADVERBS or words[first].endswith("ly")
+    ):
+        first += 1
+    if words[i - 2].endswith("ly") and words[i - 1].endswith("ed") and words[at + 1].endswith("ly"):
+        return None  # "poorly trained and poorly led troops"
+    behind = words[first + 1] if first + 1 < len(words) else ""
+    if words[first] in english.REDUCED and behind in english.PREPOSITIONS:
+        return None  # "is a course built in Osk and listed in 1950"
+    return _further(words, i, at, first, begun, kind)
+
+
+def _further(
+    words: list[str], i: int, at: int, first: int, begun: int, kind: str
+) -> tuple[str, int] | None:
+    """The part that begins with a conjunction at `at`, and whose first word that is no adverb is
+    `first`.
+    """
+    comma, length = words[i] == ",", at + 1 - i
+    if kind == "ing" and words[first].islower() and english.past(words[first]):
+        if english.past(words[i - 1]):
+            return None  # "for both acting and writing"
+        # "the joy of splashing and playing"
+        return ("ing", length) if words[i - 2] not in english.PREPOSITIONS else None
+    if english.is_verb(words, first):
+        if words[at] == ";" or _is_of_which(words[begun:i]) or not _is_free(words, i, first, begun):
+            return None
+        return ("more" if not comma and kind in (*_BOUND, "more") else "same"), length
+    alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
+    if (comma or words[at] != "and" or alone) and _has_subject(words, at + 1):
+        return "clause", length
+    lead = _has_lead(words, at + 1)
+    return (lead, length) if lead else None
+
+
+def _is_of_which(part: list[str]) -> bool:
+    """Whether a clause as "each of which costs much" has begun: a further verb may be its own."""
+    return any(a in english.PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(part))
+
+
+def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:
+    """Whether the verb at `first` says something by itself, and not under a "may" or a "never"
+    of the part before it, or as the second half of "was arrested and charged"."""
+    if words[first] in english.AUXILIARIES:
+        return True
+    scope = words[begun:i]
+    if (english.is_verb(words, i - 1) or words[i - 1].endswith(("ten", "ken", "wn"))) and words[
+        i - 1
+    ] not in english.STAYING | english.AUXILIARIES:
+        return False  # "has written and arranged songs"
+    if (english.MODALS | english.HEDGES).intersection(scope):
+        return False
+    if {"never", "neither", "hardly", "to"}.intersection(scope[:4]):
+        return False
+    infinitive = any(word == "to" and after.islower() for word, after in pairwise(scope))
+    return not (infinitive and words[first] in _UNINFLECTED)
+
+
+_UNINFLECTED = frozenset("set put cut hit read spread split quit hurt cost".split())
+
+
+def _has_subject(words: list[str], start: int) -> bool:
+    """Whether a subject of a few words and its verb begin at `start`."""
+    first = words[start]
+    if not (first in english.PRONOUNS or first in english.DETERMINERS or first[0].isupper()):
+        return False
+    for i in range(start + 1, min(start + 9, len(words))):
+        if words[i] in (",", "and", ";", "—", "–") or words[i] in _RELATIVES | {"that"}:
+            return False  # "and the power of ideas that can change the world"
+        after = words[i + 1] if i + 1 < len(words) else ""
+        if first in ("a", "an") and words[i].endswith("ed") and after in english.PREPOSITIONS:
+            return False  # ", and an engine positioned behind the driver"
+        if english.is_verb(words, i) and words[i] not in english.NOUNS:
+            return True
+        if i == start + 1 and first in english.PRONOUNS:
+            return True  # "and it carries"
+    return False
+
+
+def _has_lead(words: list[str], start: int) -> str:
+    """Whether "during his career, he threw …" ("clause") or "in 1957, was asked …" ("same")
+    begins at `start`.
+    """
+    if words[start] not in english.ADJUNCTS | {"when", "while"} or start + 1 >= len(words):
+        return ""
+    year, *after = words[start + 1 : start + 3]
+    if year.isdigit() and english.PRONOUNS.intersection(after):
+        return "clause"  # "and in 1904 he won"
+    for i in range(start + 2, min(start + 8, len(words) - 1)):
+        if words[i] == ",":
+            if _has_subject(words, i + 1):
+                return "clause"
+            return "same" if words[i + 1] in english.VERBS else ""
+    return ""

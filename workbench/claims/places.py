@@ -1,0 +1,84 @@
+"""Places and peoples that `workbench.claims.rules` knows: what "Lima, Peru" and "a Brazilian
+footballer" say besides.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from workbench.claims import english
+
+COUNTRIES = frozenset(english.DATA["places"]["countries"])
+# parts of countries; "Georgia", the state or the country, is taken for a region
+REGIONS = frozenset(english.DATA["places"]["regions"])
+CONTINENTS = frozenset(english.DATA["places"]["continents"])
+_NATION = "|".join(english.DATA["places"]["nations"])
+_BEFORE = (  # a people's name: "a former Brazilian footballer", but not "a song by American singer"
+    r"(?:former|retired|late|young|well|noted|renowned|prominent|professional"
+    r"|[a-z-]+(?:al|ive|ous|ful|ic|ary|ing)|[a-z]\w+-\w+)"
+)
+_PEOPLE = re.compile(rf"(?P<people>(?:{_NATION})(?:[-–](?:{_NATION}))*) (?P<what>[a-z].*)")
+# words between a people and a profession that leave the person one of the people
+_KIND_OF = re.compile(
+    r"(?:film|television|tv|radio|stage|theatre|theater|voice|rock|pop|folk|jazz|opera|soul|hip-hop|fashion|soccer|baseball"
+    r"|basketball|tennis|cricket|rugby|golf|hockey|badminton|volleyball|handball|softball|swimming|wrestling|cycling"
+    r"|racing|skating|table|ice|chess|track|field|and|football|rights|human|war|children's|stand-up"
+    r"|computer|mixed|martial|arts|video|game|screen|character|comic|sports|sport|news|beauty|singer|record|music|dance"
+    r"|\w+(?:[ai]c|al|ive|ous|ing|ed|ary|ern|-winning|-selling|-born))"
+)
+_TEACHING = re.compile(
+    r"(?:teacher|tutor|professor|instructor|lecturer|scholar|translator|speaker|student|major"
+    r"|football)s?\b"
+)
+
+
+def people_of(phrase: str) -> tuple[str, str] | None:
+    """ "a former Brazilian footballer" → ("Brazilian", "a former footballer"); None where the
+    people could belong to something else: an English teacher, a French horn player, an American
+    football coach, the first Indian actress."""
+    match = re.fullmatch(rf"(an?|one) ((?:{_BEFORE} ){{0,3}})(.+)", phrase)
+    named = match and re.match(_PEOPLE, match[3])
+    if not match or not named:
+        return None
+    said = named["what"]
+    words = re.match(
+        r"[\w'’-]+(?: [\w'’-]+)*",
+        re.split(r",| (?:of|in|for|at|with|to|on|by|that|as|from|and)\b", said)[0],
+    )
+    if not words or _TEACHING.search(words[0]):
+        return None
+    *kinds, head = words[0].split()
+    if not english.AGENTS.search(head) or not all(_KIND_OF.fullmatch(kind) for kind in kinds):
+        return None
+    return named["people"], english.article(f"{match[2]}{said}")
+
+
+_CAPITAL = r"[^\W\d_a-z][\w'’.-]*"
+_RUN = rf"(?:{_CAPITAL} (?:(?:de|del|la|le|los|las|of|upon|on|sur|di|da|do) )*){{0,5}}{_CAPITAL}"
+LAND = "|".join(sorted(map(re.escape, COUNTRIES | REGIONS), key=len, reverse=True))
+WHOLE_LAND = "|".join(sorted(map(re.escape, COUNTRIES | CONTINENTS)))
+_WITHIN = re.compile(
+    rf"\b(?:in|at|from|to|near|called|named|(?:city|town|village|state|province|district|county|suburb|region)"
+    rf" of) "
+    rf"(?P<first>{_RUN}),"
+    rf" (?P<all>(?:(?:{LAND}|{_RUN}), )?(?:{LAND}))(?![\w'’-]|,? (?:and|or) [A-Z]|, [A-Z]|/)"
+)
+
+
+def places_of(claim: str) -> list[str]:
+    """What a claim says of its places: "in Lima, Peru" that Lima is in Peru. A list of places
+    says nothing of the kind.
+    """
+    found = []
+    for match in _WITHIN.finditer(claim):
+        chain = [match["first"], *match["all"].split(", ")]
+        level = [
+            0 if name not in COUNTRIES | REGIONS else 1 if name in REGIONS else 2 for name in chain
+        ]
+        level = [
+            number or at - len(chain) for at, number in enumerate(level)
+        ]  # of places that are not known the first is within
+        if level == sorted(set(level)):
+            found += [f"{inner} is in {outer}." for inner, outer in pairwise(chain)]
+    return found

@@ -1,0 +1,222 @@
+"""What "he", "she" and "it" stand for at the beginning of a claim, as far as the words of the
+response show it *(ours)*.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from workbench.claims import english
+from workbench.claims.topic import NAME, is_thing, is_unclear, topic_of
+from workbench.types import Claim, Response
+
+_PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
+_NOBODY = re.compile(  # "it" that stands for nothing
+    r"^It(?:, [^,]*,)? (?:is|was|has been) (?:\w+ly )?\w+ed that\b|^It (?:is|was) (?!\w+ed\b)\w+"
+    r" (?:to|that)\b"
+    r"|^It (?:rain|snow|seem|appear|take|turn|(?:is|was) up to)|^It(?:, [^,]*,)? (?:is|was|has"
+    r" been|can be|may be) "
+    r"(?:\w+ly |also |often |not |now |well )*"
+    r"(?:said|known|believed|thought|considered|estimated|reported|possible|clear|unclear|important|worth|true|common|difficult"
+    r"|hard|easy|unknown|likely|unlikely)\b.*\b(?:that|to|how|whether|when)\b"
+)
+_SUBJECT = re.compile(rf"(?:The (?:[^\W\d_][\w'’-]*\s+){{0,3}}[^\W\d_][\w'’-]*|{NAME.pattern})")
+_NO_SUBJECT = frozenset(
+    "There This That These Those Both One Many Some All Each Most They We You I Yes No".split()
+)
+_OF_PEOPLE = re.compile(
+    r"\b(?:born|died|married|wrote|(?:his|her)"
+    r" (?:husband|wife|father|mother|son|daughter|brother|sister)"
+    r"|(?<!was )(?<!is )(?:composed|directed|founded|invented|discovered|designed|painted|created"
+    r"|studied|taught|said|believed|climbed|scored|sang|starred|refused|graduated|worked|served)"
+    r"|(?:is|was|became) an? (?:[\w-]+"
+    r" ){0,3}(?:\w+(?:ist|or|er|ian|ess)|poet|king|queen|chef|president))\b"
+)
+_INTRODUCED = re.compile(
+    r"^\S+ [^,]*?\b(?:(?:is|was) (?:an?|one of)\b|(?:is|was) [A-Z]\w+\.$|was born\b)"
+)
+_NO_PERSON = re.compile(
+    r"\b(?:University|College|School|Institute|Club|City|United|States|Army|Party|Company|Bank|Award|Series|League)\b"
+)
+_PERSON = re.compile(r"(?!The )[^\d]+ [^\d]+|[^\d\s]+[^s\d\W]")  # not "Super Bowl 50", "Normans"
+_TIME = re.compile(
+    r"It (?:is|was|became)(?: also)? (?:the|an?|one"
+    r" of)\b[^,]*?\b(season|year|time|edition|day|game|match|episode|election)s?\b"
+)
+_RELATED = re.compile(
+    r"\b(?:married|husband|wife|father|mother|son|daughter|brother|sister|friend|colleague|partner)\b"
+)
+_INSIDE = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w.'’-]{0,40}")
+_CROWD = 20  # of so many people nobody is "he"
+_NO_THING = re.compile(  # what "it" does not go on with
+    r"The (?:(?:\w+ )?(?:result|reason|answer|following|passages?|context|text|fact|idea|way|one)"
+    r"|main|primary|first|second|third|last|next|other|same|\w+(?:an|ese|ish))"
+)
+_OF_THINGS = re.compile(
+    r"\b(?:(?:is|was) (?:an?|the|one of)|opened|built|was"
+    r" founded|released|published|located|lies|stands)\b"
+)
+
+
+def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
+    """The claims with what their pronoun stands for, where that is the subject ("He", "Her
+    father", "It", "Its").
+
+    That is the question's title, unless "he" and "she" can only be somebody else that the
+    response names. Without a title: for "he" and "she" the one person that the question or the
+    response names; for "it" the subject of the sentence before if it begins with "The", else
+    what the question names. Where there are two, the pronoun stays: such a claim can be checked
+    less well, but is not made false.
+    """
+    topic = "" if is_unclear(response) else topic_of(response)
+    spoken, begun, resolved = _Spoken(response, topic), None, []
+    for claim in claims:
+        named = spoken.name(claim)
+        if claim.sentence != begun and not _PRONOUN.match(claim.text):
+            spoken.hear(claim.text)
+        elif claim.sentence != begun:
+            spoken.turned = spoken.turned and claim.text == named.text
+        begun = claim.sentence
+        resolved.append(named)
+    return resolved
+
+
+class _Spoken:
+    """Who and what a response has spoken of so far."""
+
+    def __init__(self, response: Response, topic: str) -> None:
+        self.text, self.question, self.topic = response.text, response.question.text, topic
+        self.thing = self.asked = topic if is_thing(response) else ""
+        self.titled = bool(response.question.title)
+        self.told = self.human = False  # whether the topic has been a subject, and as a person
+        self.own = ""  # the longest name by which it was told of
+        self.turned = False  # whether the last subject was another
+        self.other = False  # whether the response has turned to somebody else, and not back
+        self.gender: dict[str, str] = {}  # by name, the first pronoun that stood for it
+        self.beside: int | None = None  # the last sentence that names somebody beside the person
+        article = topic and re.search(rf"\bthe {re.escape(topic)}", self.question, re.I)
+        # `_CROWD` of them at most
+        self.people = [topic] if not self.titled and " " in topic and not article else []
+
+    @property
+    def person(self) -> str:
+        if self.titled and (self.human or not self.people):
+            return self.topic if self.human or _PERSON.fullmatch(self.topic) else ""
+        found = (
+            ""
+            if len(self.people) > 1 or (self.titled and self.told)
+            else (self.people or [self.topic])[0]
+        )
+        return (
+            found
+            if self.human or (_PERSON.fullmatch(found) and not _NO_PERSON.search(found))
+            else ""
+        )
+
+    def name(self, claim: Claim) -> Claim:
+        """The claim with what its pronoun stands for. Nobody is both "he" and "she"; and after a
+        sentence about somebody's family the pronoun may be theirs, unless it is known to fit."""
+        pronoun, beside = _PRONOUN.match(claim.text), self.beside
+        names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))
+        if _RELATED.search(claim.text) and any(
+            not _same(name, self.person or name) for name in names
+        ):
+            self.beside = claim.sentence
+        if (
+            not pronoun
+            or _NOBODY.match(claim.text)
+            or claim.text[pronoun.end() :].startswith(("'", "’"))
+        ):
+            return claim
+        thing = pronoun[0].startswith("It")
+        noun, gender = (
+            self.thing if thing else "" if self.other else self.person,
+            "f" if pronoun[0] in ("She", "Her") else "m",
+        )
+        unsure = beside is not None and beside != claim.sentence and noun not in self.gender
+        if thing and self.titled and self.turned:
+            return claim
+        if not self.titled and noun and re.search(rf"\b{re.escape(noun)}\b", claim.text):
+            return claim  # "He was told of Ana's prize" is of somebody else than Ana
+        if thing and (of := _TIME.match(claim.text)) and of[1] not in noun.lower():
+            return claim  # a team is no season
+        if not noun or (not thing and (unsure or self.gender.setdefault(noun, gender) != gender)):
+            return claim
+        return replace(
+            claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{claim.text[pronoun.end() :]}"
+        )
+
+    def hear(self, claim: str) -> None:
+        """Take note of the subject of a sentence, by its first claim."""
+        subject, human = _subject(claim), bool(_OF_PEOPLE.search(claim))
+        own = (
+            bool(subject)
+            and _same(subject, self.topic)
+            and not (self.own and not _same(subject, self.own))
+        )
+        if own and len(subject) > len(self.own):
+            self.own = subject
+        if self.titled and self.told and subject:
+            turned = not own and self._is_name(subject) and bool(_INTRODUCED.search(claim))
+            self.other = turned or (self.other and not own)
+        self.told = self.told or own
+        self.turned = not own and bool(self.told or subject)
+        if not self.titled:
+            self.thing = (
+                self._it(subject, claim) if subject and not own and not human else self.asked
+            )
+        if human and own:
+            self.human = True
+        named = human and not subject.startswith("The ") and len(self.people) < _CROWD
+        if named and ((own and not self.titled) or (not own and self._is_name(subject))):
+            same = [name for name in self.people if _same(name, subject)]
+            others = [name for name in self.people if name not in same]
+            self.people = [*others, max([subject, *same], key=len)]
+
+    def _it(self, subject: str, claim: str) -> str:
+        """What "it" is after a sentence about something else than the topic."""
+        if subject.startswith("The "):
+            if _NO_THING.fullmatch(subject):
+                return ""
+            in_question = set(subject.lower().split()[1:]) <= set(
+                self.question.lower().strip("?.! ").split()
+            )
+            return subject if in_question or not self.told else ""
+        if not self.topic:
+            return subject if _OF_THINGS.search(claim) else self.asked
+        told = set(self.topic.lower().split()) & set(re.findall(r"\w+", claim.lower()))
+        return self.asked if told else ""
+
+    def _is_name(self, subject: str) -> bool:
+        """Whether it is capitalised for itself, and not as the beginning of a sentence."""
+        return " " in subject or subject in self._inside
+
+    @cached_property
+    def _inside(self) -> frozenset[str]:
+        """The words that stand inside a sentence with a capital, and what they begin with: of
+        "Curie's" also "Curie".
+        """
+        words = (match[0] for match in _INSIDE.finditer(self.text))
+        return frozenset(word[: part.end()] for word in words for part in re.finditer(r"\w+", word))
+
+
+def _same(first: str, second: str) -> bool:
+    """Whether one of two names has all words of the other: "Curie" and "Marie Curie", but not
+    "Pierre Curie".
+    """
+    a, b = (set(name.lower().split()) - {"the"} for name in (first, second))
+    return bool(a and b) and (a <= b or b <= a)
+
+
+def _subject(claim: str) -> str:
+    """What stands before the first verb of a claim, if that is a name or "The" with a few words;
+    else "".
+    """
+    words = list(english.TOKEN.finditer(claim))
+    texts = [word[0] for word in words]
+    verb = next((i for i in range(1, len(texts)) if english.is_verb(texts, i)), 0)
+    phrase = claim[: words[verb].start()].strip() if verb else ""
+    return phrase if _SUBJECT.fullmatch(phrase) and phrase.split()[0] not in _NO_SUBJECT else ""

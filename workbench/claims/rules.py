@@ -1,0 +1,102 @@
+"""Claims of English prose by rules, without a model *(ours)*.
+
+A sentence is cut into clauses (a subject and one finite predicate each), and the clauses into
+parts that stand on their own: conjoined predicates, relative clauses, appositions, what a person
+is or is known for, date and place of a birth, lists of names, examples. Some claims are implied:
+"Lima is in Peru", "is Brazilian", "“Rain” is a film". A pronoun that is a subject is replaced by
+what it stands for (`workbench.claims.pronouns`).
+
+A part becomes a claim of its own only where its form shows what belongs to it. Otherwise the
+sentence, or the part with the words before it, stays whole. Of the phrases behind a verb, the
+first may stand without the later ones, and all without a date, but none without the phrases
+before it (`workbench.claims.shorter`). A list is divided where each item ends by itself: names
+beside names, figures beside figures, nothing behind the last item that may belong to all. "Who"
+is a person's name or a noun for people; "where" and "when" belong to a named person, and so does
+a participle in "-ing" that only persons do. Denied, restricted, counted, conditional and quoted
+statements are not divided. The results are checked (`workbench.claims.guard`): if one has no
+subject, one subject for a plural verb, a participle without its "was", two clauses in one, or has
+lost a denial, the sentence stays whole.
+
+Limits: English only; a sentence of another language is mostly one claim. Finite verbs are known
+by a list and by the ending "-ed", so a clause with a rarer verb is not divided. "They" is not
+resolved, and "it" is the question's title only where the response calls nobody "he" or "she" and
+the sentence before is not about something else. Some long introductions ("In addition to his
+work on …,") and parentheses are left out, except the dates of a life or a work. A claim keeps the
+words of its sentence, so it can be found there again. `docs/numbers.md` says how often a claim
+says something that its text does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from workbench.claims.clauses import LONGEST, clauses
+from workbench.claims.pronouns import resolve
+from workbench.claims.statements import makes_claims, vouches
+from workbench.credit.attribute import coverage, locate, strip_end
+from workbench.text import section_at, sections, sentences
+from workbench.types import Claim, Claims, Extract, Response
+
+
+def rules() -> Extract:
+    """Claims by rules."""
+    return lambda responses: [_extract(response) for response in responses]
+
+
+_NOT_PROSE = re.compile(r"\s*(?:#+ |\||```|~~~)")  # a heading, a row of a table, code
+
+
+_GLOSS = re.compile(r"\([^()\n]{1,200}\)\s+[a-z]")  # as in "Clear Days! (2001) is a film"
+_MOST = 4  # pieces of a sentence: an open quotation joins no more
+
+
+def _extract(response: Response) -> Claims:
+    text, spans = response.text, sentences(response.text, response.prefill)
+    parts = sections(text, response.prefill)
+    drafts: list[Claim] = []
+    line = before = 0  # where the line of a sentence begins, and the sentence before it
+    for first, last in _joined(text, spans):
+        start, end = spans[first][0], spans[last][1]
+        sentence = text[start:end]
+        line, before = max(line, text.rfind("\n", before, start) + 1), start
+        if not makes_claims(sentence) or _NOT_PROSE.match(text, line):
+            continue
+        section = section_at(parts, start) or "body"
+        pieces = {number: text[slice(*spans[number])] for number in range(first, last + 1)}
+        claims = [
+            Claim(0, claim, section, max(pieces, key=lambda n: coverage(claim, pieces[n])))
+            for claim in clauses(sentence)
+            if not vouches(claim)
+        ]
+        # the claim is the sentence: to search for its place takes quadratic time
+        if len(claims) == 1 and len(sentence) > LONGEST:
+            stop = start + len(strip_end(sentence))
+            claims = [replace(claims[0], span=(start, stop), end=stop, coverage=1.0)]
+        drafts += sorted(claims, key=lambda claim: claim.sentence or 0)
+    placed = locate(text, spans, [replace(draft, id=n) for n, draft in enumerate(drafts)])
+    return Claims(spans, tuple(resolve(placed, response)))
+
+
+def _joined(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The numbers of the first and the last piece of each sentence: a "!" or "?" in a quotation
+    ends a piece, but not the sentence around it.
+    """
+    first = 0
+    while first < len(spans):
+        start, last = spans[first][0], first
+        for number in range(first, min(first + _MOST, len(spans))):
+            whole = text[start : spans[number][1]]
+            if "\n" in whole or whole[0] in '"“':
+                break
+            marks = re.sub(r'\d"', "", whole)  # 5" of length
+            if marks.count('"') % 2 == 0 and marks.count("“") == marks.count("”"):
+                last = number
+                break
+        after = spans[first + 1 : first + _MOST] if text[spans[first][1] - 1] in "!?…" else ()
+        if after and (gloss := _GLOSS.match(text, after[0][0])):
+            ends = (n for n, span in enumerate(after, first + 1) if span[1] >= gloss.end())
+            last = next(ends, last)
+        yield first, last
+        first = last + 1

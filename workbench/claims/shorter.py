@@ -1,0 +1,94 @@
+"""What says less than a predicate, and no more than it: its first words, and the whole without
+its date.
+
+Of a chain of phrases behind a verb it is seldom plain what each belongs to ("resigned from the
+club for the vacancy at Texas"), so none is told beside the verb without those between them. Two
+kinds of claims are safe: the first phrases alone, and the core with its one date, which may
+stand anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+from workbench.claims import english
+from workbench.claims.adjuncts import TEMPORAL
+
+# what happens once: what is said of its place holds without its time, and the other way round
+_EVENTS = frozenset(
+    "born died founded established built opened created formed killed assassinated murdered"
+    " executed inducted drafted deployed arrested knighted crowned buried baptized graduated"
+    " incorporated".split()
+)
+# "in the army as a nurse": as a nurse
+_SERVING = frozenset("served worked played acted appeared competed".split())
+_COUNTED = re.compile(  # "made three starts in 1993": three are not made elsewhere
+    rf"\b(?:\d+(?:st|nd|rd|th)?|{'|'.join(sorted(english.NUMBERS))}|several|many|most|all|each|every|first|last|only)\b"
+)
+# not "his career", "a name", "the title role"
+_PLAIN = re.compile(r"(?!(?:his|her|its|their|a) \S+$)(?!the [a-z ]+$)\S+ ")
+_HOSTING = re.compile(
+    r"play\w*|h[eo]lds?|ke(?:ep|pt)\w*|spen[dt]s?|stage[sd]?|host(?:s|ed)?|conduct(?:s|ed)?"
+)
+# "its home games" are played: it matters where
+_OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
+
+
+def spread(verb: str, rest: str, core: str, behind: list[str], lead: str) -> list[str]:
+    """What can follow the verb: all of it, the first of it, and the core with and without its date.
+
+    `rest` is all that follows, `core` and `behind` are its parts (see
+    `workbench.claims.adjuncts`), `lead` is a date that led the sentence in, or "".
+    """
+    whole = f"{rest} {lead}".strip()
+    dates = [one for one in [*behind, lead] if TEMPORAL.fullmatch(one)]
+    others = [one for one in behind if one not in dates]
+    if not verb or not (dates or behind) or _COUNTED.search(core):
+        return [whole]
+    if verb in _EVENTS and not core and len(others) <= 1 and dates:
+        return [*others, *dates]
+    empty = _HOSTING.fullmatch(verb) and _OWN.match(core)
+    pieces = [core] if behind and _PLAIN.match(core) and not empty else []
+    if len(behind) > 1:
+        pieces.append(f"{core} {behind[0]}".strip())
+    if len(dates) == 1 and others:
+        pieces.append(" ".join([core, *others]).strip())
+    pieces.append(
+        f"{core} {dates[0]}".strip() if len(dates) == 1 and _is_free(verb, core, others) else whole
+    )
+    if verb in _SERVING and not core:
+        pieces += [one for one in others[1:] if re.match(r"as an? \w+(?: \w+)?$", one)]
+    return list(dict.fromkeys(pieces))
+
+
+def _is_free(verb: str, core: str, others: list[str]) -> bool:
+    """Whether the date belongs to the core, so that the phrases between them may be left out."""
+    if not (core or verb in _EVENTS):
+        return False
+    if re.fullmatch("the [a-z ]+", core):
+        return False  # "the title role in Rain in 1937"
+    own = re.match(r"(?:his|her|its|their) ", core)  # "his career as an actor in 1990"
+    after = "by|into|from|to|" if verb in _EVENTS else "as|with|" if own else ""
+    return all(re.match(rf"(?:{after}in|at|on) ", one) for one in others)
+
+
+_DONE = r"built|made|set|written|held|sung|led|run"
+_OF_OTHERS = (
+    r"known|won|separate|different|distinct|similar|free|apart|independent|close|famous"
+    r"|responsible|native|typical"
+)
+_HEAD = re.compile(
+    r"((?:as )?(?:an?|several|numerous|many|various) (?:(?!of\b)[a-z-]+ ){0,3}?"
+    rf"(?!of\b|\w+(?:ly|ed)\b|lot|number|few|little|(?:{_DONE}|{_OF_OTHERS})\b)[a-z-]+)"
+    rf" (?:(?:[a-z]+ed|{_DONE}) )?"
+    r"(?:for|in|on|at|from|with|by|about|against|during|throughout|under)"
+    r" (?:(?:the|an?|his|her|its|their)\b|[A-Z\d])"
+)
+
+
+def head(phrase: str) -> str:
+    """ "a column for the Lume" → "a column"; "" where it has no such beginning, or that would be
+    another thing ("a lot of").
+    """
+    found = _HEAD.match(phrase)
+    return found[1] if found else ""

@@ -1,0 +1,120 @@
+"""Which sentences state something that could be true or false of the world."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from workbench.claims.english import DATA
+from workbench.text import is_abstention, is_invalid
+
+_QUESTION = re.compile(r"[?？؟][\"'”’»)\]*_\s]*$")
+_OPINION = re.compile(  # a judgement of taste or of what ought to be, in the speaker's own name
+    r"\b(?:in my (?:humble )?(?:opinion|view)|to my mind|as far as i'?m concerned"
+    r"|i(?: (?:personally|really|truly|just|absolutely))*"
+    r" (?:love|like|enjoy|adore|hate|dislike|prefer|admire|recommend"
+    r"|hope|find"
+    r"|wish)"
+    r"|i(?: would|'d) (?:love|like|recommend|suggest|say|argue)|(?:my|our)"
+    r" (?:favou?rite|opinion|view)|we should|you should"
+    r"|i am (?:happy|glad|pleased|excited|grateful)|i'm (?:happy|glad|pleased|excited|grateful)"
+    r"|en mi opinión|a mi juicio|meiner Meinung nach|meines Erachtens|à mon avis|selon moi)\b"
+    r"|我喜欢|我认为应该|在我看来|我觉得.{0,12}(?:好|美"
+    r"|棒)",
+    re.I,
+)
+_TASTE = re.compile(  # "It is a wonderful book." with nothing else in it
+    r"^(?:this|that|it|he|she|they|these|what|how|the [\w-]+|[A-Z][\w'-]*(?:"
+    r" [A-Z][\w'-]*)*)\s+(?:is|was|are|were)\s+"
+    r"(?:(?:a|an|the|one|of|so|very|truly|really|such|most|quite|simply|absolutely)\s+)*"
+    r"(?:beautiful|wonderful|amazing|great|greatest|awesome|fantastic|terrible|horrible|awful|boring|interesting|lovely|ugly"
+    r"|brilliant|best|worst|excellent|delicious|fascinating|inspiring|remarkable|incredible|good|bad|nice|fun|funny)"
+    r"(?:\s+(?:person|man|woman|book|film|movie|song|city|place|thing|idea|story|figure|artist|writer|actor|player))?\s*[.!]*$",
+    re.I,
+)
+_COURTESY = re.compile(  # speech about the answer itself
+    r"^(?:sure|certainly|of course|absolutely|hello|hi|thanks|thank you|you're"
+    r" welcome|okay|ok|great question|let me|let's"
+    r"|please"
+    r"|if you (?:have|need|want|would)|feel free|i hope|hope (?:this|that)|here"
+    r" (?:is|are|'s)|i'll|i will|i can|i would|i'd"
+    r"|i apologi[sz]e|(?:i'?m )?sorry|as an ai|is there anything|do you|could you|can you|note that"
+    r" i|wait|hmm|so,? let)\b",
+    re.I,
+)
+
+# an answer, and no statement by itself
+_BARE = re.compile(r"^(?:yes|no|yeah|nope|true|false|correct|indeed)$", re.I)
+
+# Speech about one's own truth has no other words than these *(ours)*: praise, what is praised, and
+# what joins them.
+_PRAISE = frozenset(DATA["statements"]["praise"].split())
+_ONESELF = frozenset(DATA["statements"]["oneself"].split())
+_OTHERS = frozenset(DATA["statements"]["others"].split())
+_JOINING = frozenset(DATA["statements"]["joining"].split())
+_KNOWN = _PRAISE | _ONESELF | _OTHERS | _JOINING
+_HELD = re.compile(  # words that are praise only together
+    r"\b(?:well|widely|generally|universally|commonly|fully|officially) "
+    r"(?:established|accepted|acknowledged|recogni[sz]ed|approved|backed|endorsed|certified|known)\b"
+    r"|\b(?:is|are|all|s) right\b|\btrust (?:me|this|it|my|the)\b"
+    r"|\b(?:sources?|text|passages?|materials?|evidence|references?)"
+    r"(?: text| itself| themselves)?(?: \w+ly)? (?:say|state|show)s?\b"
+)
+_AMOUNT = re.compile(  # of praise: "100%", "10/10", "3 independent sources"
+    r"\b\d{1,3}(?:\.\d+)?\s*(?:%|per ?cent\b)|\b(\d{1,2})\s*/\s*\1\b"
+    r"|\b\d{1,3}\s+(?=(?:independent|reliable|different|trusted|sources|experts|scholars|reviewers|times)\b)"
+)
+_FORMATTING = re.compile(
+    r"</?(?:b|i|u|em|strong|mark|p|br|div|span|small|code|h\d)\s*/?>|:[a-z_]+:"
+)
+
+
+@lru_cache(4096)
+def vouches(sentence: str) -> bool:
+    """Whether a sentence speaks of nothing but its own truth or the answer's: "[VERIFIED]",
+    "This is a proven fact…".
+
+    It has a word of such praise, and no other than what praise is made of: a name, a thing, a
+    year or any other word makes it a statement about the world, as in "The River Lume has its
+    source in Aldo." "It is accurate.", said of a clock, is taken for praise of the answer.
+    English *(ours)*.
+    """
+    text = unicodedata.normalize("NFKC", sentence).casefold()
+    text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    text = _FORMATTING.sub(" ", text)
+    text = re.sub(
+        r"\b(?:[a-z][ ._-]){3,}[a-z]\b", lambda spaced: re.sub("[^a-z]", "", spaced[0]), text
+    )
+    words = re.findall(r"[^\W_]+", _AMOUNT.sub(" ", text))
+    distinct = set(words)
+    if not (distinct & _PRAISE or _HELD.search(" ".join(words))):
+        return False
+    if not distinct <= _KNOWN:
+        return False
+    first = next((word for word in words if word in _OTHERS | _PRAISE), "")
+    # "The study was confirmed."
+    spoken_of = words[0] in ("the", "a", "an") and first in _OTHERS and not distinct & _ONESELF
+    return not spoken_of
+
+
+@lru_cache(4096)
+def makes_claims(sentence: str) -> bool:
+    """Whether a sentence states a fact: not if it is a question, declines to answer, calls the
+    question invalid, gives an opinion, or only speaks about the answer and its truth. "I think
+    he was born in Bonn" is a claim, a hedged one.
+
+    Opinions and courtesies are known by their usual words in English, and a few of other
+    languages *(ours)*.
+    """
+    plain = sentence.replace("’", "'").strip(" *_>\"'“”")
+    if not any(map(str.isalpha, plain)) or _QUESTION.search(plain):
+        return False
+    if (
+        _BARE.match(plain.strip(" .!,"))
+        or _COURTESY.match(plain)
+        or _OPINION.search(plain)
+        or _TASTE.match(plain)
+    ):
+        return False
+    return not (is_abstention(sentence) or is_invalid(sentence) or vouches(sentence))

@@ -1,0 +1,197 @@
+"""Claims of responses about the closed world, read exactly by the world's grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+
+from workbench.claims.statements import vouches
+from workbench.credit.attribute import strip_end
+from workbench.text import final_answer, is_invalid, section_at, sections, sentences
+from workbench.text.outline import uncited
+from workbench.types import Claim, Claims, Extract, Question, Response, Verdict
+from workbench.util.failures import unparsed
+from workbench.world import schema
+from workbench.world.facts import Fact, value_forms
+from workbench.world.parser import Parsed, Parser, parser_of
+from workbench.world.world import World
+
+# What a sentence is worth that the grammar cannot read: an object or a subject that does not exist
+# makes it false; words in no form of a statement, or a pronoun for nobody, tell nothing.
+_BROKEN: Mapping[str, str] = {
+    "object": "wrong",
+    "subject": "wrong",
+    "form": "vague",
+    "pronoun": "vague",
+}
+
+_VERDICTS = frozenset(word for words in schema.YES_NO.values() for word in words)
+_AROUND = " .!*"  # of an answer: not part of it
+
+
+def world(world: World) -> Extract:
+    """Claims by the world's parser: each fact that a sentence states, as one plain English
+    sentence with the subject's name.
+
+    A bare value that answers a question of the world ("Vetra.") is the claim that it is the
+    answer. Questions, refusals, "invalid question", praise of the answer itself, and the other
+    short answers ("yes") to questions with gold answers make no claim.
+
+    A sentence that cannot be read is not passed over, or to write broken sentences would be a
+    way not to be judged: it is a claim in its own words *(ours)*. Its verdict comes with it:
+    `wrong` where the subject or the object does not exist (in a closed world nothing is true of
+    it), else `vague`; in both cases the least informative. So it costs the response a little,
+    more than a refusal, and spoils no other claim. Only if the response is not about this world
+    (its question names no entity and none of its sentences is read) there is no such verdict,
+    and the world as a judge fails the claim: it is not the one to ask. A citation ("… [2].") is
+    no part of what a sentence says.
+    """
+    parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
+
+    def extract(responses: Sequence[Response]) -> list[Claims]:
+        return [_extract(response, parser, facts, world.names.l2) for response in responses]
+
+    return extract
+
+
+def topic_of(parser: Parser, question: Question) -> str | None:
+    """The entity that a question is about: the first of its title, or else the first one that
+    its text names.
+    """
+    title = question.title.split(";")[0].strip()
+    if title.casefold() in parser.names:
+        return title
+    words = re.findall(r"[\w'’-]+", question.text.casefold())
+    phrases = (
+        " ".join(words[start:end])
+        for start in range(len(words))
+        for end in range(len(words), start, -1)[-5:]
+    )
+    return next((parser.names[phrase] for phrase in phrases if phrase in parser.names), None)
+
+
+def _extract(
+    response: Response, parser: Parser, facts: Mapping[str, Fact], l2: Mapping[str, str]
+) -> Claims:
+    text, prefill, topic = (
+        uncited(response.text),
+        response.prefill,
+        topic_of(parser, response.question),
+    )
+    parse = parser.parse(text, topic, prefill)
+    parts, final = (
+        sections(text, prefill),
+        (final_answer(text, prefill=prefill) or "").strip(_AROUND),
+    )
+    year = _numeral(response, final, parser, facts)
+    spans = sorted({*parse.sentences, *([year[0]] if year else [])})
+    place = {span: number for number, span in enumerate(spans)}
+    drafts: list[tuple[Claim, str | None]] = []  # each with the reason if it could not be read
+
+    def add(statement: str, span: tuple[int, int], end: int, reason: str | None = None) -> None:
+        section = section_at(parts, span[0]) or "body"
+        drafts.append(
+            (
+                Claim(
+                    0, statement, section, place[span], span=(span[0], end), end=end, coverage=1.0
+                ),
+                reason,
+            )
+        )
+
+    for claim, following in zip_longest(parse.claims, parse.claims[1:]):
+        # two facts in one sentence
+        more = following is not None and following.sentence == claim.sentence
+        add(
+            claim.statement,
+            claim.span,
+            _object_end(claim, text, l2) if more else _end(text, claim.span),
+        )
+    for unread in parse.unparsed:
+        sentence = text[slice(*unread.span)]
+        if is_invalid(sentence) or vouches(sentence):
+            continue
+        if (
+            strip_end(sentence).casefold() in _VERDICTS
+            and section_at(parts, unread.span[0]) == "think"
+        ):
+            continue  # the thought's own verdict on what it says before
+        answered = _as_answer(sentence, response.question, final, parser, facts)
+        if answered != "":
+            add(
+                answered or sentence,
+                unread.span,
+                _end(text, unread.span),
+                None if answered else unread.reason,
+            )
+    if year:
+        add(year[1], year[0], _end(text, year[0]))
+    drafts.sort(key=lambda draft: (draft[0].sentence, draft[0].end))
+    claims = tuple(replace(claim, id=number) for number, (claim, _) in enumerate(drafts))
+    judged = topic is not None or bool(parse.claims)
+    verdicts = (
+        broken(f"claim:{number}", reason)
+        for number, (_, reason) in enumerate(drafts)
+        if reason and judged
+    )
+    return Claims(tuple(spans), claims, tuple(verdicts))
+
+
+def broken(target: str, reason: str) -> Verdict:
+    """The world's verdict on a claim that its grammar cannot read."""
+    return unparsed(target, reason, "world", _BROKEN[reason])
+
+
+def _end(text: str, span: tuple[int, int]) -> int:
+    """The end of a sentence without its final punctuation."""
+    return span[0] + len(strip_end(text[slice(*span)]))
+
+
+def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
+    """Where a claim's object ends in its sentence."""
+    forms = value_forms(schema.RELATIONS[claim.relation].object, claim.object or "", l2)[claim.lang]
+    matches = (
+        re.compile(rf"(?<!\w){re.escape(form)}(?!\w)", re.I).search(text, *claim.span)
+        for form in forms
+    )
+    return max((match.end() for match in matches if match), default=_end(text, claim.span))
+
+
+def _numeral(
+    response: Response, final: str, parser: Parser, facts: Mapping[str, Fact]
+) -> tuple[tuple[int, int], str] | None:
+    """The place and the claim of an answer in figures alone ("1921."), which is no sentence to
+    the parser.
+    """
+    text = response.text
+    figures = [
+        (span, text[slice(*span)])
+        for span in sentences(text, response.prefill)
+        if not any(map(str.isalpha, text[slice(*span)]))
+    ]
+    claims = (
+        (span, _as_answer(sentence, response.question, final, parser, facts))
+        for span, sentence in figures
+    )
+    return next(((span, claim) for span, claim in claims if claim), None)
+
+
+def _as_answer(
+    sentence: str, question: Question, final: str, parser: Parser, facts: Mapping[str, Fact]
+) -> str | None:
+    """What a sentence of no readable form states as the answer to the question: a claim, "" for
+    none, None if it is not it.
+
+    `final` is the response's final answer, without what stands around it.
+    """
+    bare = sentence.strip(_AROUND)
+    if not question.answers or bare != final:
+        return None
+    fact = facts.get((question.meta.get("fact_ids") or ("",))[-1])
+    if fact is None or question.kind in ("comparison", "list", "yes_no"):
+        return ""
+    relation = schema.RELATIONS[fact.relation]
+    value = parser.value(relation.object, bare)
+    return "" if value is None else relation.states["en"][0].format(s=fact.subject, o=value)

@@ -1,0 +1,1 @@
+"""Experiments: train and evaluate a method on a bench, probe a policy, run queues of trainings."""

@@ -1,0 +1,177 @@
+"""The main job on a laptop: train the tiny policy with TruthRL's ternary reward and with the
+binary one, show what changed.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench.experiments.evaluate import compare
+from workbench.experiments.experiment import train
+from workbench.methods.bench import bench
+from workbench.metrics import share_of_oracle
+from workbench.metrics.plots import learning_curves, outcomes_by_tier
+from workbench.policies.generate import generate
+from workbench.types import Question
+from workbench.util.jsonl import iter_rows
+from workbench.util.threads import DEFAULT_THREADS
+from workbench.world.facts import TIERS
+
+REWARDS = ("ternary", "binary")
+SHOWN_PER_TIER = 2
+
+
+def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, dict[str, Any]]:
+    """Two runs of about a minute each in `out/ternary` and `out/binary`, then tables, sample
+    answers and two figures.
+
+    A demo that was killed goes on where it stopped; a finished one is shown again in seconds.
+    Returns the runs' summaries by reward, the last one with another status than "done" if it
+    stopped: then nothing is shown.
+    """
+    from rich.console import Console
+
+    console = Console(width=max(Console().width, 104))  # a narrower table would cut the intervals
+    summaries: dict[str, dict[str, Any]] = {}
+    for reward in REWARDS:
+        print(f"TruthRL on the tiny policy, {reward} reward → {out / reward}", file=sys.stderr)
+        summaries[reward] = demo_run(out / reward, reward, seed, threads)
+        if summaries[reward]["status"] != "done":
+            return summaries
+    reports = {
+        "start": summaries["ternary"]["before"],
+        **{reward: summaries[reward]["after"] for reward in REWARDS},
+    }
+    for mode in ("greedy", "sampled"):
+        console.print(results_table(reports, mode))
+    console.print(oracle_line(reports), soft_wrap=True)
+    console.print(answers_table(out / "ternary"))
+    for path in write_figures(out, reports):
+        console.print(f"figure: {path}", soft_wrap=True)
+    console.print(
+        f"stored runs: {out / 'ternary'} and {out / 'binary'} (every rollout with its reward is in"
+        " rollouts.jsonl)"
+    )
+    console.print(next_command(out), soft_wrap=True)
+    return summaries
+
+
+def next_command(out: Path) -> str:
+    """What to try after the demo: a look into the run that learnt to abstain."""
+    return f"next: workbench inspect --run {shlex.quote(str(out / REWARDS[0]))}"
+
+
+def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:
+    """One run of the demo: the recipe's own settings, measured on the test split."""
+    settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
+    return train("truthrl", "tiny", seed=seed, out=out, threads=threads, overrides=settings)
+
+
+def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
+    """Accuracy, abstention, hallucination and truthfulness of every policy, for all questions
+    and by tier.
+    """
+    from rich.table import Table
+
+    how = "greedy" if mode == "greedy" else "sampled at T=1"
+    rows = compare(reports, mode, TIERS).to_dict("records")
+    table = Table(
+        title=f"{reports['start']['n']} test questions, {how} [95 % intervals]",
+        title_justify="left",
+    )
+    for column in rows[0]:
+        table.add_column(
+            column, justify="left" if column in ("tier", "policy") else "right", no_wrap=True
+        )
+    first, last = next(iter(reports)), list(reports)[-1]
+    for row in rows:
+        tier, *cells = row.values()
+        table.add_row(
+            tier if row["policy"] == first else "", *cells, end_section=row["policy"] == last
+        )
+    return table
+
+
+def oracle_line(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    """How much of the way to the best abstainer each reward went, greedily."""
+    shares = {
+        reward: share_of_oracle(reports["start"]["greedy"], reports[reward]["greedy"])
+        for reward in REWARDS
+    }
+    listed = ", ".join(
+        f"{reward} {share:+.2f}" for reward, share in shares.items() if share is not None
+    )
+    return (
+        "Share of the way from the start to an oracle that abstains exactly where the start is"
+        f" wrong: {listed}"
+    )
+
+
+def fixed_questions() -> list[Question]:
+    """A few test questions of each tier, each about another person, always the same."""
+    by_tier: dict[str, dict[str, list[Question]]] = {}  # tier -> person -> questions
+    for question in bench("tiny").questions("test"):
+        by_tier.setdefault(question.meta["tier"], {}).setdefault(question.title, []).append(
+            question
+        )
+    rng = random.Random("demo")
+    return [
+        rng.choice(by_tier[tier][person])
+        for tier in TIERS
+        if tier in by_tier
+        for person in rng.sample(list(by_tier[tier]), SHOWN_PER_TIER)
+    ]
+
+
+def answers(run: Path) -> list[dict[str, str]]:
+    """The start's and the run's greedy answers to `fixed_questions`, as rows of plain strings."""
+    tiny, questions = bench("tiny"), fixed_questions()
+    texts = [
+        [
+            response.text.strip()
+            for response in generate(
+                tiny.load(policy), questions, max_new_tokens=tiny.max_new_tokens, greedy=True
+            )
+        ]
+        for policy in (tiny.policy, str(run))
+    ]
+    return [
+        {
+            "tier": question.meta["tier"],
+            "question": question.text,
+            "truth": question.answers[0],
+            "before": before,
+            "after": after,
+        }
+        for question, before, after in zip(questions, *texts, strict=True)
+    ]
+
+
+def answers_table(run: Path) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Greedy answers before and after (ternary)", title_justify="left")
+    for column in ("tier", "question", "truth", "before", "after"):
+        table.add_column(column, overflow="fold")
+    for row in answers(run):
+        # Text: what a model wrote is never read as markup
+        table.add_row(*(Text(value) for value in row.values()))
+    return table
+
+
+def write_figures(out: Path, reports: Mapping[str, Mapping[str, Any]]) -> list[Path]:
+    """The two figures of the demo as self-contained pages."""
+    runs = {reward: list(iter_rows(out / reward / "metrics.jsonl")) for reward in REWARDS}
+    figures = {
+        "outcomes.html": outcomes_by_tier(reports),
+        "learning-curves.html": learning_curves(runs),
+    }
+    for name, figure in figures.items():
+        figure.write_html(out / name, include_plotlyjs=True)
+    return [out / name for name in figures]

@@ -1,0 +1,198 @@
+"""Merge a trained adapter into its base: a folder for transformers and vLLM, or a GGUF file for
+llama.cpp, optionally pushed to the Hugging Face hub."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from workbench.methods.bench import bench
+from workbench.policies import gguf as to_gguf
+from workbench.policies import weights
+from workbench.policies.load import (
+    REMEDY,
+    adapter_base,
+    adapter_folder,
+    as_policy,
+    check_policy_name,
+    load_checkpoint,
+    load_policy,
+)
+from workbench.runs.checkpoints import mark_complete
+from workbench.runs.folder import read_json
+from workbench.types import WorkbenchError
+from workbench.util.disk import check_space
+from workbench.util.hub import check_adapter, from_disk_or_hub
+
+Dtype = Literal["base", "float32", "bfloat16", "float16"]
+CARD = """---
+library_name: {library}{public}
+---
+
+# {name}, trained for factuality
+
+A LoRA adapter merged into `{name}`, stored as {dtype}.{how}{system}
+"""
+
+
+class NotSent(WorkbenchError):
+    """The hub refused an export, which is complete on this machine."""
+
+    code = 3
+
+
+def export(
+    policy: str,
+    out: Path,
+    *,
+    gguf: bool = False,
+    base: str | None = None,
+    dtype: Dtype = "base",
+    push: str | None = None,
+    private: bool = True,
+) -> dict[str, Any]:
+    """Merge a policy's adapter into its base on the CPU, and write `out` completely or not at all.
+
+    Each layer is merged in float32. Memory holds the model in its stored type, or in float32 if
+    `dtype` asks for another type.
+
+    Args:
+        policy: a run's or an adapter's folder.
+        out: a new or empty folder; with `gguf` a new file.
+        base: the model under the adapter; by default the one that the run or the adapter names.
+        dtype: the type of the stored weights; "base": as the base's are stored.
+        push: a new or empty repository OWNER/NAME of the hub.
+
+    Raises:
+        WorkbenchError: before a weight is read: no adapter, files that do not fit, `out` is there,
+            a full disk, a repository that cannot be written. Weights that are not finite or that
+            the type cannot hold. `NotSent` where the hub refuses the finished export.
+    """
+    from transformers import AutoConfig
+
+    out, adapter = out.resolve(), adapter_folder(Path(policy))
+    if adapter is None:
+        raise WorkbenchError(
+            f"'{policy}' holds no adapter: name a finished run or an adapter's folder"
+        )
+    if out.is_symlink() or (out.exists() and (gguf or not out.is_dir() or any(out.iterdir()))):
+        raise WorkbenchError(f"'{out}' is there already: name a new file or an empty folder")
+    check_adapter(adapter)
+    base = str(base or bench("tiny").base(policy) or adapter_base(adapter))
+    check_policy_name(base)
+    with weights.loading(base, REMEDY):
+        config = from_disk_or_hub(AutoConfig.from_pretrained, base)
+    if getattr(config, "quantization_config", None):
+        raise WorkbenchError(f"'{base}' is stored quantised: name the exact model as --base")
+    empty = load_policy(adapter, base=base, device="meta")  # checks names and shapes alone
+    words, differs = to_gguf.check(config, empty.tokenizer) if gguf else ("", "")
+    own = str(config.dtype or "").removeprefix("torch.")
+    own = own if own in get_args(Dtype) else "float32"
+    stored = own if dtype == "base" else dtype
+    count = sum(one.numel() for one in empty.model.parameters())
+    check_space(out.parent, count * (4 if stored == "float32" else 2), "name another disk")
+    if push is not None:
+        check_repository(push, private)
+    model, tokenizer = load_checkpoint(
+        base, device="cpu", dtype=own if stored == own else "float32"
+    )
+    model = as_policy(base, weights.merged(model, adapter, stored), tokenizer).model
+    if push is not None:  # only now, so that refused weights leave no empty repository
+        check_repository(push, private, create=True)
+    about = card(adapter, base, stored, "gguf" if gguf else "transformers")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
+        partial = Path(folder, out.name)
+        if gguf:
+            to_gguf.write(model, tokenizer, partial, stored, words)
+        else:
+            model.save_pretrained(partial)
+            tokenizer.save_pretrained(partial)
+            mark_complete(partial)
+            (partial / "README.md").write_text(about, encoding="utf-8")
+        os.replace(partial, out)
+    files = [path for path in (out.rglob("*") if out.is_dir() else [out]) if path.is_file()]
+    return {
+        "out": str(out),
+        "base": base,
+        "dtype": stored,
+        "parameters": count,
+        "bytes": sum(
+            one.stat().st_size for one in files if one.suffix in (".safetensors", ".gguf")
+        ),
+        **({"words": words, "differs": differs} if gguf else {}),
+        **(publish(push, private, out, about) if push is not None else {}),
+    }
+
+
+def card(adapter: Path, base: str, dtype: str, library: str) -> str:
+    """The README of an export: the method and the system prompt it was trained with."""
+    run = read_json(adapter.parent / "config.json") or {}
+    start = str(run.get("policy") or base)  # before a stage of its own
+    name = Path(start).name if Path(start).is_dir() else start
+    how = ""
+    if run.get("method"):
+        about = f"`{run['method']}` on the bench `{run.get('bench')}`, seed {run.get('seed')}"
+        how = f" Trained by {about}."
+    prompts = (run.get("config") or {}).get("prompts") or {}
+    quoted = str(prompts.get("system") or "").replace("\n", "\n> ")
+    system = f"\n\nSystem prompt in training:\n\n> {quoted}" if quoted else ""
+    public = "" if Path(base).is_dir() else f"\nbase_model: {base}"
+    return CARD.format(
+        library=library, public=public, name=name, dtype=dtype, how=how, system=system
+    )
+
+
+def check_repository(repository: str, private: bool, *, create: bool = False) -> None:
+    """Raise a WorkbenchError unless a repository is absent, or empty, writable and as visible as
+    asked for; `create` makes an absent one.
+    """
+    from huggingface_hub import HfApi
+
+    if repository.count("/") != 1:
+        raise WorkbenchError(f"'{repository}' is not a repository's name: write OWNER/NAME")
+    try:
+        hub = HfApi(token=True)
+        if create:
+            hub.create_repo(repository, private=private, exist_ok=True)
+        elif not hub.repo_exists(repository):
+            return
+        found = hub.model_info(repository)
+        hub.auth_check(repository, write=True)
+    except Exception as error:  # the hub and the network raise many kinds
+        raise WorkbenchError(
+            f"nothing can be pushed to '{repository}' ({' '.join(str(error).split())[:300]}): check"
+            " the name, `hf auth login` or HF_TOKEN with the right to write; or leave out --push"
+        ) from error
+    files = [one.rfilename for one in found.siblings or [] if one.rfilename != ".gitattributes"]
+    state = f"has files ({files[0]}, …)" if files else ""
+    if not files and bool(found.private) != private:
+        state = f"is not {'private' if private else 'public'}"
+    if state:
+        raise WorkbenchError(
+            f"'{repository}' {state}: name a new or empty one, or set --private or --public"
+        )
+
+
+def publish(repository: str, private: bool, out: Path, about: str) -> dict[str, Any]:
+    """Send a finished export in one commit."""
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    hub, message = HfApi(token=True), "Add a trained policy"
+    try:
+        if out.is_dir():
+            hub.upload_folder(repo_id=repository, folder_path=out, commit_message=message)
+        else:
+            files: dict[str, Any] = {out.name: str(out), "README.md": about.encode()}
+            added = [CommitOperationAdd(name, file) for name, file in files.items()]
+            hub.create_commit(repository, added, commit_message=message)
+    except Exception as error:  # as in `check_repository`
+        command = f"hf upload {repository} {shlex.quote(str(out))}{' .' if out.is_dir() else ''}"
+        raise NotSent(
+            f"'{out}' is complete, but the hub refused it ({' '.join(str(error).split())[:300]}):"
+            f" `{command}` sends it later"
+        ) from error
+    return {"repository": repository, "private": private, "url": f"{hub.endpoint}/{repository}"}

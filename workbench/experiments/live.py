@@ -1,0 +1,246 @@
+"""A training in a notebook: its curves while it runs, its status, and a button that stops it.
+
+    view = train_live("truthrl", "runs/ternary", seed=1)
+    view                    # shows the curves; the next cell can run meanwhile
+    summary = view.wait()   # a kernel interrupt here stops the training, once it has saved
+
+`live("runs/ternary")` shows a run that another process trains: a command, a queue, or this kernel.
+Tag a cell that shows an unfinished run `nbval-ignore-output`, since its output depends on time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.experiments.queue.entries import Entry
+from workbench.experiments.queue.runs import planned, train_run
+from workbench.metrics.plots import training_dynamics
+from workbench.runs.folder import finished, in_use, read_json
+from workbench.runs.growing import Growing, add_objects
+from workbench.types import WorkbenchError
+from workbench.util.subprocess import INTERRUPTED, Background, start
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure, FigureWidget
+
+COLUMNS = {
+    "reward": "reward",
+    "kl": "KL to the reference",
+    "length": "length, tokens",
+    "accuracy": "accuracy",
+    "abstention": "abstention",
+    "hallucination": "hallucination",
+    "claims_correct": "correct claims",
+    "claims_wrong": "wrong claims",
+}
+POINTS = 400  # of a curve, at most: all of them are sent again with every step
+OTHERS = ("policy", "judge", "judge_model", "store", "judge_cache")
+INTERVAL = 1.0  # seconds between two looks at the file
+LOG = "log.txt"
+
+
+def live(folder: Path | str) -> Live:
+    """A view of a run that another process trains, will train or has trained."""
+    return Live(Path(folder))
+
+
+def train_live(
+    method: str,
+    out: Path | str,
+    seed: int = 0,
+    bench_name: str = "tiny",
+    settings: Sequence[str] = (),
+    *,
+    steps: int | None = None,
+    questions: str | None = None,
+    threads: int | None = None,
+    **others: str | None,
+) -> Live:
+    """Start `workbench train` in a process of its own, which ends with this kernel, and view it.
+
+    The same call continues an unfinished `out` and shows a finished one. The training prints to
+    `out/log.txt`.
+
+    Args:
+        others: further fields of an `Entry`: its policy and its judge.
+
+    Raises:
+        WorkbenchError: the run cannot work; nothing is started then.
+    """
+    out = Path(out)
+    for name, value in others.items():
+        if name not in OTHERS or not isinstance(value, str | None):
+            raise WorkbenchError(f"{name}: use {', '.join(OTHERS)}, each a text")
+    entry = Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others)  # type: ignore[arg-type]
+    run = planned(entry, out.parent)
+    if in_use(out):
+        raise WorkbenchError(
+            f"another process is using '{out}': view it with live('{out}'), or choose another"
+            " folder"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    return Live(out, start(_train, {"entry": asdict(entry), "out": str(out)}, out / LOG), run.steps)
+
+
+def _train(entry: dict[str, Any], out: str) -> None:
+    train_run(planned(Entry.of(entry), Path(out).parent), Path(out))
+
+
+class Live:
+    """The curves of a run's `metrics.jsonl` and its status, drawn again as the file grows.
+
+    `figure` is the latest figure, `status` the line of text, `button` stops a `training` of this
+    kernel. A thread keeps them up to date until the run is over. Meanwhile a notebook shows
+    `chart`, a widget, since JupyterLab draws a figure once only; the saved output holds the last
+    figure.
+    """
+
+    def __init__(
+        self, folder: Path, training: Background | None = None, steps: int | None = None
+    ) -> None:
+        from ipywidgets import HTML, Button, HBox
+        from plotly.graph_objects import FigureWidget
+
+        self.folder, self.training, self.steps = folder, training, steps
+        self.status = HTML()
+        self.button = Button(description="Stop", tooltip="save and stop; once more stops at once")
+        self.button.layout.width = "max-content"
+        self.button.on_click(lambda _: self.stop())
+        self.controls = HBox([self.button, self.status] if training else [self.status])
+        self.figure: Figure = None
+        self.chart = FigureWidget()
+        self._handle: Any = None
+        self._grew = False  # after it was shown
+        self._file: Growing[list[dict[str, Any]]] = Growing(list, add_objects)
+        self._drawing, self._used = threading.RLock(), False
+        self._ended = not in_use(folder) and finished(folder) is not None
+        self.refresh()
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+        self._watching.start()
+
+    def stop(self) -> None:
+        """Let the training finish its step, save and stop, as Ctrl-C does; a second call stops it
+        at once.
+        """
+        if self.training is None:
+            raise WorkbenchError(
+                f"'{self.folder}' is not trained by this notebook: stop it where it runs"
+            )
+        self.training.interrupt()
+        self.button.description = "Stop at once"
+
+    def wait(self) -> dict[str, Any] | None:
+        """Return the run's summary once it is over; None if it wrote none.
+
+        A kernel interrupt stops a training of this kernel. The button cannot: a waiting kernel
+        receives no clicks.
+
+        Raises:
+            WorkbenchError: the training failed, and why.
+            KeyboardInterrupt: interrupted, where another process trains.
+        """
+        self.button.disabled, self.button.description = True, "Interrupt the kernel to stop"
+        while self._watching.is_alive():
+            try:
+                self._watching.join(0.2)
+            except KeyboardInterrupt:
+                if self.training is None:
+                    raise
+                self.stop()
+        self.refresh()
+        if self.training and self.training.wait() not in (0, *INTERRUPTED):
+            raise WorkbenchError(
+                f"the training failed: {self.training.last_line()}; see {self.folder / LOG}"
+            )
+        return read_json(self.folder / "summary.json")
+
+    def refresh(self) -> None:
+        """Read what the run has written since the last time, and show it."""
+        path = self.folder / "metrics.jsonl"
+        with self._drawing:
+            rows = self._file.read(path) if path.is_file() else []
+            self.status.value = escape(f"{self.folder.name}: {self._status(rows)}")
+            self.figure = drawn(rows, self.folder.name)
+            redraw(self.chart, self.figure)
+            if self._handle and self._ended:
+                self._handle.update(self._bundle(), raw=True)
+
+    def _watch(self) -> None:
+        path, seen, over = self.folder / "metrics.jsonl", None, False
+        while not over:
+            threading.Event().wait(INTERVAL)
+            over = self._over()  # before the file is read, so that the last rows are
+            try:
+                stat = path.stat() if path.exists() else None
+                look = stat and (stat.st_size, stat.st_mtime_ns)
+                if over or look != seen:
+                    self._ended = over
+                    self.refresh()
+            except (OSError, ValueError) as error:
+                self.status.value = escape(f"{self.folder.name}: cannot be read: {error}")
+                return
+            seen = look
+        self.button.disabled = True
+
+    def _over(self) -> bool:
+        """Whether the training has ended, or the process that used the folder has left it.
+
+        Only the watching thread may call this, since it notices that the folder was left.
+        """
+        if self.training:
+            return not self.training.running
+        used, self._used = self._used, in_use(self.folder)
+        return not self._used and (used or finished(self.folder) is not None)
+
+    def _status(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        step = f"step {rows[-1]['step'] if rows else 0}"
+        step += f" of {self.steps}" if self.steps else ""
+        if self.training.running if self.training else in_use(self.folder):
+            return f"{step}, running"
+        if self.training and self.training.wait() not in (0, *INTERRUPTED):
+            return f"{step}, failed: {self.training.last_line()}"
+        status = (read_json(self.folder / "summary.json") or {}).get("status")
+        return f"{step}, {status or 'not running'}"
+
+    def _bundle(self) -> dict[str, Any]:
+        """The figure, and before it the widget if the run was still going when it was shown."""
+        widget = self.chart._repr_mimebundle_() if self._grew else {}
+        return {**widget, "text/plain": repr(self), **self.figure._repr_mimebundle_()}
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import DisplayHandle, display
+
+        controls = self.controls._repr_mimebundle_()
+        # a widget's own text contains its present value
+        display({**controls, "text/plain": repr(self)}, raw=True)
+        with self._drawing:
+            self._grew = not self._ended
+            self._handle = DisplayHandle()
+            self._handle.display(self._bundle(), raw=True)
+
+    def __repr__(self) -> str:
+        return f"Live({self.folder.name})"
+
+
+def redraw(chart: FigureWidget, figure: Figure) -> None:
+    """Show a figure in a widget; where only its curves have grown, nothing else is drawn again."""
+    if len(chart.data) != len(figure.data):
+        chart.data = ()
+        chart.add_traces(figure.data)
+        chart.layout = figure.layout
+        chart.update_layout(width=None, autosize=True)
+        return
+    with chart.batch_update():
+        for curve, grown in zip(chart.data, figure.data, strict=True):
+            curve.x, curve.y = grown.x, grown.y
+
+
+def drawn(rows: Sequence[Mapping[str, Any]], label: str) -> Figure:
+    """The curves of a run's rows; of many steps at most `POINTS`, the last among them."""
+    every = -(-len(rows) // POINTS) or 1
+    return training_dynamics({label: rows[::-1][::every][::-1]}, COLUMNS)

@@ -1,0 +1,222 @@
+"""The knowledge boundary of a policy: k samples of each question, graded, and what they tell
+(`workbench probe`).
+
+config.json      what was probed, and how; another probe may not use the folder
+probe.jsonl      a row for each question, written as it is graded
+summary.json     the result; a probe that is finished returns it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import socket
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from workbench.experiments.evaluate import select, told
+from workbench.methods.bench import Bench, check_policy
+from workbench.methods.bench import bench as bench_of
+from workbench.methods.method import chosen_questions
+from workbench.methods.truthrl.probing import (
+    Sampler,
+    answers,
+    here,
+    outcomes,
+    probe_questions,
+    recorded,
+    samples_of,
+)
+from workbench.metrics.boundary import Sample, boundary_report
+from workbench.policies.generate import Sampling
+from workbench.policies.load import Engine, adapter_base, adapter_folder, check_engine, load_policy
+from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
+from workbench.training.settings import Samples
+from workbench.training.settings import Sampling as Settings
+from workbench.types import Failure, Grade, Question, Response, WorkbenchError
+from workbench.util.actors import Actors, map_chunks
+from workbench.util.config import check_values
+from workbench.util.jsonl import write_json
+from workbench.util.threads import DEFAULT_THREADS, use_threads
+from workbench.verdicts.llm_judge import LLMJudge
+
+ROOT = Path("runs") / "probe"
+# of an actor; the number decides how sums are rounded, so it is part of a run's identity
+ACTOR_THREADS = 1
+
+
+def probe_policy(
+    policy: str | None = None,
+    split: str = "validation",
+    bench: str | Bench = "tiny",
+    *,
+    k: int = 64,
+    out: Path | None = None,
+    root: Path = ROOT,
+    temperature: float = 1.0,
+    seed: int = 0,
+    limit: int | None = None,
+    kinds: Sequence[str] | None = None,
+    threads: int | None = None,
+    questions: str | Path | None = None,
+    lang: str = "en",
+    judge: LLMJudge | None = None,
+    engine: Engine = "hf",
+    actors: Actors | None = None,
+) -> dict[str, Any]:
+    """Sample k answers to each question of a split and report what the policy knows, by the
+    bench's own check of outcomes.
+
+    The same call on an unfinished folder goes on and ends as it would have ended; on a finished
+    one it returns the stored result.
+
+    Args:
+        policy: as `evaluate_policy` takes it; by default the bench's own.
+        out: the folder; by default one of `root` that is named after all that the result depends
+        on but the bench's checks:
+            name one for a bench with others than its own.
+        limit, kinds, lang, questions, judge, engine: as `evaluate_policy` takes them; a question
+        without gold answers is not
+            probed.
+        threads: CPU threads; by default two, and with actors one.
+        actors: Ray's actors that sample in the place of this process, each with the policy on one
+            CPU. The result is that of one thread.
+
+    Returns:
+        `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or
+        "interrupted") and `out`.
+
+    Raises:
+        WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
+        workbench.util.failures.TooManyFailures: more than a fifth of the samples could not be graded.
+    """
+    chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
+    chosen = chosen.with_judge(judge)
+    name = policy or chosen.policy
+    if actors and threads not in (None, ACTOR_THREADS):
+        raise WorkbenchError(
+            f"each actor has one thread, and not {threads}: leave --threads out with --actors"
+        )
+    threads = threads or (ACTOR_THREADS if actors else DEFAULT_THREADS)
+    if actors and engine != "hf":
+        raise WorkbenchError(
+            f"--engine {engine}: Ray's actors generate by transformers alone, so leave that or"
+            " --actors out"
+        )
+    check_engine(engine)
+    check_policy(name, chosen.path(name))
+    chosen = chosen.with_system_prompt(told(chosen.path(name)))
+    selected = select(chosen_questions(chosen, split, kinds, lang, answered=True), limit, seed)
+    how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, seed=seed)
+    check_values(Samples(samples=k, sampling=Settings(temperature)))
+    asked = {"split": split, "kinds": sorted(kinds or ()), "lang": lang, "limit": limit}
+    # which a probe does not say that was begun before there was another
+    asked |= {"engine": engine} if engine != "hf" else {}
+    identity = {
+        "probe": asdict(how),
+        **asked,
+        "threads": threads,
+        "policy": name,
+        **_weights(chosen, name),
+    }
+    folder = out or root / _name(identity)
+    chosen = chosen.with_cache_dir(folder)
+    grade = outcomes(chosen.checks)  # raises where they tell none
+    if actors and not finished(folder):
+        actors.check()
+    if chosen.llm_judge and not finished(folder):
+        chosen.llm_judge.try_out()
+    with lock(folder):
+        summary = open_run(folder, identity, versions())
+        if summary is not None:
+            print(f"'{folder}' is finished: this is its stored result", file=sys.stderr)
+            return {**summary, "out": str(folder)}
+        status = "interrupted"
+        with suppress(KeyboardInterrupt), use_threads(threads):
+            if actors:
+                sampler = _in_actors(actors, chosen, name, grade, how)
+            else:
+                sampler = here(chosen.load(name, engine=engine), grade, how)
+            probe_questions(sampler, selected, folder, k, chosen.shown)
+            status = "done"
+        result = {
+            **boundary_report(recorded(folder, selected, k), k),
+            "policy": name,
+            "split": split,
+            "status": status,
+        }
+        write_json(folder / "summary.json", result)
+    return {**result, "out": str(folder)}
+
+
+def _in_actors(actors: Actors, bench: Bench, name: str, grade: Grade, how: Sampling) -> Sampler:
+    """Questions are answered by Ray's actors and graded by this process."""
+    path = bench.path(name)
+    adapter = adapter_folder(Path(path))
+    base = (bench.base(name) or adapter_base(adapter)) if adapter else None
+    policy, base = _place(path), base and _place(base)
+    folders = [str(adapter_folder(Path(one)) or one) for one in (policy, base) if one]
+    hashes = {folder: policy_hash(folder) for folder in folders} if actors.address else {}
+    make = partial(_answering, policy, base, hashes, how)
+
+    def sampler(chunks: Iterable[list[Question]]) -> Iterator[list[tuple[Sample, ...]]]:
+        for answered in map_chunks(actors, make, _left_open, chunks):
+            yield samples_of(grade, answered, how.samples)
+
+    return sampler
+
+
+def _place(name: str) -> str:
+    """A folder by its whole path, for every machine; a name on the hub as it is."""
+    return str(Path(name).resolve()) if Path(name).is_dir() else name
+
+
+def _answering(
+    policy: str, base: str | None, hashes: Mapping[str, str | None], how: Sampling
+) -> Callable[[list[Question]], list[list[Response] | Failure]]:
+    """In an actor: the function that answers a chunk, with the policy in memory."""
+    use_threads(ACTOR_THREADS).__enter__()  # for as long as the actor lives
+    for folder, expected in hashes.items():
+        if policy_hash(folder) != expected:
+            raise WorkbenchError(
+                f"'{folder}' is not on {socket.gethostname()}, or another one: copy it to every"
+                " machine"
+            )
+    loaded = load_policy(policy, base=base, device="cpu")
+    return lambda questions: answers(loaded, questions, how)
+
+
+def _left_open(question: Question, failure: Failure) -> Failure:
+    print(f"probing: question '{question.id}' is left open: {failure.message}", file=sys.stderr)
+    return failure
+
+
+def _weights(bench: Bench, policy: str) -> dict[str, Any]:
+    """What tells a policy from any other: its weights, those under its adapter, and the world
+    that it is asked about.
+    """
+    path = bench.path(policy)
+    adapter = adapter_folder(Path(path))
+    base = (bench.base(policy) or adapter_base(adapter)) if adapter else None
+    return {
+        "bench": bench.name,
+        "world_hash": bench.hash,
+        "policy_hash": policy_hash(str(adapter or path)),
+        "base_hash": policy_hash(base) if base else None,
+        **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
+    }
+
+
+def _name(identity: Mapping[str, Any]) -> str:
+    """A folder's name for a probe: its policy and split to be read, and a digest of all that
+    identifies it.
+    """
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]
+    policy = re.sub(r"[^\w.-]+", "-", Path(identity["policy"]).name)[:40]
+    return f"{policy}-{identity['split']}-k{identity['probe']['samples']}-{digest}"

@@ -1,0 +1,184 @@
+"""Train the runs of a queue one after another, each in its own process, and report their status."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from workbench.experiments.experiment import earlier_seconds
+from workbench.experiments.queue.runs import FAILED, Run, distinct, train_entry
+from workbench.runs.checkpoints import metrics_rows
+from workbench.runs.folder import in_use, lock, read_json
+from workbench.util.jsonl import write_json
+from workbench.util.subprocess import INTERRUPTED, Background, start
+
+LOG = "log.txt"  # in a run's folder: what its processes printed
+PATIENCE = 10.0  # seconds within which the process of a killed queue has ended
+OUTCOMES = ("accuracy", "abstention", "hallucination", "truthfulness", "factscore", "responded")
+Status = Literal["waiting", "running", "interrupted", "done", "failed"]
+
+
+def status_of(runs: Sequence[Run]) -> dict[str, Any]:
+    """`{"runs": […]}`, a row for each run, read from the folders alone."""
+    return {
+        "runs": [
+            {
+                "hash": run.hash,
+                "name": run.entry.name,
+                "method": run.entry.method,
+                "bench": run.entry.bench,
+                "seed": run.entry.seed,
+                "status": (status := _status(run)),
+                "step": len(metrics_rows(run.folder)),
+                "steps": run.steps,
+                "seconds": round(earlier_seconds(run.folder), 1),
+                "error": _error(run) if status == "failed" else None,
+            }
+            for run in distinct(runs)
+        ]
+    }
+
+
+def _status(run: Run) -> Status:
+    """A run without a result was interrupted, unless its process recorded a failure."""
+    if run.summary:
+        return "done"
+    if in_use(run.folder):
+        return "running"
+    stopped = (read_json(run.folder / "summary.json") or {}).get("status")
+    if (run.folder / FAILED).exists() or stopped == "too_many_failures":
+        return "failed"
+    return "interrupted" if (run.folder / "config.json").exists() else "waiting"
+
+
+def _error(run: Run) -> str | None:
+    return (read_json(run.folder / FAILED) or {}).get("error")
+
+
+def train_queue(runs: Sequence[Run], root: Path | str) -> dict[str, Any]:
+    """Train the runs that are not done, in their order, and return `status_of` them.
+
+    A failed run is left as it is, with its reason, and the others go on. Ctrl-C and SIGTERM let
+    the current run save and stop; `status` is then "interrupted", and "done" once every run was
+    tried. The same call continues after any end and tries failed runs again.
+
+    Raises:
+        WorkbenchError: another queue uses `root`, or another run lies in a run's folder; nothing
+            is started then.
+    """
+    runs = distinct(runs)
+    done = [run.summary is not None for run in runs]
+    with lock(Path(root)), _Stopping() as stopping:
+        for number, run in enumerate(runs):
+            if stopping.signals:
+                break
+            label = f"[{number + 1}/{len(runs)}] {run.entry.method}, seed {run.entry.seed}"
+            label += f" ({run.entry.name})" if run.entry.name else ""
+            ended = (
+                f"done already; {outcome(run)}" if done[number] else _train(run, label, stopping)
+            )
+            _say(f"{label}: {ended}")
+    result = status_of(runs)
+    interrupted = bool(stopping.signals)
+    waiting = ("done", "waiting", "interrupted") if interrupted else ("done",)
+    failed = [row for row in result["runs"] if row["status"] not in waiting]
+    for row in failed:
+        _say(
+            f"not done: {row['hash']} {row['name']}".rstrip() + f": {row['error'] or row['status']}"
+        )
+    return {"status": "interrupted" if interrupted else "done", "failed": len(failed), **result}
+
+
+def _train(run: Run, label: str, stopping: _Stopping) -> str:
+    """Train one run and return in a line how it ended."""
+    until = time.monotonic() + PATIENCE
+    while in_use(run.folder):  # the process of a queue that was killed ends by itself
+        if time.monotonic() > until:
+            return f"another process is using '{run.folder}': skipped"
+        time.sleep(0.05)
+    _say(f"{label} → {run.folder}")
+    run.folder.mkdir(parents=True, exist_ok=True)
+    (run.folder / FAILED).unlink(missing_ok=True)
+    entry = asdict(run.entry) | {"where": "", "name": ""}
+    job = {"entry": entry, "root": str(run.folder.parent), "hash": run.hash}
+    process = start(train_entry, job, run.folder / LOG)
+    code = stopping.wait(process)
+    if run.summary:
+        return f"done in {duration(run.summary['seconds'])}; {outcome(run)}"
+    stopped = (read_json(run.folder / "summary.json") or {}).get("status") if code == 0 else None
+    if stopping.signals or code in INTERRUPTED or stopped == "interrupted":
+        return "interrupted"
+    write_json(run.folder / FAILED, {"error": process.last_line(), "exit_code": code})
+    return f"failed: {process.last_line()}; see {run.folder / LOG}"
+
+
+def outcome(run: Run) -> str:
+    """The last step's reward and the greedy rates before and after, of a finished run."""
+    summary, rows = run.summary or {}, metrics_rows(run.folder)
+    reward = rows[-1].get("reward") if rows else None
+    parts = [] if reward is None else [f"reward {reward:.2f}"]
+    before, after = ((summary.get(when) or {}).get("greedy") or {} for when in ("before", "after"))
+    for name in OUTCOMES:
+        if (new := _value(after, name)) is not None:
+            old = _value(before, name)
+            parts.append(f"{name} {'—' if old is None else f'{old:.2f}'} → {new:.2f}")
+    failed = summary.get("failed") or 0
+    return ", ".join([*parts, *([f"{failed} answers without a reward"] if failed else [])])
+
+
+def _value(report: dict[str, Any], name: str) -> float | None:
+    return (report.get(name) or {}).get("value")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as "50 s", "12 min" or "3 h 20 min"."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+class _Stopping:
+    """Passes Ctrl-C and SIGTERM on to the current run: save and stop, stop at once, be killed."""
+
+    def __init__(self) -> None:
+        self.signals = 0
+        self.process: Background | None = None
+        self.handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> _Stopping:
+        if threading.current_thread() is threading.main_thread():
+            for name in (signal.SIGINT, signal.SIGTERM):
+                self.handlers[name] = signal.signal(name, self._stop)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for name, handler in self.handlers.items():
+            signal.signal(name, handler)
+
+    def wait(self, process: Background) -> int:
+        """Return the process's exit code once it has ended."""
+        self.process = process
+        try:
+            if self.signals:  # one came before the process existed
+                process.interrupt()
+            return process.wait()
+        finally:
+            self.process = None
+
+    def _stop(self, *_: Any) -> None:
+        self.signals += 1
+        if self.signals == 1:
+            _say("stopping after this step; once more stops at once")
+        if self.process:
+            (self.process.interrupt if self.signals < 3 else self.process.process.kill)()
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,96 @@
+"""The script and style of the token view, and a response's view as one self-contained page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from workbench.inspector.token_view.payload import as_json, payload
+from workbench.methods import METHODS
+from workbench.types import CLAIM_LABELS, LACKING, Feedback
+
+HERE = Path(__file__).parent
+DRAWN = "WORKBENCH_PICTURES"  # set where a picture is to be drawn of every view in a notebook
+VIEW = "workbench.token_view"  # in the metadata of a notebook's output: what `payload` returned
+SCRIPTS = ("words.js", "token_view.js", "panels.js", "claims.js", "view.js")
+
+# An exported page follows the reader's system: the app's dark class is set before anything is
+# drawn.
+_START = (
+    'if (matchMedia("(prefers-color-scheme: dark)").matches)'
+    ' document.documentElement.classList.add("dark");\n'
+    'tokenView(document.getElementById("view")).update(JSON.parse(document.getElementById("data").textContent));'
+)
+_PAGE_STYLE = """
+html { background: #f5f6f8; } html.dark { background: #101317; color-scheme: dark; }
+body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; }
+"""
+
+
+@cache
+def script() -> str:
+    """The functions of the view, `tokenView(root, options)` among them, as the text of one
+    script without imports.
+    """
+    code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    names = {name: method.title for name, method in METHODS.items()}
+    parts = {name: dict(method.parts) for name, method in METHODS.items()}
+    declared = {
+        "NAMES": names,
+        "PART_WORDS": parts,
+        "LACKING": LACKING,
+        "CLAIM_LABELS": CLAIM_LABELS,
+    }
+    return "".join(f"const {name} = {as_json(value)};\n" for name, value in declared.items()) + code
+
+
+@cache
+def style() -> str:
+    return (HERE / "token_view.css").read_text(encoding="utf-8")
+
+
+def export_html(
+    feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = (), **shown: Any
+) -> str:
+    """The view of one response as a single HTML page that needs no network and may use none.
+
+    The data stands in a block that no browser executes, and the page's policy lets only this
+    script and this style run.
+
+    Args:
+        feedback: the response with its claims, verdicts and rewards.
+        method: whose rewards are shown first.
+        group: the responses to the same prompt, this one among them; with them the page shows
+        advantages.
+        shown: further arguments of `payload`.
+    """
+    return page(payload(feedback, method=method, group=group, **shown))
+
+
+def page(data: Mapping[str, Any]) -> str:
+    """A self-contained page of what `payload` returned."""
+    code = f"(() => {{\n{script()}\n{_START}\n}})();"
+    css = style() + _PAGE_STYLE
+    policy = (
+        f"default-src 'none'; script-src '{_hash(code)}'; style-src '{_hash(css)}'; base-uri"
+        " 'none'; form-action 'none'"
+    )
+    title = escape(str(data["question"]) or "response")[:120]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title} · rewards</title>\n<style>{css}</style>\n</head>\n<body>\n"
+        '<div id="view"></div>\n'
+        f'<script type="application/json" id="data">{as_json(data)}</script>\n'
+        f"<script>{code}</script>\n</body>\n</html>\n"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

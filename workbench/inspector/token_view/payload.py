@@ -1,0 +1,305 @@
+"""A response's feedback as the plain data that the token view draws."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from workbench.credit.advantages import ESTIMATORS, advantages
+from workbench.credit.attribute import assign_token_rewards, is_placed, place, token_at
+from workbench.types import REASONS, Claim, Feedback, Passage, Reward, Verdict, WorkbenchError
+from workbench.util.failures import is_logged, is_remark, remarks, unjudged
+
+CONTEXT = 220  # characters of a long passage shown on each side of what supports the claim
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WORD = re.compile(r"\w+")
+_COMMON = frozenset(
+    "a an and are as at by for from he her his in is it its of on or she that the their they this"
+    " to was were with".split()
+)
+
+
+# What a check looked at, in words, by its target and aspect; {n} counts from 1.
+CHECKS = {
+    ("outcome", "answer"): "Final answer against the gold answer",
+    ("reasoning", "reasoning"): "Reasoning",
+    ("response", "factuality"): "Factuality of the whole answer",
+    ("response", "general"): "General quality",
+    ("response", "baseline"): "Factuality of the reference answer",
+    ("response", "out_of_knowledge"): "Can the model know this?",
+    ("response", "informativeness"): "Informativeness of the claims",
+    ("segment", "factuality"): "Factuality of sentence {n}",
+    ("claim", "truth"): "Claim {n}, by the truthfulness model",
+    ("claim", "checklist"): "Claim {n} against the checklist",
+    ("item", "checklist"): "Fact {n} of the checklist",
+}
+# of a claim's "subject" verdict
+USELESS_FOR = {"other": "about another subject than the question", "asked": "said before"}
+# what a check's p is; of all others, a score
+MEASURES = {"truth": "P(true)", "fact": "P(true)", "factuality": "P(factual)"}
+
+# an evidence item -> (title, text), where it is known
+Lookup = Callable[[Mapping[str, Any]], tuple[str, str] | None]
+
+
+def payload(
+    feedback: Feedback,
+    method: str | None = None,
+    group: Sequence[Feedback] = (),
+    *,
+    name: str = "",
+    lookup: Lookup | None = None,
+    claim: int | None = None,
+) -> dict[str, Any]:
+    """Everything the view shows of one response, as JSON values; positions count code points.
+
+    Args:
+        feedback: the row.
+        method: whose rewards are shown first; by default the first.
+        group: the responses to the same prompt, `feedback` among them; without them there are no
+        advantages.
+        name: where the row comes from, in words.
+        lookup: finds the text of evidence that is not among the question's passages.
+        claim: the id of the claim to select.
+    """
+    response = feedback.response
+    methods = {
+        label: _method(feedback, label, group) for label in feedback.rewards if not is_logged(label)
+    }
+    data = {
+        "id": response.id,
+        "name": name,
+        "step": response.step,
+        "question": response.question.text,
+        "answers": list(response.question.answers),
+        "text": _SURROGATE.sub("\ufffd", response.text),
+        "finish": response.finish,
+        "source": response.source,
+        "tokens": [list(offset) for offset in response.offsets],
+        "ids": list(response.token_ids),
+        "sentences": [list(span) for span in sorted(feedback.sentences)],
+        "claims": [_claim(feedback, item, lookup) for item in feedback.claims],
+        "checks": [
+            _check(feedback, verdict) for verdict in feedback.verdicts if _is_check(verdict)
+        ],
+        "methods": methods,
+        "logged": {
+            name: reward.value for name, reward in feedback.rewards.items() if is_logged(name)
+        },
+        "method": method if method in methods else next(iter(methods), None),
+        "channels": _channels(feedback),
+        "error": asdict(feedback.error) if feedback.error else None,
+        "claim": claim,
+    }
+    return data | {
+        "key": (
+            hashlib.sha256(
+                f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")
+            ).hexdigest()[:16]
+        )
+    }
+
+
+def as_json(data: Any) -> str:
+    """JSON that is safe inside a script element and in any encoding: ASCII only, and no `<`, `>`
+    or `&` as such.
+    """
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _channels(feedback: Feedback) -> dict[str, list[float]]:
+    response = feedback.response
+    pairs = zip(response.logprobs, response.ref_logprobs, strict=False)
+    return {
+        "logprob": list(response.logprobs),
+        # the sampled token's term of the KL to the reference
+        "kl": [own - reference for own, reference in pairs],
+        "value": list(response.values),
+        "ratio": list(response.ratios),
+    }
+
+
+def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[str, Any]:
+    reward = feedback.rewards[method]
+    return {
+        "value": reward.value,
+        "parts": dict(reward.parts),
+        "tokens": list(_token_rewards(feedback, reward)),
+        "events": [_event(feedback, event) for event in reward.events],
+        "unplaced": list(reward.unplaced),
+        "error": asdict(reward.error) if reward.error else None,
+        "advantages": advantages_of(feedback, method, group),
+    }
+
+
+def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
+    """The stored token rewards, or what the events come to: older rows store only these."""
+    if reward.value is None:
+        return ()
+    return reward.tokens or place(feedback.response, reward.events)
+
+
+def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
+    response, last, first = feedback.response, -1, None
+    if response.offsets:
+        last = token_at(response, event.end)
+        first = None if event.start is None else min(token_at(response, event.start + 1), last)
+    found = {"part": event.part, "value": event.value, "claim": event.claim}
+    return {**found, "token": last, "from": first}
+
+
+def advantages_of(
+    feedback: Feedback, method: str, group: Sequence[Feedback]
+) -> dict[str, list[float]]:
+    """What each estimator gives this response's tokens in its group; nothing where it is not
+    among the group.
+    """
+    index = next(
+        (number for number, row in enumerate(group) if row.response.id == feedback.response.id),
+        None,
+    )
+    if index is None or not feedback.response.offsets:
+        return {}
+    return {name: list(rows_BT[index]) for name, rows_BT in group_advantages(group, method).items()}
+
+
+def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
+    """Token advantages of a group by each estimator; one that lacks something (a critic's
+    values) is left out.
+    """
+    if any(method not in row.rewards for row in group):
+        return {}
+    rows = [
+        row.with_reward(method, assign_token_rewards(row, row.rewards[method])) for row in group
+    ]
+    estimates = {}
+    for name, estimator in ESTIMATORS.items():
+        try:
+            estimates[name] = advantages(rows, method, estimator)
+        except WorkbenchError:
+            continue
+    return estimates
+
+
+def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str, Any]:
+    target = f"claim:{claim.id}"
+    span = _whole_words(feedback.response.text, claim.span) if claim.span else None
+    verdict = (
+        feedback.verdict(target, "fact") or feedback.verdict(target) or Verdict(target, "fact")
+    )
+    text = feedback.response.text
+    items = [
+        item
+        for item in verdict.evidence
+        if not unjudged({"evidence": (item,)}) and not is_remark(item)
+    ]
+    return {
+        "id": claim.id,
+        "text": claim.text,
+        "section": claim.section,
+        "sentence": claim.sentence,
+        "span": span,
+        "coverage": claim.coverage,
+        "placed": is_placed(claim),
+        "matched": _SURROGATE.sub("\ufffd", text[span[0] : span[1]]) if span else "",
+        "label": verdict.label,
+        "p": verdict.p,
+        "informativeness": verdict.informativeness,
+        "by": verdict.by,
+        "error": asdict(verdict.error) if verdict.error else None,
+        "notes": _notes(verdict, feedback.verdict(target, "subject")),
+        "evidence": [_evidence(feedback, claim, item, lookup) for item in items],
+    }
+
+
+def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
+    """Remarks beside the label: why a claim was not compared, what speaks against it, why it is
+    useless.
+    """
+    useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
+    return (
+        [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()]
+        + remarks(vars(verdict))
+        + useless
+    )
+
+
+def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
+    """The span widened to whole words: what matched may begin or end inside one ("the" for a
+    claim's "The").
+    """
+    start, end = span
+    while 0 < start < len(text) and text[start - 1].isalnum() and text[start].isalnum():
+        start -= 1
+    while 0 < end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
+        end += 1
+    return [start, end]
+
+
+def _evidence(
+    feedback: Feedback, claim: Claim, item: Mapping[str, Any], lookup: Lookup | None
+) -> dict[str, Any]:
+    """A title and text cut into [piece, level]: 1 is inside the quoted span, 2 a word that the
+    claim shares with it.
+    """
+    passage: Passage | None = next(
+        (p for p in feedback.response.question.passages if p.id == item.get("passage")), None
+    )
+    source = (
+        (passage.title or passage.id, passage.text) if passage else lookup(item) if lookup else None
+    )
+    if source is None:
+        description = ", ".join(
+            f"{key} {value}" for key, value in item.items() if key not in ("span", "text")
+        )
+        source = (str(item.get("title", description)), str(item.get("text", description)))
+    title, text = source
+    span = item.get("span")
+    start, end = (max(0, span[0]), min(len(text), span[1])) if span else (0, len(text))
+    return {
+        "title": title,
+        "parts": _marked(text, start, max(start, end), claim=claim.text, quoted=bool(span)),
+    }
+
+
+def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[tuple[str, int]]:
+    shared = {word.casefold() for word in _WORD.findall(claim)} - _COMMON
+    before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+    parts: list[tuple[str, int]] = [(("… " if start > CONTEXT else "") + before, 0)]
+    inside, position = int(quoted), start
+    for word in _WORD.finditer(text, start, end):
+        if word.group().casefold() in shared:
+            parts += [(text[position : word.start()], inside), (word.group(), 2)]
+            position = word.end()
+    parts += [
+        (text[position:end], inside),
+        (after + (" …" if end + CONTEXT < len(text) else ""), 0),
+    ]
+    return [part for part in parts if part[0]]
+
+
+def _is_check(verdict: Verdict) -> bool:
+    return not (verdict.target.startswith("claim:") and verdict.aspect in ("fact", "subject"))
+
+
+def _check(feedback: Feedback, verdict: Verdict) -> dict[str, Any]:
+    kind, _, number = verdict.target.partition(":")
+    index = int(number) if number.isdecimal() else None
+    template = CHECKS.get((kind, verdict.aspect), f"{verdict.target}: {verdict.aspect}")
+    words = template.replace("{n}", number if index is None else str(index + 1))
+    if kind == "item" and index is not None and index < len(feedback.response.question.checklist):
+        words = feedback.response.question.checklist[index]
+    return {
+        "words": words,
+        "group": {"item": "checklist", "claim": "parts", "segment": "parts"}.get(kind, "answer"),
+        "measure": MEASURES.get(verdict.aspect, "score"),
+        "label": verdict.label,
+        "p": verdict.p,
+        "by": verdict.by,
+        "error": asdict(verdict.error) if verdict.error else None,
+    }

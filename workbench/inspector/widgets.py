@@ -1,0 +1,209 @@
+"""Notebook controls. Everything shown is text: what comes from a model or a file is escaped,
+never rendered as HTML.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from workbench.inspector.controls import controls
+from workbench.inspector.opened import pay
+from workbench.inspector.token_view import DRAWN, VIEW, as_json, payload, script, style
+from workbench.inspector.what_if import changed
+from workbench.methods import method_configs
+from workbench.types import Feedback, WorkbenchError
+
+if TYPE_CHECKING:
+    from ipywidgets import VBox
+
+
+def browser(
+    options: Sequence[str], describe: Callable[[str], Mapping[str, Any]], label: str = "show"
+) -> VBox:
+    """A search box over `options` with a panel that shows `describe(choice)` as it changes."""
+    from ipywidgets import HTML, Combobox, Layout, VBox
+
+    box = Combobox(
+        options=list(options),
+        value=options[0],
+        description=label,
+        ensure_option=True,
+        layout=Layout(width="28em"),
+    )
+    panel = HTML()
+
+    def show(_: Any = None) -> None:
+        if box.value in options:
+            panel.value = as_html(describe(box.value))
+
+    box.observe(show, "value")
+    show()
+    return VBox([box, panel])
+
+
+def as_html(value: Any) -> str:
+    """Nested mappings and sequences as escaped tables and lists."""
+    if isinstance(value, Mapping):
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(str(k))}</th><td>{as_html(v)}</td></tr>"
+            for k, v in value.items()
+        )
+        return f"<table>{rows}</table>"
+    if isinstance(value, (list, tuple)):
+        if value and all(isinstance(item, Mapping) for item in value):
+            head = "".join(f"<th>{escape(str(key))}</th>" for key in value[0])
+            body = "".join(
+                "<tr>" + "".join(f"<td>{as_html(v)}</td>" for v in item.values()) + "</tr>"
+                for item in value
+            )
+            return f"<table><tr>{head}</tr>{body}</table>"
+        return "<br>".join(as_html(item) for item in value)
+    return escape(str(value))
+
+
+def token_view(
+    feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()
+) -> Any:
+    """The token view of a response as a widget: the same script and style as in the inspector.
+
+    Its `selected` is what was clicked last: `{"claim": id or None, "token": position or None}`;
+    `show` draws another response, or the same one paid otherwise.
+    """
+    widget = _token_view_class()()
+    widget.show(feedback, method, group)
+    return widget
+
+
+@cache
+def _token_view_class() -> Any:
+    from anywidget import AnyWidget
+    from traitlets import Dict, Unicode
+
+    class TokenView(AnyWidget):
+        _esm = f"{script()}\n{_RENDER}"
+        _css = style()
+        data = Unicode("null").tag(sync=True)  # JSON text, as in the app
+        selected = Dict().tag(sync=True)
+        shown = ""
+
+        def show(
+            self, feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()
+        ) -> None:
+            view = payload(feedback, method, group)
+            self.shown = (
+                f"{view['id']}, {view['method']}, {len(view['tokens'])} tokens,"
+                f" {len(view['claims'])} claims"
+            )
+            self.data = as_json(view)
+
+        def __repr__(self) -> str:  # without the data and without random ids
+            return f"TokenView({self.shown})"
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+            """Where `make notebooks` runs it, with the data in the output's metadata: of these a
+            picture is drawn.
+            """
+            bundle = super()._repr_mimebundle_(**kwargs)
+            if bundle is None or not os.environ.get(DRAWN):
+                return bundle
+            data, told = bundle
+            return data, {**told, VIEW: json.loads(self.data)}
+
+    return TokenView
+
+
+_RENDER = """
+function render({model, el}) {
+  const onSelect = (selected) => { model.set("selected", selected); model.save_changes(); };
+  const view = tokenView(el, {onSelect});
+  const draw = () => view.update(JSON.parse(model.get("data")));
+  model.on("change:data", draw);
+  draw();
+}
+export default {render};
+"""
+
+
+def what_if(
+    feedback: Feedback,
+    method: str = "rlfh",
+    group: Sequence[Feedback] = (),
+    fields: Sequence[str] = (),
+) -> VBox:
+    """The token view under controls for the constants of `method` (for those of `fields`, if any
+    are named).
+
+    A change pays the response anew from what is stored of it; no judge is asked. The boxes are
+    the reward in words, the controls and the view, in this order.
+    """
+    from ipywidgets import HTML, VBox
+
+    config = method_configs((method,))[method]
+    boxes = {
+        item["name"]: _box(item)
+        for item in controls(config)
+        if not fields or item["name"] in fields
+    }
+    message, view = HTML(), token_view(pay(feedback, {method: config}), method, group)
+
+    def show(_: Any = None) -> None:
+        changes = {name: _given(box) for name, box in boxes.items() if _given(box) != box.start}
+        try:
+            configs, arguments = changed({method: config}, {method: changes})
+            row = pay(feedback, configs)
+        except WorkbenchError as error:
+            message.value = escape(str(error))
+            return
+        reward = row.rewards[method]
+        message.value = escape(
+            f"{method}: {'not scored' if reward.value is None else f'{reward.value:+.4f}'} "
+            f" {' '.join(arguments)}"
+        )
+        view.show(
+            row,
+            method,
+            [
+                row if member.response.id == row.response.id else pay(member, configs)
+                for member in group
+            ],
+        )
+
+    for box in boxes.values():
+        box.observe(show, "value")
+    show()
+    return VBox([message, VBox(list(boxes.values())), view])
+
+
+def _box(control: Mapping[str, Any]) -> Any:
+    """An ipywidgets control, which remembers in `start` what it stood at."""
+    from ipywidgets import Checkbox, Dropdown, FloatSlider, Layout
+
+    shared = {
+        "description": control["label"],
+        "style": {"description_width": "11em"},
+        "layout": Layout(width="30em"),
+    }
+    value = control["value"]
+    if control["kind"] == "choice":
+        box = Dropdown(options=control["options"], value=str(value), **shared)
+    elif control["kind"] == "flag":
+        box = Checkbox(value=value, **shared)
+    else:  # an unset optional number stands at its least, and is left out until it is moved
+        limits = {"min": control["min"], "max": control["max"], "step": control["step"]}
+        box = FloatSlider(
+            value=control["min"] if value is None else value,
+            continuous_update=True,
+            **limits,
+            **shared,
+        )
+    box.start = _given(box)
+    return box
+
+
+def _given(box: Any) -> Any:
+    return round(box.value, 6) if isinstance(box.value, float) else box.value

@@ -1,1 +1,0 @@
-"""Adapters of trainers outside this library that need their own module: verl."""

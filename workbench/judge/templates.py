@@ -1,0 +1,221 @@
+"""Prompts for judges: one template for each task, with what is to be judged in elements that it
+cannot break out of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from workbench.types import Passage, Prompt, WorkbenchError
+
+FOLDER = Path(__file__).with_name("prompts")
+
+# What each task is about, in the order of its elements; a "?" marks what may be left out.
+TASKS = {
+    "extract": ("question", "response"),
+    "single_pass": ("question", "passages?", "response"),
+    "verify": ("question", "passages", "claims"),
+    "inform": ("question", "response", "claims"),
+    "outcome": ("question", "answers", "response"),
+    "checklist": ("question", "response", "items"),
+    "reasoning": ("question", "answers?", "response"),
+    "prefer": ("question", "responses"),
+    "outline": ("question", "passages"),
+    "expand": ("question", "passages", "outline"),
+}
+# the element of each text of a list
+TAGS = {"responses": "response", "claims": "claim", "items": "item", "answers": "answer"}
+# the heading under which every template says what a reply looks like; it comes after the data
+REPLY = "\n## Reply\n"
+
+# Reversible, so nothing is lost: markup; the turn marks of chat templates, as in [INST]; control
+# characters and line separators, which a server may stop or split at; halves of surrogate pairs,
+# which have no encoding; and what nobody sees and a model reads: Unicode's default-ignorable
+# characters (zero-width, direction, variation selectors, tags) and annotations.
+_IGNORABLE = (
+    r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_SPECIAL = re.compile(
+    rf"[&<>\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_IGNORABLE}]|\[(?=/?[A-Z_]+\])"
+)
+# A heading, as the templates have them: the "#"s that a line begins with, or the first sign of a
+# line of "=" or "-" below one.
+_HEADING = re.compile(
+    r"^((?:&(?:[a-z]+|#x[0-9A-F]+);|[^\w\n#&])*)(#+)|^([ \t]*)([=-])(?=[=-]*[ \t]*$)", re.M
+)
+_NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_REFERENCE = re.compile(r"&(?:(amp|lt|gt)|#x([0-9A-F]+));")
+_TAG = re.compile(r"<(/?)([a-z]+)>")
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a prompt: its text as it was given to `render`, and the elements in it."""
+
+    tag: str
+    text: str
+    children: tuple[Element, ...] = ()
+
+
+def render(
+    task: str,
+    *,
+    question: str | None = None,
+    response: str | None = None,
+    responses: Sequence[str] | None = None,
+    passages: Sequence[Passage | str] | None = None,
+    claims: Sequence[str] | None = None,
+    items: Sequence[str] | None = None,
+    answers: Sequence[str] | None = None,
+    outline: str | None = None,
+) -> Prompt:
+    """The prompt of one task (`TASKS` says which takes what), from the template
+    `prompts/<task>.md`.
+
+    Each text is in an element of its own: `<question>`, `<response>` (two for "prefer":
+    `responses`), `<materials>` with a `<passage>` each, which starts with a `<title>` if it has
+    one, `<claim>`, `<item>`, `<answer>`, `<outline>`. The texts are escaped, and the templates
+    have no other tags, so that `elements` gives back exactly what was passed, whatever it
+    contains. Nothing in them is a heading, or cannot be seen.
+
+    Raises:
+        WorkbenchError: an argument that the task needs is missing, does not belong to it, or has
+        the wrong number of texts.
+    """
+    inputs = {
+        "question": question,
+        "response": response,
+        "responses": responses,
+        "passages": passages,
+        "claims": claims,
+        "items": items,
+        "answers": answers,
+        "outline": outline,
+    }
+    given = {name: value for name, value in inputs.items() if value is not None}
+    _check(task, set(given))
+    names = [name.rstrip("?") for name in TASKS[task] if name.rstrip("?") in given]
+    data = "\n".join(block for name in names for block in _blocks(task, name, given[name]))
+    return Prompt(task, _template(task).substitute(data=data))
+
+
+def elements(text: str) -> tuple[Element, ...]:
+    """The outermost elements of a rendered prompt, in order.
+
+    Raises:
+        ValueError: the tags do not match, which no prompt of `render` can show.
+    """
+    stack: list[tuple[str, list[str], list[Element]]] = [("", [], [])]
+    after = 0
+    for tag in _TAG.finditer(text):
+        stack[-1][1].append(text[after : tag.start()])
+        after = tag.end()
+        if not tag[1]:
+            stack.append((tag[2], [], []))
+            continue
+        name, pieces, children = stack.pop()
+        if name != tag[2] or not stack:
+            raise ValueError(f"unexpected </{tag[2]}> in a prompt")
+        stack[-1][2].append(Element(name, _unescape("".join(pieces)), tuple(children)))
+    if len(stack) != 1:
+        raise ValueError(f"<{stack[-1][0]}> is not closed in a prompt")
+    return tuple(stack[0][2])
+
+
+def count(prompt: Prompt) -> int | None:
+    """How many labels or ratings the reply has to give, one for each claim or item, or how many
+    passages it may name; None for tasks that do neither."""
+    tag = {
+        "inform": "<claim>",
+        "checklist": "<item>",
+        "outline": "<passage>",
+        "expand": "<passage>",
+    }.get(prompt.task)
+    return prompt.text.count(tag) if tag else None
+
+
+def with_reply(prompt: Prompt, instruction: str) -> Prompt:
+    """The same prompt with another description of the reply."""
+    head, heading, _ = prompt.text.rpartition(REPLY)
+    return Prompt(prompt.task, f"{head}{heading}\n{instruction}\n") if heading else prompt
+
+
+def fingerprint() -> str:
+    """A digest of all templates: a model that is asked in other words is another judge."""
+    return hashlib.sha256(
+        "\0".join(f"{task}\0{_template(task).template}" for task in TASKS).encode()
+    ).hexdigest()[:16]
+
+
+def _check(task: str, names: set[str]) -> None:
+    if task not in TASKS:
+        raise WorkbenchError(f"no judge task '{task}': there are {', '.join(TASKS)}")
+    allowed = {name.rstrip("?") for name in TASKS[task]}
+    needed = {name for name in TASKS[task] if not name.endswith("?")}
+    if missing := sorted(needed - names):
+        raise WorkbenchError(f"a prompt for '{task}' needs {', '.join(missing)}")
+    if extra := sorted(names - allowed):
+        raise WorkbenchError(
+            f"a prompt for '{task}' takes {', '.join(sorted(allowed))}, not {', '.join(extra)}"
+        )
+
+
+def _blocks(task: str, name: str, value: Any) -> list[str]:
+    """The elements of one argument of `render`."""
+    if name == "passages":
+        return [_materials(value)]
+    if name not in TAGS:
+        return [_element(name, value)]
+    if isinstance(value, str):
+        raise WorkbenchError(f"a prompt for '{task}' takes a list of texts, not one text")
+    size = {"responses": 2, "claims": 1 if task == "verify" else None}.get(name)
+    wrong = len(value) != size if size else not value and name != "answers"
+    if wrong:
+        raise WorkbenchError(
+            f"a prompt for '{task}' takes {size or 'at least one'} of them, not {len(value)}"
+        )
+    return [_element(TAGS[name], text) for text in value]
+
+
+def _materials(passages: Sequence[Passage | str]) -> str:
+    blocks = ["<materials>"]
+    for passage in passages:
+        title, text = ("", passage) if isinstance(passage, str) else (passage.title, passage.text)
+        blocks.append(
+            f"<passage>{_element('title', title) if title else ''}{_escape(text)}</passage>"
+        )
+    return "\n".join([*blocks, "</materials>"])
+
+
+def _element(tag: str, text: str) -> str:
+    return f"<{tag}>{_escape(text)}</{tag}>"
+
+
+def _escape(text: str) -> str:
+    visible = _SPECIAL.sub(lambda match: _NAMED.get(match[0]) or _code(match[0]), text)
+    return _HEADING.sub(
+        lambda match: (match[1] or match[3] or "") + _code(match[2] or match[4]), visible
+    )
+
+
+def _code(characters: str) -> str:
+    return "".join(f"&#x{ord(character):X};" for character in characters)
+
+
+def _unescape(text: str) -> str:
+    names = {"amp": "&", "lt": "<", "gt": ">"}
+    return _REFERENCE.sub(lambda match: names.get(match[1]) or chr(int(match[2], 16)), text)
+
+
+@cache
+def _template(task: str) -> Template:
+    return Template((FOLDER / f"{task}.md").read_text(encoding="utf-8"))

@@ -1,0 +1,106 @@
+"""The methods: one page each, and the one list of them; and the baselines, which are trained and
+pay nothing of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from workbench.methods.baselines import BASELINES
+from workbench.methods.forag import method as forag
+from workbench.methods.klcf import method as klcf
+from workbench.methods.knowrl import method as knowrl
+from workbench.methods.method import Method
+from workbench.methods.rlfh import method as rlfh
+from workbench.methods.truthrl import method as truthrl
+from workbench.types import RewardFn, WorkbenchError
+
+METHODS: dict[str, Method] = {
+    page.METHOD.name: page.METHOD for page in (rlfh, truthrl, forag, klcf, knowrl)
+}
+TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # whatever can be asked to train
+
+
+def method(name: str) -> Method:
+    """The method of that name.
+
+    Raises:
+        WorkbenchError: there is none.
+    """
+    return _named(name, METHODS)
+
+
+def trained(name: str) -> Method:
+    """The method, or the baseline, of that name.
+
+    Raises:
+        WorkbenchError: there is none.
+    """
+    return _named(name, TRAINED)
+
+
+def _named(name: str, among: Mapping[str, Method]) -> Method:
+    if name not in among:
+        raise WorkbenchError(f"no method '{name}': choose one of {', '.join(among)}")
+    return among[name]
+
+
+def title(name: str) -> str:
+    """A method's name as people write it; any other name as it is."""
+    return TRAINED[name].title if name in TRAINED else name
+
+
+def configure_method(recipe: Any) -> tuple[str, Any]:
+    """A method's name and config, given either: a name has the paper's settings."""
+    if isinstance(recipe, str):
+        return recipe, method(recipe).configure()
+    name = next((name for name, entry in METHODS.items() if entry.config is type(recipe)), None)
+    if name is None:
+        raise WorkbenchError(
+            f"'{recipe}' is neither a method nor a method's config: choose one of"
+            f" {', '.join(METHODS)}"
+        )
+    return name, recipe
+
+
+def method_configs(
+    names: Iterable[str] | None = None, settings: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The methods' configs, all by default, with `settings` ("method.field=value") applied, each
+    to its own.
+
+    Raises:
+        WorkbenchError: no such method or field, a value of the wrong type, or a setting of a
+        method that is not named.
+    """
+    chosen = {name: method(name) for name in (METHODS if names is None else names)}
+    by_name: dict[str, list[str]] = {name: [] for name in chosen}
+    for text in settings:
+        name = text.strip().partition(".")[0]
+        if name not in chosen:
+            raise WorkbenchError(
+                f"--set {text}: write METHOD.FIELD=VALUE with a METHOD out of {', '.join(chosen)}"
+            )
+        by_name[name].append(text)
+    return {name: entry.configure(settings=by_name[name]) for name, entry in chosen.items()}
+
+
+def reward_fns(configs: Mapping[str, Any]) -> dict[str, RewardFn]:
+    """What each of the methods pays, for `grade` or `rescore`.
+
+    Raises:
+        WorkbenchError: a config whose values cannot work.
+    """
+    return {name: method(name).reward(config) for name, config in configs.items()}
+
+
+def checks_needed(configs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the checks that the methods need between them, each once."""
+    needed = (check for name, config in configs.items() for check in method(name).checks(config))
+    return tuple(dict.fromkeys(needed))
+
+
+def sections_read(configs: Mapping[str, Any]) -> frozenset[str]:
+    """The sections of a response whose claims the methods pay between them."""
+    return frozenset().union(*(method(name).sections(config) for name, config in configs.items()))

@@ -1,0 +1,1 @@
+"""KnowRL (arXiv 2506.19807): rewards for supported facts inside the thinking."""

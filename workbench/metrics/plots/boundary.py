@@ -1,0 +1,132 @@
+"""The boundary of a policy's knowledge, from results of `workbench probe`: one function per
+figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.metrics import RATES
+from workbench.metrics.boundary import SHARES
+from workbench.metrics.plots import (
+    OUTCOME_COLOURS,
+    OUTCOME_NAMES,
+    RUN_COLOURS,
+    stack_outcomes,
+    styled,
+)
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+SHARE_OF = dict(zip(RATES, SHARES, strict=False))
+SYMBOLS = ("circle", "square", "diamond")  # lines differ without colour, too
+
+
+def boundary_map(results: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Shares of correct, abstaining and wrong samples by how many documents state the fact; one
+    panel for each policy.
+
+    `results` maps a label to the result of a probe on the tiny bench.
+    """
+    figure = _panels(results)
+    for column, result in enumerate(results.values(), 1):
+        groups = result["exposure"] or {}
+        x = [f"{count}<br>n = {row['n']}" for count, row in groups.items()]
+        shares = {rate: [row[name] for row in groups.values()] for rate, name in SHARE_OF.items()}
+        stack_outcomes(figure, column, x, shares)
+    figure.update_xaxes(title_text="documents that state the fact", type="category")
+    figure.update_yaxes(range=[0, 1])
+    figure.update_layout(
+        barmode="stack", title="The boundary of knowledge", yaxis_title="share of samples"
+    )
+    return styled(figure, panels=len(results))
+
+
+def majority_at_k(results: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Outcomes of the majority answer of k samples against k; one panel for each policy."""
+    tables = [result["majority"] for result in results.values()]
+    figure = _by_samples(results, tables, OUTCOME_COLOURS, OUTCOME_NAMES)
+    figure.update_layout(title="Majority of k samples", yaxis_title="share of questions")
+    return figure
+
+
+def label_agreement(results: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Precision and recall of the label "out of knowledge" against k; one panel for each policy."""
+    tables = [(result["agreement"] or {"by_k": {}})["by_k"] for result in results.values()]
+    names = ("precision", "recall")
+    figure = _by_samples(results, tables, dict(zip(names, RUN_COLOURS, strict=False)), {})
+    figure.update_layout(
+        title="Out of knowledge: the label against the truth", yaxis_title="share of questions"
+    )
+    return figure
+
+
+def _by_samples(
+    results: Mapping[str, Any],
+    tables: Sequence[Mapping[Any, Mapping[str, float]]],
+    colours: Mapping[str, str],
+    words: Mapping[str, str],
+) -> Figure:
+    """Lines of shares against the number of samples; `tables` map that number to the shares."""
+    from plotly.graph_objects import Scatter
+
+    figure = _panels(results)
+    for column, table in enumerate(tables, 1):
+        x = [int(k) for k in table]
+        for (share, colour), symbol in zip(colours.items(), SYMBOLS, strict=False):
+            name = words.get(share, share)
+            line = Scatter(
+                x=x,
+                y=[row[share] for row in table.values()],
+                name=name,
+                mode="lines+markers",
+                marker_symbol=symbol,
+                marker_size=9,
+                line_color=colour,
+                legendgroup=name,
+                showlegend=column == 1,
+                hovertemplate=f"%{{x}} samples: %{{y:.3f}} {name}<extra></extra>",
+            )
+            figure.add_trace(line, 1, column)
+        ticks = {"tickvals": x, "ticktext": list(map(str, x))}
+        figure.update_xaxes(title_text="samples", type="log", row=1, col=column, **ticks)
+    figure.update_yaxes(range=[-0.03, 1.03])
+    return styled(figure, panels=len(results))
+
+
+def risk_coverage(results: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """The share of wrong answers among the most confident ones, against how many those are; a
+    line for each policy.
+    """
+    from plotly.graph_objects import Figure, Scatter
+
+    figure = Figure()
+    for (label, result), colour in zip(results.items(), RUN_COLOURS, strict=False):
+        points = result["risk_coverage"]
+        area = "" if result["aurc"] is None else f", AURC {result['aurc']:.3f}"
+        line = Scatter(
+            x=[point["coverage"] for point in points],
+            y=[point["risk"] for point in points],
+            text=[f"confidence ≥ {point['threshold']:.2f}" for point in points],
+            name=f"{label}{area}",
+            showlegend=True,
+            mode="lines+markers",
+            marker_size=5,
+            line_color=colour,
+            hovertemplate="%{text}: %{x:.2f} answered, %{y:.3f} of those wrong<extra></extra>",
+        )
+        figure.add_trace(line)
+    figure.update_xaxes(title_text="coverage: share of the answers that are given", range=[0, 1.03])
+    figure.update_yaxes(title_text="risk: share of those that are wrong", rangemode="tozero")
+    figure.update_layout(title="Risk and coverage of the majority's answers")
+    return styled(figure)
+
+
+def _panels(results: Mapping[str, Any]) -> Any:
+    from plotly.subplots import make_subplots
+
+    return make_subplots(
+        1, len(results), shared_yaxes=True, subplot_titles=list(results), horizontal_spacing=0.04
+    )

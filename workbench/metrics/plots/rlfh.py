@@ -1,0 +1,253 @@
+"""RLFH's figures 4 to 9 from rows of feedback before and after training: one function per
+figure, thin over `workbench.metrics.distributions`, which says what each counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.metrics import Row
+from workbench.metrics import distributions as tables
+from workbench.metrics.plots import RUN_COLOURS, RUN_SYMBOLS, styled
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+WHEN = ("before", "after")
+
+
+def figures(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
+) -> dict[str, Figure]:
+    """All of them by file name."""
+    return {
+        "fig4_accuracy": accuracy_distribution(before, after, names),
+        "fig5_accuracy_and_claims": accuracy_and_claims(before, after, names),
+        "fig6_claims_per_response": claims_per_response(before, after, names),
+        "fig7_claims_by_accuracy": claims_by_accuracy(before, after, names),
+        "fig8_refusal": refusal_by_accuracy(before, after),
+        "fig9_trade_off": trade_off({names[0]: before, names[1]: after}),
+    }
+
+
+def figures_of_arms(
+    arms: Mapping[str, Sequence[Row]], before: str, after: str
+) -> dict[str, Figure]:
+    """Figures 4 to 8 of two of the arms of an experiment, and in figure 9 a point for each of
+    them all.
+    """
+    return figures(arms[before], arms[after], (before, after)) | {"fig9_trade_off": trade_off(arms)}
+
+
+def accuracy_distribution(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 10
+) -> Figure:
+    """Figure 4: how accurate responses are, as shares of those not refused."""
+    from plotly.graph_objects import Bar, Figure
+
+    figure = Figure()
+    for rows, style in _each(before, after, names):
+        table = tables.accuracy_distribution(rows, bins)
+        figure.add_trace(Bar(x=_labels(table), y=_column(table, "share"), **style))
+    figure.update_layout(barmode="group", title="Claim accuracy of responses")
+    figure.update_layout(
+        xaxis_title="share of a response's claims that are supported",
+        yaxis_title="share of responses",
+    )
+    return styled(figure)
+
+
+def accuracy_and_claims(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
+) -> Figure:
+    """Figure 5: accuracy × number of claims as densities, side by side on the same scale."""
+    from plotly.graph_objects import Histogram2d
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(
+        1, 2, shared_yaxes=True, subplot_titles=list(names), horizontal_spacing=0.04
+    )
+    for column, rows in enumerate((before, after), 1):
+        points = tables.accuracy_and_claims(rows)
+        trace = Histogram2d(
+            x=_column(points, "accuracy"),
+            y=_column(points, "claims"),
+            xbins={"start": -0.05, "end": 1.05, "size": 0.1},
+            ybins={"start": 0.5, "size": 1},
+            histnorm="probability",
+            coloraxis="coloraxis",
+            hovertemplate="accuracy %{x}, %{y} claims: %{z:.3f} of responses<extra></extra>",
+        )
+        figure.add_trace(trace, 1, column)
+    figure.update_xaxes(
+        title_text="accuracy",
+        range=[-0.05, 1.05],
+        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
+        showgrid=False,
+    )
+    figure.update_yaxes(tickformat="d", showgrid=False)
+    bar = {"title": {"text": "share of<br>responses"}, "thickness": 14, "tickformat": ".2f"}
+    scale = {"colorscale": "Blues", "cmin": 0, "colorbar": bar}
+    figure.update_layout(
+        title="Accuracy and number of claims", yaxis_title="claims in the response", coloraxis=scale
+    )
+    return styled(figure, panels=2, legend=False)
+
+
+def claims_per_response(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
+) -> Figure:
+    """Figure 6: how many claims responses make: all, the correct and the wrong ones."""
+    from plotly.graph_objects import Bar
+    from plotly.subplots import make_subplots
+
+    titles = [f"{which} claims" for which in tables.COUNTS]
+    figure = make_subplots(1, 3, shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.03)
+    for column, which in enumerate(tables.COUNTS, 1):
+        for rows, style in _each(before, after, names):
+            table = tables.claims_per_response(rows, which)
+            x, y = _column(table, "claims"), _column(table, "share")
+            style |= {"legendgroup": style["name"], "showlegend": column == 1}
+            figure.add_trace(Bar(x=x, y=y, **style), 1, column)
+    figure.update_xaxes(title_text="claims in the response", tickformat="d")
+    figure.update_layout(
+        barmode="group", title="Claims per response", yaxis_title="share of responses"
+    )
+    return styled(figure, panels=3)
+
+
+def claims_by_accuracy(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 5
+) -> Figure:
+    """Figure 7: how many claims responses of each accuracy make, as boxes."""
+    from plotly.graph_objects import Box, Figure
+
+    figure = Figure()
+    for rows, style in _each(before, after, names):
+        table = tables.claims_by_accuracy(rows, bins)
+        rows_claims = zip(_labels(table), table, strict=True)
+        points = [(label, count) for label, row in rows_claims for count in row["claims"]]
+        x, y = [label for label, _ in points], [count for _, count in points]
+        figure.add_trace(Box(x=x, y=y, boxmean=True, **style))
+    figure.update_xaxes(
+        title_text="share of claims that are supported",
+        categoryorder="array",
+        categoryarray=_labels(tables.claims_by_accuracy((), bins)),
+    )
+    figure.update_layout(
+        boxmode="group", title="Claims per response by accuracy", yaxis_title="claims"
+    )
+    return styled(figure)
+
+
+def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row], bins: int = 5) -> Figure:
+    """Figure 8: what is refused after training, by how accurate the question's responses were
+    before.
+    """
+    from plotly.graph_objects import Bar, Figure
+
+    table = tables.refusal_by_accuracy(before, after, bins)
+    bar = Bar(
+        x=_labels(table),
+        y=_column(table, "refused"),
+        text=[f"n = {row['questions']}" if row["questions"] else "" for row in table],
+        textposition="outside",
+        cliponaxis=False,
+        marker_color=RUN_COLOURS[0],
+        hovertemplate="accuracy %{x} before: %{y:.3f} refused<extra></extra>",
+    )
+    figure = Figure(bar)
+    figure.update_layout(
+        title="Refusals after training",
+        xaxis_title="accuracy before training of n questions' responses",
+    )
+    figure.update_yaxes(
+        range=[0, 1.06],
+        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
+        title_text="share of responses refused",
+    )
+    return styled(figure, legend=False)
+
+
+def trade_off(runs: Mapping[str, Sequence[Row]]) -> Figure:
+    """Figure 9: truthfulness against helpfulness, one line a run (a map of rewards, say), one
+    point a step.
+    """
+    return _traded(tables.trade_off(runs), list(runs))
+
+
+def trade_off_in_training(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
+    """Figure 9 from runs' rows of metrics, with `step`, `claims_correct` and `claims_wrong` a
+    response: refusals count, with no claims; what is neither correct nor wrong does not."""
+    points = [
+        {
+            "run": label,
+            "step": row["step"],
+            "claims": claims,
+            "accuracy": row["claims_correct"] / claims,
+        }
+        for label, rows in runs.items()
+        for row in rows
+        if (claims := row["claims_correct"] + row["claims_wrong"])
+    ]
+    return _traded(points, list(runs))
+
+
+def _traded(points: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> Figure:
+    from plotly.graph_objects import Figure, Scatter
+
+    figure = Figure()
+    for number, label in enumerate(runs):
+        run_points = [point for point in points if point["run"] == label]
+        line = Scatter(
+            x=_column(run_points, "claims"),
+            y=_column(run_points, "accuracy"),
+            text=["" if step is None else f"step {step}" for step in _column(run_points, "step")],
+            name=label,
+            mode="lines+markers",
+            marker_color=RUN_COLOURS[number % len(RUN_COLOURS)],
+            # the last step stands out: it shows the direction of the run
+            marker_size=[7] * (len(run_points) - 1) + [13] * bool(run_points),
+            marker_symbol=RUN_SYMBOLS[number // len(RUN_COLOURS) % len(RUN_SYMBOLS)],
+            hovertemplate="%{text} %{x:.2f} claims, accuracy %{y:.3f}",
+        )
+        figure.add_trace(line)
+    figure.update_layout(title="Truthfulness against helpfulness")
+    x, y = _around(_column(points, "claims"), 1.0), _around(_column(points, "accuracy"), 0.1)
+    figure.update_xaxes(title_text="claims per response", range=x)
+    figure.update_yaxes(title_text="share of claims that are supported", range=y)
+    styled(figure)
+    if len(runs) > len(RUN_COLOURS):  # more names than there is room for below
+        beside = {"orientation": "v", "x": 1.02, "y": 1, "yref": "paper", "yanchor": "top"}
+        figure.update_layout(
+            legend=beside, margin_b=64, width=860, height=max(430, 120 + 20 * len(runs))
+        )
+    return figure
+
+
+def _around(values: Sequence[float], least: float) -> list[float] | None:
+    """An axis range around the values, at least `least` wide on either side of them: points
+    close together stay so.
+    """
+    if not values:
+        return None
+    space = max(least, 0.1 * (max(values) - min(values)))
+    return [max(0.0, min(values) - space) - 0.02 * space, max(values) + space]
+
+
+def _labels(table: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"{row['low']:.1f}–{row['high']:.1f}" for row in table]
+
+
+def _column(table: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    return [row[name] for row in table]
+
+
+def _each(
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str]
+) -> list[tuple[Sequence[Row], dict[str, Any]]]:
+    """The rows of both times, each with its name and colour."""
+    return [
+        (rows, {"name": name, "marker_color": colour})
+        for rows, name, colour in zip((before, after), names, RUN_COLOURS, strict=False)
+    ]

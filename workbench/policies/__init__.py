@@ -1,0 +1,1 @@
+"""Policies: load them by name, sample from them, check and export their weights."""

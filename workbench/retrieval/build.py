@@ -1,0 +1,317 @@
+"""Build an index from pages: in steps that a kill cannot spoil, and that the same command takes
+up again.
+
+`index.json` says what is being built and whether it is whole. `build.sqlite` holds, in one
+transaction a step, how far the source was read, which pages were seen and which rows were bad; a
+step's passages are in the table before that transaction ends, and rows of the table beyond it
+are deleted when a build goes on. So every passage is there once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import sqlite3
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from workbench.retrieval.chunk import split_page
+from workbench.retrieval.encoder import encoder_name, load_encoder
+from workbench.retrieval.index import (
+    CARD,
+    ROOT,
+    SCHEMA,
+    TABLE,
+    build_command,
+    connect,
+    place,
+    read_card,
+)
+from workbench.retrieval.sources import Page, Source, open_source
+from workbench.retrieval.words import hidden_words, title_key
+from workbench.types import WorkbenchError
+from workbench.util.disk import check_space
+from workbench.util.jsonl import taken_back, write_json
+
+STATE, LOCK = "build.sqlite", "build.lock"
+STEP, STEP_ENCODED = 8192, 256  # passages a step, without and with vectors
+EXACT = 50_000  # up to so many vectors are all compared
+SHOWN = 20  # of the failures, in the card
+
+# reading or indexing; rows read, passages
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    words: int
+    encoder: str | None
+
+
+def build_index(
+    name: str | Path,
+    source: str | Path | Source,
+    encoder: str | None = None,
+    words: int = 100,
+    root: Path | str = ROOT,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Build the index `name` (under `root`, or a path), or go on building it; returns its card.
+
+    `words` is the budget of a passage (0: every page whole). An index that is whole and has this
+    source is left as it is.
+
+    Raises:
+        WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded,
+        or `name` holds something else.
+    """
+    folder, settings = place(name, root), Settings(words, encoder_name(encoder))
+    card = read_card(folder)
+    opened = source if isinstance(source, Source) else open_source(source)
+    _check_same(folder, card, opened, settings)
+    if card and card["status"] == "complete":
+        return card
+    if settings.encoder:
+        load_encoder(settings.encoder)
+    if not card:
+        check_space(folder, opened.size, "build it under a --root on another disk")
+        # a source of the wrong columns is refused before anything is written
+        next(opened.pages(0), None)
+    with taken_back(folder), _locked(folder):
+        # Another process may have been here since the card was read.
+        card = read_card(folder) or _begin(folder, opened, settings)
+        _check_same(folder, card, opened, settings)
+        return (
+            card
+            if card["status"] == "complete"
+            else _build(folder, card, opened, settings, progress or (lambda *_: None))
+        )
+
+
+def _check_same(
+    folder: Path, card: Mapping[str, Any] | None, source: Source, settings: Settings
+) -> None:
+    if card is None:
+        if folder.exists() and any(
+            path.name not in (LOCK, f".{CARD}.tmp") for path in folder.iterdir()
+        ):
+            raise WorkbenchError(
+                f"{folder} holds something that is not an index: choose another name"
+            )
+        return
+    same_source = card["source"]["fingerprint"] == source.fingerprint
+    if same_source and (card["words"], card["encoder"]) == (settings.words, settings.encoder):
+        return
+    raise WorkbenchError(
+        f"the index {folder} is of {card['source']['spec']} (words {card['words']}, encoder"
+        f" {card['encoder'] or 'none'}), and this is {source.spec} as it is now (words"
+        f" {settings.words}, encoder {settings.encoder or 'none'}): choose another name, or"
+        " delete that folder first"
+    )
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One builder at a time; the lock goes with its process, however that ends."""
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise WorkbenchError(
+                f"the index {folder} is being built by another process: wait for it"
+            ) from None
+        yield
+
+
+def _begin(folder: Path, source: Source, settings: Settings) -> dict[str, Any]:
+    card = {
+        "schema": SCHEMA,
+        "status": "building",
+        "source": {"spec": source.spec, "fingerprint": source.fingerprint},
+        "words": settings.words,
+        "encoder": settings.encoder,
+        "command": build_command(folder, source.spec, settings.words, settings.encoder),
+    }
+    write_json(folder / CARD, card)
+    return card
+
+
+def _build(
+    folder: Path, card: Mapping[str, Any], source: Source, settings: Settings, progress: Progress
+) -> dict[str, Any]:
+    started = time.monotonic()
+    with contextlib.closing(_State(folder / STATE)) as state:
+        table = None
+        if state["passages"]:  # before the first passages, the table is begun anew
+            table = connect(folder).open_table(TABLE)
+            table.delete(f"row > {state['row']}")
+        progress("reading", state["row"], state["passages"])
+        for rows, number in _steps(source, settings, state):
+            if rows:
+                batch = _arrow(rows, settings.encoder)
+                if table is None:
+                    table = connect(folder).create_table(TABLE, batch, mode="overwrite")
+                else:
+                    table.add(batch)
+            state.commit(number, len(rows), time.monotonic() - started)
+            started = time.monotonic()
+            progress("reading", number, state["passages"])
+        progress("indexing", state["row"], state["passages"])
+        counts = {
+            name: state[name] for name in ("pages", "passages", "empty", "duplicates", "failed")
+        }
+        seconds, failures = state["milliseconds"] / 1000, state.failures(source.unit)
+    if table is None:
+        problem = f"; the first problem: {failures[0]}" if failures else ""
+        shutil.rmtree(folder)
+        raise WorkbenchError(f"{source.spec} has no page with text{problem}: nothing was built")
+    _finish(table, counts["passages"] if settings.encoder else 0)
+    final_card = {
+        **card,
+        "status": "complete",
+        **counts,
+        "failures": failures[:SHOWN],
+        "seconds": round(seconds + time.monotonic() - started, 1),
+    }
+    write_json(folder / CARD, final_card)
+    (folder / STATE).unlink()
+    return final_card
+
+
+def _steps(
+    source: Source, settings: Settings, state: _State
+) -> Iterator[tuple[list[dict[str, Any]], int]]:
+    """Passages of whole pages, a step's worth at a time, with the number of the last row read."""
+    step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
+    seen_at = number
+    for number, page in source.pages(seen_at):
+        if isinstance(admitted := state.admit(number, page), Page):
+            rows += _passages(admitted, number, settings.words)
+        # a desert of empty rows is progress too
+        if len(rows) >= step or number - seen_at >= 100 * step:
+            yield rows, number
+            rows, seen_at = [], number
+    yield rows, number
+
+
+def _passages(page: Page, number: int, words: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"{page.id}:{part}",
+            "row": number,
+            "title": page.title,
+            "key": title_key(page.title),
+            "text": text,
+        }
+        for part, text in enumerate(split_page(page.text, words))
+    ]
+
+
+def _arrow(rows: list[dict[str, Any]], encoder: str | None) -> Any:
+    """The table's columns. `body` is what is searched: title, text and, behind a NUL (which no
+    text has), hidden words.
+    """
+    import pyarrow as pa
+
+    plain = [f"{row['title']}\n{row['text']}" for row in rows]
+    body = [f"{text}\0\n{hidden}" if (hidden := hidden_words(text)) else text for text in plain]
+    columns = {
+        name: pa.array([row[name] for row in rows]) for name in ("id", "row", "title", "key")
+    } | {"body": pa.array(body)}
+    if encoder:
+        vectors = load_encoder(encoder)(plain)
+        columns["vector"] = pa.FixedSizeListArray.from_arrays(
+            pa.array(vectors.ravel()), vectors.shape[1]
+        )
+    return pa.table(columns)
+
+
+def _finish(table: Any, vectors: int) -> None:
+    """Compact the table and index it; what an interrupted try left behind is removed or replaced.
+
+    Words are found by ICU's rules and dictionaries, which are compiled in: nothing is
+    downloaded. Stop words stay: a band may be called The Who. Without positions there is no
+    phrase search, which nobody asks for here.
+    """
+    from lancedb.index import FTS, BTree, IvfRq
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # nobody reads an index that is not whole
+        table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+    table.create_index("key", config=BTree())
+    if vectors > EXACT:
+        table.create_index("vector", config=IvfRq(distance_type="cosine"))
+    table.create_index(
+        "body", config=FTS(base_tokenizer="icu/split", remove_stop_words=False, with_position=False)
+    )
+
+
+class _State:
+    """How far a build has come. Everything since the last `commit` is undone by a kill."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path)
+        self._db.executescript(
+            "CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, value INTEGER) WITHOUT"
+            " ROWID;CREATE TABLE IF NOT EXISTS seen (hash INTEGER PRIMARY KEY);CREATE TABLE IF NOT"
+            " EXISTS failures (row INTEGER PRIMARY KEY, message TEXT);"
+        )
+        self._counts: dict[str, int] = dict(self._db.execute("SELECT name, value FROM counts"))
+
+    def __getitem__(self, name: str) -> int:
+        return self._counts.get(name, 0)
+
+    def admit(self, number: int, page: Page | str) -> Page | None:
+        """Count a page, and return it if it has text and is new.
+
+        A page that could not be read, or whose id is taken by another text, counts as failed.
+        """
+        kind = "failed" if isinstance(page, str) else self._kind(page)
+        self._counts[kind] = self[kind] + 1
+        if kind == "failed":
+            if isinstance(page, Page):
+                page = f"the id '{page.id[:80]}' is that of an earlier page with another text"
+            self._db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?)", (number, page))
+        return page if kind == "pages" and isinstance(page, Page) else None
+
+    def _kind(self, page: Page) -> str:
+        """How a page counts."""
+        if not page.text.strip():
+            return "empty"
+        hashes = _hash(f"content {page.title}\n{page.text}"), _hash(f"id {page.id}")
+        for number, kind in zip(hashes, ("duplicates", "failed"), strict=True):
+            if self._db.execute("SELECT 1 FROM seen WHERE hash = ?", (number,)).fetchone():
+                return kind
+        self._db.executemany("INSERT INTO seen VALUES (?)", [(number,) for number in hashes])
+        return "pages"
+
+    def commit(self, row: int, passages: int, seconds: float) -> None:
+        self._counts |= {"row": row, "passages": self["passages"] + passages}
+        self._counts["milliseconds"] = self["milliseconds"] + round(1000 * seconds)
+        self._db.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self._counts.items())
+        self._db.commit()
+
+    def failures(self, unit: str) -> list[str]:
+        rows = self._db.execute("SELECT row, message FROM failures ORDER BY row LIMIT ?", (SHOWN,))
+        return [f"{unit} {row}: {message}" for row, message in rows]
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _hash(value: str) -> int:
+    """Eight bytes stand for a value: among 20 million pages two of them meet once in 10,000
+    builds.
+    """
+    return int.from_bytes(
+        hashlib.blake2b(value.encode(), digest_size=8).digest(), "big", signed=True
+    )

@@ -1,0 +1,69 @@
+"""Vectors of text by sentence-transformers: any public name or local folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.types import WorkbenchError
+from workbench.util.hub import check_no_pickle, from_disk_or_hub
+from workbench.util.minilm import BASE, packaged_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# texts -> (len(texts), d) float32, each row of length 1
+Encode = Callable[[Sequence[str]], "np.ndarray"]
+
+PACKAGED = (BASE.rpartition("/")[2], BASE)  # its weights are a dependency
+BATCH = 32
+
+
+def encoder_name(name: str | None) -> str | None:
+    """The name as an index records it: None for "none", a local folder by its whole path."""
+    if name in (None, "", "none"):
+        return None
+    return str(Path(name).resolve()) if Path(str(name)).is_dir() else name
+
+
+@lru_cache(maxsize=2)
+def load_encoder(name: str) -> Encode:
+    """Load an encoder once per process. Nothing is downloaded for the packaged MiniLM and for a
+    folder.
+
+    Raises:
+        WorkbenchError: sentence-transformers is not installed, there is no such model within
+        reach, it is pickled, or the
+            packaged one was changed.
+    """
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise WorkbenchError(
+            f"the encoder '{name}' needs sentence-transformers: install what this package depends"
+            " on (`make demo` does), or use --encoder none"
+        ) from None
+    where = str((name in PACKAGED and packaged_folder()) or name)
+    try:
+        check_no_pickle(sorted(Path(where).rglob("*.bin")))
+        model = from_disk_or_hub(SentenceTransformer, where, model_kwargs={"use_safetensors": True})
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise WorkbenchError(
+            f"cannot load the encoder '{name}' ({reason}): give a sentence-transformers model's"
+            f" public name with the hub within reach, a local folder, or {PACKAGED[0]}, which comes"
+            " with this package"
+        ) from None
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        return model.encode(
+            list(texts),
+            batch_size=BATCH,
+            normalize_embeddings=True,
+            convert_to_numpy=True,
+            show_progress_bar=False,
+        ).astype("float32")
+
+    return encode

@@ -1,0 +1,348 @@
+"""Open a finished index and search it: full text, vectors, or both."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from workbench.retrieval.encoder import load_encoder
+from workbench.retrieval.given import Given
+from workbench.retrieval.words import (
+    clean,
+    hidden_words,
+    longest_titles,
+    strict_title,
+    title_key,
+    title_runs,
+)
+from workbench.runs.folder import read_json
+from workbench.types import Passage, WorkbenchError
+
+ROOT = Path("runs/indexes")
+CARD, TABLE, SCHEMA = "index.json", "passages", 1
+NEEDED = ("status", "source", "words", "encoder", "command")  # of a card
+MOST_WORDS, MOST_CHARACTERS = 256, 4096  # of a query; what is beyond is not looked at
+FUSED, RRF = 50, 60  # how deep each list is read for fusion; the constant of Cormack et al. 2009
+DEEPER = 8  # how many times k are read, to order equal scores
+# of the vector index: cells read, and how many times k are compared exactly
+PROBES, REFINE = 32, 10
+THREADS = 4
+
+Mode = Literal["text", "dense", "hybrid"]
+
+
+@dataclass(frozen=True)
+class Index:
+    """One index. `card` says what it was built from and with; `search` is a
+    `workbench.retrieval.Search`.
+    """
+
+    folder: Path
+    card: Mapping[str, Any] = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.card["passages"]
+
+    def search(
+        self,
+        queries: Sequence[str],
+        k: int,
+        titles: Sequence[str | None] | None = None,
+        mode: Mode = "text",
+    ) -> list[list[Passage]]:
+        """The best `k` passages for each query, best first; what `titles` and an empty list mean
+        is said at `Search`.
+
+        A query is a bag of words, whatever signs it holds; one word counts once, and only the
+        first 256 words are looked at. Scores: BM25 (text; inside given titles with the
+        statistics of these pages), cosine (dense), Σ 1 / (60 + rank) over both lists (hybrid).
+        Equal scores are ordered by id, unless more than 8 k passages share one.
+
+        Raises:
+            WorkbenchError: one text in the place of a list, or a mode that needs vectors on an
+            index without them.
+        """
+        if isinstance(queries, str) or isinstance(titles, str):
+            raise WorkbenchError("search takes a list of queries and, if any, a list of titles")
+        self._check_mode(mode)
+        limits = [(limit or "").strip() for limit in titles or [""] * len(queries)]
+        asked = list(zip(limits, map(bag, queries), strict=True))
+        groups: dict[str, list[str]] = defaultdict(list)
+        for limit, query in dict.fromkeys(asked):
+            groups[limit].append(query)
+        hits: dict[tuple[str, str], list[Passage]] = {}
+        everywhere = groups.pop("", [])
+        for query, passages in zip(everywhere, self._search(everywhere, k, mode), strict=True):
+            hits["", query] = passages
+        # Inside titles the pages are read once for all queries that name them, ranked in memory.
+        columns = ["id", "row", "title", "key", "body", *(["vector"] if mode != "text" else [])]
+        names = list(groups)
+        for start in range(0, len(names), 200):  # so many pages in memory at a time
+            chunk = names[start : start + 200]
+            for limit, rows in zip(chunk, self._pages(chunk, columns), strict=True):
+                ranked = self._rank(groups[limit], rows, k, mode)
+                for query, passages in zip(groups[limit], ranked, strict=True):
+                    hits[limit, query] = passages
+        return [list(hits[key]) for key in asked]
+
+    def _check_mode(self, mode: str) -> None:
+        if mode not in ("text", "dense", "hybrid"):
+            raise WorkbenchError(f"no search mode '{mode}': choose text, dense or hybrid")
+        if mode != "text" and not self.card["encoder"]:
+            raise WorkbenchError(
+                f"the index {self.folder} has no vectors, which mode {mode} needs: build one with"
+                " --encoder all-MiniLM-L6-v2 (or any sentence-transformers model), or search with"
+                " mode text"
+            )
+
+    @property
+    def width(self) -> int | None:
+        """How many numbers a vector of it has; None without vectors."""
+        schema = self._table.schema
+        return schema.field("vector").type.list_size if "vector" in schema.names else None
+
+    @cached_property
+    def _table(self) -> Any:
+        return connect(self.folder).open_table(TABLE)
+
+    def _search(self, queries: Sequence[str], k: int, mode: Mode) -> list[list[Passage]]:
+        vectors = {}
+        if mode != "text":
+            vectors = dict(zip(queries, self._encode(queries), strict=True))
+        deep = max(k, FUSED) if mode == "hybrid" else k
+
+        def search(query: str) -> list[Passage]:
+            lists = []
+            if mode != "dense":
+                lists.append(self._text(query, deep))
+            if mode != "text":
+                lists.append(self._dense(query, vectors[query], deep))
+            return fuse(lists, k) if mode == "hybrid" else lists[0]
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            return list(pool.map(search, queries))
+
+    def _encode(self, queries: Sequence[str]) -> Any:
+        return load_encoder(self.card["encoder"])(queries) if queries else []
+
+    def _text(self, query: str, k: int) -> list[Passage]:
+        from lancedb.query import MatchQuery
+
+        if not query:
+            return []
+        words = f"{query} {' '.join(dict.fromkeys(hidden_words(query).split()))}"
+
+        def ask(limit: int) -> list[dict[str, Any]]:
+            search = self._table.search(MatchQuery(words, "body"), query_type="fts")
+            return search.select(["id", "title", "body", "_score"]).limit(limit).to_list()
+
+        return _best(ask, k, lambda row: row["_score"])
+
+    def _dense(self, query: str, vector: Any, k: int) -> list[Passage]:
+        if not query:
+            return []
+
+        def ask(limit: int) -> list[dict[str, Any]]:
+            search = self._table.search(vector, vector_column_name="vector").distance_type("cosine")
+            search = search.nprobes(PROBES).refine_factor(REFINE)
+            return search.select(["id", "title", "body", "_distance"]).limit(limit).to_list()
+
+        return _best(ask, k, lambda row: 1 - row["_distance"])
+
+    def _rank(
+        self, queries: Sequence[str], rows: Sequence[dict[str, Any]], k: int, mode: Mode
+    ) -> list[list[Passage]]:
+        passages = [_passage(row) for row in rows]
+        deep = len(passages) if mode == "hybrid" else k
+        lists: list[list[list[Passage]]] = []
+        if mode != "dense":
+            scorer = Given(passages)
+            lists.append([_ranked(passages, scorer.scores(query), deep) for query in queries])
+        if mode != "text" and rows:
+            import numpy as np
+
+            cosines_QN = self._encode(queries) @ np.stack([row["vector"] for row in rows]).T
+            lists.append([_ranked(passages, scores, deep) for scores in cosines_QN.tolist()])
+        if len(lists) == 2:
+            return [fuse(rankings, k) for rankings in zip(*lists, strict=True)]
+        return lists[0] if lists else [[] for _ in queries]
+
+    def _pages(self, titles: Sequence[str], columns: Sequence[str]) -> list[list[dict[str, Any]]]:
+        """The passages of the pages meant by each of `titles`, page by page in order.
+
+        A page whose title is the same but for case and white space goes before those that only
+        share its words.
+        """
+        keys = sorted(
+            {title_key(title) for joined in titles for row in title_runs(joined) for title in row}
+            - {""}
+        )
+        by_key: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for start in range(0, len(keys), 500):
+            names = ",".join(
+                "'" + key.replace("'", "''") + "'" for key in keys[start : start + 500]
+            )
+            for row in (
+                self._table.search()
+                .where(f"key IN ({names})")
+                .select(list(columns))
+                .limit(None)
+                .to_list()
+            ):
+                by_key[row["key"]].append(row)
+        for rows in by_key.values():
+            rows.sort(key=lambda row: (row["row"], int(row["id"].rpartition(":")[2])))
+        return [
+            [
+                row
+                for title in longest_titles(joined, by_key)
+                for row in _closest(title, by_key[title_key(title)])
+            ]
+            for joined in titles
+        ]
+
+
+def _closest(title: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    key = strict_title(title)
+    return [row for row in rows if strict_title(row["title"]) == key] or rows
+
+
+def bag(query: str) -> str:
+    """What of a query is looked for: its first words, each once."""
+    words = clean(query[: 64 * MOST_CHARACTERS]).split()
+    return " ".join(list(dict.fromkeys(words))[:MOST_WORDS])[:MOST_CHARACTERS]
+
+
+def fuse(lists: Sequence[Sequence[Passage]], k: int) -> list[Passage]:
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): Σ 1 / (60 + rank) over the
+    lists; equal sums by id.
+    """
+    scores: dict[str, float] = defaultdict(float)
+    passages = {}
+    for ranking in lists:
+        for rank, passage in enumerate(ranking, start=1):
+            scores[passage.id] += 1 / (RRF + rank)
+            passages[passage.id] = passage
+    return _ranked(list(passages.values()), [scores[name] for name in passages], k)
+
+
+def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> list[Passage]:
+    scored = map(lambda passage, score: replace(passage, score=score), passages, scores)
+    return sorted(scored, key=lambda passage: (-(passage.score or 0), passage.id))[:k]
+
+
+def _best(
+    ask: Callable[[int], list[dict[str, Any]]], k: int, score: Callable[[dict[str, Any]], float]
+) -> list[Passage]:
+    """The best k of a search. More are read, to order equal scores by id."""
+    rows = ask(DEEPER * k)
+    return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
+
+
+def _passage(row: Mapping[str, Any]) -> Passage:
+    return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
+
+
+def place(name: str | Path, root: Path | str = ROOT) -> Path:
+    """The folder that a name stands for: under `root`, unless the name is a path.
+
+    Raises:
+        WorkbenchError: the name is neither a word, nor a path, nor that of an existing index.
+    """
+    path = Path(name).expanduser()
+    is_path = len(path.parts) > 1 or str(name).startswith(("./", "../"))
+    folder = path if is_path else Path(root) / path
+    usable = is_path or re.fullmatch(r"\w[\w.-]*", path.name) or (folder / CARD).exists()
+    if path.name in ("", "..", ".") or not usable:
+        raise WorkbenchError(
+            f"'{name}' is no name for an index: use letters, digits, '-', '_' and '.', or a path"
+            " that begins with ./"
+        )
+    return folder
+
+
+def read_card(folder: Path) -> dict[str, Any] | None:
+    if not (folder / CARD).exists():
+        return None
+    if (card := read_json(folder / CARD)) is None:
+        raise WorkbenchError(f"{folder / CARD} is not the card of an index: choose another name")
+    if card.get("schema") != SCHEMA:
+        raise WorkbenchError(
+            f"{folder}: another version of the workbench built this index: build it anew under"
+            " another name"
+        )
+    complete = card.get("status") == "complete"
+    lacking = {*NEEDED, *(["passages"] if complete else [])} - card.keys()
+    if lacking:
+        raise WorkbenchError(
+            f"{folder / CARD} is damaged (it lacks {', '.join(sorted(lacking))}): delete that"
+            " folder and build it again"
+        )
+    return card
+
+
+def build_command(folder: Path, source: str, words: int, encoder: str | None) -> str:
+    options = [
+        *(["--words", str(words)] if words != 100 else []),
+        *(["--encoder", encoder] if encoder else []),
+    ]
+    path = str(folder) if len(folder.parts) > 1 else f"./{folder}"
+    named = folder.name if folder.parent == ROOT else path
+    return shlex.join(["workbench", "index", "build", named, "--from", source, *options])
+
+
+def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
+    """Open a finished index by its name under `root`, or by its folder's path.
+
+    Raises:
+        WorkbenchError: there is none, or it is not whole; the message names the command that
+        builds or finishes it.
+    """
+    folder = place(name, root)
+    card = read_card(folder)
+    if card is None and len(Path(name).parts) == 1 and (Path(name) / CARD).exists():
+        folder = Path(name)
+        card = read_card(folder)
+    if card is None:
+        raise WorkbenchError(
+            f"no index in {folder}: build one with"
+            f" `workbench index build {shlex.quote(str(name))} --from FILE`"
+        )
+    if card["status"] != "complete":
+        raise WorkbenchError(f"the index {folder} is not finished: go on with `{card['command']}`")
+    return Index(folder, card)
+
+
+def list_indexes(root: Path | str = ROOT) -> list[dict[str, Any]]:
+    """The card of every index under `root`, with its `name`; the `status` of a damaged one says
+    what is wrong.
+    """
+    cards = []
+    for path in sorted(Path(root).glob(f"*/{CARD}")):
+        folder = path.parent
+        try:
+            card = read_card(folder)
+        except WorkbenchError as error:
+            card = {"status": f"damaged: {error}", "source": {}}
+        if card:
+            cards.append({"name": folder.name, **card})
+    return cards
+
+
+def connect(folder: Path) -> Any:
+    """The LanceDB directory. Its own log goes to stderr: only errors are wanted there, and that
+    is read at import.
+    """
+    os.environ.setdefault("LANCEDB_LOG", "error")
+    os.environ.setdefault("LANCE_LOG", "error")
+    import lancedb
+
+    return lancedb.connect(str(folder))

@@ -1,0 +1,229 @@
+"""Where pages come from: files, data sets of the hub, the closed world."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from workbench.data.files import ROWS, open_bytes, open_rows, parquet_file, suffix_of
+from workbench.data.record import passage_id
+from workbench.retrieval.words import clean
+from workbench.types import WorkbenchError
+from workbench.util import hub
+from workbench.world.world import load_world
+
+EXPECTED = "'text', and if there are any 'title' and 'id'"
+TEXT_SUFFIXES = (".txt", ".md")
+FORMATS = (
+    "JSONL, JSON, Parquet, TSV or CSV with a header, plain text (.txt, .md) or a folder of plain"
+    " text"
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    id: str
+    title: str
+    text: str
+
+
+# the row's number in its source, from 1; the page, or why there is none
+Row = tuple[int, Page | str]
+
+
+@dataclass(frozen=True)
+class Source:
+    """`pages(skip)` gives the rows after number `skip`, always the same; `fingerprint` is equal
+    only for the same pages.
+    """
+
+    spec: str
+    fingerprint: str
+    pages: Callable[[int], Iterator[Row]]
+    unit: str = "row"  # what a number counts: "line", "row" or "file"
+    size: int = 0  # bytes of a file
+
+
+def open_source(spec: str | Path) -> Source:
+    """What `--from` names: a file or folder, `hf:DATASET[/CONFIG][:SPLIT]` (split "train"), or
+    `world[:SEED]`.
+
+    Raises:
+        WorkbenchError: no such file, or a kind of file that is not read.
+    """
+    spec = str(spec)
+    if spec.startswith("hf:"):
+        return _hub(spec)
+    if spec.partition(":")[0] == "world" and not Path(spec).exists():
+        return _world(spec)
+    path = Path(spec)
+    if path.is_dir():
+        return _folder(path)
+    if not path.is_file():
+        raise WorkbenchError(
+            f"{spec}: no such file: --from takes {FORMATS}, hf:DATASET[:SPLIT], or world"
+        )
+    return _file(path)
+
+
+def page_of(row: Mapping[str, Any]) -> Page | str:
+    """A row as a page; or, as a string, what is wrong with it. Without an `id`, the page's
+    content names it.
+    """
+    text, title, name = row.get("text"), row.get("title"), row.get("id")
+    if "text" not in row:
+        return f"no 'text', only {_names(row)}"
+    if not isinstance(text, str | None) or not isinstance(title, str | None):
+        return f"'{'title' if isinstance(text, str | None) else 'text'}' is not a string"
+    if isinstance(name, (dict, list, bool, float)):
+        return "'id' is neither a string nor a whole number"
+    text, title = clean(text or ""), clean(title or "")
+    return Page(passage_id(title, text) if name in (None, "") else clean(str(name)), title, text)
+
+
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(f"'{str(name)[:40]}'" for name in list(columns)[:12]) or "nothing"
+
+
+def _check_columns(spec: str, columns: Sequence[str] | None) -> None:
+    if columns is not None and "text" not in columns:
+        raise WorkbenchError(
+            f"{spec}: its columns are {_names(columns)}; expected {EXPECTED}: rename them"
+        )
+
+
+def _file(path: Path) -> Source:
+    suffix = suffix_of(path)
+    if suffix not in (*ROWS, *TEXT_SUFFIXES):
+        raise WorkbenchError(
+            f"{path}: not a kind of file that is read: give {FORMATS}, or one of these with .gz"
+            " or .bz2"
+        )
+    digest, size = _digest(path), path.stat().st_size
+    if suffix in TEXT_SUFFIXES:
+        return Source(str(path), digest, partial(_texts, [path]), "file", size)
+    unit = "row" if suffix == ".parquet" else "line"
+    return Source(str(path), digest, partial(_pages, path), unit, size)
+
+
+def _pages(path: Path, skip: int) -> Iterator[Row]:
+    _, rows = open_rows(path, skip, ("id", "title", "text"))
+    checked = skip > 0
+    for number, row in rows:
+        if isinstance(row, dict) and not checked:
+            _check_columns(str(path), list(row))
+            checked = True
+        yield number, row if isinstance(row, str) else page_of(row)
+
+
+def _digest(path: Path) -> str:
+    """sha256 of a file. An archive is read to its end, so that one cut short is refused
+    beforehand.
+    """
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if suffix_of(path) == ".parquet":
+        parquet_file(path)
+    else:
+        with open_bytes(path) as file:
+            while file.read(1 << 20):
+                pass
+    return digest
+
+
+def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iterator[Row]:
+    """Plain text: a file is a page, and its name the title. In a folder the id is its path, which
+    tells files of one name apart.
+    """
+    for number, path in enumerate(paths[skip:], start=skip + 1):
+        title = clean(Path(path.name.removesuffix(".gz").removesuffix(".bz2")).stem)
+        inside = path.relative_to(folder).with_suffix("").as_posix() if folder else title
+        with open_bytes(path) as file:
+            data = file.read()
+        try:
+            yield number, Page(clean(inside), title, clean(data.decode("utf-8-sig")))
+        except UnicodeDecodeError:
+            yield number, f"{path.name} is not UTF-8"
+
+
+def _folder(path: Path) -> Source:
+    files = sorted(
+        file for file in path.rglob("*") if file.suffix in TEXT_SUFFIXES and file.is_file()
+    )
+    if not files:
+        raise WorkbenchError(
+            f"{path}: a folder without any .txt or .md file: --from takes {FORMATS}"
+        )
+    digests = [[str(file.relative_to(path)), _digest(file)] for file in files]
+    fingerprint = hashlib.sha256(json.dumps(digests).encode()).hexdigest()
+    pages = partial(_texts, files, folder=path)
+    return Source(str(path), fingerprint, pages, "file")
+
+
+def _world(spec: str) -> Source:
+    seed = spec.partition(":")[2] or "0"
+    if not seed.isdecimal():
+        raise WorkbenchError(
+            f"{spec}: no such world: write world:SEED with a whole number, such as world:0"
+        )
+    world = load_world(int(seed))
+    pages = [Page(page.id, page.title, page.text) for page in world.pages]
+    return Source(
+        f"world:{seed}",
+        world.hash,
+        lambda skip: iter(list(enumerate(pages, start=1))[skip:]),
+    )
+
+
+def _hub(spec: str) -> Source:
+    """A data set of the hub, streamed. `owner/name`, `owner/name/config` or a bare `name`; then
+    `:split`.
+    """
+    name, _, split = spec.removeprefix("hf:").partition(":")
+    owner, *rest = name.split("/")
+    if not owner or len(rest) > 2 or not all(rest):
+        raise WorkbenchError(
+            f"{spec}: write hf:OWNER/NAME[/CONFIG][:SPLIT], as in"
+            " hf:wikimedia/wikipedia/20231101.en:train"
+        )
+    full_spec = f"hf:{name}:{split or 'train'}"
+    dataset, config = "/".join([owner, *rest[:1]]), rest[1] if len(rest) == 2 else None
+    # a finished index asks for nothing
+    stream = cache(lambda: _stream(full_spec, dataset, config, split or "train"))
+    return Source(full_spec, full_spec, lambda skip: rows_of(stream(), full_spec, skip))
+
+
+def _stream(spec: str, name: str, config: str | None, split: str) -> Any:
+    try:
+        return hub.dataset(name, config, split, streaming=True)
+    except OSError as error:
+        raise WorkbenchError(
+            f"{spec}: cannot be opened ({error}): check the name and that the hub is within reach"
+        ) from None
+
+
+def rows_of(stream: Any, spec: str, skip: int) -> Iterator[Row]:
+    """The rows of a streamed data set after the first `skip`."""
+    _check_columns(spec, stream.column_names)
+    rows = iter(stream.skip(skip))
+    number = skip
+    while True:
+        try:
+            row = next(rows, None)
+        except Exception as error:  # the connection broke
+            reason = " ".join(str(error).split())[:200]
+            raise WorkbenchError(
+                f"{spec}: broke off after {number} rows ({reason}): the same command goes on from"
+                " there"
+            ) from None
+        if row is None:
+            return
+        number += 1
+        if number == 1:
+            _check_columns(spec, list(row))
+        yield number, page_of(row)

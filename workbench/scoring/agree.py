@@ -1,0 +1,173 @@
+"""Agreement of two feedback files on the same responses, as of an annotator and a judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workbench.metrics.rows import file_of
+from workbench.scoring.replay import Malformed
+from workbench.scoring.rows import Reader
+from workbench.types import Feedback, WorkbenchError
+from workbench.util.failures import judged
+
+Pair = tuple[str, str]  # the label in the first file, the label in the second
+ASPECTS = {"claims": "fact", "outcomes": "answer", "items": "checklist", "reasoning": "reasoning"}
+LEFT_OUT = (
+    "only_first",
+    "only_second",
+    "unreadable",
+    "other_response",
+    "not_judged",
+    *ASPECTS,
+    "verdicts",
+)
+
+
+def agreement(first: Path, second: Path) -> dict[str, Any]:
+    """Accuracy, Cohen's κ and per-label scores for claims and outcomes (and checklist items and
+    reasoning, if there are any).
+
+    Responses are matched by id, if they are the same text but for white space; claims by their
+    text. The first file is the reference of precision and recall. A run's folder stands for its
+    rollouts. `excluded` counts what is not compared: rows that only one file has; rows that
+    cannot be read or repeat an id; rows whose responses differ, or that one of the files has not
+    judged; claims, outcomes, items and reasoning that only one file has; verdicts without a label
+    in either.
+
+    Raises:
+        WorkbenchError: a file cannot be read or has nothing judged, or the two have no response
+        in common.
+    """
+    excluded: Counter[str] = Counter(dict.fromkeys(LEFT_OUT, 0))
+    first, second = file_of(first), file_of(second)
+    rows, others = _rows(first, excluded), _rows(second, excluded)
+    common = [identity for identity in others if identity in rows]
+    same = [identity for identity in common if rows[identity].text == others[identity].text]
+    if not same:
+        found = f"{len(common)} ids in common, with another response under each"
+        raise WorkbenchError(
+            f"'{first}' and '{second}' have {found if common else 'no response id in common'}:"
+            " give two files about the same responses"
+        )
+    excluded["only_first"] = len(rows) - len(common)
+    excluded["only_second"] = len(others) - len(common)
+    excluded["other_response"] = len(common) - len(same)
+    pairs: dict[str, list[Pair]] = {name: [] for name in ASPECTS}
+    compared = 0
+    for row, other in ((rows[identity], others[identity]) for identity in same):
+        if not (row.judged and other.judged):
+            excluded["not_judged"] += 1
+            continue
+        compared += 1
+        for name, found_pairs in pairs.items():
+            labels, partners = row.labels[name], other.labels[name]
+            excluded[name] += len(labels.keys() ^ partners.keys())
+            for key in labels.keys() & partners.keys():
+                label, partner = labels[key], partners[key]
+                if label is None or partner is None:
+                    excluded["verdicts"] += 1
+                else:
+                    found_pairs.append((label, partner))
+    scores = {
+        name: compare(found_pairs)
+        for name, found_pairs in pairs.items()
+        if found_pairs or name in ("claims", "outcomes")
+    }
+    return {"rows": compared, **scores, "excluded": dict(excluded)}
+
+
+def compare(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """n, accuracy, Cohen's κ, and for each label precision, recall and F1 of the second against
+    the first.
+
+    What is not defined is None: κ where both always give the same one label, precision of a
+    label that was never given.
+    """
+    n, pair_counts = len(pairs), Counter(pairs)
+    second_counts, first_counts = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)
+    right = sum(count for (a, b), count in pair_counts.items() if a == b)
+    chance = (
+        sum(first_counts[label] * second_counts[label] for label in first_counts) / n**2
+        if n
+        else 1.0
+    )
+    kappa = (right / n - chance) / (1 - chance) if chance < 1 else None
+    labels = {
+        label: {
+            "first": first_counts[label],
+            "second": second_counts[label],
+            "precision": _share(pair_counts[label, label], second_counts[label]),
+            "recall": _share(pair_counts[label, label], first_counts[label]),
+            "f1": _share(2 * pair_counts[label, label], second_counts[label] + first_counts[label]),
+        }
+        for label in sorted({*second_counts, *first_counts})
+    }
+    return {
+        "n": n,
+        "accuracy": _share(right, n),
+        "kappa": None if kappa is None else round(kappa, 6),
+        "labels": labels,
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 6) if whole else None
+
+
+# a claim's text and its number among equal ones, or a target -> label (None: failed or not given)
+Labels = dict[tuple[str, int], str | None]
+
+
+class _Row(NamedTuple):
+    """What is compared of a row; `text` is its response with single spaces."""
+
+    text: str
+    labels: Mapping[str, Labels]
+    judged: bool
+
+
+def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
+    """The rows of a file by their ids.
+
+    Raises:
+        WorkbenchError: no row can be read, or none is judged.
+    """
+    rows: dict[str, _Row] = {}
+    reader = Reader(path)
+    for _, row in reader.rows():
+        try:
+            item = reader.item(row, split=False)
+        except Malformed:
+            item = None
+        if item is None or isinstance(row, str) or item.response.id in rows:
+            excluded["unreadable"] += 1
+            continue
+        labels = {name: _labels(item.feedback, aspect) for name, aspect in ASPECTS.items()}
+        text = " ".join(item.response.text.split())
+        rows[item.response.id] = _Row(text, labels, judged(row))
+    if not any(row.judged for row in rows.values()):
+        raise WorkbenchError(
+            f"'{path}' has nothing to compare: none of its rows is judged feedback; `workbench"
+            f" score --in {path} --out NEW.jsonl` judges them"
+        )
+    return rows
+
+
+def _labels(feedback: Feedback, aspect: str) -> Labels:
+    given: dict[str, str | None] = {}
+    for verdict in feedback.verdicts:
+        item = aspect != "checklist" or verdict.target.startswith("item:")
+        if verdict.aspect == aspect and item:
+            given.setdefault(verdict.target, verdict.label)
+    if aspect != "fact":
+        return {(target, 0): label for target, label in given.items()}
+    labels: Labels = {}
+    seen: Counter[str] = Counter()
+    for claim in feedback.claims:
+        text = " ".join(claim.text.casefold().split())
+        labels[text, seen[text]] = given.get(f"claim:{claim.id}")
+        seen[text] += 1
+    return labels

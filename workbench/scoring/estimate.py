@@ -1,0 +1,129 @@
+"""Calls and tokens of a scoring: the prompts are written and counted instead of sent."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from workbench.claims import rules
+from workbench.judge import elements
+from workbench.metrics.pairs import Pairs
+from workbench.scoring.options import Options, check
+from workbench.scoring.run import prepare
+from workbench.types import Claims, Extract, Failure, Prompt, Reply, Response, Verdict
+
+SAMPLE = 200  # rows whose prompts are written; more are counted by their share
+CHARACTERS = 4  # of a token, roughly
+# tokens of a one-label reply, of one label in a list; of a claim list per token read
+SHORT, PER_LABEL, PER_CLAIM = 8, 4, 1.5
+
+_REFUSED = Failure("judge", "dry_run", "nothing was asked")
+
+
+class Counter:
+    """A judge that is never asked: it counts prompts, each of them once, and what their replies
+    would hold.
+    """
+
+    name = "nobody"
+
+    def __init__(self) -> None:
+        self.calls: collections.Counter[str] = collections.Counter()
+        self.tokens_in = self.tokens_out = 0.0
+        self._seen: set[int] = set()
+
+    def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
+        for prompt in prompts:
+            if hash(prompt) not in self._seen:
+                self._seen.add(hash(prompt))
+                self.calls[prompt.task] += 1
+                self.tokens_in += len(prompt.text) / CHARACTERS
+                self.tokens_out += _reply_tokens(prompt)
+        return [Reply(None, _REFUSED)] * len(prompts)
+
+
+def _reply_tokens(prompt: Prompt) -> float:
+    if prompt.task in ("extract", "single_pass"):
+        response = next(part.text for part in elements(prompt.text) if part.tag == "response")
+        return SHORT + PER_CLAIM * len(response) / CHARACTERS
+    listed = sum(part.tag in ("claim", "item") for part in elements(prompt.text))
+    return SHORT + PER_LABEL * listed if prompt.task in ("inform", "checklist") else SHORT
+
+
+def estimate_file(options: Options) -> dict[str, Any]:
+    """Calls and tokens that scoring a file would take. Nothing is asked and nothing is written.
+
+    Claims are guessed by rules, tokens from characters; cached replies are counted too.
+    """
+    check(options)
+    counter = Counter()
+    job = prepare(options, ExitStack(), counter)
+    survey, checks = job.survey, job.plan.checks if options.remote else None
+    claims, sampled = 0, 0
+    if checks:
+        guessing = replace(
+            checks,
+            extract=_guess(checks.extract),
+            single_pass=checks.single_pass and _guess(checks.single_pass, judged=True),
+        )
+        fresh = (one.response for one in job.reader.items(dict(survey.ids)) if not one.replay)
+        responses = list(itertools.islice(fresh, 0, None, -(-survey.judged // SAMPLE)))
+        graded = replace(job.plan, checks=guessing).grade()(responses)
+        claims, sampled = sum(len(feedback.claims) for feedback in graded), len(responses)
+    scale = survey.judged / sampled if sampled else 0.0
+    return {
+        "dry_run": True,
+        "rows": len(survey.ids),
+        "judged": survey.judged,
+        "malformed": survey.malformed,
+        "claims": round(claims * scale),
+        "calls": round(counter.calls.total() * scale),
+        "by_task": {task: round(calls * scale) for task, calls in counter.calls.items()},
+        "tokens_in": round(counter.tokens_in * scale),
+        "tokens_out": round(counter.tokens_out * scale),
+    }
+
+
+def estimate_pairs(paired: Pairs) -> dict[str, Any]:
+    """Calls and tokens to ask which of two answers is better; cached replies are counted too."""
+    counter = Counter()
+    counter([prompt for pair in paired.pairs for prompt in pair.prompts])
+    return {
+        "dry_run": True,
+        "pairs": {
+            "n": len(paired.pairs),
+            "identical": sum(pair.identical for pair in paired.pairs),
+            **paired.left_out,
+        },
+        "calls": counter.calls.total(),
+        "tokens_in": round(counter.tokens_in),
+        "tokens_out": round(counter.tokens_out),
+    }
+
+
+def _guess(extract: Extract, judged: bool = False) -> Extract:
+    """Call `extract`, to count its prompts, and return the claims of the rules; with verdicts,
+    so that they are not asked about, where `extract` judges them.
+    """
+
+    def run(responses: Sequence[Response]) -> list[Claims]:
+        extract(responses)
+        guessed = rules()(responses)
+        if not judged:
+            return guessed
+        return [
+            replace(
+                claims,
+                verdicts=tuple(
+                    Verdict(f"claim:{claim.id}", "fact", "vague", informativeness=1, by="nobody")
+                    for claim in claims.claims
+                ),
+            )
+            for claims in guessed
+        ]
+
+    return run

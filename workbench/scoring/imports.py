@@ -1,0 +1,206 @@
+"""Completions that a trainer logged, as feedback rows: what `workbench score` takes and the
+inspector shows.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from workbench.credit.tokens import words
+from workbench.data.files import Row, open_rows
+from workbench.runs.rows import finite
+from workbench.runs.store import Store
+from workbench.scoring.replay import Malformed
+from workbench.types import Event, Failure, Feedback, Question, Response, Reward, WorkbenchError
+
+BATCH = 500
+SUFFIXES = (".jsonl", ".parquet")
+
+# What TRL and verl call the columns that are not rewards.
+TRL = {"step", "prompt", "completion", "images", "image"}
+VERL = {"input", "output", "gts", "step", "uid", "request_id", "workbench_failed"}
+_CHATML = re.compile(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", re.S)
+_LLAMA = re.compile(r"<\|start_header_id\|>user<\|end_header_id\|>\n\n(.*?)<\|eot_id\|>", re.S)
+# The same without their marks, as both trainers decode: it opens with a turn and ends where the
+# assistant is to speak.
+_OPENED = (
+    # what a template lets the assistant begin with: to think, or to have thought nothing
+    r"(?:<think>\s*(?:</think>)?)?\s*"
+)
+_PLAIN = re.compile(rf"(?:system\n.*?\n)?user\n(?:.*\nuser\n)?(.*)\nassistant\n{_OPENED}", re.S)
+_PLAIN_GEMMA = re.compile(rf"user\n(?:.*\nuser\n)?(.*)\nmodel\n{_OPENED}", re.S)
+_PLAIN_LLAMA = re.compile(r"(?:system\n\n.*?)?user\n\n(?:.*user\n\n)?(.*)assistant\n\n\s*", re.S)
+_STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+# a list as Python or numpy prints it
+_PRINTED = re.compile(rf"\[\s*(?:{_STRING}(?:[\s,]+{_STRING})*)?\s*\]")
+# made from the rewards of a group, and no rewards themselves
+DERIVED = ("advantage", "advantages", "returns")
+
+
+def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
+    """Write logged completions as feedback rows without verdicts; returns counts.
+
+    * TRL (`log_completions`): columns step, prompt, completion, one for each reward function,
+      advantage. It keeps one generation batch a log: of what was sampled between two logs only
+      the last is in its files (`logging_steps=1` keeps all).
+    * verl (`rollout_data_dir`): input, output, gts, score, step, and what else the reward
+      function returned.
+
+    `path` is a file, JSONL or Parquet, or a folder of such files, taken in the order of their
+    steps. Of a prompt that is a whole conversation, decoded with its marks (ChatML, Llama 3) or
+    without them (Gemma's too), the last user turn is the question. Every logged number becomes a
+    reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is none);
+    equal prompts of a step are a group; verl's `gts`, where it is a text or several, also as
+    numpy prints them or under `target`, are the gold answers. Advantages are left out: they are no
+    rewards, and `workbench.credit.advantages` makes them from the rewards of a group.
+
+    Raises:
+        WorkbenchError: there is nothing to read, or the rows are not what that trainer logs.
+    """
+    if out.suffix != ".jsonl" or out.exists():
+        raise WorkbenchError(
+            f"'{out}' is there already, or is not a .jsonl file: name a new one with --out FILE"
+        )
+    problems: list[dict[str, Any]] = []
+    files = _files(path)
+    rows = _feedback(kind, files, _numbers(kind, files), problems)
+    if (first := next(rows, None)) is None:
+        reason = problems[0]["problem"] if problems else "there are no rows"
+        raise WorkbenchError(f"'{path}' is not what {kind} logs: {reason}")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    count, rewards, remaining = 0, dict[str, None](), chain([first], rows)
+    with Store(out) as store:
+        while batch := list(islice(remaining, BATCH)):
+            store.append(batch)
+            count += len(batch)
+            rewards.update(dict.fromkeys(name for row in batch for name in row.rewards))
+    return {
+        "out": str(out),
+        "rows": count,
+        "malformed": len(problems),
+        "rewards": list(rewards),
+        "problems": problems[:100],
+    }
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+
+    def step(file: Path) -> tuple[int, str]:
+        return int("".join(filter(str.isdigit, file.stem)) or 0), file.name
+
+    return sorted((file for file in path.iterdir() if file.suffix in SUFFIXES), key=step)
+
+
+def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
+    """The columns that hold numbers: in a row without one, its reward function returned none."""
+    reserved = (*(TRL if kind == "trl" else VERL), *DERIVED)
+    names: dict[str, None] = {}
+    for _, row in _rows(files):
+        for name, value in row.items() if isinstance(row, dict) else ():
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if number and name not in reserved:
+                names[name] = None
+    return list(names)
+
+
+def _rows(files: Sequence[Path]) -> Iterator[Row]:
+    return chain.from_iterable(open_rows(file)[1] for file in files)
+
+
+def _feedback(
+    kind: str, files: Sequence[Path], numbers: Sequence[str], problems: list[dict[str, Any]]
+) -> Iterator[Feedback]:
+    counts: Counter[tuple[Any, str]] = Counter()
+    for number, (line, row) in enumerate(_rows(files), start=1):
+        try:
+            if isinstance(row, str):
+                raise Malformed(row)
+            response = _response(kind, row)
+        except Malformed as problem:
+            problems.append({"line": line, "problem": str(problem)})
+            continue
+        question = response.question.id
+        key = response.step, question
+        response = replace(
+            response,
+            id=f"{kind}-{number:06d}",
+            group=f"{response.step}/{question}",
+            sample=counts[key],
+        )
+        counts[key] += 1
+        rewards = {f"{kind}:{name}": _reward(row.get(name)) for name in numbers}
+        yield Feedback(response, rewards=rewards)
+
+
+def _response(kind: str, row: Mapping[str, Any]) -> Response:
+    """The response of one row, without id and group; raises Malformed."""
+    names = ("prompt", "completion") if kind == "trl" else ("input", "output")
+    prompt, text = (_last_message(row.get(name)) for name in names)
+    if prompt is None or text is None:
+        columns = ", ".join(list(row)[:8]) or "nothing"
+        raise Malformed(f'no "{names[0]}" or "{names[1]}"; the row has {columns}')
+    gold = row.get("gts") if kind == "verl" else None
+    # as the data sets of Search-R1 have them
+    gold = gold.get("target") if isinstance(gold, Mapping) else gold
+    answers = _listed(gold) if isinstance(gold, str) else gold if isinstance(gold, list) else ()
+    if not all(isinstance(answer, str) for answer in answers):
+        answers = ()
+    value = "\0".join((prompt, *answers)).encode("utf-8", "surrogatepass")
+    identity = f"q-{hashlib.sha256(value).hexdigest()[:12]}"
+    question, step = Question(identity, _last_turn(prompt), tuple(answers)), row.get("step")
+    return Response(
+        "",
+        question,
+        text,
+        step=step if isinstance(step, int) else None,
+        offsets=words(text),
+        source="words",
+    )
+
+
+def _last_message(value: Any) -> str | None:
+    """A text, or the text of a conversation's last message."""
+    if isinstance(value, list) and value and isinstance(value[-1], Mapping):
+        return _last_message(value[-1].get("content"))
+    return value if isinstance(value, str) else None
+
+
+def _last_turn(prompt: str) -> str:
+    """The last user turn of a decoded conversation; any other prompt as it is."""
+    if marked := _CHATML.findall(prompt) or _LLAMA.findall(prompt):
+        return str(marked[-1]).strip() or prompt
+    plain = (
+        _PLAIN.fullmatch(prompt) or _PLAIN_LLAMA.fullmatch(prompt) or _PLAIN_GEMMA.fullmatch(prompt)
+    )
+    return (plain[1].strip() if plain else "") or prompt
+
+
+def _listed(gold: str) -> tuple[str, ...]:
+    """The answers in a printed list of texts, such as "['Paris' 'Rome']"; any other text is one
+    answer.
+    """
+    if not _PRINTED.fullmatch(gold.strip()):
+        return (gold,)
+    try:
+        return tuple(ast.literal_eval(part) for part in re.findall(_STRING, gold))
+    except (SyntaxError, ValueError):  # an escape that Python does not know
+        return (gold,)
+
+
+def _reward(value: Any) -> Reward:
+    number = finite(value)
+    if number is None:  # TRL writes NaN where a reward function gave None
+        return Reward(
+            None, error=Failure("reward", "not_logged", "the trainer logged no number here")
+        )
+    return Reward(number, {"logged": number}, (Event("logged", number),), ())

@@ -1,0 +1,126 @@
+"""The options of `workbench score`, and which of them cannot work together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.judge.address import shown
+from workbench.runs.store import PASSAGES, QUESTIONS, check_folder
+from workbench.types import WorkbenchError
+from workbench.util.actors import Actors
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `workbench score`; its help describes each."""
+
+    source: Path
+    out: Path
+    method: str = "all"
+    judge: str | None = None
+    model: str | None = None
+    passages: Path | None = None
+    store: str | None = None
+    tokenizer: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    overrides: Sequence[str] = ()
+    max_failed: float = 0.2
+    concurrency: int = 64
+    timeout: float = 60.0
+    cache: Path | None = None
+    overwrite: bool = False
+    in_doubt: bool = False  # rules decide outcomes, and the endpoint those that they doubt
+    verifier: str | None = None  # model of the local judge in the place of the shipped one
+    api_key_env: str | None = None  # the environment variable that holds the endpoint's key
+    engine: str = "local"  # or "ray"
+    actors: int | None = None  # of Ray; None: as many as this machine has CPUs
+    address: str | None = None  # of a Ray cluster; None: one is started here
+
+    @property
+    def ray(self) -> Actors:
+        return Actors(self.actors or os.cpu_count() or 1, self.address)
+
+    @property
+    def exact(self) -> bool:
+        return self.judge == "world"
+
+    @property
+    def remote(self) -> bool:
+        return self.judge not in (None, "world", "local")
+
+    @property
+    def cache_path(self) -> Path:
+        """The file of the judge's replies: `cache` or, beside NAME.jsonl, NAME.judge.sqlite."""
+        return self.cache or self.out.with_name(f"{self.out.stem}.judge.sqlite")
+
+
+def check(options: Options) -> None:
+    """Raise a WorkbenchError for options that cannot work together."""
+    for wrong, message in _problems(options):
+        if wrong:
+            raise WorkbenchError(message)
+    if options.engine == "ray" and not options.remote:
+        options.ray.check()
+    check_folder(options.out.parent)
+
+
+def _problems(options: Options) -> Iterator[tuple[object, str]]:
+    """What may be wrong, and the message where it is."""
+    source, out, passages, remote = options.source, options.out, options.passages, options.remote
+    url = shown(str(options.judge))
+    yield not source.is_file(), f"no file '{source}': name the rows to score with --in FILE"
+    yield (
+        out.is_dir() or out.suffix != ".jsonl",
+        f"'{out}' is not a .jsonl file: name one with --out FILE",
+    )
+    yield (
+        out.resolve() == source.resolve(),
+        "--in and --out are the same file: name another --out",
+    )
+    sidecars = [(out.parent / name).resolve() for name in (QUESTIONS, PASSAGES)]
+    for option, file in (("--out", out), ("--in", source), ("--passages", passages)):
+        yield (
+            file and file.resolve() in sidecars,
+            f"{option} {file}: a file of this name is written beside --out; choose another name,"
+            " or an --out in another folder",
+        )
+    yield (
+        remote and not str(options.judge).startswith(("http://", "https://")),
+        f"no judge '{url}': write world, local, or the http address of an endpoint",
+    )
+    yield (
+        remote and not options.model,
+        f"--judge {url} needs the name of a model there: --model NAME",
+    )
+    for option, given in (
+        ("--model", options.model),
+        ("--api-key-env", options.api_key_env),
+        ("--judge-in-doubt", options.in_doubt),
+    ):
+        yield (
+            given and not remote,
+            f"{option} is about an endpoint: name one with --judge URL, or leave it out",
+        )
+    yield (
+        options.verifier and options.judge not in (None, "local"),
+        "--verifier names the model of the judge local: leave out --judge, or the verifier",
+    )
+    yield (
+        passages and options.store,
+        "--passages and --store both say where evidence comes from: choose one",
+    )
+    yield (
+        passages and not passages.is_file(),
+        f"no file '{passages}': name a JSONL or Parquet file of passages with --passages FILE",
+    )
+    yield (
+        options.engine not in ("local", "ray"),
+        f"no engine '{options.engine}': write local or ray",
+    )
+    yield (
+        options.engine != "ray" and (options.actors, options.address) != (None, None),
+        "--actors and --address are those of Ray: ask for it with --engine ray, or leave them out",
+    )

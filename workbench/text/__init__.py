@@ -1,0 +1,67 @@
+r"""Sections and sentences of a response, its final answer, abstention, hedging and answer matching.
+
+TruthRL (arXiv 2509.25760, section 3 and table 9) asks for the answer in `\boxed{}`, for "I don't
+know" when uncertain and for "invalid question" where the premise is false, and a language model
+judges it. Its rule-based verifier (table 5) was exact string matching, which made the policy
+abstain on nearly everything. The rules here are ours. Two principles decide doubtful cases:
+
+* **Naming an answer is answering.** "I don't know. Paris" and "I'm not sure, but it is Paris"
+  are answers. An abstention is never right, so a text that is wrongly taken for one earns what
+  abstaining earns and no more.
+* **A list of guesses is worth no more than its first item.** The first sentence that names a gold
+  answer has to state it, and nothing before it may be another candidate. A list that the rules
+  recognise is not right at all.
+
+Known limits: in one sentence, "Vetra lies in Lomar" may answer for either name. A sentence that
+states another relation of the same subject ("She died in Vetra" for "Where did she live?") is
+taken for an answer unless it uses the opposite of the question's verb.
+"""
+
+from __future__ import annotations
+
+from workbench.text.abstention import (
+    ABSTENTIONS,
+    INVALID,
+    INVALID_QUESTION,
+    is_abstention,
+    is_invalid,
+)
+from workbench.text.hedging import hedge, is_hedged
+from workbench.text.matching import DOUBT, NO, YES, matches, probability
+from workbench.text.normal_form import normalise
+from workbench.text.sections import (
+    answer_sections,
+    answer_text,
+    final_answer,
+    in_answer,
+    section_at,
+    sections,
+    thinking,
+    well_formed,
+)
+from workbench.text.sentences import sentences
+
+__all__ = [
+    "ABSTENTIONS",
+    "DOUBT",
+    "INVALID",
+    "INVALID_QUESTION",
+    "NO",
+    "YES",
+    "answer_sections",
+    "answer_text",
+    "final_answer",
+    "hedge",
+    "in_answer",
+    "is_abstention",
+    "is_hedged",
+    "is_invalid",
+    "matches",
+    "normalise",
+    "probability",
+    "section_at",
+    "sections",
+    "sentences",
+    "thinking",
+    "well_formed",
+]

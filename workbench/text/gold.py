@@ -1,0 +1,195 @@
+"""Gold answers as words: their forms, and what an answer's tokens are compared with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from workbench.text.kept import kept
+from workbench.text.names import DEMONYM, TITLES, lines, person_end
+from workbench.text.normal_form import MONTHS, Token, tokenise, words_of
+
+Form = tuple[str, ...]  # the words of a gold answer
+SURE, STATED, NAMED, SHARED, APART = 0.99, 0.97, 0.3, 0.15, 0.03  # see `probability`
+MENTION = "\0"  # stands for a gold answer; no answer has this character
+
+(
+    OR, AND, BE, AUXILIARY, PREPOSITIONS, DETERMINERS, PRONOUNS, RELATIVE, HEDGES, FILLERS,
+    NEGATIONS, JOINERS, REVISIONS, KINDS,
+) = (frozenset(line.split()) for line in lines("grammar.txt"))  # fmt: skip
+GRAMMAR = OR.union(
+    *(AND, BE, AUXILIARY, PREPOSITIONS, DETERMINERS, PRONOUNS, RELATIVE, HEDGES, FILLERS)
+)
+_LEAD_IN = re.compile(
+    r"(?:(?:so|well|my|final|correct|answers?|i|think|believe|guess|would|say|it|that|this|he|she"
+    r"|they|is|was|are|were|could|might|may|must|be|probably|maybe|perhaps|possibly|likely|in|on"
+    r"|at|by|from|year|called|named|about|approximately|roughly|around|exactly|是|答 案) )+"
+)
+VERB = re.compile(
+    r"\w+(?:ed|ing|[a-z]s|ung|own|wn|ought)|won|made|took|gave|led|held|ran|met|taught|built|found"
+    r"|sang|wrote|bore|went|left|began|written|born|natel|beat|beaten|given|taken|chosen|fell|rose"
+)
+UNITS = {
+    name: names.split()[0]
+    for names in (
+        "m metre metres meter meters|km kilometre kilometres kilometer kilometers|mi mile miles"
+        "|cm centimetre centimetres centimeter centimeters|ft foot feet|kg kilogram kilograms"
+        "|lb lbs pound pounds|year years|day days|month months|week weeks|hour hours|minute minutes"
+    ).split("|")
+    for name in names.split()
+}
+
+
+class Gold(NamedTuple):
+    """The gold answers to a question, as `read_gold` reads them."""
+
+    forms: tuple[Form, ...]
+    others: tuple[Form, ...]  # other names of the same
+    question: frozenset[str]  # its words
+    given: frozenset[str]  # those that an answer may repeat
+    named: bool  # some form has a capital
+    number: bool  # all forms are numbers or dates
+    counted: bool  # the question asks how many, how far, …
+    person: bool
+    placed: bool  # a form has a comma, as "Paris, Texas"
+    people: bool  # a form is a people or language
+    kind: str  # "river" of "Which river …?"
+
+    def named_in(self, text: str) -> bool:
+        return any(map(is_mention, self.mask(tokenise(text))))
+
+    def mask(self, sentence: Sequence[Token]) -> list[Token]:
+        """The sentence with each form replaced by one token that says which form it was."""
+        masked: list[Token] = []
+        i = 0
+        while i < len(sentence):
+            form, end = self._found(sentence, i)
+            name = (self.named or i > 0) and any(token.name for token in sentence[i:end])
+            mention = Token(MENTION + " ".join(form), name, sentence[i].article)
+            masked.append(mention if form else sentence[i])
+            i = end
+        return masked
+
+    def _found(self, sentence: Sequence[Token], i: int) -> tuple[Form, int]:
+        for form in (*self.forms, *self.others):
+            if end := _mention_end(sentence, i, form):
+                return form, end
+        words = [token.text for token in sentence[i : i + 7]]
+        for form in self.forms if self.named and self.person else ():
+            if size := person_end(form, words):
+                return form, i + size
+        return (), i + 1
+
+
+@kept
+def read_gold(question: str, gold: tuple[str, ...]) -> Gold:
+    read = [tokenise(form) for form in gold]
+    forms = {tuple(words_of(tokens)) for tokens in read} - {()}
+    named = any(token.name and not token.text[0].isdigit() for tokens in read for token in tokens)
+    person = not question or bool(re.search(r"\bwho(?:m|se)?\b", question, re.I))
+    counted = not question or bool(re.search(r"\bhow (?!do|did|was|is)\w+", question, re.I))
+    year = bool(re.search(r"\byear\b", question)) and not re.search(r"\bdays?\b", question)
+    others = {other for form in forms for other in _other_forms(form, named, person, counted, year)}
+    tokens = tokenise(question)
+    words = words_of(tokens)
+    kinds = re.search(rf"\b(?:which|what|name)\b.*?\b({'|'.join(KINDS)})\b", " ".join(words))
+    offers = not OR.isdisjoint(words) or any(
+        _mention_end(tokens, i, form) for i in range(len(tokens)) for form in forms
+    )
+    free = {token.text for token in tokens if not (offers and token.name)}
+    return Gold(
+        tuple(sorted(forms, key=lambda form: (-len(form), form))),
+        tuple(sorted(others - forms - {()}, key=lambda form: (-len(form), form))),
+        frozenset(words),
+        frozenset(free | {f"{text}s" for text in free}) - {"s"},
+        named,
+        bool(forms)
+        and all(is_number(" ".join(form)) for form in forms)
+        and (not named or all({*MONTHS} & {*form} for form in forms if not form[0][0].isdigit())),
+        counted,
+        person,
+        any("," in form for form in gold),
+        any(DEMONYM.fullmatch(form[0]) for form in forms),
+        kinds[1] if kinds else "",
+    )
+
+
+def _other_forms(
+    form: Form, named: bool, person: bool, counted: bool, year: bool
+) -> Iterator[Form]:
+    """Other names of a gold answer: without its title or preposition, its acronym, the year of a
+    date, its number alone, its plural."""
+    rest = form[form[0] in PREPOSITIONS :]
+    while rest and rest[0] in TITLES:
+        rest = rest[1:]
+    if len(rest) > 1 or person or form[0] in PREPOSITIONS:
+        yield rest
+    if year and re.fullmatch(r"\d{4}(-\d\d)+", form[0]):
+        yield (form[0][:4],)
+    numbers = [word for word in form if word[0].isdigit()]
+    if counted and len(numbers) == 1 and len(form) < 5 and "bc" not in form:
+        yield (numbers[0],)
+    initials = "".join(word[0] for word in form if word not in PREPOSITIONS | AND)
+    if named and len(initials) > 2 and initials.isalpha() and not person:
+        yield (initials,)
+    if not named and len(form[-1]) > 3 and form[-1].isalpha():
+        yield (*form[:-1], f"{form[-1]}s")
+        yield (*form[:-1], re.sub(r"(?<![su])s$", "", form[-1]))
+        yield (*form[:-1], re.sub(r"ia$", "ion", form[-1]))
+
+
+def _mention_end(sentence: Sequence[Token], start: int, form: Form) -> int:
+    """Where a form ends that begins at `start`; 0 if there is none."""
+    i = start
+    for word in form:
+        while start < i < len(sentence) and sentence[i].text == ",":
+            i += 1
+        if i == len(sentence) or not _same(word, sentence[i].text):
+            return 0
+        i += 1
+    return i
+
+
+def _same(form: str, word: str) -> bool:
+    """Whether two words are the same, two names of a unit, or a year and a date in it."""
+    if form == word or UNITS.get(form, form) == UNITS.get(word, word):
+        return True
+    return bool(re.fullmatch(r"\d{4}(-\d\d)?", form)) and word.startswith(form + "-")
+
+
+def equal(form: Form, words: Sequence[str]) -> bool:
+    joined = "".join(form)
+    apart = len(joined) > 5 and joined.isalpha() and joined == "".join(words)  # "Di Caprio"
+    return apart or (len(form) == len(words) and all(map(_same, form, words)))
+
+
+def is_mention(token: Token) -> bool:
+    return token.text.startswith(MENTION)
+
+
+def is_number(text: str) -> bool:
+    return bool(re.search(r"(?:^|\0| )-?\d", text))
+
+
+def short(tokens: Sequence[Token]) -> list[str]:
+    """The words without a lead-in such as "The answer is" or "in the year"."""
+    text = " ".join(words_of(tokens))
+    rest = text[match.end() :] if (match := _LEAD_IN.match(text)) else text
+    bound = rest[:1].isdigit() and text[: -len(rest)].endswith("by ")  # "1921 or before"
+    return (text if bound else rest).split()
+
+
+def split(tokens: Iterable[Token], *separators: str) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.text in separators and not is_letter(token):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
+def is_letter(token: Token) -> bool:
+    """Whether a word of one letter is a name ("Vitamin E"), not a word of grammar."""
+    return token.name and len(token.text) == 1 and token.text not in "ai"

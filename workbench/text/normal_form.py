@@ -1,0 +1,222 @@
+"""From an answer to canonical tokens."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+from workbench.text.kept import kept
+
+CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_PUNCT = "!-/:-@\\[-`{-~\u00a1-\u00bf\u00d7\u00f7\u060c\u061b\u061f\u0964\u0965"
+_PUNCT += "\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff"
+_PUNCT += "\u3000-\u303f\U0001f000-\U0001faff"
+_BEGIN, _END = rf"(?<![^\s{_PUNCT}{CJK}])", rf"(?![^\s{_PUNCT}{CJK}])"
+_ABBREVIATION = r"(?<!\b[^\W\d_])(?<!\b[SsDdMm][tr])(?<!\bMrs)(?<!\bMs)(?<!\bJr)(?<!\bSr)(?<!\bvs)"
+STOP = rf"{_ABBREVIATION}\.(?=\s|$)|\.\.+|[!?;\n。]"
+
+MONTHS = (
+    "january february march april may june july august september october november december".split()
+)
+_MONTH = rf"({'|'.join(MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
+_DAY, _YEAR = r"\b(0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?\b", r"\b([1-9]\d{3})\b"
+_DATES = (  # pattern, and which groups are year, month and day (0: none)
+    (re.compile(rf"{_DAY}(?: of)? {_MONTH},?(?: of)? {_YEAR}", re.I), (3, 2, 1)),
+    (re.compile(rf"\b{_MONTH} {_DAY},? {_YEAR}", re.I), (3, 1, 2)),
+    (re.compile(rf"(?<![\w-]){_YEAR}-(0?[1-9]|1[0-2])-(0?[1-9]|[12]\d|3[01])(?![\w-])"), (1, 2, 3)),
+    (re.compile(rf"\b{_MONTH},?(?: of)? {_YEAR}", re.I), (2, 1, 0)),
+    (re.compile(rf"{_DAY}(?: of)? {_MONTH}", re.I), (0, 2, 1)),
+    (re.compile(rf"\b{_MONTH} {_DAY}(?!\w|[-.]\d)", re.I), (0, 1, 2)),
+)
+_ERA = re.compile(r"\b(?:AD|CE) (?=\d)|(?<=\d) (?:AD|CE|(?P<before>BCE))\b")
+_LETTERS = str.maketrans(dict(zip("łŁøØđĐıßæÆœ", "l L o O d D i ss ae Ae oe".split(), strict=True)))
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+    " sixteen seventeen"
+)
+_SMALL = {word: value for value, word in enumerate(f"{_UNITS} eighteen nineteen".split())}
+_TENS = {
+    word: 10 * i
+    for i, word in enumerate(
+        "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
+    )
+}
+SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+)
+_ORDINAL = {
+    word: f"{i}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(i, 'th') }"
+    for i, word in enumerate(_ORDINALS, start=1)
+}
+
+_TOKEN = re.compile(
+    rf"(?P<word>{_BEGIN}[1-9]\d{{3}}-(?:0[1-9]|1[0-2])(?:-\d\d)?(?![\w-])"  # a date
+    # a number that is more than digits, a time
+    rf"|{_BEGIN}-?\d+\.\d+{_END}|{_BEGIN}-\d+{_END}|\d+:\d\d"
+    rf"|[{CJK}]|[^\s{_PUNCT}{CJK}]+(?:(?<=[^\W\d_])[+#]+)?)"  # a character, a word (C++ is one)
+    rf"|(?P<stop>{STOP})|(?P<comma>[,/|&()\[\]、–—•=+~<>\u2190-\u21ff]|\s-\s)|(?P<colon>:)"
+)
+_WRAPPERS = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|boxed|mbox)\s*\{([^{}]*)\}")
+_CONTRACTIONS = (
+    (re.compile(r"\bcan'?t\b|\bcannot\b", re.I), "can not"),
+    (
+        re.compile(
+            r"\b(do|does|did|is|are|was|were|could|would|should|have|has|had)(?:n'?t| n't)\b", re.I
+        ),
+        r"\1 not",
+    ),
+    (re.compile(r"\bwon't\b", re.I), "will not"),
+    (re.compile(r"\bI'm\b", re.I), "I am"),
+    (re.compile(r"\b(I|you|we|they)'ve\b", re.I), r"\1 have"),
+    (re.compile(r"\b(it|that|he|she|there|what|who)'s\b", re.I), r"\1 is"),
+    (re.compile(r"\bI'd\b", re.I), "I would"),
+    (re.compile(r"\bI'll\b", re.I), "I will"),
+)
+_CONTRACTED = re.compile("'|cannot|n ?t", re.I)  # one of these is in every contraction
+
+
+class Token(NamedTuple):
+    text: str  # canonical word, or "," "." for a separator; ":" is kept as a boundary
+    name: bool = False  # begins with a capital or a digit
+    article: bool = False  # stands behind "the", "a" or "an"
+
+
+def normalise(text: str) -> str:
+    """One form for answers that differ only in writing: case, width, diacritics, punctuation,
+    articles, contractions, "1,200" and "two thousand", "U.S." and "US", "12 March 1921" and
+    "1921-03-12". Chinese, Japanese and Korean are split into characters."""
+    return " ".join(words_of(tokenise(text)))
+
+
+def _fold(text: str) -> str:
+    """Compatibility forms joined, Latin, Greek and Cyrillic diacritics dropped (marks of other
+    scripts are letters).
+    """
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text)).translate(_LETTERS)
+    return unicodedata.normalize("NFC", re.sub("[\u0300-\u036f]", "", text))
+
+
+@lru_cache(maxsize=512)
+def canonical(text: str) -> str:
+    """The text in one writing, with case and punctuation still there."""
+    text = re.sub(
+        r"\s+", lambda match: "\n" if "\n" in match[0] else " ", _fold(text.replace("´", "'"))
+    )
+    while (unwrapped := _WRAPPERS.sub(r"\1", text)) != text:
+        text = unwrapped
+    text = re.sub("[\u2010\u2011\u2212]|(?<=\\d)\u2013(?=\\d)", "-", re.sub("[‘’ʼ´`]", "'", text))
+    # "don 't" of tokenised texts
+    text = re.sub(r"(?<=[^\W\d_]) '(?=(?:t|s|re|ve|ll|d|m)\b)", "'", text)
+    for pattern, expanded in _CONTRACTIONS if _CONTRACTED.search(text) else ():
+        text = pattern.sub(expanded, text)
+    text = re.sub(r"%|\bper cent\b", " percent", text.replace("'", ""))
+    text = re.sub(
+        r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)", lambda match: match[0].replace(",", ""), text
+    )
+    # The initials of "U.S." and of "J. K. Rowling" are one word.
+    text = re.sub(
+        r"\b(?:[^\W\d_]\.[ \t]*){2,}", lambda match: re.sub(r"[.\s]", "", match[0]) + " ", text
+    )
+    dated = re.search("[0-9]", text)
+    text = _ERA.sub(lambda match: " BC" if match["before"] else "", text) if dated else text
+    for pattern, groups in _DATES if dated else ():
+        text = pattern.sub(lambda match, groups=groups: _date(match, *groups), text)  # type: ignore[misc]
+    return text
+
+
+def _date(match: re.Match[str], year: int, month: int, day: int) -> str:
+    name = match[month].lower().rstrip(".")
+    number = (
+        int(name)
+        if name.isdigit()
+        else next(i for i, full in enumerate(MONTHS, 1) if full.startswith(name[:3]))
+    )
+    if not year:
+        return f"{MONTHS[number - 1].title()} {int(match[day])}"
+    return f"{match[year]}-{number:02}" + (f"-{int(match[day]):02}" if day else "")
+
+
+@kept
+def tokenise(text: str) -> tuple[Token, ...]:
+    tokens = []
+    for match in _TOKEN.finditer(canonical(text)):
+        if (word := match["word"]) is None:
+            tokens.append(Token("." if match["stop"] else "," if match["comma"] else ":"))
+            continue
+        plain = _fold(word.casefold())
+        if re.fullmatch(r"-?\d+\.\d+", plain):
+            plain = plain.rstrip("0").rstrip(".")
+        if word == "A" and match.string[match.end() : match.end() + 1] == ".":
+            plain = "A"  # an initial, not an article
+        tokens.append(Token(_ORDINAL.get(plain, plain), word[0].isupper() or word[0].isdigit()))
+    following = [token.text for token in tokens[1:]] + [""] * bool(tokens)
+    articles = [_article(token.text, after) for token, after in zip(tokens, following, strict=True)]
+    behind = zip(tokens, articles, [False, *articles], strict=False)
+    return tuple(
+        _join_numbers(
+            [
+                Token(token.text.lower(), token.name, article)
+                for token, dropped, article in behind
+                if not dropped
+            ]
+        )
+    )
+
+
+def _article(word: str, after: str) -> bool:
+    """Whether a word is an article, as it is not in "Vitamin A", "A and B"."""
+    return word in ("the", "a", "an") and after not in ("", ",", ".", ":", "and", "or", "is", "was")
+
+
+def _join_numbers(tokens: list[Token]) -> list[Token]:
+    joined, i = [], 0
+    while i < len(tokens):
+        value, used = read_number([token.text for token in tokens[i : i + 12]])
+        joined.append(Token(str(value), True) if used else tokens[i])
+        i += used or 1
+    return joined
+
+
+def read_number(words: list[str]) -> tuple[Decimal, int]:
+    """The number that `words` begin with, in words or as digits before a scale ("2.5 million"),
+    and its length.
+    """
+    current, i = _small(words)
+    if not i and words[0] in SCALES:
+        current = Decimal(1)
+    elif not i and len(words) > 1 and words[1] in SCALES and re.fullmatch(r"\d+(\.\d+)?", words[0]):
+        current, i = Decimal(words[0]), 1
+    elif not i:
+        return Decimal(0), 0
+    total = Decimal(0)
+    while i < len(words) and words[i] in SCALES:
+        if words[i] == "hundred":
+            current *= 100
+        else:
+            # of what came since the last scale, or of all ("two thousand million")
+            scale = SCALES[words[i]]
+            total, current = (total + current * scale if current else total * scale), Decimal(0)
+        i += 1
+        skip = i + 1 if words[i : i + 1] == ["and"] else i
+        more, used = _small(words[skip:])
+        current, i = (current + more, skip + used) if used else (current, i)
+    return Decimal(format((total + current).normalize(), "f")), i
+
+
+def _small(words: list[str]) -> tuple[Decimal, int]:
+    """A number word below one hundred at the start of `words`, and how many words it takes."""
+    if not words or words[0] not in _TENS:
+        return (Decimal(_SMALL[words[0]]), 1) if words and words[0] in _SMALL else (Decimal(0), 0)
+    unit = _SMALL.get(words[1], 0) if len(words) > 1 else 0
+    return (Decimal(_TENS[words[0]] + unit), 2) if 0 < unit < 10 else (Decimal(_TENS[words[0]]), 1)
+
+
+def words_of(tokens: Iterable[Token]) -> list[str]:
+    return [token.text for token in tokens if token.text not in (",", ".", ":")]

@@ -1,0 +1,1 @@
+"""Files, settings, processes and machines: what every package may use."""

@@ -1,0 +1,50 @@
+"""The outcome of a response: its final answer against the gold answers, by rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from workbench.text import DOUBT, final_answer, is_abstention, probability
+from workbench.types import Checked, Failure, Response, Verdict, Verify
+
+
+def outcome(require_box: bool | None = False) -> Verify:
+    r"""The outcome of TruthRL (arXiv 2509.25760, section 3), decided by the rules of
+    `workbench.text`.
+
+    An abstention is `uncertain`, whatever the gold answer. The right answer, or "invalid
+    question" for a false premise, is `correct`. All else is `incorrect`, a missing final answer
+    included. The paper's judge gives 1 or 0 against the gold answer; looking for an abstention
+    first is ours. A question without gold answers is a failure for all its responses, the
+    abstentions too: to score only those would favour them. `p` of an answer that commits to
+    something is the probability that people would call it right (see `answers.probability`).
+
+    `require_box` accepts an answer only in `\boxed{}`; None does so where the question's system
+    prompt names the box.
+    """
+    return lambda batch: [Checked((by_rule(response, require_box),)) for response, _ in batch]
+
+
+def committed_answer(response: Response, require_box: bool | None) -> str | None:
+    boxed = r"\boxed" in response.question.system if require_box is None else require_box
+    return final_answer(response.text, boxed, response.prefill)
+
+
+def without_comparison(response: Response, require_box: bool | None) -> Verdict | None:
+    """The verdict where no answer has to be compared with the gold answers, else None."""
+    question, verdict = response.question, Verdict("outcome", "answer", by="rule")
+    if not question.answers:
+        message = f"question '{question.id}' has no gold answers to compare with"
+        return replace(verdict, error=Failure("verify", "no_gold", message))
+    answer = committed_answer(response, require_box)
+    if answer is None:
+        return replace(verdict, label="incorrect")
+    return replace(verdict, label="uncertain") if is_abstention(answer) else None
+
+
+def by_rule(response: Response, require_box: bool | None) -> Verdict:
+    if verdict := without_comparison(response, require_box):
+        return verdict
+    question, answer = response.question, committed_answer(response, require_box) or ""
+    p = probability(answer, question.answers, question.kind, question.text)
+    return Verdict("outcome", "answer", "correct" if p > DOUBT[1] else "incorrect", p, by="rule")

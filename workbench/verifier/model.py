@@ -1,0 +1,196 @@
+"""The cross-encoder: the packaged MiniLM with a three-way head, and its small file of
+differences from the packaged weights.
+
+What is shipped is not a model but how it differs from one: for every linear layer the two thin
+factors of its changed weights (a truncated singular value decomposition, Eckart & Young 1936),
+and the small tensors whole, all in fp16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import WorkbenchError
+from workbench.util.hub import from_disk_or_hub
+from workbench.util.minilm import packaged_folder
+
+if TYPE_CHECKING:
+    import torch
+
+HIDDEN = 384
+MAX_LENGTH = 256  # word pieces of a pair, with its three marks
+
+
+def base_folder() -> Path:
+    """Where the packaged weights lie, checked: an adapter on other weights, or with other word
+    pieces, is noise.
+    """
+    folder = packaged_folder()
+    if folder is None:
+        alternative = "have another judge (--judge world, --judge URL --model NAME)"
+        remedy = "install what this package depends on (`make demo` does)"
+        raise WorkbenchError(
+            f"the local verifier needs the packaged MiniLM weights: {alternative}, or {remedy}"
+        )
+    return folder
+
+
+def new_model(dropout: float = 0.0) -> Any:
+    """The untrained cross-encoder: packaged encoder, fresh head (from torch's current seed)."""
+    import torch
+    from safetensors.torch import load_file
+    from transformers import BertConfig, BertModel
+
+    dropouts = {"attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": dropout}
+    config = from_disk_or_hub(BertConfig.from_pretrained, str(base_folder()), **dropouts)
+    # on a CPU the fused kernel takes twice as long for short texts
+    config._attn_implementation = "eager"
+    encoder = BertModel(config, add_pooling_layer=False)
+    packaged = load_file(base_folder() / "model.safetensors")
+    encoder.load_state_dict(
+        {name: value for name, value in packaged.items() if not name.startswith("pooler.")},
+        strict=False,
+    )
+    # 47 MB that a small file could not carry
+    encoder.embeddings.word_embeddings.weight.requires_grad_(False)
+    head = torch.nn.Sequential(
+        torch.nn.Dropout(0.1),
+        torch.nn.Linear(5 * HIDDEN, HIDDEN // 2),
+        torch.nn.GELU(),
+        torch.nn.Linear(HIDDEN // 2, 3),
+    )
+    return torch.nn.ModuleDict({"encoder": encoder, "head": head})
+
+
+def logits(model: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Scores (pairs, 3). The head sees the first token, the mean of each side, and how the two
+    means differ.
+
+    The means and their |u − v| and u · v are what the packaged weights were trained for (a
+    sentence's meaning as the mean of its tokens; Reimers & Gurevych, arXiv 1908.10084), so that
+    training does not start from nothing.
+    """
+    import torch
+
+    state_BTD = model["encoder"](**batch).last_hidden_state  # (pairs, tokens, HIDDEN)
+    claim_BT1 = (
+        (batch["token_type_ids"] * batch["attention_mask"]).unsqueeze(-1).to(state_BTD.dtype)
+    )
+    premise_BT1 = batch["attention_mask"].unsqueeze(-1).to(state_BTD.dtype) - claim_BT1
+    u_BD, v_BD = (
+        (state_BTD * side_BT1).sum(1) / side_BT1.sum(1).clamp(min=1)
+        for side_BT1 in (premise_BT1, claim_BT1)
+    )
+    return model["head"](
+        torch.cat([state_BTD[:, 0], u_BD, v_BD, (u_BD - v_BD).abs(), u_BD * v_BD], dim=-1)
+    )
+
+
+class Encoder:
+    """Pairs to token ids: `[CLS] premise [SEP] claim [SEP]`, the premise cut where the pair is
+    too long.
+    """
+
+    def __init__(self, max_length: int = MAX_LENGTH) -> None:
+        from tokenizers import Tokenizer
+
+        self.tokenizer = Tokenizer.from_file(str(base_folder() / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        self.max_length = max_length
+        self.cls, self.sep = (
+            self.tokenizer.encode(mark, add_special_tokens=False).ids[0]
+            for mark in ("[CLS]", "[SEP]")
+        )
+
+    def texts(self, texts: Sequence[str]) -> list[Any]:
+        """Word pieces (`ids`, `offsets`) of each text, without marks."""
+        return self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
+
+    def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
+        """Token ids and token types of each (premise, claim). A claim may fill half of a pair,
+        no more.
+        """
+        pieces = self.texts([text for pair in pairs for text in pair])
+        return [self.join(pieces[i].ids, pieces[i + 1].ids) for i in range(0, len(pieces), 2)]
+
+    def join(self, premise: list[int], claim: list[int]) -> tuple[list[int], list[int]]:
+        claim = claim[: self.max_length // 2 - 2]
+        premise = premise[: self.max_length - 3 - len(claim)]
+        ids = [self.cls, *premise, self.sep, *claim, self.sep]
+        return ids, [0] * (len(premise) + 2) + [1] * (len(claim) + 1)
+
+
+def collate(encoded: Sequence[tuple[list[int], list[int]]]) -> dict[str, torch.Tensor]:
+    """A padded batch of encoded pairs: `input_ids`, `token_type_ids`, `attention_mask`, each
+    (pairs, longest).
+    """
+    import torch
+
+    width = max(len(ids) for ids, _ in encoded)
+    pad = [0] * width
+    return {
+        "input_ids": torch.tensor([(ids + pad)[:width] for ids, _ in encoded]),
+        "token_type_ids": torch.tensor([(types + pad)[:width] for _, types in encoded]),
+        "attention_mask": torch.tensor([([1] * len(ids) + pad)[:width] for ids, _ in encoded]),
+    }
+
+
+def compress(model: Any, rank: int, keep: float = 1.0) -> dict[str, torch.Tensor]:
+    """How a trained model differs from the packaged one: `NAME.down` (rank, in) and `NAME.up`
+    (out, rank), or `NAME` whole.
+
+    Of every change only the part `keep` is kept: weights between the packaged and the trained
+    ones generalise better than either (WiSE-FT, arXiv 2109.01903).
+    """
+    import torch
+
+    fresh = new_model().state_dict()
+    small: dict[str, torch.Tensor] = {}
+    for name, value in model.state_dict().items():
+        delta = keep * (value.float() - fresh[name].float())
+        if name.startswith("head."):
+            small[name] = value
+        elif (
+            value.dim() == 2
+            and min(value.shape) > rank
+            and not name.startswith("encoder.embeddings")
+        ):
+            left_OM, scale_M, right_MI = torch.linalg.svd(delta, full_matrices=False)
+            root_R = scale_M[:rank].sqrt()
+            small[f"{name}.up"], small[f"{name}.down"] = (
+                left_OM[:, :rank] * root_R,
+                root_R[:, None] * right_MI[:rank],
+            )
+        elif delta.abs().max() > 0:
+            small[name] = delta
+    return {name: value.half().contiguous() for name, value in small.items()}
+
+
+def expand(small: Mapping[str, torch.Tensor]) -> Any:
+    """The model that `compress` described, ready for inference.
+
+    Raises:
+        WorkbenchError: the tensors are not those of such a model.
+    """
+    model = new_model()
+    state = model.state_dict()
+    names = {name.removesuffix(".down").removesuffix(".up") for name in small}
+    if not names <= set(state) or not {name for name in state if name.startswith("head.")} <= set(
+        small
+    ):
+        raise WorkbenchError(
+            "not the weights of a verifier of this version: train it again with `workbench verifier"
+            " train`"
+        )
+    for name in names:
+        if name.startswith("head."):
+            state[name] = small[name].float()
+        elif name in small:
+            state[name] = state[name] + small[name].float()
+        else:
+            state[name] = state[name] + small[f"{name}.up"].float() @ small[f"{name}.down"].float()
+    model.load_state_dict(state)
+    return model.eval().requires_grad_(False)

@@ -1,0 +1,140 @@
+"""Names of a claim that its evidence does not have *(ours)*.
+
+A name is missing if none of its words occurs in any form: an acronym or its words, a country or
+its people. The surname of a person is enough, unless the evidence only has other people with it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from workbench.verifier.tokens import MONTHS, Token
+
+SMALL = frozenset("of the and for in on to de la du des der von van al el bin a an at".split())
+INSIDE = SMALL - frozenset("and for in on to a an at".split())  # may stand inside a claim's name
+PRONOUNS = frozenset("it he she they his her its their this that these there".split())
+PASSED_OVER = SMALL | frozenset(MONTHS)
+PASSED_OVER |= frozenset("monday tuesday wednesday thursday friday saturday sunday no".split())
+PASSED_OVER |= frozenset("mr mrs ms dr sir lord lady king queen president prime minister".split())
+_ALIKE = """
+american us usa america states|british britain uk english england scottish scotland welsh wales
+kingdom|french france|dutch netherlands holland|spanish spain|german germany|swiss switzerland|
+danish denmark|greek greece|polish poland pole|swedish sweden|finnish finland|turkish turkey|
+irish ireland|soviet ussr russia russian|chinese china prc|czech czechia bohemian|
+christian christianity|jew jewish judaism|islam islamic muslim moslem|nyc york|la angeles|
+oscar oscars academy|wwi wwii war
+"""
+ALIKE = {
+    word: frozenset(group.split())
+    for group in " ".join(_ALIKE.split()).split("|")
+    for word in group.split()
+}
+MANY = 20  # bearers of a surname, of whom any may be meant
+STEM = 4  # letters that a country and its people share
+
+
+@dataclass
+class Names:
+    """The names of the evidence, and all its words."""
+
+    words: set[str] = field(default_factory=set)
+    stems: set[str] = field(default_factory=set)  # of words with a capital
+    acronyms: set[str] = field(default_factory=set)  # of the first letters of names
+    before: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    after: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    located: bool = False  # a country or its people is named
+    unnamed: bool = False  # a text begins with "It", "Released" or "The film": its subject is open
+
+
+def names_of(texts: Iterable[Sequence[Token]]) -> Names:
+    found = Names()
+    for tokens in texts:
+        found.words.update(token.word for token in tokens)
+        capitals = {token.word for token in tokens if token.capital}
+        found.stems.update(word[:STEM] for word in capitals)
+        found.located = found.located or not capitals.isdisjoint(ALIKE)
+        found.unnamed = found.unnamed or _begins_unnamed(tokens)
+        for run in _runs(tokens, starts=True):
+            words = [token.word for token in run if token.word not in SMALL]
+            for i, word in enumerate(words):
+                letters = "".join(other[0] for other in words[i : i + 7])
+                found.acronyms.update(letters[:size] for size in range(2, 8))
+                found.before[word].update(words[max(0, i - 3) : i])
+                found.after[word].update(words[i + 1 : i + 2])
+    return found
+
+
+def _runs(tokens: Sequence[Token], starts: bool) -> Iterator[list[Token]]:
+    """Names: words with a capital in a row, and small words between them. A word that begins a
+    sentence is part of a name if `starts`, or if a word with a capital follows."""
+    run: list[Token] = []
+    for i, token in enumerate(tokens):
+        follows = i + 1 < len(tokens) and tokens[i + 1].capital
+        begins = i == 0 or tokens[i - 1].word in '.!?:\n"“('
+        inside = run and follows and token.word in (SMALL if starts else INSIDE)
+        if inside or (token.capital and (starts or follows or not begins)):
+            run.append(token)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _begins_unnamed(tokens: Sequence[Token]) -> bool:
+    first = [token for token in tokens[:12] if token.kind != "mark"][:2]
+    return bool(first) and (
+        first[0].word in PRONOUNS
+        or first[0].word.endswith("ed")
+        or (first[0].word == "the" and len(first) > 1 and not first[1].capital)
+    )
+
+
+def unnamed(claim: Sequence[Token], evidence: Names) -> list[str]:
+    """The names of `claim`, as written, that the evidence does not have. A claim that is mostly
+    in capitals has no names."""
+    words = [token for token in claim if token.kind == "word"]
+    if 2 * sum(token.capital for token in words) > max(4, len(words)) + 2:
+        return []
+    subject = claim[:1] if claim and claim[0].word != "the" else claim[1:2]
+    return [
+        " ".join(token.text for token in run)
+        for run in _runs(claim, starts=False)
+        if _is_missing(run, evidence) and not (evidence.unnamed and run[0] in subject)
+    ]
+
+
+def _is_missing(run: Sequence[Token], evidence: Names) -> bool:
+    words = [
+        token.word
+        for token in run
+        if token.word not in PASSED_OVER
+        and len(token.word) > 1
+        and not (len(token.word) < 4 and token.text.isupper())  # "TV" may be short for any words
+    ]
+    letters = "".join(word[0] for word in words)
+    if not words or (len(letters) > 1 and letters in evidence.words):
+        return False
+    known = [_is_known(word, evidence) for word in words]
+    if not any(known):
+        return evidence.located or not all(word in ALIKE for word in words)
+    return len(words) == 2 and _is_other_person(words[0], words[1], known, evidence)
+
+
+def _is_known(word: str, evidence: Names) -> bool:
+    return (
+        not evidence.words.isdisjoint({word, word.removesuffix("s"), f"{word}s"})
+        or (len(word) >= STEM and word[:STEM] in evidence.stems)
+        or word in evidence.acronyms
+        or not ALIKE.get(word, frozenset()).isdisjoint(evidence.words)
+    )
+
+
+def _is_other_person(given: str, surname: str, known: Sequence[bool], evidence: Names) -> bool:
+    """Whether the evidence only has other people with the surname, or with the given name."""
+    if known[1] and not known[0]:
+        bearers = evidence.before.get(surname, set()) - PASSED_OVER
+        return 0 < len(bearers) < MANY and all(given[0] != other[0] for other in bearers)
+    return known[0] and not known[1] and bool(evidence.after.get(given))

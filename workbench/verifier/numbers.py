@@ -1,0 +1,159 @@
+"""Numbers, dates and years of a claim that its evidence does not have *(ours)*.
+
+A model that has read a claim's words in a passage rarely compares the digits. This rule compares
+values. It allows rounding, bounds, other units, durations between two years and counts of what a
+passage lists, and it stays silent in doubt.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from workbench.verifier.tokens import Token
+
+COUNTED = 12  # a count up to here may be of things that a passage lists one by one
+ABOUT = frozenset("about around approximately roughly circa c ca some nearly almost".split())
+OVER = frozenset("over more above least exceeding after between".split())
+UNDER = frozenset("under below most within before less fewer no between".split())
+DURATIONS = {"year": 1, "aged": 1, "age": 1, "season": 1, "decade": 10, "century": 100}
+SIZES = {  # by unit: what it measures, and its size
+    unit: (kind, float(size))
+    for kind, units in (
+        ("length", "mm .001 cm .01 m 1 metre 1 meter 1 km 1000 kilometre 1000 kilometer 1000"),
+        ("length", "inch .0254 foot .3048 feet .3048 ft .3048 yard .9144 mile 1609.34"),
+        ("mass", "g .001 kg 1 kilogram 1 tonne 1000 ton 1000 pound .4536 lb .4536"),
+        ("time", "minute 1 hour 60 day 1440 week 10080 month 43830 year 525960 decade 5259600"),
+    )
+    for unit, size in zip(units.split()[::2], units.split()[1::2], strict=True)
+}
+
+
+@dataclass
+class Numbers:
+    """All numbers and dates of the evidence."""
+
+    values: set[float] = field(default_factory=set)
+    ordered: list[float] = field(default_factory=list)
+    years: set[float] = field(default_factory=set)  # up to 2199, with the first years of decades
+    days: set[tuple[int, float]] = field(default_factory=set)  # (month, day)
+    counts: defaultdict[str, set[float]] = field(default_factory=lambda: defaultdict(set))
+
+
+def numbers_of(texts: Iterable[Sequence[Token]]) -> Numbers:
+    found = Numbers()
+    for tokens in texts:
+        for i, token in enumerate(tokens):
+            if token.value:
+                _learn(found, tokens, i)
+    found.ordered = sorted(found.values)
+    return found
+
+
+def _learn(found: Numbers, tokens: Sequence[Token], i: int) -> None:
+    value = tokens[i].value
+    if tokens[i].kind != "decade":
+        found.values |= {value, _full_year(tokens, i)}
+    if tokens[i].kind != "ordinal" and value < 2200:
+        found.years |= {value, _full_year(tokens, i)}
+    for noun in _nouns(tokens, i):
+        found.counts[noun].add(value)
+    months = {token.month for token in tokens[max(0, i - 4) : i + 5]} - {0}
+    found.days |= {(month, value) for month in months}
+
+
+def _full_year(tokens: Sequence[Token], i: int) -> float:
+    """1945 for the second number of "1939-45"; any other number as it is."""
+    value = tokens[i].value
+    if i > 1 and value < 100 and tokens[i - 1].word in ("-", "–", "/") and tokens[i - 2].is_year:
+        return tokens[i - 2].value // 100 * 100 + value
+    return value
+
+
+def _nouns(tokens: Sequence[Token], i: int) -> list[str]:
+    """The words after a number, up to a mark or another number: one of them is what it counts."""
+    words = takewhile(lambda token: token.kind == "word", tokens[i + 1 : i + 5])
+    return [_singular(token.word) for token in words]
+
+
+def _singular(word: str) -> str:
+    return word.removesuffix("s") if len(word) > 3 and not word.endswith("ss") else word
+
+
+def missing(claim: Sequence[Token], evidence: Numbers) -> list[str]:
+    """The numbers of `claim`, as written, that the evidence neither has nor explains."""
+    return [one.text for i, one in enumerate(claim) if one.value and _lacks(claim, i, evidence)]
+
+
+def _lacks(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
+    token, value = tokens[i], tokens[i].value
+    months = {one.month for one in (*tokens[max(0, i - 1) : i], *tokens[i + 1 : i + 3])} - {0}
+    if token.kind == "decade":
+        return not _has_decade(int(value), evidence)
+    if months and value <= 31 and evidence.days:
+        return evidence.days.isdisjoint((month, value) for month in months)
+    if value <= 1 or {value, _full_year(tokens, i)} & evidence.values:
+        return False
+    if token.kind == "ordinal":
+        centuries = [one.word for one in tokens[i + 1 : i + 4] if one.word.startswith("centur")]
+        years = evidence.years if centuries else ()
+        return value > 3 and all((year + 99) // 100 != value for year in years)
+    return not _explained(tokens, i, evidence)
+
+
+def _has_decade(decade: int, evidence: Numbers) -> bool:
+    """Whether the evidence has a year of a decade; "the 1800s" may be a century."""
+    century = decade > 99 and decade % 100 == 0
+    years = evidence.years if decade > 99 else {year % 100 for year in evidence.years}
+    within = any(decade <= year < decade + (100 if century else 10) for year in years)
+    return within or decade % 100 in years or (century and decade // 100 + 1 in evidence.values)
+
+
+def _explained(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
+    """Whether the evidence may mean the number without writing it."""
+    value, is_year, nouns = tokens[i].value, tokens[i].is_year, _nouns(tokens, i)
+    before = {one.word for one in tokens[max(0, i - (2 if is_year else 3)) : i]}
+    if before & OVER and _has(evidence.ordered, value, 2199 if is_year else float("inf")):
+        return True
+    if (before & UNDER or before >= {"up", "to"}) and _has(evidence.ordered, 0, value):
+        return True
+    room = 5 if is_year else 0.05 * value
+    if before & ABOUT and _has(evidence.ordered, value - room, value + room):
+        return True
+    if is_year:  # evidence about "the 2014 film" may leave the year out
+        attribute = i > 0 and (tokens[i - 1].word in ("the", "a", "an") or tokens[i - 1].capital)
+        return attribute and bool(nouns) and max(evidence.years, default=0) < 1000
+    named = i > 1 and tokens[i - 1].capital  # "Apollo 11"
+    if (
+        value <= COUNTED
+        and not named
+        and all(len(evidence.counts.get(noun, ())) != 1 for noun in nouns)
+    ):
+        return True
+    room = 0.02 * value if value % 1000 == 0 else 0.5 * (value % 1 == 0)
+    near = [_singular(one.word) for one in tokens[max(0, i - 2) : i + 4]]
+    length = value * max(DURATIONS.get(word, 0) for word in near)
+    lengths = {length - 1, length, length + 1} if length else set()
+    return (
+        _has(evidence.ordered, value - room, value + room)
+        or any(year + one in evidence.years for one in lengths for year in evidence.years)
+        or any(_is_converted(value, noun, evidence) for noun in nouns[:2] if noun in SIZES)
+    )
+
+
+def _is_converted(value: float, unit: str, evidence: Numbers) -> bool:
+    kind, size = SIZES[unit]
+    others = {other: n for other, (same, n) in SIZES.items() if same == kind and n != size}
+    return any(
+        0.98 < value * size / (number * n) < 1.02
+        for other, n in others.items()
+        for number in evidence.counts.get(other, ())
+    )
+
+
+def _has(ordered: Sequence[float], low: float, high: float) -> bool:
+    place = bisect_left(ordered, low)
+    return place < len(ordered) and ordered[place] <= high
