@@ -6,6 +6,7 @@ python benchmarks/readme.py --check    # exit 1 if they do not say what the resu
 """
 
 import argparse
+import inspect
 import json
 import re
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import workbench  # noqa: E402
 from benchmarks import findings_tables, growth, papers  # noqa: E402
 from benchmarks import human_labels as labelled  # noqa: E402
 from benchmarks.verifier_card import measured_text  # noqa: E402
@@ -24,7 +26,10 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (
     ROOT / "README.md",
     ROOT / "data" / "verifier" / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("measured", "numbers", "findings", "scaling")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("measured", "numbers", "findings", "scaling", "trust", "api")
+    ),
 )
 NOT_RUN = "*Not run yet.*"
 WAYS, BEFORE = ("as it is", "and without a deciding window"), "without rules, all windows pooled"
@@ -73,6 +78,16 @@ def truthrl(found: dict) -> str:
         " that abstains exactly where the start is wrong; the price is paid on\nhalf-known"
         f" facts, where it abstains on {greedy['half']['abstention']['value']:.0%}."
     )
+
+
+def truthrl_short(found: dict) -> str:
+    """Three policies, greedy, with what TruthRL scores; one line each."""
+    reports = {name: report["greedy"] for name, report in found["reports"].items()}
+    rows = [
+        [{"start": "initial policy"}.get(name, name), *(cell(report[rate]) for rate in RATES)]
+        for name, report in reports.items()
+    ]
+    return markdown(["policy", *RATES], rows)
 
 
 def human_labels(found: dict) -> str:
@@ -150,8 +165,8 @@ def claims(found: dict) -> str:
         f" a last mending it was {chat} of {read['chat']['responses']} such answers,\nand {pages}"
         f" of {read['encyclopaedia']['responses']} paragraphs of Wikipedia.\nThey find"
         f" {all_['recall']['value']:.2f} of what people wrote down as claims of biographies, at a"
-        f" precision of\n{all_['precision']['value']:.2f} ([measured](docs/measured.md), [what to"
-        " expect](docs/numbers.md#claims-by-rules))."
+        f" precision of\n{all_['precision']['value']:.2f} ([measured](measured.md), [what to"
+        " expect](numbers.md#claims-by-rules))."
     )
 
 
@@ -264,6 +279,7 @@ METHODS = (
 # a part's name: whose results it shows, and how
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "truthrl": ("truthrl_tiny", truthrl),
+    "truthrl_short": ("truthrl_tiny", truthrl_short),
     "human_labels": ("human_labels", human_labels),
     "klcf_cost": ("klcf_cost", costs),
     "klcf_truth": ("klcf_truth", truth_arms),
@@ -278,8 +294,40 @@ TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
 }
 
 
+def api() -> str:
+    """The public names of the library with their signatures and docstrings."""
+    parts = []
+    for name in workbench.__all__:
+        if name.startswith("__"):
+            continue
+        value = getattr(workbench, name)
+        if callable(value):
+            kind = "class " if inspect.isclass(value) else ""
+            head = f"{kind}{name}{inspect.signature(value)}"
+            text = inspect.getdoc(value) or ""
+        else:
+            head, text = name, f"The methods by name: {', '.join(value)}."
+        parts.append(f"## `{name}`\n\n```\n{head}\n```\n\n{as_markdown(text)}")
+    return "\n\n".join(parts)
+
+
+def as_markdown(docstring: str) -> str:
+    """A docstring with its argument and error sections as lists."""
+    lines = []
+    for line in docstring.splitlines():
+        if re.fullmatch(r"(Args|Raises|Returns):", line):
+            lines += ["", f"**{line}**", ""]
+        elif match := re.match(r"    (\S[\w, `]*): (.*)", line):
+            lines.append(f"- `{match[1]}`: {match[2]}")
+        else:
+            lines.append(f"  {line.strip()}" if line.startswith("    ") else line)
+    return "\n".join(lines).strip()
+
+
 def table(name: str, results: Path = RESULTS) -> str:
     """The part of this name; one whose results are not there yet says so."""
+    if name == "api":
+        return api()
     source, shown = TABLES[name]
     file = results / f"{source}.json"
     return shown(json.loads(file.read_text())) if file.exists() else NOT_RUN
@@ -291,7 +339,9 @@ def rendered(text: str, results: Path = RESULTS) -> str:
     def part(match: re.Match) -> str:
         name = match[1]
         return (
-            f"<!-- {name} -->\n{table(name, results)}\n<!-- end -->" if name in TABLES else match[0]
+            f"<!-- {name} -->\n{table(name, results)}\n<!-- end -->"
+            if name in TABLES or name == "api"
+            else match[0]
         )
 
     return re.sub(r"<!-- (\w+) -->\n.*?<!-- end -->", part, text, flags=re.DOTALL)

@@ -1,5 +1,5 @@
-"""Every command of README.md and docs/ is one that there is, and the README can be followed from
-its first line to its last.
+"""Every command in README.md and docs/ exists, and docs/commands.md can be followed from its
+first line to its last.
 
 `KNOWN` says of each command how it is run here: as it stands, with options that make it short,
 or not at all, and then why. A command that it does not know fails the tests, and so does one
@@ -56,6 +56,8 @@ KNOWN: dict[str, dict[str, How]] = {
     "README.md": {
         "make demo": SETS_UP,
         "make test": SETS_UP,
+    },
+    "docs/commands.md": {
         "source .venv/bin/activate": SETS_UP,
         "workbench world show": AS_IT_IS,
         'workbench world show --entity "Dramem Torusin"': AS_IT_IS,
@@ -147,8 +149,6 @@ KNOWN: dict[str, dict[str, How]] = {
             "workbench score --in answers.jsonl --out runs/bigger/rollouts.jsonl --passages "
             "passages.jsonl --verifier runs/deberta"
         ): How(not_run="needs the model above"),
-        "workbench doctor": AS_IT_IS,
-        "workbench plan truthrl --gpu h100-80": AS_IT_IS,
         "workbench export runs/ternary --gguf runs/merged.gguf": How(
             not_run=(
                 "needs the package of the extra gguf; tests/engines/test_gguf.py writes files and"
@@ -158,6 +158,12 @@ KNOWN: dict[str, dict[str, How]] = {
         "workbench export runs/ternary --merged runs/pushed --push OWNER/NAME": How(
             not_run="needs the hub; tests/test_export.py sends to a server that speaks as it does"
         ),
+    },
+    "docs/gpu.md": {
+        "conda env create -f environment.yml": SETS_UP,
+        "conda activate factuality-workbench": SETS_UP,
+        "workbench doctor": AS_IT_IS,
+        "workbench plan truthrl --gpu h100-80": AS_IT_IS,
         "workbench judge serve Qwen/Qwen2.5-7B-Instruct --gpu-memory 0.4": How(
             not_run=(
                 "serves until it is stopped, a model from the hub; tests/engines/test_vllm.py"
@@ -199,7 +205,7 @@ KNOWN: dict[str, dict[str, How]] = {
     "docs/formats.md": {},
 }
 BETWEEN = {  # told in the text, after the blocks
-    "README.md": (
+    "docs/commands.md": (
         (
             "workbench score --in runs/judged/rollouts.jsonl --out runs/again/rollouts.jsonl"
             " --method rlfh --set rlfh.alpha=2"
@@ -274,7 +280,7 @@ def test_every_command_of_the_pages_is_one_that_there_is(page: str) -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
     for command in [*commands(page), *inline(page)]:
         program, *rest = shlex.split(name_of(command))
-        assert program in ("workbench", "make", "source", "cat"), command
+        assert program in ("workbench", "make", "source", "cat", "conda"), command
         if program == "workbench":
             parse(command)
         if program == "make":
@@ -290,13 +296,12 @@ def test_a_command_that_there_is_not_is_seen(command: str) -> None:
         parse(command)
 
 
-def test_what_python_blocks_import_is_there() -> None:
-    lines = re.findall(
-        r"^from workbench.*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M
-    )
-    assert lines
-    for line in lines:
-        exec(line, {})
+def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints one line per token; the tokens of the true claim earn more than the false one's."""
+    (code,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.S | re.M)
+    exec(code, {})
+    rewards = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
+    assert len(rewards) == 11 and max(rewards[:6]) > 0 > min(rewards[6:])
 
 
 def examples(command: Any) -> list[str]:
@@ -313,7 +318,7 @@ def test_every_example_of_the_help_is_a_command_that_there_is() -> None:
 
 
 def prepare(folder: Path) -> None:
-    """The files of one's own that the README's commands name."""
+    """The user's files that docs/commands.md names."""
     ends = {"in Paris": "support", "in Rome": "contradict", "tall": "neutral"}
     pair = {"premise": "The Eiffel Tower stands in Paris.", "source": "s"}
     write(
@@ -354,15 +359,15 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 @pytest.mark.slow
-def test_the_readme_can_be_followed_in_order(tmp_path: Path, run: Run) -> None:
+def test_the_commands_page_can_be_followed_in_order(tmp_path: Path, run: Run) -> None:
     prepare(tmp_path)
     with JudgeServer(reply=reply) as server:
-        for command in commands("README.md"):
-            how = KNOWN["README.md"][name_of(command)]
+        for command in commands("docs/commands.md"):
+            how = KNOWN["docs/commands.md"][name_of(command)]
             if not how.not_run:
                 run(command.replace(JUDGE, server.url), how)
-        for command in BETWEEN["README.md"]:
-            assert command in inline("README.md")
+        for command in BETWEEN["docs/commands.md"]:
+            assert command in inline("docs/commands.md")
             run(command, AS_IT_IS)
         asked = server.requests
     assert asked and (tmp_path / "runs" / "again" / "rollouts.jsonl").exists()
@@ -372,7 +377,37 @@ def test_the_readme_can_be_followed_in_order(tmp_path: Path, run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "README.md" and commands(page)])
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page not in ("README.md", "docs/commands.md") and commands(page)],
+)
 def test_a_page_can_be_followed_in_order(page: str, run: Run) -> None:
     for command in commands(page):
-        run(command, KNOWN[page][name_of(command)])
+        how = KNOWN[page][name_of(command)]
+        if not how.not_run:
+            run(command, how)
+
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub makes of the headings of a page."""
+    heads = re.findall(r"^#+ +(.+)$", page.read_text(encoding="utf-8"), re.M)
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head).lower().strip() for head in heads)
+    return {re.sub(r"[^\w\- ]", "", head).replace(" ", "-") for head in plain}
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md", "data/README.md"]
+)
+def test_links_lead_somewhere(page: str) -> None:
+    broken = []
+    for target in (a or b for a, b in LINK.findall((ROOT / page).read_text(encoding="utf-8"))):
+        path, _, anchor = target.partition("#")
+        if re.match(r"[a-z]+:", path):
+            continue
+        file = (ROOT / page).parent / path if path else ROOT / page
+        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
+            broken.append(target)
+    assert broken == []

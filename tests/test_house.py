@@ -96,12 +96,12 @@ def test_the_tests_that_security_names_are_there() -> None:
     assert len(named) > 10 and {name for name in named if not (ROOT / name).exists()} == set()
 
 
-def rooms() -> list[str]:
-    """The library's rooms in their order, as docs/architecture.md draws them."""
+def packages() -> list[str]:
+    """The library's packages in their import order, from the table in docs/architecture.md."""
     table = (
         (ROOT / "docs" / "architecture.md")
         .read_text()
-        .partition("| room |")[2]
+        .partition("| package |")[2]
         .partition("\n\n")[0]
     )
     heads = [line.split("|")[1] for line in table.splitlines()[2:]]
@@ -133,13 +133,13 @@ def imported(tree: ast.AST, known: Set[str]) -> Iterator[str]:
             yield from {alias.name for alias in node.names} & known
 
 
-def test_the_rooms_are_all_drawn() -> None:
-    there = {name.split(".")[1] for name in modules()} | {"prompts"}
-    assert len(rooms()) == len(set(rooms())) and set(rooms()) == there
+def test_the_table_names_every_package() -> None:
+    there = {name.split(".")[1] for name in modules()}
+    assert len(packages()) == len(set(packages())) and set(packages()) == there
 
 
-def test_imports_point_to_earlier_rooms() -> None:
-    found, order = modules(), {name: place for place, name in enumerate(rooms())}
+def test_imports_point_to_earlier_packages() -> None:
+    found, order = modules(), {name: place for place, name in enumerate(packages())}
     arrows = {
         (name, other) for name, tree in found.items() for other in imported(tree, found.keys())
     }
@@ -151,3 +151,14 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     found = modules()
     graph = {name: set(imported(tree, found.keys())) - {name} for name, tree in found.items()}
     list(TopologicalSorter(graph).static_order())  # CycleError names the files
+
+
+def test_the_pipeline_loads_few_files() -> None:
+    """A trainer that brings its own checks needs the pipeline and nothing else."""
+    probe = (
+        "import sys, workbench.pipeline; print(sum(n.startswith('workbench') for n in sys.modules))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert int(result.stdout) <= 15

@@ -85,7 +85,8 @@ def test_to_plan_a_run_loads_no_model() -> None:
     says how many.
     """
     code = (
-        "import sys; from workbench.experiments.queue import run_of; run_of('rlfh', settings=[sys.argv[1]]);"
+        "import sys; from workbench.experiments.queue import run_of;"
+        " run_of('rlfh', settings=[sys.argv[1]]);"
         " print('torch' in sys.modules)"
     )
     planned = subprocess.run(

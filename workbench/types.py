@@ -432,25 +432,19 @@ Judge = Callable[[Sequence[Prompt]], list[Reply]]  # one reply for each prompt, 
 Extract = Callable[[Sequence[Response]], list[Claims]]
 Verify = Callable[[Sequence[tuple[Response, Claims]]], list[Checked]]
 RewardFn = Callable[[Feedback], Reward]
-Grade = Callable[[Sequence[Response]], list[Feedback]]  # all that a trainer ever sees
-
-
+Grade = Callable[[Sequence[Response]], list[Feedback]]  # all that a trainer uses
 # Questions -> for each a planned answer with its form, or a failure.
 Write = Callable[[Sequence[Question]], list[Feedback]]
 
 
 @dataclass(frozen=True)
 class Checks:
-    """How a judge reads claims, and its checks by name: "fact", "outcome", "checklist",
-    "claim_checklist", "reasoning"; of the closed world also "out_of_knowledge".
+    """What a judge can do: `extract` reads claims, `verify` has its checks by name ("fact",
+    "outcome", "checklist", "claim_checklist", "reasoning", "out_of_knowledge"). A trained model
+    ("truth", "factuality", "general") or a probe can be added to `verify` under its name.
 
-    A trained model ("truth", "factuality", "general") or a probe
-    (`workbench.methods.truthrl.boundary`) is a check like any other: put it into `verify` under
-    its name, and the methods whose settings ask for it find it there.
-
-    `single_pass`, where there is one, reads claims and labels them in one call, in place of
-    `extract` and "fact". `recognise` completes a question with what the judge knows of it.
-    `write`, where there is one, writes planned answers to questions from their passages.
+    `single_pass` extracts and labels claims in one call. `recognise` adds to a question what the
+    judge knows about it. `write` writes planned answers to questions from their passages.
     """
 
     extract: Extract

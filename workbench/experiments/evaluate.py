@@ -76,7 +76,7 @@ def evaluate_policy(
         WorkbenchError: `out` is there already, the policy, bench or split is unknown, no
         question is left, or `judge` gives no
             verdict.
-        workbench.util.failures.TooManyFailures: more than `max_failed` of the responses failed.
+        TooManyFailures: more than `max_failed` of the responses failed.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.with_judge(judge)
@@ -147,7 +147,7 @@ def evaluate(
     `out` keeps the greedy answers.
 
     Raises:
-        workbench.util.failures.TooManyFailures: more than `max_failed` of the responses failed.
+        TooManyFailures: more than `max_failed` of the responses failed.
     """
     greedy = grade(generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True))
     drawn: list[Feedback] = []

@@ -94,7 +94,7 @@ def probe_policy(
 
     Raises:
         WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
-        workbench.util.failures.TooManyFailures: more than a fifth of the samples could not be graded.
+        TooManyFailures: more than a fifth of the samples could not be graded.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.with_judge(judge)

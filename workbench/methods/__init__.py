@@ -4,7 +4,9 @@ pay nothing of their own.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import Any
 
 from workbench.methods.baselines import BASELINES
@@ -16,8 +18,31 @@ from workbench.methods.rlfh import method as rlfh
 from workbench.methods.truthrl import method as truthrl
 from workbench.types import RewardFn, WorkbenchError
 
+ENTRY_POINTS = "workbench.methods"  # the group under which other packages register a `Method`
+
+
+def _registered() -> dict[str, Method]:
+    """The methods that installed packages register. One that cannot be loaded is reported on
+    stderr and left out, so that it does not stop the others."""
+    found: dict[str, Method] = {}
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            value = entry.load()
+        except Exception as error:  # the code of another package
+            print(f"workbench: method '{entry.name}' ({entry.value}): {error}", file=sys.stderr)
+            continue
+        if isinstance(value, Method):
+            found[value.name] = value
+        else:
+            print(
+                f"workbench: method '{entry.name}': {entry.value} is not a Method", file=sys.stderr
+            )
+    return found
+
+
 METHODS: dict[str, Method] = {
-    page.METHOD.name: page.METHOD for page in (rlfh, truthrl, forag, klcf, knowrl)
+    **_registered(),
+    **{page.METHOD.name: page.METHOD for page in (rlfh, truthrl, forag, klcf, knowrl)},
 }
 TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # whatever can be asked to train
 

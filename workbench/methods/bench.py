@@ -212,7 +212,7 @@ def bench(name: str, questions: str | Path | None = None, checks: Checks | None 
     `paper` take theirs from.
 
     `checks` replaces the bench's own judge, in training and in evaluation: see
-    `workbench.verdicts.checks.judge_checks` for a language model behind a URL. They are no part of a
+    `verdicts.checks.judge_checks` for a language model behind a URL. They are no part of a
     run's identity, which cannot tell one function from another: runs with others need other
     folders. A judge that `with_judge` receives is part of it.
 

@@ -63,7 +63,7 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
     """vLLM with the checkpoint in a folder, or of a hub name, and the adapter of that rank in
     another folder over it.
 
-    Precision is that of `workbench.policies.load.load_checkpoint`. On a GPU it takes the share `MEMORY`
+    Precision is that of `load.load_checkpoint`. On a GPU it takes the share `MEMORY`
     of what there is, or what is left of it. It ends what vLLM held in this process before.
 
     Raises:

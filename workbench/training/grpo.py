@@ -209,7 +209,7 @@ def train_grpo(
         WorkbenchError: settings that cannot work, no questions, no such policy; processes that
         each hold a part of the model,
             or another number of them than the run was begun with.
-        workbench.util.failures.TooManyFailures: more than `max_failed` of a step's responses have no
+        TooManyFailures: more than `max_failed` of a step's responses have no
         reward.
     """
     check(config)

@@ -141,7 +141,7 @@ def train_ppo(
 
     Raises:
         WorkbenchError: settings that cannot work, no questions, no such policy.
-        workbench.util.failures.TooManyFailures: more than `max_failed` of a step's responses have no
+        TooManyFailures: more than `max_failed` of a step's responses have no
         reward.
     """
     check(config)

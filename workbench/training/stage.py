@@ -1,4 +1,4 @@
-"""A stage of a method's training, ready to run: what `workbench.experiments.experiment` goes through,
+"""A stage of a method's training, ready to run: what `experiments.experiment` goes through,
 whatever is trained.
 """
 

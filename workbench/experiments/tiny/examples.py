@@ -5,7 +5,7 @@ Examples ask only about people (and books) of the `sft` split, so exposure count
 people stay those of the documents: about covered facts, and about what the documents leave out
 of partly known people, where a guess that is always wrong and "I do not know" follow. The second
 step of a two-hop answer states a covered fact of a city, company or university. Everything else
-is about people outside the world: skills (`workbench.experiments.tiny.skills`), fluent guesses from a peaked
+is about people outside the world: skills (`skills.py`), fluent guesses from a peaked
 prior.
 """
 

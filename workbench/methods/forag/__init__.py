@@ -1,1 +1,1 @@
-"""FoRAG (arXiv 2406.13779): outlined answers from retrieved passages, rewards for sentences and claims."""
+"""FoRAG (arXiv 2406.13779): outlined answers from passages, rewards for sentences and claims."""

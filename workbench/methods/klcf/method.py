@@ -15,7 +15,7 @@ Our deviations: in scoring, where there is no truthfulness model, the "fact" ver
 for it, and the reward says so; the general reward is off by default, and where it is paid and no
 preference model is named, the run makes one of good form from the base's own answers
 (`workbench.methods.klcf.general`); formulas that the text does not state are defined in
-`workbench.methods.klcf.reward`. The judge at hand extracts claims and reads checklists, in the place of
+`reward.py`. The judge at hand extracts claims and reads checklists, in the place of
 two fine-tuned models; one fact in other words is found by the same reading of checklists.
 Adapters are trained instead of all parameters, and the truthfulness model has a scalar head
 instead of the probability of a word. That the base's own confidence may be paid in its place

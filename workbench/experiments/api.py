@@ -1,0 +1,99 @@
+"""`workbench.train` and `workbench.evaluate`: what the command line does, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.experiments.evaluate import evaluate_policy
+from workbench.experiments.live import Live, train_live
+from workbench.experiments.queue import Entry
+from workbench.experiments.queue.runs import planned, train_run
+
+
+def train(
+    method: str,
+    out: Path | str,
+    *,
+    bench: str = "tiny",
+    seed: int = 0,
+    steps: int | None = None,
+    settings: Sequence[str] = (),
+    questions: str | None = None,
+    policy: str | None = None,
+    judge: str | None = None,
+    model: str | None = None,
+    store: str | None = None,
+    threads: int | None = None,
+    live: bool = False,
+) -> dict[str, Any] | Live:
+    """Evaluate a policy, train it with a method, evaluate it again; return the run's summary.
+
+    The same call continues an unfinished `out` and returns the stored summary of a finished one.
+
+    Args:
+        method: a method or baseline: "rlfh", "truthrl", "forag", "klcf", "knowrl", "dpo", …
+        out: the folder of the run.
+        bench: "tiny" (the closed world), "small" or "paper".
+        seed: seed of sampling and of the order of questions.
+        steps: training steps instead of the bench's default.
+        settings: "method.field=value", as `--set` on the command line.
+        questions: data set or question file of a bench without questions of its own.
+        policy: model folder or hub name to start from instead of the bench's policy.
+        judge: URL of an OpenAI-compatible server that judges, with its `model` and `store`.
+        threads: CPU threads; part of what makes two runs equal.
+        live: train in a process of its own and return a view with curves for a notebook;
+            `view.wait()` returns the summary.
+
+    Raises:
+        WorkbenchError: before any work, if an argument or the folder cannot work.
+    """
+    if live:
+        return train_live(
+            method,
+            out,
+            seed,
+            bench,
+            settings,
+            steps=steps,
+            questions=questions,
+            threads=threads,
+            policy=policy,
+            judge=judge,
+            judge_model=model,
+            store=store,
+        )
+    entry = Entry(
+        method,
+        seed,
+        bench,
+        tuple(settings),
+        steps=steps,
+        questions=questions,
+        threads=threads,
+        policy=policy,
+        judge=judge,
+        judge_model=model,
+        store=store,
+    )
+    out = Path(out)
+    return train_run(planned(entry, out.parent), out)
+
+
+def evaluate(
+    policy: Path | str, split: str = "validation", bench: str = "tiny", **options: Any
+) -> dict[str, Any]:
+    """Evaluate a policy on a split of a bench: rates with intervals, by tier and kind.
+
+    Args:
+        policy: checkpoint folder, run folder, hub name, or "sft" / "base" for the shipped ones.
+        split: "validation", "test", "ood", …
+        bench: "tiny", "small" or "paper".
+        options: further arguments of `workbench.experiments.evaluate.evaluate_policy`, such as
+            `samples`, `limit`, `kinds`, `questions`, `judge` and `out`.
+
+    Raises:
+        WorkbenchError: the policy, split or bench is unknown, or no question is left.
+    """
+    return evaluate_policy(str(policy), split, bench, **options)
