@@ -6,6 +6,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -266,3 +270,36 @@ def test_a_model_or_a_probe_is_a_check_like_any_other(
     assert feedback.rewards[name].value == value, feedback.rewards[name]
     with pytest.raises(WorkbenchError, match=f"no check {aspect}"):
         METHODS[name].grader(METHODS[name].configure(settings=settings), rules)
+
+
+def test_a_method_of_another_package_is_listed_and_scores(tmp_path: Path) -> None:
+    """The example of CONTRIBUTING.md, installed as a package with an entry point."""
+    page = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.S | re.M)
+    info = tmp_path / "brief-0.1.dist-info"
+    info.mkdir()
+    (tmp_path / "brief.py").write_text(code)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brief\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text("[workbench.methods]\nbrief = brief:METHOD\n")
+    script = (
+        "from workbench import score\n"
+        "row = score('Rome', 'Capital of Italy?', answers=['Rome'], method='brief')\n"
+        "print(row.rewards['brief'].value)"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(1 / 1.4)
+    (tmp_path / "brief.py").write_text("METHOD = 1 / 0")
+    broken = subprocess.run(
+        [sys.executable, "-m", "workbench.cli", "methods"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert broken.returncode == 0 and "method 'brief'" in broken.stderr
