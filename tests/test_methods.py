@@ -272,6 +272,7 @@ def test_a_model_or_a_probe_is_a_check_like_any_other(
         METHODS[name].grader(METHODS[name].configure(settings=settings), rules)
 
 
+@pytest.mark.slow
 def test_a_method_of_another_package_is_listed_and_scores(tmp_path: Path) -> None:
     """The example of CONTRIBUTING.md, installed as a package with an entry point."""
     page = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text()

@@ -48,5 +48,6 @@ def test_a_judges_hours_by_hand() -> None:
     assert judge_hours({"requests": 0, "tokens_in": 0, "tokens_out": 0}) == 0
 
 
+@pytest.mark.slow
 def test_the_stored_rows_are_what_the_plan_says_now() -> None:
     assert json.loads(STORED.read_text()) == json.loads(json.dumps(papers.found()))

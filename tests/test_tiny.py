@@ -209,6 +209,7 @@ def test_a_folder_with_another_build_is_refused(tmp_path):
         build_policy(tmp_path, size="huge")
 
 
+@pytest.mark.slow
 def test_the_training_data_of_the_shipped_policy_do_not_change(tokenizer):
     """The shipped policy is not rebuilt: what its build trains on must stay, batch by batch."""
     world, config = load_world(0), SIZES["full"]
