@@ -6,6 +6,8 @@ import json
 import math
 from pathlib import Path
 
+import pytest
+
 from benchmarks import papers
 from benchmarks.papers import MILLION, SETTINGS, judge_hours, measured
 from workbench.experiments.plan import GPUS, shape_of
