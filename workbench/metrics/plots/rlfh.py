@@ -40,14 +40,14 @@ def figures_of_arms(
 
 
 def accuracy_distribution(
-    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 10
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> Figure:
     """Figure 4: how accurate responses are, as shares of those not refused."""
     from plotly.graph_objects import Bar, Figure
 
     figure = Figure()
     for rows, style in _each(before, after, names):
-        table = tables.accuracy_distribution(rows, bins)
+        table = tables.accuracy_distribution(rows)
         figure.add_trace(Bar(x=_labels(table), y=_column(table, "share"), **style))
     figure.update_layout(barmode="group", title="Claim accuracy of responses")
     figure.update_layout(
@@ -117,14 +117,14 @@ def claims_per_response(
 
 
 def claims_by_accuracy(
-    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN, bins: int = 5
+    before: Sequence[Row], after: Sequence[Row], names: Sequence[str] = WHEN
 ) -> Figure:
     """Figure 7: how many claims responses of each accuracy make, as boxes."""
     from plotly.graph_objects import Box, Figure
 
     figure = Figure()
     for rows, style in _each(before, after, names):
-        table = tables.claims_by_accuracy(rows, bins)
+        table = tables.claims_by_accuracy(rows)
         rows_claims = zip(_labels(table), table, strict=True)
         points = [(label, count) for label, row in rows_claims for count in row["claims"]]
         x, y = [label for label, _ in points], [count for _, count in points]
@@ -132,7 +132,7 @@ def claims_by_accuracy(
     figure.update_xaxes(
         title_text="share of claims that are supported",
         categoryorder="array",
-        categoryarray=_labels(tables.claims_by_accuracy((), bins)),
+        categoryarray=_labels(tables.claims_by_accuracy(())),
     )
     figure.update_layout(
         boxmode="group", title="Claims per response by accuracy", yaxis_title="claims"
@@ -140,13 +140,13 @@ def claims_by_accuracy(
     return styled(figure)
 
 
-def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row], bins: int = 5) -> Figure:
+def refusal_by_accuracy(before: Sequence[Row], after: Sequence[Row]) -> Figure:
     """Figure 8: what is refused after training, by how accurate the question's responses were
     before.
     """
     from plotly.graph_objects import Bar, Figure
 
-    table = tables.refusal_by_accuracy(before, after, bins)
+    table = tables.refusal_by_accuracy(before, after)
     bar = Bar(
         x=_labels(table),
         y=_column(table, "refused"),
