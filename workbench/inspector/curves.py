@@ -133,24 +133,19 @@ def curve_data(runs: Runs, names: Sequence[str]) -> str:
     series = [
         {"name": column, "title": title, "share": share} for column, title, share in _series(curves)
     ]
-    reading = [run["name"] for run in curves if run["missing"]]
+    reading = ""
+    if unread := [run["name"] for run in curves if run["missing"]]:
+        reading = (
+            f"Still being read, and drawn as far as their rows are known: {', '.join(unread)}."
+        )
     return as_json(
         {
             "runs": curves,
             "series": series,
             "note": _note(curves),
-            "reading": _still_read(reading),
+            "reading": reading,
             **told,
         }
-    )
-
-
-def _still_read(names: Sequence[str]) -> str:
-    """The note about runs whose last rows alone are read so far."""
-    return (
-        f"Still being read, and drawn as far as their rows are known: {', '.join(names)}."
-        if names
-        else ""
     )
 
 

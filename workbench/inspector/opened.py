@@ -188,7 +188,8 @@ def paid(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]
         )
         order = [name for name in METHODS if name in filled.rewards]
         extra = [name for name in filled.rewards if name not in order]
-        paid_rows.append(_in_order(filled, [*order, *extra]))
+        rewards = {name: filled.rewards[name] for name in [*order, *extra]}
+        paid_rows.append(replace(filled, rewards=rewards))
     return paid_rows
 
 
@@ -238,7 +239,3 @@ def _not_asked(method: str, missing: Sequence[str]) -> Failure:
         f"{title(method)} was not asked for when this answer was checked: no verdict on {checks}"
     )
     return Failure("reward", "not_asked", message)
-
-
-def _in_order(row: Feedback, names: Sequence[str]) -> Feedback:
-    return replace(row, rewards={name: row.rewards[name] for name in names})
