@@ -84,7 +84,9 @@ def payload(
         "sentences": [list(span) for span in sorted(feedback.sentences)],
         "claims": [_claim(feedback, item, lookup) for item in feedback.claims],
         "checks": [
-            _check(feedback, verdict) for verdict in feedback.verdicts if _is_check(verdict)
+            _check(feedback, verdict)
+            for verdict in feedback.verdicts
+            if not (verdict.target.startswith("claim:") and verdict.aspect in ("fact", "subject"))
         ],
         "methods": methods,
         "logged": {
@@ -281,10 +283,6 @@ def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[t
         (after + (" …" if end + CONTEXT < len(text) else ""), 0),
     ]
     return [part for part in parts if part[0]]
-
-
-def _is_check(verdict: Verdict) -> bool:
-    return not (verdict.target.startswith("claim:") and verdict.aspect in ("fact", "subject"))
 
 
 def _check(feedback: Feedback, verdict: Verdict) -> dict[str, Any]:
