@@ -51,7 +51,7 @@ lint: $(VENV)/.dev
 	@$(LINT)
 
 check: $(VENV)/.notebooks $(VENV)/.apps lint ## style, types and the quick tests (about 90 seconds)
-	@$(BIN)/python -m pytest $(SHARED) -m "not slow and not nightly"
+	@$(BIN)/python -m pytest -p no:nbval $(SHARED) -m "not slow and not nightly"
 
 # A failed part does not stop the others; the last line names the failed ones.
 define RUN_TESTS
