@@ -24,7 +24,11 @@ from workbench.util.jsonl import replace_rows
 
 PLOT, PNG = "application/vnd.plotly.v1+json", "image/png"
 CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    filter(
+        None,
+        map(shutil.which, ("chromium", "chromium-browser", "google-chrome")),
+    ),
+    None,
 )
 WIDTH, HEIGHT = 960, 430  # pixels of a plot that does not say
 TALL = 1600  # of the page that a token view is drawn on, so that nothing of it is scrolled away
@@ -55,13 +59,16 @@ def add_pictures(files: Sequence[Path]) -> int:
     views = [one for one in outputs if VIEW in one.get("metadata", {})]
     if plots or views:
         drawn = draw(
-            [one["data"][PLOT] for one in plots], [one["metadata"].pop(VIEW) for one in views]
+            [one["data"][PLOT] for one in plots],
+            [one["metadata"].pop(VIEW) for one in views],
         )
         for one, picture in zip([*plots, *views], drawn, strict=True):
             one["data"][PNG] = picture
         for file, notebook in notebooks.items():
             # as nbformat writes it
-            text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True)
+            text = json.dumps(
+                notebook, ensure_ascii=False, indent=1, sort_keys=True
+            )
             replace_rows(file, [f"{text}\n".encode()])
     return len(plots) + len(views)
 
@@ -83,11 +90,15 @@ def draw(figures: Iterable[Any], views: Iterable[Any] = ()) -> list[str]:
             "pictures of plots need a Chromium on the path (Debian: apt install chromium)"
         )
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = play.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"]
+        )
         tab = browser.new_page(viewport={"width": WIDTH, "height": TALL})
         tab.add_script_tag(content=get_plotlyjs())
         drawn = [
-            _small(base64.b64decode(tab.evaluate(DRAW, [figure, *_size(figure)])))
+            _small(
+                base64.b64decode(tab.evaluate(DRAW, [figure, *_size(figure)]))
+            )
             for figure in figures
         ]
         for view in views:
@@ -102,15 +113,17 @@ def _small(picture: bytes) -> str:
     from PIL import Image
 
     whole, out = Image.open(io.BytesIO(picture)), io.BytesIO()
-    whole.convert("RGB").quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
-        out, "PNG", optimize=True
-    )
+    whole.convert("RGB").quantize(
+        COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
+    ).save(out, "PNG", optimize=True)
     return f"{base64.b64encode(out.getvalue()).decode()}\n"
 
 
 def _size(figure: Any) -> tuple[int, int]:
     layout = figure.get("layout") or {}
-    return int(layout.get("width") or WIDTH), int(layout.get("height") or HEIGHT)
+    return int(layout.get("width") or WIDTH), int(
+        layout.get("height") or HEIGHT
+    )
 
 
 def _read(file: Path) -> Any:
@@ -118,7 +131,9 @@ def _read(file: Path) -> Any:
         notebook = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise WorkbenchError(f"cannot read '{file}': {error}") from error
-    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+    if not isinstance(notebook, dict) or not isinstance(
+        notebook.get("cells"), list
+    ):
         raise WorkbenchError(f"'{file}' is no notebook: it has no cells")
     return notebook
 

@@ -23,7 +23,7 @@ def train(
     questions: str | None = None,
     policy: str | None = None,
     judge: str | None = None,
-    model: str | None = None,
+    judge_model: str | None = None,
     store: str | None = None,
     threads: int | None = None,
     live: bool = False,
@@ -41,7 +41,8 @@ def train(
         settings: "method.field=value", as `--set` on the command line.
         questions: data set or question file of a bench without questions of its own.
         policy: model folder or hub name to start from instead of the bench's policy.
-        judge: URL of an OpenAI-compatible server that judges, with its `model` and `store`.
+        judge: URL of an OpenAI-compatible server that judges, with `judge_model`, its model, and
+            `store`, an index of passages.
         threads: CPU threads; part of what makes two runs equal.
         live: train in a process of its own and return a view with curves for a notebook;
             `view.wait()` returns the summary.
@@ -61,7 +62,7 @@ def train(
             threads=threads,
             policy=policy,
             judge=judge,
-            judge_model=model,
+            judge_model=judge_model,
             store=store,
         )
     entry = Entry(
@@ -74,7 +75,7 @@ def train(
         threads=threads,
         policy=policy,
         judge=judge,
-        judge_model=model,
+        judge_model=judge_model,
         store=store,
     )
     out = Path(out)

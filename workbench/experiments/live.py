@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.experiments.queue.entries import Entry
 from workbench.experiments.queue.runs import planned, train_run
+from workbench.methods.bench import Bench
 from workbench.metrics.plots import training_dynamics
 from workbench.runs.folder import finished, in_use, read_json
 from workbench.runs.growing import Growing, add_objects
@@ -84,7 +85,8 @@ def train_live(
             " folder"
         )
     out.mkdir(parents=True, exist_ok=True)
-    return Live(out, start(_train, {"entry": asdict(entry), "out": str(out)}, out / LOG), run.steps)
+    training = start(_train, {"entry": asdict(entry), "out": str(out)}, out / LOG)
+    return Live(out, training, run.steps, run.bench.with_cache_dir(out))
 
 
 def _train(entry: dict[str, Any], out: str) -> None:
@@ -94,19 +96,23 @@ def _train(entry: dict[str, Any], out: str) -> None:
 class Live:
     """The curves of a run's `metrics.jsonl` and its status, drawn again as the file grows.
 
-    `figure` is the latest figure, `status` the line of text, `button` stops a `training` of this
-    kernel. A thread keeps them up to date until the run is over. Meanwhile a notebook shows
-    `chart`, a widget, since JupyterLab draws a figure once only; the saved output holds the last
-    figure.
+    `bench` is the bench of a `training` of this kernel. `figure` is the latest figure, `status` the
+    line of text, `button` stops the training. A thread updates them until the run is over. Until
+    then a notebook shows `chart`, a widget, because JupyterLab draws a figure only once; the
+    saved output holds the last figure.
     """
 
     def __init__(
-        self, folder: Path, training: Background | None = None, steps: int | None = None
+        self,
+        folder: Path,
+        training: Background | None = None,
+        steps: int | None = None,
+        bench: Bench | None = None,
     ) -> None:
         from ipywidgets import HTML, Button, HBox
         from plotly.graph_objects import FigureWidget
 
-        self.folder, self.training, self.steps = folder, training, steps
+        self.folder, self.training, self.steps, self.bench = folder, training, steps, bench
         self.status = HTML()
         self.button = Button(description="Stop", tooltip="save and stop; once more stops at once")
         self.button.layout.width = "max-content"

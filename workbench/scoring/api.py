@@ -33,7 +33,7 @@ def score(
     *,
     method: str | Sequence[str] = "all",
     judge: str | Checks = "local",
-    model: str | None = None,
+    judge_model: str | None = None,
     store: str | None = None,
     settings: Sequence[str] = (),
     **about: Any,
@@ -46,7 +46,7 @@ def score(
         method: one method, several, or "all": those whose checks the judge has.
         judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
             OpenAI-compatible server, or `Checks`.
-        model: name of the server's model.
+        judge_model: name of the server's model.
         store: index of passages for the server's claims, where a question has none.
         settings: "method.field=value", as `--set` on the command line.
         about: what else is known about the question of a text: `answers`, `title`, `passages`,
@@ -60,7 +60,7 @@ def score(
         WorkbenchError: no such method, setting or judge, or a judge without the checks of the
             method. A judge that fails is a failure on its row, not an error.
     """
-    checks = _checks(judge, model, store)
+    checks = _checks(judge, judge_model, store)
     responses = _responses(response, question, about)
     if checks.recognise:
         recognise = checks.recognise
