@@ -80,7 +80,7 @@ test-engines: ## build the environment of each engine (minutes, GBs) and run its
 	if [ -n "$$failed" ]; then echo "failed:$$failed" >&2; exit 1; fi; echo "passed: $(ENGINE)"
 
 lab: $(VENV)/.notebooks ## open the notebooks in JupyterLab
-	@$(BIN)/jupyter lab --notebook-dir notebooks $(LAB_ARGS)
+	@$(BIN)/jupyter lab --notebook-dir notebooks --LabApp.app_settings_dir=$(CURDIR)/notebooks/settings $(LAB_ARGS)
 
 inspect: $(VENV)/.apps ## open the reward inspector
 	@$(BIN)/python apps/reward_inspector.py $(INSPECT_ARGS)
