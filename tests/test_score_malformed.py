@@ -57,6 +57,18 @@ def test_malformed_rows_are_named_by_line_and_the_rest_goes_on(tmp_path: Path, c
     assert [row["id"] for row in read(out)] == ["a", "z"]
 
 
+@pytest.mark.parametrize("line", ["[", "[1, 2", '[{"id": 1},', "[1]"])
+def test_a_first_line_that_begins_like_a_list_is_a_malformed_row(
+    line: str, tmp_path: Path, cli: Cli
+) -> None:
+    source = write(tmp_path / "in.jsonl", [line, SAID])
+    options = ("--out", tmp_path / "out.jsonl", "--method", "rlfh", "--json")
+    code, printed, _ = cli("score", "--in", source, *options)
+    summary = json.loads(printed)
+    assert (code, summary["malformed"], summary["rows"]) == (3, 1, 1)
+    assert summary["problems"][0]["line"] == 1
+
+
 def test_a_file_in_which_no_row_can_be_scored_is_refused(tmp_path: Path, cli: Cli) -> None:
     [known] = world_rows(1)
     source = write(

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import read, write
 from workbench.scoring import Options, score_file
-from workbench.scoring.replay import Malformed
-from workbench.scoring.rows import parse
+from workbench.scoring.rows import Malformed, parse
 from workbench.types import Claim, Passage
 
 ERROR = {"stage": "judge", "kind": "timeout", "message": "m", "raw": ""}

@@ -1,4 +1,16 @@
-"""The types every stage speaks. A `Feedback` row, as stored, is described by `Feedback.to_row`."""
+"""The values that the stages of the pipeline exchange, from `Question` to `Feedback`.
+
+Conventions:
+
+* Characters are Python string positions in `Response.text`, from 0; a span `(start, end)` is
+  half-open.
+* T is the number of tokens of a response. A sequence "per token" has length T, or is empty if the
+  values were not recorded.
+* Probabilities lie in [0, 1]. Log-probabilities are natural logarithms.
+* `None` means "not known" or "not scored", never 0.
+
+`Feedback.to_row` describes the stored form of a row.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-SCHEMA = 1
+SCHEMA = 1  # version of the stored row
 
-# What checks may say. Labels, aspects and kinds of failure are declared here alone; other modules
-# import them.
+# Labels, aspects and kinds of failure are declared only here; other modules import them.
 SUPPORTED = ("correct", "hedged_correct")
 REFUTED = ("hedged_wrong", "wrong")
 CLAIM_LABELS = (*SUPPORTED, "vague", *REFUTED)  # from true to false
@@ -17,58 +28,53 @@ OUTCOMES = ("correct", "uncertain", "incorrect")
 ITEM_LABELS = ("consistent", "contradictory", "missing")
 REASONING = ("good", "poor")
 KNOWLEDGE = ("known", "unknown")
-# what a claim is about: what the question asks about, or something else
-SUBJECTS = ("asked", "other")
+SUBJECTS = ("asked", "other")  # a claim is about the subject of the question, or another one
 PREFERENCES = ("first", "second", "tie")
 SECTIONS = ("think", "answer", "body")
-# a question's kind: it compares two people and brings passages to answer from
-TWO_FACETS = "two_facets"
-# the value of meta["evidence"] where answers are held against the question's own passages
-BY_PASSAGES = "passages"
-USELESS = 1  # the lowest informativeness: repeated, or about nothing that was asked
+TWO_FACETS = "two_facets"  # kind of a question that compares two people, with passages
+BY_PASSAGES = "passages"  # value of meta["evidence"]: the question's own passages decide
+USELESS = 1  # lowest informativeness (1 to 5): repeated, or irrelevant to the question
 
-# The labels of each aspect; none where a verdict is a probability alone.
+# Aspect of a verdict -> its labels; no labels if the verdict is only a probability.
 ASPECTS: Mapping[str, tuple[str, ...]] = {
-    "fact": CLAIM_LABELS,  # of a claim, with how informative it is
-    "subject": SUBJECTS,  # of a claim that is of no use, where the judge can tell why
+    "fact": CLAIM_LABELS,  # of a claim, with its informativeness
+    "subject": SUBJECTS,  # of a claim with the lowest informativeness, if the judge knows why
     "truth": (),  # of a claim, by a truthfulness model
     "answer": OUTCOMES,  # of the outcome
     "checklist": ITEM_LABELS,  # of an item, or of a claim against the whole checklist
     "reasoning": REASONING,
     "factuality": (),  # of a segment or of the response, by a reward model
-    "baseline": (),  # of the response: the mean factuality of the reference's own segments
+    "baseline": (),  # of the response: mean factuality of the segments of a reference response
     "general": (),  # of the response, by a preference model
-    # of the response: whether the policy can be expected to know the answer
-    "out_of_knowledge": KNOWLEDGE,
-    "informativeness": (),  # of the response, only where the rating of its claims failed
+    "out_of_knowledge": KNOWLEDGE,  # of the response: whether the policy can know the answer
+    "informativeness": (),  # of the response, only if the ratings of its claims failed
 }
 
-# Why a claim is vague, or wrong, though nobody compared it with anything: keys of an item of its
-# verdict's evidence, with one of `REASONS`. What a response itself causes is such a verdict and no
-# failure, or to write so would escape the judge.
-UNPARSED = "unparsed"  # its judge cannot read it
-UNFOUND = "unfound"  # nothing was found to compare it with
+# A claim that was compared with no evidence gets a verdict, not a failure. Otherwise a response
+# could avoid the judge by its wording. The key is in an item of the verdict's evidence, with one
+# of `REASONS`.
+UNPARSED = "unparsed"  # the judge cannot read the claim
+UNFOUND = "unfound"  # the judge found no evidence
 REASONS: Mapping[str, str] = {
     "form": "words in no form of a statement about the closed world",
-    "subject": "about a name that nobody bears in the closed world",
-    "object": "with a value that nothing has in the closed world",
-    "pronoun": "with a pronoun for nobody",
+    "subject": "about a name that does not exist in the closed world",
+    "object": "with a value that does not exist in the closed world",
+    "pronoun": "with a pronoun that refers to no name",
     "script": "in another script than the judge reads",
     "words": "no passage shares a word with it",
 }
 
-# What a judge adds to a label: items of a verdict's evidence that are no passage.
-# one of `OBJECTIONS`, what a rule has against the claim; `text`: the words it is about
-OBJECTION = "objection"
+# Remarks of a judge: items of a verdict's evidence that are not passages.
+OBJECTION = "objection"  # one of `OBJECTIONS`; the item's "text" has the words concerned
 OBJECTIONS: Mapping[str, str] = {
     "number": "a rule found no such number or date in the passages",
     "name": "a rule found no such name in the passages",
     # in files of earlier versions
     "role": "a rule found it the other way round, or of something else, in the passages",
 }
-THRESHOLD = "threshold"  # the P(true) from which a claim is correct, where this one is close to it
+THRESHOLD = "threshold"  # the P(true) from which a claim is correct, if this claim is close to it
 
-# What an input gives nothing for is recorded as a failure is and is none: its kinds, in words.
+# Missing inputs are recorded like failures but not counted as failures: kind -> key in summaries.
 LACKING: Mapping[str, str] = {
     "no_gold": "no gold answer",
     "no_checklist": "no checklist",
@@ -84,14 +90,12 @@ LACKING: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """A step that could not be done. It is data on its row: never a verdict, never a reward of
-    0.
-    """
+    """A step that could not be done. It is stored on its row and never becomes a reward of 0."""
 
-    stage: str
-    kind: str
-    message: str
-    raw: str = ""
+    stage: str  # "extract", "verify", "judge", "reward", …
+    kind: str  # a short identifier, such as "timeout" or a key of `LACKING`
+    message: str  # one line for people
+    raw: str = ""  # the judge's reply, if it could not be parsed
 
 
 class WorkbenchError(ValueError):
@@ -104,19 +108,26 @@ class WorkbenchError(ValueError):
 
 @dataclass(frozen=True)
 class Passage:
+    """A piece of text that is evidence for claims."""
+
     id: str
     title: str
     text: str
-    score: float | None = None
+    score: float | None = None  # relevance to a query, higher is better; None without a search
 
 
 @dataclass(frozen=True)
 class Question:
-    """One prompt with whatever is known about its right answer.
+    """A prompt with its reference data.
 
-    `answers` holds accepted forms of one answer, or, for `kind="list"`, the items that all have
-    to be named. `system` is an optional instruction (for example to think first); `passages` are
-    shown to the policy in the prompt.
+    Attributes:
+        answers: accepted forms of one gold answer; if `kind` is "list", the items of the answer.
+        title: the page that the question is about; several are separated by ";".
+        passages: evidence that is also part of the prompt.
+        checklist: statements that a good answer contains (KLCF).
+        kind: such as "single", "list", "yes_no" or "long_form".
+        system: system prompt, for example an instruction to think first.
+        meta: other fields, such as tier, lang and split.
     """
 
     id: str
@@ -130,9 +141,7 @@ class Question:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def messages(self) -> list[dict[str, str]]:
-        """The conversation a policy is prompted with: passages first, numbered where there are
-        several, then the question.
-        """
+        """Return the conversation that prompts a policy: the passages, then the question."""
         several = len(self.passages) > 1
         materials = "".join(
             f"[{number}] {passage.text} " if several else f"{passage.text} "
@@ -144,8 +153,23 @@ class Question:
 
 @dataclass(frozen=True)
 class Response:
-    """What a policy wrote. `token_ids` are the sampled ids; `offsets[t]` is token t's half-open
-    character range in `text`.
+    """A text that a policy wrote, with its tokens. T is the number of tokens.
+
+    Attributes:
+        group: the responses that an advantage compares, usually those to one prompt in one step.
+        sample: number of the response in its group, from 0.
+        step: optimizer step of the training that sampled it, from 1.
+        prompt_ids: token ids of the prompt; not stored.
+        token_ids: (T) sampled ids, or the ids of the encoded text; empty for words.
+        offsets: (T) the span of each token's characters in `text`.
+        logprobs: (T) of the sampled tokens, under the policy that sampled them.
+        ref_logprobs: (T) the same under the reference policy.
+        values: (T) a critic's value before each token.
+        advantages: (T) as the loss was given them.
+        ratios: (T) probability in the last update divided by that at sampling.
+        finish: "stop", or "length" if the response was cut off.
+        source: origin of the tokens: "sampled", "encoded" or "words".
+        prefill: a tag such as "<think>\\n" that the prompt leaves open and `text` continues.
     """
 
     id: str
@@ -157,27 +181,32 @@ class Response:
     prompt_ids: tuple[int, ...] = ()
     token_ids: tuple[int, ...] = ()
     offsets: tuple[tuple[int, int], ...] = ()
-    logprobs: tuple[float, ...] = ()  # of the sampled tokens, under the policy that sampled them
-    ref_logprobs: tuple[float, ...] = ()  # under the reference policy
-    values: tuple[float, ...] = ()  # a critic's value before each token
-    advantages: tuple[float, ...] = ()  # what the loss was given for each token
-    # of each token's probability in the last update with it to that when it was sampled
+    logprobs: tuple[float, ...] = ()
+    ref_logprobs: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
+    advantages: tuple[float, ...] = ()
     ratios: tuple[float, ...] = ()
-    finish: str = "stop"  # "stop" or "length"
-    source: str = "sampled"  # where the tokens come from: "sampled", "encoded" or "words"
-    # the end of the prompt that the text goes on with: the tag it leaves open, such as "<think>\n"
+    finish: str = "stop"
+    source: str = "sampled"
     prefill: str = ""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """An atomic statement of a response. `span`/`end` are character positions in the response;
-    None = not found there.
+    """An atomic statement of a response.
+
+    Attributes:
+        id: unique in its response; verdicts refer to it as "claim:ID".
+        section: "think", "answer" or "body".
+        sentence: index into the response's sentences.
+        span: the matched characters in the response; None if there is no match.
+        end: last matched character + 1, where the claim's events are placed.
+        coverage: share of the claim's words that its sentence has in the same order.
     """
 
     id: int
     text: str
-    section: str = "body"  # "think", "answer" or "body"
+    section: str = "body"
     sentence: int | None = None
     span: tuple[int, int] | None = None
     end: int | None = None
@@ -186,40 +215,43 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One check's label for one target, from that check's own declared set; or the error that
-    prevented it.
-    """
+    """One check's result for one target, or the failure of that check."""
 
     target: str  # "claim:0", "item:2", "segment:1", "outcome", "reasoning" or "response"
-    aspect: str
-    label: str | None = None
-    p: float | None = None
-    informativeness: int | None = None
-    evidence: tuple[Mapping[str, Any], ...] = ()
-    by: str = ""
+    aspect: str  # what was checked: a key of `ASPECTS`
+    label: str | None = None  # one of the aspect's labels
+    p: float | None = None  # P(true), or the score of a reward model
+    informativeness: int | None = None  # of a claim: 1 (`USELESS`) to 5
+    evidence: tuple[Mapping[str, Any], ...] = ()  # passage ids with spans, and remarks
+    by: str = ""  # the judge's name, "rule", or "given" for a label of the input
     error: Failure | None = None
 
 
 @dataclass(frozen=True)
 class Event:
-    """A reward value that ends at character `end` of the response; `end=None` means the end of
-    the response.
+    """A part of a reward at a place in the response.
 
-    It is paid to the token that holds the last of these characters; with a `start`, it is spread
-    evenly over the tokens from there to `end`.
+    Without `start`, the value goes to the token with the character before `end`. With it, the
+    tokens from `start` to `end` get equal shares.
     """
 
-    part: str
+    part: str  # term of the reward, such as "truth"
     value: float
-    end: int | None = None
-    claim: int | None = None
+    end: int | None = None  # a character position; None is the end of the response
+    claim: int | None = None  # id of the claim that caused the event
     start: int | None = None
 
 
 @dataclass(frozen=True)
 class Reward:
-    """What one method pays for one response. `value=None` means it was not scored, and `error`
-    says why.
+    """The reward of one method for one response.
+
+    Attributes:
+        value: the scalar reward; None if the response was not scored, and `error` says why.
+        parts: terms of the value by name.
+        events: the same value, distributed over the response.
+        tokens: (T) the events' sum for each token.
+        unplaced: ids of claims without a place in the response.
     """
 
     value: float | None
@@ -232,11 +264,13 @@ class Reward:
 
 @dataclass(frozen=True)
 class Cost:
-    calls: int = 0
-    cached: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    seconds: float = 0.0
+    """The cost of judging."""
+
+    calls: int = 0  # requests to a judge, without cached ones
+    cached: int = 0  # replies from the cache
+    tokens_in: int = 0  # of prompts, as the server counts them
+    tokens_out: int = 0  # of replies
+    seconds: float = 0.0  # sum over the calls; parallel calls add up
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(*(getattr(self, name) + getattr(other, name) for name in COSTS))
@@ -247,9 +281,7 @@ COSTS = tuple(field.name for field in fields(Cost))
 
 @dataclass(frozen=True)
 class Prompt:
-    """One request to a judge. `task` names what is asked (see `workbench.judge`); `text` is the
-    whole prompt.
-    """
+    """One request to a judge: its task (see `workbench.judge`) and the whole prompt."""
 
     task: str
     text: str
@@ -257,7 +289,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Reply:
-    """A judge's reply to one prompt, not yet read; or the error that prevented it."""
+    """A judge's reply to one prompt, not parsed; `text` is None if the call failed."""
 
     text: str | None
     error: Failure | None = None
@@ -266,40 +298,33 @@ class Reply:
 
 @dataclass(frozen=True)
 class Claims:
-    """What an extractor found in one response.
+    """The claims that an extractor found in one response."""
 
-    `sentences` are character spans in the response; claims refer to them by position. An
-    extractor that judges as it reads (single-pass mode) also gives `verdicts`. With an `error`
-    nothing was found out, which is not the same as no claims.
-    """
-
-    sentences: tuple[tuple[int, int], ...] = ()
+    sentences: tuple[tuple[int, int], ...] = ()  # spans; claims refer to them by index
     claims: tuple[Claim, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()
-    error: Failure | None = None
+    verdicts: tuple[Verdict, ...] = ()  # of an extractor that also judges (single-pass mode)
+    error: Failure | None = None  # a failed extraction, unlike a response without claims
     cost: Cost = Cost()
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What one verifier found out about one response; a check that failed is a verdict with an
-    error.
+    """The result of one check for one response."""
 
-    `passages` are those that it searched for: what evidence refers to by id.
-    """
-
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()  # one per target; a failed check is one with an error
     cost: Cost = Cost()
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[Passage, ...] = ()  # search results that the evidence refers to by id
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """One response with everything that was found out about it: the row that is stored, plotted
-    and trained on.
+    """A response with its claims, verdicts and rewards: the row that is stored and trained on.
 
-    `passages`, those that were searched for, are stored beside the row, as its question is, and
-    not read back with it.
+    Attributes:
+        sentences: spans of the sentences.
+        rewards: by method, or "trl:NAME" and "verl:NAME" for imported numbers.
+        error: failure of the extraction.
+        passages: search results; stored in another file and not read back with the row.
     """
 
     response: Response
@@ -312,17 +337,19 @@ class Feedback:
     passages: tuple[Passage, ...] = field(default=(), compare=False, repr=False)
 
     def verdict(self, target: str, aspect: str | None = None) -> Verdict | None:
-        """The first verdict on `target` (of one aspect, where it is named), or None."""
-        found = (verdict for verdict in self.verdicts if verdict.target == target)
-        return next((verdict for verdict in found if aspect in (None, verdict.aspect)), None)
+        """Return the first verdict on `target`, of one aspect if it is given, or None."""
+        verdicts = (verdict for verdict in self.verdicts if verdict.target == target)
+        return next((verdict for verdict in verdicts if aspect in (None, verdict.aspect)), None)
 
     def with_reward(self, method: str, reward: Reward) -> Feedback:
         return replace(self, rewards={**self.rewards, method: reward})
 
     def to_row(self) -> dict[str, Any]:
-        """The stored form: one JSON object (the question is stored once, beside it, by its id).
-        A row has "prefill" only where the prompt left a tag open for the response to go on with;
-        no position counts its characters."""
+        """Return the stored form, a JSON object. The question is stored once, by its id.
+
+        "prefill" is present only if the prompt left a tag open; no position counts its
+        characters.
+        """
         response = self.response
         return {
             "schema": SCHEMA,
@@ -354,7 +381,7 @@ class Feedback:
 
     @staticmethod
     def from_row(row: Mapping[str, Any], question: Question) -> Feedback:
-        """Rebuild a row written by `to_row`; `question` is the one its `question_id` names."""
+        """Read a row that `to_row` wrote; `question` is that of its `question_id`."""
         tokens = row["tokens"]
         response = Response(
             id=row["id"],
@@ -391,9 +418,8 @@ class Feedback:
 
 
 def _plain(value: Any) -> Any:
-    """As `dataclasses.asdict`, with lists for tuples; many times as fast, since it copies no
-    leaf and asks for it first.
-    """
+    """Convert to JSON values, as `dataclasses.asdict` does but faster."""
+    # leaves first: they are most of the values
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (tuple, list)):
@@ -428,23 +454,26 @@ def _reward(row: Mapping[str, Any]) -> Reward:
     )
 
 
-Judge = Callable[[Sequence[Prompt]], list[Reply]]  # one reply for each prompt, in order
+# The functions of the pipeline. Each takes a batch and returns one result per item, in order.
+Judge = Callable[[Sequence[Prompt]], list[Reply]]
 Extract = Callable[[Sequence[Response]], list[Claims]]
 Verify = Callable[[Sequence[tuple[Response, Claims]]], list[Checked]]
 RewardFn = Callable[[Feedback], Reward]
-Grade = Callable[[Sequence[Response]], list[Feedback]]  # all that a trainer uses
-# Questions -> for each a planned answer with its form, or a failure.
-Write = Callable[[Sequence[Question]], list[Feedback]]
+Grade = Callable[[Sequence[Response]], list[Feedback]]  # extract, verify and reward
+Write = Callable[[Sequence[Question]], list[Feedback]]  # planned answers, or failures
 
 
 @dataclass(frozen=True)
 class Checks:
-    """What a judge can do: `extract` reads claims, `verify` has its checks by name ("fact",
-    "outcome", "checklist", "claim_checklist", "reasoning", "out_of_knowledge"). A trained model
-    ("truth", "factuality", "general") or a probe can be added to `verify` under its name.
+    """The checks of one judge.
 
-    `single_pass` extracts and labels claims in one call. `recognise` adds to a question what the
-    judge knows about it. `write` writes planned answers to questions from their passages.
+    Attributes:
+        extract: finds claims.
+        verify: checks by name: "fact", "outcome", "checklist", "claim_checklist", "reasoning",
+            "out_of_knowledge". A trained model is added as "truth", "factuality" or "general".
+        single_pass: finds and labels claims in one call.
+        recognise: adds reference data of the judge to a question.
+        write: writes planned answers from the passages of questions.
     """
 
     extract: Extract
@@ -454,7 +483,7 @@ class Checks:
     write: Write | None = None
 
 
-# The checks that look at claims, or at the sentences that are found with them.
+# The checks that need claims, or the sentences that are found with them.
 OF_CLAIMS = frozenset(
     {"fact", "single_pass", "claim_checklist", "reasoning", "truth", "factuality"}
 )

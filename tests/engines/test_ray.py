@@ -24,7 +24,7 @@ from tests.engines.environment import ROOT, needs
 from tests.helpers.score_helpers import read, reply, responses, world_rows, write
 from tests.helpers.waiting import wait_for
 from workbench.experiments.probe import probe_policy
-from workbench.scoring import Options, pipeline, score_file
+from workbench.scoring import Options, plan, score_file
 from workbench.scoring.run import CHUNK
 from workbench.types import WorkbenchError
 from workbench.util.actors import OWN, Actors, started
@@ -272,7 +272,10 @@ def test_killed_actors_lose_and_double_no_row(tmp_path: Path, cluster: None) -> 
 
 def exits(options: Options, judged: bool, known: Any) -> Callable[[list[Any]], Any]:
     """A scorer whose process ends, as without memory, at a row that says so."""
-    score, deadly = pipeline_in_actor(options, judged, known), options.out.parent.parent / "deadly"
+    score, deadly = (
+        plan_score_in_actor(options, judged, known),
+        options.out.parent.parent / "deadly",
+    )
 
     def run(items: list[Any]) -> Any:
         if deadly.exists() and any("too much" in item.response.text for item in items):
@@ -282,7 +285,7 @@ def exits(options: Options, judged: bool, known: Any) -> Callable[[list[Any]], A
     return run
 
 
-pipeline_in_actor = pipeline.in_actor
+plan_score_in_actor = plan.score_in_actor
 
 
 def test_a_row_that_kills_its_actor_fails_alone_and_is_tried_again(
@@ -294,7 +297,7 @@ def test_a_row_that_kills_its_actor_fails_alone_and_is_tried_again(
     chosen = Options(source, tmp_path / "out" / "f.jsonl", "rlfh", "world", engine="ray", actors=1)
     (tmp_path / "deadly").touch()
     with monkeypatch.context() as patched:
-        patched.setattr("workbench.scoring.run.in_actor", exits)
+        patched.setattr("workbench.scoring.run.score_in_actor", exits)
         summary = score_file(chosen)
     assert (summary["rows"], summary["failed"], summary["failures"]) == (12, 1, {"grade: died": 1})
     bad = read(chosen.out)[7]

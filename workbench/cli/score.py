@@ -30,7 +30,7 @@ from workbench.runs.store import ROLLOUTS
 from workbench.scoring import Options, estimate_file, score_file
 from workbench.scoring.agree import agreement
 from workbench.scoring.imports import import_completions
-from workbench.scoring.progress import bar
+from workbench.scoring.run import progress_bar
 from workbench.types import REASONS
 
 _FIELDS = tuple(
@@ -208,7 +208,7 @@ def score(
         verifier=verifier,
     )
     try:
-        with ended_by_signal(), stdout_kept_clean(), bar() as watch:
+        with ended_by_signal(), stdout_kept_clean(), progress_bar() as watch:
             summary = estimate_file(options) if dry_run else score_file(options, watch)
     except KeyboardInterrupt:  # before the first row
         return 130

@@ -112,7 +112,10 @@ def _whole(path: Path) -> list[dict[str, Any]] | None:
     except RecursionError as error:
         raise WorkbenchError(f"{path}: nested too deeply to be data") from error
     except ValueError as error:
-        if content.lstrip().startswith(b"["):  # one list, and broken: its lines are no objects
+        # JSONL whose first line is bad has an object in its next line; a broken list has not
+        lines = (line for line in content.splitlines() if line.strip())
+        first = next((line for line in lines if not line.lstrip().startswith(b"[")), b"")
+        if content.lstrip().startswith(b"[") and isinstance(_object(first), str):
             raise WorkbenchError(f"{path}: not JSON: {error}") from error
         return None
     if isinstance(whole, Mapping) and "question" not in whole:

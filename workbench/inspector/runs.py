@@ -95,7 +95,8 @@ class Runs:
         refused = Path(name).is_absolute() or ".." in parts or "\0" in name
         refused = refused or len(parts) > DEPTH or len(name) > LONGEST
         with damage(f"'{short}'"):
-            below = [path for path in (folder, *folder.parents) if self.root in path.parents]
+            # a refused name can have thousands of parts: do not walk them
+            below = () if refused else (folder, *folder.parents)[: len(parts)]
             if refused or any(path.is_symlink() for path in below):
                 raise WorkbenchError(
                     f"'{short}' is not below the runs folder: name a run of the list"

@@ -1,4 +1,4 @@
-"""`workbench score`: a file of responses to feedback, row by row."""
+"""`workbench score`: turn a file of responses into a file of feedback rows."""
 
 from workbench.scoring.estimate import estimate_file
 from workbench.scoring.options import Options

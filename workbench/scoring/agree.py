@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from workbench.data.files import open_rows
 from workbench.metrics.rows import file_of
-from workbench.scoring.replay import Malformed
-from workbench.scoring.rows import Reader
+from workbench.scoring.rows import Malformed, Reader
 from workbench.types import Feedback, WorkbenchError
 from workbench.util.failures import judged
 
@@ -137,7 +137,7 @@ def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
     """
     rows: dict[str, _Row] = {}
     reader = Reader(path)
-    for _, row in reader.rows():
+    for _, row in open_rows(path)[1]:
         try:
             item = reader.item(row, split=False)
         except Malformed:

@@ -8,13 +8,11 @@ from typing import Any, overload
 
 from workbench.credit.tokens import words
 from workbench.data.record import question_of
-from workbench.methods import METHODS, checks_needed, method_configs, reward_fns, sections_read
-from workbench.pipeline import assemble
+from workbench.methods import method_configs, reward_fns
 from workbench.pipeline import rescore as rescore_with
+from workbench.scoring.plan import local_or_world_checks, method_names, plan
 from workbench.types import Checks, Feedback, Question, Response, WorkbenchError
-from workbench.verdicts.checks import local_checks, world_checks
 from workbench.verdicts.llm_judge import llm_judge
-from workbench.world import load_world
 
 
 @overload
@@ -47,42 +45,40 @@ def score(
         judge: "local" (rules and the local verifier), "world" (the closed world), the URL of an
             OpenAI-compatible server, or `Checks`.
         judge_model: name of the server's model.
-        store: index of passages for the server's claims, where a question has none.
+        store: index that finds passages for claims, for a server and questions without passages.
         settings: "method.field=value", as `--set` on the command line.
-        about: what else is known about the question of a text: `answers`, `title`, `passages`,
-            `checklist`, `kind`.
+        about: other fields of a text's question: `answers`, `title`, `passages`, `checklist`,
+            `kind`.
 
     Returns:
         A `Feedback` for each response. `feedback.rewards[method].tokens` has one number for each
         token of `feedback.response.offsets`.
 
     Raises:
-        WorkbenchError: no such method, setting or judge, or a judge without the checks of the
-            method. A judge that fails is a failure on its row, not an error.
+        WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
+            the method. A judge that fails is a failure on its row, not an error.
     """
-    checks = _checks(judge, judge_model, store)
+    if isinstance(judge, Checks):
+        checks = judge
+    elif judge in ("local", "world"):
+        checks = local_or_world_checks(judge)
+    else:
+        server = llm_judge(judge, judge_model, store)
+        assert server is not None
+        checks = server.checks()
     responses = _responses(response, question, about)
     if checks.recognise:
         recognise = checks.recognise
         responses = [replace(one, question=recognise(one.question)) for one in responses]
-    names = METHODS if method == "all" else (method,) if isinstance(method, str) else method
-    configs = method_configs(names, settings)
-    if method == "all":
-        able = {*checks.verify, *(["single_pass"] if checks.single_pass else [])}
-        configs = {
-            name: config
-            for name, config in configs.items()
-            if able.issuperset(checks_needed({name: config}))
-        }
-    grade = assemble(checks, checks_needed(configs), reward_fns(configs), sections_read(configs))
-    rows = grade(responses)
+    configs = method_configs(method_names(method), settings)
+    rows = plan(configs, checks, method == "all")[1].grade()(responses)
     return rows[0] if isinstance(response, str | Response) else rows
 
 
 def rescore(
     feedback: Feedback, method: str | Sequence[str] = "all", settings: Sequence[str] = ()
 ) -> Feedback:
-    """Compute rewards again from the stored verdicts; no judge is asked.
+    """Compute rewards again from the stored verdicts, without a judge.
 
         rescore(row, "rlfh", ["rlfh.alpha=2"]).rewards["rlfh"].value
 
@@ -91,22 +87,9 @@ def rescore(
         settings: "method.field=value".
 
     Raises:
-        WorkbenchError: no such method or setting.
+        WorkbenchError: the method or setting does not exist.
     """
-    names = METHODS if method == "all" else (method,) if isinstance(method, str) else method
-    return rescore_with(feedback, reward_fns(method_configs(names, settings)))
-
-
-def _checks(judge: str | Checks, model: str | None, store: str | None) -> Checks:
-    if isinstance(judge, Checks):
-        return judge
-    if judge == "local":
-        return local_checks()
-    if judge == "world":
-        return world_checks(load_world())
-    asked = llm_judge(judge, model, store)
-    assert asked is not None
-    return asked.checks()
+    return rescore_with(feedback, reward_fns(method_configs(method_names(method), settings)))
 
 
 def _responses(

@@ -18,7 +18,7 @@ from workbench.credit.tokens import words
 from workbench.data.files import Row, open_rows
 from workbench.runs.rows import finite
 from workbench.runs.store import Store
-from workbench.scoring.replay import Malformed
+from workbench.scoring.rows import Malformed
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, WorkbenchError
 
 BATCH = 500

@@ -1,4 +1,4 @@
-"""The options of `workbench score`, and which of them cannot work together."""
+"""The options of `workbench score` and their validation, before any input is read."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from workbench.util.actors import Actors
 
 @dataclass(frozen=True)
 class Options:
-    """The options of `workbench score`; its help describes each."""
+    """The options of `workbench score`; `workbench score --help` describes each."""
 
     source: Path
     out: Path
     method: str = "all"
-    judge: str | None = None
+    judge: str | None = None  # "world", "local" or a URL; None: local
     model: str | None = None
     passages: Path | None = None
     store: str | None = None
     tokenizer: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    overrides: Sequence[str] = ()
-    max_failed: float = 0.2
-    concurrency: int = 64
-    timeout: float = 60.0
+    columns: Mapping[str, str] = field(default_factory=dict)  # field -> column
+    overrides: Sequence[str] = ()  # "method.field=value"
+    max_failed: float = 0.2  # share of rows
+    concurrency: int = 64  # judge calls at a time
+    timeout: float = 60.0  # seconds for one judge call
     cache: Path | None = None
     overwrite: bool = False
-    in_doubt: bool = False  # rules decide outcomes, and the endpoint those that they doubt
-    verifier: str | None = None  # model of the local judge in the place of the shipped one
-    api_key_env: str | None = None  # the environment variable that holds the endpoint's key
+    in_doubt: bool = False  # rules decide outcomes; the endpoint decides those in doubt
+    verifier: str | None = None  # model of the local judge instead of the packaged one
+    api_key_env: str | None = None  # environment variable with the endpoint's key
     engine: str = "local"  # or "ray"
-    actors: int | None = None  # of Ray; None: as many as this machine has CPUs
-    address: str | None = None  # of a Ray cluster; None: one is started here
+    actors: int | None = None  # number of Ray actors; None: one per CPU of this machine
+    address: str | None = None  # HOST:PORT of a Ray cluster; None starts one here
 
     @property
     def ray(self) -> Actors:
@@ -53,14 +53,18 @@ class Options:
 
     @property
     def cache_path(self) -> Path:
-        """The file of the judge's replies: `cache` or, beside NAME.jsonl, NAME.judge.sqlite."""
+        """The file of the judge's replies: `cache`, or NAME.judge.sqlite for NAME.jsonl."""
         return self.cache or self.out.with_name(f"{self.out.stem}.judge.sqlite")
 
 
 def check(options: Options) -> None:
-    """Raise a WorkbenchError for options that cannot work together."""
-    for wrong, message in _problems(options):
-        if wrong:
+    """Check the options, before anything is read or written.
+
+    Raises:
+        WorkbenchError: a value or a combination of options is invalid, or a file is missing.
+    """
+    for invalid, message in _problems(options):
+        if invalid:
             raise WorkbenchError(message)
     if options.engine == "ray" and not options.remote:
         options.ray.check()
@@ -68,9 +72,9 @@ def check(options: Options) -> None:
 
 
 def _problems(options: Options) -> Iterator[tuple[object, str]]:
-    """What may be wrong, and the message where it is."""
+    """Yield each possible problem as a condition and its message."""
     source, out, passages, remote = options.source, options.out, options.passages, options.remote
-    url = shown(str(options.judge))
+    url = shown(str(options.judge)) if remote else ""  # without a password
     yield not source.is_file(), f"no file '{source}': name the rows to score with --in FILE"
     yield (
         out.is_dir() or out.suffix != ".jsonl",
@@ -84,8 +88,8 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
     for option, file in (("--out", out), ("--in", source), ("--passages", passages)):
         yield (
             file and file.resolve() in sidecars,
-            f"{option} {file}: a file of this name is written beside --out; choose another name,"
-            " or an --out in another folder",
+            f"{option} {file}: a file of this name is written to the folder of --out; name another"
+            " file, or an --out in another folder",
         )
     yield (
         remote and not str(options.judge).startswith(("http://", "https://")),
@@ -93,24 +97,24 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
     )
     yield (
         remote and not options.model,
-        f"--judge {url} needs the name of a model there: --model NAME",
+        f"--judge {url} needs the name of a model: --model NAME",
     )
-    for option, given in (
+    for option, value in (
         ("--model", options.model),
         ("--api-key-env", options.api_key_env),
         ("--judge-in-doubt", options.in_doubt),
     ):
         yield (
-            given and not remote,
-            f"{option} is about an endpoint: name one with --judge URL, or leave it out",
+            value and not remote,
+            f"{option} needs an endpoint: name one with --judge URL, or leave it out",
         )
     yield (
         options.verifier and options.judge not in (None, "local"),
-        "--verifier names the model of the judge local: leave out --judge, or the verifier",
+        "--verifier is a model for --judge local: leave out --judge, or the verifier",
     )
     yield (
         passages and options.store,
-        "--passages and --store both say where evidence comes from: choose one",
+        "--passages and --store are both sources of evidence: choose one",
     )
     yield (
         passages and not passages.is_file(),
@@ -122,5 +126,5 @@ def _problems(options: Options) -> Iterator[tuple[object, str]]:
     )
     yield (
         options.engine != "ray" and (options.actors, options.address) != (None, None),
-        "--actors and --address are those of Ray: ask for it with --engine ray, or leave them out",
+        "--actors and --address are options of Ray: add --engine ray, or leave them out",
     )

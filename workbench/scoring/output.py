@@ -1,4 +1,4 @@
-"""The output of a scoring: its settings, the rows that it has already, and totals over its rows."""
+"""The output of `workbench score`: its settings, its earlier rows, and totals over all rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.types import LACKING, UNPARSED, Cost, WorkbenchError
 from workbench.util.failures import failed, failures, lacking, unjudged
 from workbench.util.jsonl import encode, iter_rows, repair, replace_rows, write_json
 
-NAMED = 100  # failed rows that are listed with their reason
+MAX_FAILED_ROWS = 100  # failed rows that are listed with their reason
 REMEDY = "name another --out, or replace it with --overwrite"
 
 
@@ -26,41 +26,39 @@ def settings_path(out: Path) -> Path:
 
 
 def claim(out: Path, settings: Mapping[str, Any], overwrite: bool = False) -> None:
-    """Make `out` the output of a scoring with these settings.
+    """Store the settings of a scoring for its output, or check those that are stored.
 
     Raises:
-        WorkbenchError: it is something else, and is not to be overwritten.
+        WorkbenchError: `out` exists with other settings or without any, and `overwrite` is False.
     """
     path, current = settings_path(out), json.loads(json.dumps(settings))
     stored = read_json(path)
     if overwrite:
-        for file in (path, out):  # in this order: an output without settings is never resumed
+        for file in (path, out):  # settings first: an output without them is never continued
             file.unlink(missing_ok=True)
     elif out.exists() and stored is None and out.stat().st_size:
         raise WorkbenchError(
-            f"'{out}' was not written by `workbench score`, or not with settings that are known:"
-            f" {REMEDY}"
+            f"'{out}' was not written by `workbench score`, or its settings are missing: {REMEDY}"
         )
     elif out.exists() and stored is not None and (different := changes(stored, current)):
         raise WorkbenchError(
-            f"'{out}' was begun with other settings ({'; '.join(different)}): {REMEDY}"
+            f"'{out}' was written with other settings ({'; '.join(different)}): {REMEDY}"
         )
     if overwrite or stored != current:
         write_json(path, current)
 
 
 def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """The differences of two scorings, as "rlfh.alpha is 1.0, not 2.0".
+    """Return the differences of two settings, such as "rlfh.alpha is 1.0, not 2.0".
 
-    A field that is newer than the stored settings had its default then. Fields that only the
-    stored settings have do not change a reward; a method that only one of the two has differs in
-    its name.
+    A field that the stored settings lack had its default. A field that only the stored settings
+    have is ignored. A method that only one of the two has is a difference in "method".
     """
     old, new = stored.get("config", {}), wanted.get("config", {})
     former, current = {**stored, "config": sorted(old)}, {**wanted, "config": sorted(new)}
     for name in old.keys() & new:
-        usual = reward_settings(METHODS[name].config()) if name in METHODS else {}
-        former[name] = {field: {**usual, **old[name]}.get(field) for field in new[name]}
+        defaults = reward_settings(METHODS[name].config()) if name in METHODS else {}
+        former[name] = {field: {**defaults, **old[name]}.get(field) for field in new[name]}
         current[name] = new[name]
     if stored.get("method") != wanted.get("method"):
         former["config"] = current["config"]
@@ -69,39 +67,33 @@ def changes(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
 
 @dataclass
 class Tally:
-    """Counts over rows as they are stored, new ones and those of an earlier run alike.
-
-    `failed` rows have a failure recorded on them; `unscored` ones have none, and yet none of the
-    rewards asked for. `lacking` counts rows by what their input lacks, `unparsed` the claims that
-    their judge cannot read, `unjudged` these and all others that were compared with nothing, by
-    reason.
-    """
+    """Totals over the stored rows of this run and of earlier ones."""
 
     methods: Sequence[str]
     rows: int = 0
-    failed: int = 0
-    unscored: int = 0
+    failed: int = 0  # rows with a recorded failure
+    unscored: int = 0  # rows without a failure and without any of the rewards
     claims: int = 0
-    labels: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)  # of claims
     outcomes: Counter[str] = field(default_factory=Counter)
-    judged: int = 0  # outcomes that no rule decided
-    failures: Counter[str] = field(default_factory=Counter)
-    reasons: dict[str, str] = field(default_factory=dict)  # each kind's first message
+    judged: int = 0  # outcomes that the judge decided and not a rule
+    failures: Counter[str] = field(default_factory=Counter)  # by "stage: kind"
+    reasons: dict[str, str] = field(default_factory=dict)  # "stage: kind" -> its first message
     failed_rows: list[dict[str, str]] = field(default_factory=list)  # with their first failure
-    lacking: Counter[str] = field(default_factory=Counter)
+    lacking: Counter[str] = field(default_factory=Counter)  # rows, by what their input lacks
     sums: Counter[str] = field(default_factory=Counter)  # of rewards, by method
-    why: dict[str, Counter[str]] = field(default_factory=dict)  # by method: reason -> rows
-    unparsed: int = 0
-    unjudged: Counter[str] = field(default_factory=Counter)
-    cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))
+    why: dict[str, Counter[str]] = field(default_factory=dict)  # method -> reason -> unscored rows
+    unparsed: int = 0  # claims that the judge cannot read
+    unjudged: Counter[str] = field(default_factory=Counter)  # claims without evidence, by reason
+    cost: Counter[str] = field(default_factory=lambda: Counter(asdict(Cost())))  # of this run
 
     def is_unscored(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row has none of the rewards asked for."""
+        """Return whether every reward of `methods` is missing."""
         values = [row["rewards"].get(name, {}).get("value") for name in self.methods]
         return bool(values) and all(value is None for value in values)
 
     def add(self, row: Mapping[str, Any], judged: bool = True) -> None:
-        """Count a row; its cost only if it was `judged` by this command."""
+        """Count a row. Its cost counts only if this run `judged` it."""
         self.rows += 1
         self.claims += len(row["claims"])
         self._add_failures(row)
@@ -131,10 +123,10 @@ class Tally:
         self.failed += bool(errors)
         self.unscored += not errors and self.is_unscored(row)
         self.lacking.update(lacking(row))
-        if errors and len(self.failed_rows) < NAMED:
+        if errors and len(self.failed_rows) < MAX_FAILED_ROWS:
             first = {name: errors[0][name] for name in ("stage", "kind", "message")}
             self.failed_rows.append({"id": row["id"], **first})
-        # once each check, unlike `failures`
+        # count each failed check: `failures` lists equal failures once
         checked = [row["error"], *(verdict["error"] for verdict in row["verdicts"])]
         checked = [error for error in checked if error and error["kind"] not in LACKING]
         for error in [*checked, *(error for error in errors if error not in checked)]:
@@ -143,6 +135,7 @@ class Tally:
             self.reasons.setdefault(kind, error["message"])
 
     def summary(self) -> dict[str, Any]:
+        """Return the totals as the JSON summary has them."""
         rewards = {}
         for name in self.methods:
             why = self.why.get(name, Counter())
@@ -172,32 +165,33 @@ class Tally:
         }
 
 
-def resume(out: Path, wanted: dict[str, int], tally: Tally) -> int:
-    """Take the rows that are done out of `wanted`, and count them; returns how many there are.
+def resume(out: Path, remaining: dict[str, int], tally: Tally) -> int:
+    """Count the rows of an earlier run, and remove their ids from `remaining`.
 
-    Failed and unscored rows are taken out of the file, to be tried again; a line that a killed
-    process left unfinished is cut off.
+    Failed and unscored rows are removed from the file and tried again. An unfinished last line,
+    as a killed process leaves it, is cut off.
+
+    Returns:
+        How many of the `remaining` rows are done.
 
     Raises:
-        WorkbenchError: a row of the file is about another response than the input's row of the
-        same id.
+        WorkbenchError: a row of the file has the id of an input row and another response.
     """
     if not out.exists():
         return 0
     repair(out)
-    again = set()
+    retried = set()
     for row in iter_rows(out):
-        if wanted.get(row["id"], checksum(row["response"])) != checksum(row["response"]):
+        if remaining.get(row["id"], checksum(row["response"])) != checksum(row["response"]):
             raise WorkbenchError(
-                f"'{out}' has scored another response for the id '{row['id']}' than the input has"
-                f" now: {REMEDY}"
+                f"'{out}' has another response for the id '{row['id']}' than the input: {REMEDY}"
             )
-        if row["id"] in wanted and (failed(row) or tally.is_unscored(row)):
-            again.add(row["id"])
-    if again:
-        replace_rows(out, (encode(row) for row in iter_rows(out) if row["id"] not in again))
+        if row["id"] in remaining and (failed(row) or tally.is_unscored(row)):
+            retried.add(row["id"])
+    if retried:
+        replace_rows(out, (encode(row) for row in iter_rows(out) if row["id"] not in retried))
     done = 0
     for row in iter_rows(out):
-        done += wanted.pop(row["id"], None) is not None
+        done += remaining.pop(row["id"], None) is not None
         tally.add(row, judged=False)
     return done

@@ -1,4 +1,7 @@
-"""Score a file of responses: read rows, run the pipeline, write rows; resumable."""
+"""Score a file of responses: read rows, judge them and compute rewards, write rows.
+
+An interrupted scoring continues after the last row of its output.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -21,19 +24,27 @@ from workbench.methods import reward_fns
 from workbench.methods.method import reward_settings
 from workbench.runs.folder import lock
 from workbench.runs.store import Store, stored_questions
-from workbench.scoring.evidence import Evidence, evidence
 from workbench.scoring.options import Options, check
 from workbench.scoring.output import Tally, claim, resume
-from workbench.scoring.pipeline import Plan, Scored, checks_of, in_actor, methods, plan
-from workbench.scoring.rows import Item, Reader, Survey, tokenizer
+from workbench.scoring.plan import (
+    Evidence,
+    Plan,
+    checks_of,
+    configs_of,
+    evidence,
+    plan,
+    score_in_actor,
+    tokenizer,
+)
+from workbench.scoring.rows import Reader, Survey
 from workbench.types import Judge, WorkbenchError
 from workbench.util.actors import map_chunks
 from workbench.util.disk import check_space
 from workbench.util.failures import too_many
 from workbench.util.jsonl import taken_back
 
-CHUNK = 128  # responses that are judged, and written, together
-ENOUGH = 20  # rows after which the share of failures can stop a scoring
+CHUNK = 128  # responses that are judged and written together
+MIN_ROWS = 20  # rows before the share of failures can stop a scoring
 
 # called after each chunk with the totals so far, the number of rows, and the judge's counters
 Watch = Callable[[Tally, int, "Totals | None"], None]
@@ -43,7 +54,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Job:
-    """A surveyed file and how its rows are scored. `settings` identify the output."""
+    """A surveyed input file and how its rows are scored. `settings` identify the output."""
 
     options: Options
     reader: Reader
@@ -53,41 +64,29 @@ class Job:
     judge: BatchJudge | None = None
     search: Evidence | None = None
 
-    def scored(self, chunks: Iterable[list[Item]]) -> Iterator[Scored]:
-        """Chunks of rows scored, in order: in threads of this process, or in Ray's actors."""
-        if self.options.engine == "ray" and not self.options.remote:
-            judged, known = self.plan.checks is not None, self.search.known if self.search else {}
-            make = partial(in_actor, self.options, judged, known)
-            return map_chunks(self.options.ray, make, self.plan.lost, chunks)
-        return ahead(self.plan.score, chunks, _threads(self.options, self.survey))
-
 
 def score_file(options: Options, watch: Watch = lambda *_: None) -> dict[str, Any]:
-    """Score the rows of a file into feedback rows; returns the summary, as `workbench score
-    --json` prints it.
+    """Score the rows of a file and return the summary that `workbench score --json` prints.
 
-    What `out` already has is kept, if it was begun with the same settings; rows that failed are
-    tried again. `status` is "done", "interrupted", or "too_many_failures": more than
-    `max_failed` of the rows so far failed, or lack what the rewards look at.
+    Rows that `out` already has are kept if they were scored with the same settings. Failed rows
+    are tried again. The summary's `status` is "done", "interrupted" or "too_many_failures":
+    more than the share `max_failed` of the rows so far failed or could not be scored.
 
     Raises:
-        WorkbenchError: before anything is asked or written, for options or an input that cannot
-        work.
+        WorkbenchError: the options or the input cannot work. Nothing is judged or written.
     """
     check(options)
-    began, out = time.perf_counter(), options.out
-    with taken_back(options.cache_path.parent), lock(out.parent), ExitStack() as closing:
-        # not even the responses, which the output repeats, may fit
+    start, out, cache = time.perf_counter(), options.out, options.cache_path
+    with taken_back(cache.parent), lock(out.parent), ExitStack() as closing:
+        # the output repeats the responses, so it needs at least their space
         existing = out.stat().st_size if out.exists() and not options.overwrite else 0
         needed = max(0, options.source.stat().st_size - existing)
         check_space(out.parent, needed, "name an --out on another disk")
         job = prepare(options, closing)
         claim(out, job.settings, options.overwrite)
-        survey, tally = job.survey, Tally(list(job.plan.rewards))
-        remaining = dict(survey.ids)
+        survey, tally, remaining = job.survey, Tally(list(job.plan.rewards)), dict(job.survey.ids)
         earlier = resume(out, remaining, tally)
         status = _write(job, tally, remaining, watch)
-    cache = options.cache_path
     return {
         "status": status,
         "out": str(out),
@@ -98,88 +97,102 @@ def score_file(options: Options, watch: Watch = lambda *_: None) -> dict[str, An
         "duplicates": survey.duplicates,
         "problems": [{"line": line, "problem": problem} for line, problem in survey.problems],
         "cost": dict(tally.cost),
-        "seconds": round(time.perf_counter() - began, 2),
+        "seconds": round(time.perf_counter() - start, 2),
         "cache": str(cache) if options.remote and cache.exists() else None,
     }
 
 
-def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> str:
-    """Score the remaining rows and append them to the output; returns the status."""
-    options, status = job.options, "interrupted"
-    shown = len(job.survey.ids), job.judge.totals if job.judge else None
-
-    def stopped() -> bool:
-        return too_many(tally.failed + tally.unscored, tally.rows, options.max_failed)
-
-    watch(tally, *shown)
-    items = job.reader.items(remaining)
-    chunks = iter(lambda: list(itertools.islice(items, CHUNK)), [])
-    with Store(options.out) as store, suppress(KeyboardInterrupt):
-        for rows in job.scored(chunks):
-            stored = store.append([row for row, _ in rows])
-            for row, (_, judged) in zip(stored, rows, strict=True):
-                tally.add(row, judged)
-            watch(tally, *shown)
-            if tally.rows >= ENOUGH and stopped():
-                break
-        status = "too_many_failures" if stopped() else "done"
-    if status == "done" and remaining:
-        raise WorkbenchError(
-            f"'{options.source}' has changed since it was begun: run the same command again"
-        )
-    return status
-
-
 def prepare(options: Options, closing: ExitStack, counter: Judge | None = None) -> Job:
-    """Survey the input and make what scores it; with a `counter` in the place of the endpoint,
-    nothing is asked and nothing is written. What has to be closed is left to `closing`.
+    """Survey the input, and load the judge, the evidence and the rewards.
+
+    Args:
+        closing: closes the judge's connections and cache.
+        counter: replaces the endpoint's model, for a dry run.
     """
-    configs = methods(options)
+    configs = configs_of(options)
     world = checks_of(options) if options.exact else None
-    recognise = world.recognise if world else None
-    known, tokenize = stored_questions(options.out.parent), tokenizer(options.tokenizer)
-    reader = Reader(options.source, options.columns, tokenize, recognise, known)
+    reader = Reader(
+        options.source,
+        options.columns,
+        tokenizer(options.tokenizer),
+        world.recognise if world else None,
+        stored_questions(options.out.parent),
+    )
     survey = reader.survey()
     if not survey.ids:
         raise WorkbenchError(_nothing_to_score(options, survey))
     local = not options.remote and not options.exact
     if not survey.judged or (counter and local):
-        settings = _identity(options, configs, bool(survey.judged))
+        settings = _settings(options, configs, bool(survey.judged))
         return Job(options, reader, survey, Plan(reward_fns(configs)), settings)
     search, judge = None if world else evidence(options), None
     if options.remote and counter is None:
         judge = _endpoint(options, survey, closing)
     checks = world or checks_of(options, search, counter or judge)
-    served, made = plan(options, configs, checks)
-    bare = survey.bare == survey.judged and search is None and world is None
-    if bare and "fact" in made.needed and "single_pass" not in made.needed:
+    served, made = plan(configs, checks, options.method == "all")
+    no_passages = survey.without_passages == survey.judged and search is None and world is None
+    if no_passages and "fact" in made.needed and "single_pass" not in made.needed:
         raise WorkbenchError(
             'claims are verified against passages, and there are none: give the rows "passages", or'
             " name --passages FILE or --store NAME"
         )
-    settings = _identity(options, served, True)
+    settings = _settings(options, served, True)
     return Job(options, reader, survey, made, settings, judge, search)
 
 
+def _write(job: Job, tally: Tally, remaining: dict[str, int], watch: Watch) -> str:
+    """Score the remaining rows and append them to the output; return the status."""
+    options, status = job.options, "interrupted"
+    progress = len(job.survey.ids), job.judge.totals if job.judge else None
+    watch(tally, *progress)
+    items = job.reader.items(remaining)
+    chunks = iter(lambda: list(itertools.islice(items, CHUNK)), [])
+    if options.engine == "ray" and not options.remote:
+        known = job.search.known if job.search else {}
+        load = partial(score_in_actor, options, job.plan.checks is not None, known)
+        batches = map_chunks(options.ray, load, job.plan.failed, chunks)
+    else:
+        batches = ahead(job.plan.score, chunks, _threads(options, job.survey))
+
+    def failing() -> bool:
+        return too_many(tally.failed + tally.unscored, tally.rows, options.max_failed)
+
+    with Store(options.out) as store, suppress(KeyboardInterrupt):
+        for rows in batches:
+            stored = store.append([row for row, _ in rows])
+            for row, (_, judged) in zip(stored, rows, strict=True):
+                tally.add(row, judged)
+            watch(tally, *progress)
+            if tally.rows >= MIN_ROWS and failing():
+                break
+        status = "too_many_failures" if failing() else "done"
+    if status == "done" and remaining:
+        raise WorkbenchError(
+            f"'{options.source}' has changed while it was scored: run the same command again"
+        )
+    return status
+
+
 def _nothing_to_score(options: Options, survey: Survey) -> str:
-    """Why no row of a file can be scored; the remedy names columns only where there are some."""
+    """Return why the file has no row that can be scored."""
     if not survey.problems:
         return (
             f"{options.source}: the file is empty: name one with rows of questions and responses"
             " with --in FILE"
         )
     line, problem = survey.problems[0]
+    # "not a JSON object", "not text in UTF-8": the row has no columns to name
     remedy = "" if problem.startswith("not ") else ": --map response=COLUMN names columns"
     return f"{options.source}:{line}: {problem}; no row can be scored{remedy}"
 
 
 def _threads(options: Options, survey: Survey) -> int:
-    """Two chunks at a time where a judge is waited for, so that it is not idle between chunks."""
+    """Return 2 for an endpoint, so that it has requests between two chunks."""
     return 2 if options.remote and survey.judged > CHUNK and options.concurrency > 1 else 1
 
 
 def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudge:
-    """The endpoint's model as a judge, with its cache."""
+    """Return the endpoint's model as a judge, with its cache."""
     url = str(options.judge)
     judge = endpoint(
         url,
@@ -192,23 +205,23 @@ def _endpoint(options: Options, survey: Survey, closing: ExitStack) -> BatchJudg
     closing.callback(judge.close)
     if options.engine == "ray":
         print(
-            "workbench: --engine ray: rows are scored in this process, since an endpoint is waited"
-            " for and not computed; --concurrency sets the calls in flight",
+            "workbench: --engine ray: rows are scored in this process, because an endpoint does the"
+            " work; --concurrency sets the number of simultaneous calls",
             file=sys.stderr,
         )
     return judge
 
 
-def _identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict[str, Any]:
-    """What an output depends on besides its input: with other settings it is not continued."""
+def _settings(options: Options, configs: Mapping[str, Any], judged: bool) -> dict[str, Any]:
+    """Return what the output depends on besides its input; a change refuses to continue it."""
     settings: dict[str, Any] = {
         "method": options.method,
         "config": {name: reward_settings(config) for name, config in configs.items()},
         "tokenizer": options.tokenizer,
         "columns": dict(options.columns),
     }
-    if asked:
-        # a server may come back at another address
+    if judged:
+        # without the address: a server may move
         judge = "endpoint" if options.remote else options.judge or "local"
         settings |= {"judge": judge, "model": options.model, "store": options.store}
         settings |= {"verifier": options.verifier} if options.verifier else {}
@@ -223,10 +236,10 @@ def _identity(options: Options, configs: Mapping[str, Any], asked: bool) -> dict
 def ahead(
     work: Callable[[Piece], Result], pieces: Iterable[Piece], workers: int
 ) -> Iterator[Result]:
-    """`map(work, pieces)` with up to `workers` pieces at a time, each in a thread; the order stays.
+    """Map `work` over pieces in up to `workers` threads; the order of the results stays.
 
-    An exception is raised where its result would stand. The threads do not keep an interrupted
-    process alive, as those of an executor would.
+    An exception is raised at the place of its result. The threads are daemons, so that an
+    interrupted process can exit.
     """
     if workers <= 1:
         yield from map(work, pieces)
@@ -246,3 +259,29 @@ def ahead(
             yield running.popleft().result()
     while running:
         yield running.popleft().result()
+
+
+@contextmanager
+def progress_bar() -> Iterator[Watch]:
+    """Show rows, failures, calls and tokens on stderr; one line at the end if it is no terminal."""
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ("rows", MofNCompleteColumn(), "{task.fields[counts]}", TimeRemainingColumn())
+    display = Progress(*columns, console=Console(stderr=True))
+
+    def watch(tally: Tally, total: int, totals: Totals | None) -> None:
+        counts = f"{tally.failed} failed"
+        if totals:
+            counts += f" · {totals.calls:,} calls, {totals.cached:,} cached,"
+            counts += f" {totals.tokens / 1000:,.0f}k tokens"
+        if not display.tasks:  # not earlier: an error would leave an empty line
+            display.add_task("rows", total=total, counts=counts)
+            display.start()
+        display.update(display.task_ids[0], completed=tally.rows, counts=counts)
+
+    try:
+        yield watch
+    finally:
+        if display.tasks:
+            display.stop()

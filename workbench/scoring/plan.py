@@ -1,0 +1,229 @@
+"""Turn the options of `workbench score` into the functions that it calls: checks, rewards,
+evidence and tokenizer. `workbench.score` uses the same functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.credit.tokens import Offsets, encode
+from workbench.data.files import open_rows
+from workbench.data.record import passage
+from workbench.methods import METHODS, checks_needed, method_configs, reward_fns, sections_read
+from workbench.pipeline import SECTIONS, assemble, rescore
+from workbench.retrieval import Search, from_passages, open_index
+from workbench.runs.store import passage_key, stored_passages
+from workbench.scoring.options import Options
+from workbench.scoring.rows import Item, Tokenize, split_words
+from workbench.types import (
+    Checks,
+    Failure,
+    Feedback,
+    Grade,
+    Judge,
+    Passage,
+    RewardFn,
+    WorkbenchError,
+)
+from workbench.util.hub import from_disk_or_hub
+from workbench.verdicts.checks import judge_checks, local_checks, world_checks
+from workbench.world import load_world
+
+WITHOUT_METHOD = ("fact", "outcome", "checklist")  # checks of `--method none`
+Scored = list[tuple[Feedback, bool]]  # a chunk's rows in order; True: judged in this run
+# Half of a surrogate pair, as in a text that was cut; tokenizers refuse it.
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rewards by method, the names of the checks that they need, and the checks of the judge.
+
+    `checks` is None if every row has its verdicts. Claims outside `sections` are not checked.
+    `left_out` maps a method to the checks that it needs and the judge lacks.
+    """
+
+    rewards: Mapping[str, RewardFn]
+    needed: Sequence[str] = ()
+    sections: frozenset[str] = SECTIONS
+    checks: Checks | None = None
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def grade(self) -> Grade:
+        """Return the function that judges responses."""
+        assert self.checks is not None, "a row without verdicts needs a judge"
+        # without rewards, the outcome of a row without gold answers is not a failure
+        optional = not self.rewards
+        return assemble(self.checks, self.needed, self.rewards, self.sections, where_given=optional)
+
+    def score(self, items: list[Item]) -> Scored:
+        """Judge the rows of a chunk that have no verdicts, and compute the rewards of all."""
+        responses = [item.response for item in items if not item.replay]
+        graded = iter(self.grade()(responses) if responses else ())
+        scored: Scored = []
+        for item in items:
+            if item.replay:
+                scored.append((rescore(item.feedback, self.rewards), False))
+            else:  # rewards that an imported row brings stay
+                row = next(graded)
+                rewards = {**item.feedback.rewards, **row.rewards}
+                scored.append((replace(row, rewards=rewards), True))
+        return scored
+
+    def failed(self, item: Item, failure: Failure) -> tuple[Feedback, bool]:
+        """Return the row of an item whose scoring died; the next run tries it again."""
+        return rescore(replace(item.feedback, error=failure), self.rewards), True
+
+
+def configs_of(options: Options) -> dict[str, Any]:
+    """Return the configs of the methods whose rewards are computed: one, all or none."""
+    if options.method == "none":
+        if options.overrides:
+            raise WorkbenchError(
+                f"--set {options.overrides[0]} needs a method: name one with --method"
+            )
+        return {}
+    return method_configs(method_names(options.method), options.overrides)
+
+
+def method_names(method: str | Sequence[str]) -> Iterable[str]:
+    """Return the names of "all" methods, of one or of several."""
+    return METHODS if method == "all" else (method,) if isinstance(method, str) else method
+
+
+def checks_of(options: Options, search: Search | None = None, judge: Judge | None = None) -> Checks:
+    """Return the checks of `--judge`; `judge` is the endpoint's model, if it names one."""
+    if judge and not options.exact:
+        return judge_checks(judge, search, in_doubt=options.in_doubt)
+    return local_or_world_checks(options.judge, search, options.verifier)
+
+
+def local_or_world_checks(
+    judge: str | None, search: Search | None = None, verifier: str | None = None
+) -> Checks:
+    """Return the checks of a judge that needs no endpoint: "world", or the local one."""
+    return world_checks(load_world()) if judge == "world" else local_checks(search, verifier)
+
+
+def plan(configs: Mapping[str, Any], checks: Checks, optional: bool) -> tuple[dict[str, Any], Plan]:
+    """Return the configs of the methods that the judge can serve, and how rows are scored.
+
+    Args:
+        optional: leave out methods whose checks the judge lacks, unless it lacks those of all.
+
+    Raises:
+        WorkbenchError: a method needs a check that the judge lacks.
+    """
+    if not configs:
+        needed = tuple(name for name in WITHOUT_METHOD if name in checks.verify)
+        return {}, Plan({}, needed, checks=checks)
+    able = {*checks.verify, *(["single_pass"] if checks.single_pass else [])}
+    missing = {name: sorted({*checks_needed({name: configs[name]})} - able) for name in configs}
+    left_out = {name: names for name, names in missing.items() if names}
+    if left_out and (not optional or len(left_out) == len(configs)):
+        name, names = next(iter(left_out.items()))
+        raise WorkbenchError(
+            f"this judge has no check {', '.join(names)}, which {name} needs: name an endpoint"
+            " with --judge URL, or another --method"
+        )
+    served = {name: config for name, config in configs.items() if name not in left_out}
+    needed, sections = checks_needed(served), sections_read(served)
+    return served, Plan(reward_fns(served), needed, sections, checks, left_out)
+
+
+def score_in_actor(
+    options: Options, judged: bool, known: dict[str, int]
+) -> Callable[[list[Item]], Scored]:
+    """Return the function that scores a chunk in a Ray actor. `known`: see `Evidence`."""
+    configs = configs_of(options)
+    if not judged:
+        return Plan(reward_fns(configs)).score
+    search = None if options.exact else evidence(options, known)
+    return plan(configs, checks_of(options, search), options.method == "all")[1].score
+
+
+def evidence(options: Options, known: dict[str, int] | None = None) -> Evidence | None:
+    """Return the search in `--store` or `--passages`, or None. `known`: see `Evidence`.
+
+    Raises:
+        WorkbenchError: the file of passages is empty or has an unreadable row.
+    """
+    if known is None:
+        known = stored_passages(options.out.parent)
+    if options.store:
+        return Evidence(open_index(options.store).search, known)
+    if not (path := options.passages):
+        return None
+    passages = []
+    for number, row in open_rows(path)[1]:
+        try:
+            if isinstance(row, str):
+                raise ValueError(row)
+            parsed = passage(row)
+        except ValueError as problem:
+            raise WorkbenchError(
+                f"{path}:{number}: {problem}; correct or remove that line"
+            ) from problem
+        passages.append(replace(parsed, id=str(row.get("id") or parsed.id)))
+    if not passages:
+        raise WorkbenchError(f"'{path}' has no passages: give it rows with a \"text\" each")
+    return Evidence(from_passages(passages).search, known)
+
+
+@dataclass
+class Evidence:
+    """A search whose passages get ids that are unique in the output's folder.
+
+    `known` maps the ids of the passages stored with the output to their `passage_key`. Another
+    passage under a known id gets a new id, for example after the file of passages has changed.
+    """
+
+    search: Search
+    known: dict[str, int]
+
+    def __call__(
+        self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
+    ) -> list[list[Passage]]:
+        results = self.search(queries, k, titles=titles)
+        return [[self._with_unique_id(hit) for hit in passages] for passages in results]
+
+    def _with_unique_id(self, hit: Passage) -> Passage:
+        key = passage_key(hit)
+        if self.known.setdefault(hit.id, key) == key:
+            return hit
+        digest = passage({"title": hit.title, "text": hit.text}).id
+        return replace(hit, id=f"{hit.id}-{digest}" if hit.id else digest)
+
+
+def tokenizer(name: str | None) -> Tokenize | None:
+    """Return the function that splits responses into tokens: "words", or a model's tokenizer.
+
+    Raises:
+        WorkbenchError: the tokenizer cannot be loaded, or returns no offsets.
+    """
+    if name is None or name == "words":
+        return split_words if name else None
+    folder = Path(name).expanduser()
+    try:
+        if not folder.is_dir() and name.startswith((".", "/", "~")):
+            raise OSError("no such folder")
+        from transformers import AutoTokenizer
+
+        path = str(folder) if folder.is_dir() else name
+        loaded = from_disk_or_hub(AutoTokenizer.from_pretrained, path)
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise WorkbenchError(
+            f"cannot load the tokenizer '{name}': {reason}; name a model's folder or hub name, or"
+            " words"
+        ) from error
+    encode(loaded, "a")  # raises for a tokenizer without offsets, before any row is read
+
+    def split(text: str) -> tuple[tuple[int, ...], Offsets, str]:
+        return *encode(loaded, _LONE_SURROGATE.sub("\ufffd", text)), "encoded"
+
+    return split
