@@ -337,7 +337,7 @@ def test_a_config_that_cannot_be_right_is_refused(cli: Cli, tmp_path: Path, chan
 
 def test_the_command_shows_the_plan(cli: Cli, tmp_path: Path) -> None:
     status, out, said = cli("plan", "truthrl", "--gpu", "h200-141")
-    assert status == 0 and "fits on h200-141" in out and "51,200 in all" in out
+    assert status == 0 and "fits on h200-141" in out and "51,200 in total" in out
     assert "not measured on a GPU" in said
     policy = make_policy(tmp_path / "policy")
     settings = ["--bench", "tiny", "--gpu", "cpu", "--policy", policy, "--json"]
