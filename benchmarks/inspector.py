@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.inspector.examples import worked_example
-from workbench.inspector.opened import pay
+from workbench.inspector.opened import with_rewards
 from workbench.methods import method_configs
 from workbench.runs.folder import versions
 from workbench.runs.rows import index_path
@@ -104,7 +104,7 @@ def make(root: Path, count: int) -> Path:
     append_feedback(root / "long", [long_answer()])
     row = worked_example()
     row = replace(row, response=replace(row.response, id="ID", group="GROUP", step=7))
-    rows = [pay(one, method_configs(("rlfh",))) for one in judged_otherwise(row)]
+    rows = [with_rewards(one, method_configs(("rlfh",))) for one in judged_otherwise(row)]
     append_feedback(root / "large", rows[:1])
     templates = [encode(one.to_row()) for one in rows]
     with (root / "large" / "rollouts.jsonl").open("wb") as file:

@@ -11,7 +11,8 @@ import pytest
 import typer
 
 from tests.helpers.small_bench import make_bench
-from workbench.cli.frame import app
+from workbench import __version__
+from workbench.cli.frame import TASKS, app
 
 
 def commands(command: Any, path: str = "") -> Iterator[str]:
@@ -81,6 +82,33 @@ def test_help_has_an_example(cli: Cli, command: str) -> None:
     assert code == 0
     assert f"Example: workbench {command}".rstrip() in out
     assert err == ""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_h_is_help(cli: Cli, command: str) -> None:
+    assert cli(*command.split(), "-h") == cli(*command.split(), "--help")
+
+
+def test_help_lists_every_command_by_task(cli: Cli) -> None:
+    _, out, _ = cli("--help")
+    listed = [
+        command for names in TASKS.values() for command in names.split() if command in COMMANDS
+    ]
+    assert {*listed} == {command.split()[0] for command in COMMANDS if command}
+    places = [out.index(f"│ {name} ") for name in listed]
+    assert places == sorted(places) and all(f" {task} " in out for task in TASKS)
+    assert "--install-completion" in out
+
+
+def test_help_joins_the_lines_of_a_paragraph(cli: Cli) -> None:
+    group = typer.main.get_command(app)
+    helps = [command.help for command in group.commands.values()]  # type: ignore[attr-defined]
+    assert all("\n" not in text.replace("\n\n", "") for text in helps)
+    assert all(len(text.partition("\n\n")[0]) <= 90 for text in helps)
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version") == (0, f"workbench {__version__}\n", "")
 
 
 def test_the_commands_of_the_contract_are_there() -> None:

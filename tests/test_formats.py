@@ -18,7 +18,7 @@ from workbench.experiments.probe import probe_policy
 from workbench.experiments.queue import run_of, status_of
 from workbench.experiments.queue.entries import KEYS
 from workbench.inspector.examples import worked_example
-from workbench.inspector.opened import pay
+from workbench.inspector.opened import with_rewards
 from workbench.judge import LABELS
 from workbench.judge.templates import TASKS
 from workbench.judge.wire import read as read_reply
@@ -54,7 +54,7 @@ def ticked(cell: str) -> list[str]:
 
 
 def test_a_feedback_row_has_the_fields_of_the_page(tmp_path: Path) -> None:
-    feedback = pay(worked_example(), method_configs())
+    feedback = with_rewards(worked_example(), method_configs())
     append_feedback(tmp_path, [feedback])
     [row] = read(tmp_path / "rollouts.jsonl")
     assert row["schema"] == SCHEMA == 1 and set(row["rewards"]) == set(METHODS)

@@ -18,12 +18,11 @@ from workbench.inspector.curves import curve_data
 from workbench.inspector.examples import worked_example
 from workbench.inspector.inspect_tab import LOCAL, export_page, open_pasted
 from workbench.inspector.listing import Query, disagreement, rollouts
-from workbench.inspector.live import DRAWN, answers_of, policies, some_question
-from workbench.inspector.opened import open_feedback, open_row, pay, show
+from workbench.inspector.live import KINDS, answers_of, policies, some_question
+from workbench.inspector.opened import open_feedback, open_row, show, with_rewards
 from workbench.inspector.page import Settings, first_shown, settings
 from workbench.inspector.runs import Runs
-from workbench.inspector.runs_tab import asked as asked_policies
-from workbench.inspector.runs_tab import before_after
+from workbench.inspector.runs_tab import before_after, policy_answers
 from workbench.inspector.what_if import labeller, what_if
 from workbench.methods import method_configs
 from workbench.methods.bench import bench
@@ -50,7 +49,7 @@ def rollout(step: int, sample: int, text: str | None = None) -> Feedback:
     label = ("wrong", "vague", "hedged_correct", "correct")[sample]
     verdicts = tuple(replace(v, label=label) if v.target == "claim:2" else v for v in row.verdicts)
     row = replace(row, response=response, verdicts=verdicts)
-    return pay(row, method_configs(("rlfh",)))
+    return with_rewards(row, method_configs(("rlfh",)))
 
 
 def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
@@ -203,7 +202,7 @@ def test_no_link_of_a_run_leads_out_of_the_runs_folder(tmp_path, name):
             curve_data(runs, [run]),
             rollouts(runs, run, Query(1, "lowest")),
             before_after(runs, run),
-            asked_policies(runs, run),
+            policy_answers(runs, run),
         ]
         told += [json.dumps(runs.described(run, "config.json")), json.dumps(runs.metrics(run))]
         opened, error = first_shown(runs, Settings(root), {"run": run, "id": "tarven/1/0"})
@@ -386,9 +385,9 @@ def test_a_run_that_is_not_there_is_told_at_once(tmp_path, capsys):
     assert stopped.value.code == 2 and "no run 'none'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", DRAWN)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_question_of_every_kind_can_be_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.inspector.live.DRAWN", (kind,))
+    monkeypatch.setattr("workbench.inspector.live.KINDS", (kind,))
     assert some_question() in {
         question.text for question in bench("tiny").questions("test", [kind])
     }

@@ -345,4 +345,4 @@ def test_live_answers_with_its_sources_beside(page, shots):
     # the sampled answers stand in its place
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
-    assert page.locator("#sourced-view .wb-beside").count() == 0
+    assert page.locator("#sourced-view .wb-split").count() == 0

@@ -14,7 +14,7 @@ import pytest
 
 from tests.test_inspector import SIZE, STEPS, record
 from workbench.inspector.curves import curve_data, run_list
-from workbench.inspector.inspect_tab import moved, open_number, shown_or_error
+from workbench.inspector.inspect_tab import open_number, shown_or_error, step_row
 from workbench.inspector.listing import ORDERS, Query, rollouts
 from workbench.inspector.live import policies
 from workbench.inspector.opened import NOTHING, open_row, show
@@ -130,7 +130,7 @@ def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: st
     for place in range(1, STEPS * SIZE + 1):
         view, note = shown_or_error(lambda place=place: open_number(runs, "bad", place))  # type: ignore[misc]
         assert (view == NOTHING) == ("error" in json.loads(note))
-        assert len(moved(runs, "bad", place, 1)) == 3
+        assert len(step_row(runs, 1, "bad", place)) == 3
     for step in range(STEPS + 1):
         told = [json.loads(rollouts(runs, "bad", Query(step, order))) for order in ORDERS]
         told += [
@@ -151,7 +151,7 @@ def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: st
         ("half a config", "config.json is damaged"),
         ("a text for a number in a config", "is damaged (ValueError: alpha is"),
         ("half a passage", "row 1 of run 'bad' is damaged"),
-        ("NaN in a row", "NaN is no number of JSON"),
+        ("NaN in a row", "NaN is not a JSON number"),
     ],
 )
 def test_what_is_damaged_is_named(tmp_path: Path, name: str, told: str) -> None:

@@ -217,7 +217,7 @@ def test_further_names_are_those_that_were_given() -> None:
 def test_what_is_no_name_is_refused(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(WorkbenchError, match="name a host"):
+    with pytest.raises(WorkbenchError, match="not a host's name"):
         settings(None, tmp_path, 0, [name])
     with pytest.raises(SystemExit) as stopped:
         main(["inspect", "--runs", str(tmp_path), "--no-browser", "--allow-host", name])

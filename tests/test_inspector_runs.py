@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 
 from tests.helpers.score_helpers import write
 from tests.test_inspector import record
-from workbench.inspector.beside import compared, difference, same_prompt
 from workbench.inspector.curves import curve_data, run_list
 from workbench.inspector.examples import worked_example
 from workbench.inspector.export import _inert, exported
-from workbench.inspector.inspect_tab import moved
+from workbench.inspector.inspect_tab import step_row
 from workbench.inspector.listing import Query, order_choices, own_method, query_of, rollouts
 from workbench.inspector.opened import open_row, show
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import server_functions
+from workbench.inspector.same_prompt import compared, difference, same_prompt
 from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import what_if
 from workbench.methods import METHODS
@@ -87,10 +87,7 @@ def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
     klcf = opened.feedback.rewards["klcf"]
     assert klcf.value is None and klcf.error is not None
     missing = "the truth of its claims and the facts of a checklist"
-    assert (
-        klcf.error.message
-        == f"KLCF was not asked for when this answer was checked: no verdict on {missing}"
-    )
+    assert klcf.error.message == f"KLCF cannot score this answer: it was not checked for {missing}"
     found = json.loads(rollouts(runs, "run", Query(0, "disagreement")))
     assert (
         found["methods"] == ["truthrl"]
@@ -99,7 +96,7 @@ def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
     )
     assert (
         set(found["unscored"]) == {"rlfh", "forag", "klcf", "knowrl"}
-        and "not asked for" in found["unscored"]["klcf"]
+        and "was not checked for" in found["unscored"]["klcf"]
     )
     # one method alone does not disagree
     assert [row["disagreement"] for row in found["rows"]] == [None] * 3
@@ -254,18 +251,18 @@ def test_next_and_previous_follow_the_list_that_a_row_was_opened_from(tmp_path: 
     runs, came = Runs(tmp_path), {"run": "run", "query": {"order": "highest", "tier": "half"}}
     place, seen = 6.0, []  # row 6 is r5, the best of its tier
     for _ in range(3):
-        place, view, note = moved(runs, "run", place, 1, came)
+        place, view, note = step_row(runs, 1, "run", place, came)
         seen.append((json.loads(view)["id"], json.loads(note)["note"]))
     assert [name for name, _ in seen] == ["r7", "r1", "r3"] and seen[0][1].startswith(
         "2 of 4 in the list"
     )
-    assert "end of the list" in moved(runs, "run", place, 1, came)[2]
+    assert "end of the list" in step_row(runs, 1, "run", place, came)[2]
     # by file
     assert (
-        moved(runs, "run", place, -1, came)[0] == 2
-        and json.loads(moved(runs, "run", 1, 1)[1])["id"] == "r1"
+        step_row(runs, -1, "run", place, came)[0] == 2
+        and json.loads(step_row(runs, 1, "run", 1)[1])["id"] == "r1"
     )
-    assert json.loads(moved(runs, "run", 1, 1, {"run": "other"})[1])["id"] == "r1"
+    assert json.loads(step_row(runs, 1, "run", 1, {"run": "other"})[1])["id"] == "r1"
 
 
 def test_runs_are_listed_newest_first_with_what_is_known_of_them(tmp_path: Path) -> None:
@@ -443,7 +440,7 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     elsewhere = compared(runs, "one", "tarven/1/0", {"run": "two"})
     # by its text, not by its id
     assert (elsewhere["steps"], elsewhere["second"]["id"]) == ([None], "e/1")
-    assert elsewhere["pieces"][-1][2].endswith("?") and json.loads(as_json(elsewhere))
+    assert elsewhere["pieces"][-1][2].endswith("\ufffd") and json.loads(as_json(elsewhere))
     missing = compared(runs, "one", "tarven/1/0", {"run": "none"})
     assert (
         missing["second"] is None

@@ -190,7 +190,7 @@ def test_questions_that_all_agree_are_no_certainty(
     [
         (("--judge-model", "m"), "--judge-model is about a judge at a URL"),
         (("--judge-cache", "f"), "--judge-cache is about a judge at a URL"),
-        (("--dry-run",), "--dry-run is about a judge at a URL"),
+        (("--dry-run",), "--dry-run needs a judge"),
         (("--judge", "http://127.0.0.1:9"), "needs the name of a model there: --judge-model NAME"),
         (
             ("--judge", "http://127.0.0.1:9", "--judge-model", "m"),

@@ -22,11 +22,11 @@ from workbench.experiments.plan import (
     GIB,
     forward_flops,
     judge_requests,
-    kept,
     learning,
     plan,
     read_training,
     sampling,
+    saved_bytes,
     shape_of,
     total,
 )
@@ -95,7 +95,7 @@ def test_what_a_layer_keeps_is_what_pytorch_saves(kind: str, size: int, tmp_path
     rank, rows, length = 8, 3, 40
     found = [saved(kind, size, layers, rank, rows, length) for layers in (2, 4)]
     shape = shape_of(folder(tmp_path, model_type=kind))
-    assert (found[1] - found[0]) / 2 == rows * length * kept(shape, rank, length, size)
+    assert (found[1] - found[0]) / 2 == rows * length * saved_bytes(shape, rank, length, size)
 
 
 def saved(kind: str, size: int, layers: int, rank: int, rows: int, length: int) -> int:
@@ -337,7 +337,7 @@ def test_a_config_that_cannot_be_right_is_refused(cli: Cli, tmp_path: Path, chan
 
 def test_the_command_shows_the_plan(cli: Cli, tmp_path: Path) -> None:
     status, out, said = cli("plan", "truthrl", "--gpu", "h200-141")
-    assert status == 0 and "fits on h200-141" in out and "51,200 in all" in out
+    assert status == 0 and "fits on h200-141" in out and "51,200 in total" in out
     assert "not measured on a GPU" in said
     policy = make_policy(tmp_path / "policy")
     settings = ["--bench", "tiny", "--gpu", "cpu", "--policy", policy, "--json"]

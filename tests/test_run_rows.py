@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 
 from tests.test_inspector import record, rollout
-from workbench.inspector.beside import compared
 from workbench.inspector.curves import curve_data, run_list, stamp
 from workbench.inspector.export import exported
 from workbench.inspector.listing import Query, rollouts
 from workbench.inspector.opened import open_row
 from workbench.inspector.runs import Runs
+from workbench.inspector.same_prompt import compared
 from workbench.runs import rows as stored
 from workbench.runs.growing import Growing
 from workbench.runs.rows import Entry, Rows, column, index_path, read_rows, tail_rows, text_of
@@ -261,7 +261,7 @@ def test_a_large_file_shows_its_last_rows_until_all_are_read(blocked: Runs) -> N
         listed = json.loads(rollouts(blocked, "run", Query(3)))
         assert len(listed["rows"]) == 4 and 4 <= listed["missing"] < 8
         assert "still being read" in listed["note"]
-        assert json.loads(curve_data(blocked, ["run"]))["reading"].endswith("known: run.")
+        assert json.loads(curve_data(blocked, ["run"]))["reading"].endswith("so far: run.")
         opened = open_row(blocked, "run", "tarven/3/1")
         assert opened.group == () and "being read" in opened.note
         assert blocked.row("run", 11)["id"] == "tarven/3/3"

@@ -6,7 +6,7 @@ pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 pytest.importorskip("anywidget", reason="the notebooks extra is not installed")
 
 from workbench.inspector.examples import worked_example
-from workbench.inspector.token_view import DRAWN, VIEW
+from workbench.inspector.token_view import PICTURES, VIEW
 from workbench.inspector.widgets import as_html, browser, token_view, what_if
 from workbench.methods import method_configs, reward_fns
 from workbench.pipeline import rescore
@@ -41,7 +41,7 @@ def test_the_token_view_shows_what_it_is_given(monkeypatch):
     assert json.loads(widget.data)["methods"] == {}
     # a notebook of anyone's does not hold it twice
     assert VIEW not in widget._repr_mimebundle_()[1]
-    monkeypatch.setenv(DRAWN, "1")
+    monkeypatch.setenv(PICTURES, "1")
     data, told = widget._repr_mimebundle_()
     assert told[VIEW] == json.loads(widget.data) and data["text/plain"].startswith(
         "TokenView(tarven/0"

@@ -1,13 +1,12 @@
-"""The command line: `workbench …`. Commands only read arguments, call one function of the
-library and print its result.
+"""The command line: `workbench …`.
 
-Results go to stdout and everything else to stderr, so `--json` can be piped. A command returns
-its exit code: 0 done, 2 bad input, 3 done with failed rows, 4 stopped by the failure limit, 130
-interrupted, by a signal or a full disk. The modules of this package add their commands as they
-are imported; `frame` holds what they share.
+A command reads its arguments, calls one function of the library and prints the result. Results go
+to stdout and everything else to stderr, so that `--json` can be piped. A command returns its exit
+code: 0 done, 2 bad input, 3 done with failed rows, 4 stopped by the failure limit, 130 interrupted
+by a signal or a full disk.
 """
 
-from workbench.cli import (  # noqa: F401 - each adds its commands
+from workbench.cli import (  # noqa: F401 - each module adds its commands when it is imported
     answer,
     data,
     doctor,

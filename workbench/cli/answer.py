@@ -19,13 +19,12 @@ from workbench.cli.frame import (
     Threads,
     app,
     complain,
-    exit_code,
     print_table,
     printable,
     show,
     stdout_kept_clean,
 )
-from workbench.experiments.answering import answer as ask
+from workbench.experiments.answering import answer as answer_question
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.verdicts.llm_judge import llm_judge
 
@@ -37,13 +36,13 @@ from workbench.verdicts.llm_judge import llm_judge
     )
 )
 def answer(
-    question: Annotated[str, typer.Argument(help="What to answer.")],
+    question: Annotated[str, typer.Argument(help="The question.")],
     policy: Policy = None,
     store: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="An index that `workbench index build` made; by default the closed world's pages.",
+            help="Index (`workbench index build`) to search; default: the closed world's pages.",
         ),
     ] = None,
     k: Annotated[
@@ -53,7 +52,7 @@ def answer(
             "-k",
             min=1,
             max=50,
-            help="Passages at most; by default 3 for the tiny policy, else 5.",
+            help="Maximum number of passages; default: 3 for the tiny policy, else 5.",
         ),
     ] = None,
     mode: SearchMode = None,
@@ -64,19 +63,20 @@ def answer(
     engine: Engine = "hf",
     as_json: Json = False,
 ) -> int:
-    """Answer a question from passages that are searched for it, and say what every sentence
-    rests on and how well.
+    """Answer a question from passages, with the sources of every sentence.
+
+    The judge labels how well the passages support each sentence.
     """
     with stdout_kept_clean():
-        asked = llm_judge(judge, judge_model, None, judge_cache)
-        result = ask(
-            question, policy, store, judge=asked, k=k, mode=mode, threads=threads, engine=engine
+        checks = llm_judge(judge, judge_model, None, judge_cache)
+        result = answer_question(
+            question, policy, store, judge=checks, k=k, mode=mode, threads=threads, engine=engine
         ).to_row()
-    show(result, as_json, _print)
+    code = show(result, as_json, _print)
     for sentence in result["sentences"]:
         if sentence["error"]:
             complain(printable(f"not judged: {sentence['text'][:80]}: {sentence['error']}"))
-    return exit_code(result)
+    return code
 
 
 def _print(result: Mapping[str, Any]) -> None:
@@ -90,8 +90,8 @@ def _print(result: Mapping[str, Any]) -> None:
         print(*(printable(f"  {point}") for point in result["outline"]), "", sep="\n")
     if result["sentences"]:
         print_table(
-            printable(f"support, by {result['judge'] or 'nobody'}"),
-            ("", "p", "rests on", "sentence"),
+            printable(f"support, judged by {result['judge'] or ABSENT}"),
+            ("", "p", "sources", "sentence"),
             [_support(sentence, numbers) for sentence in result["sentences"]],
         )
     elif result["text"]:
@@ -109,8 +109,8 @@ def _print(result: Mapping[str, Any]) -> None:
 def _support(sentence: Mapping[str, Any], numbers: Mapping[str, str]) -> tuple[str, ...]:
     label = "not judged" if sentence["error"] else sentence["label"] or "no claim"
     p = ABSENT if sentence["p"] is None else f"{sentence['p']:.2f}"
-    rests = "".join(numbers[name] for name in sentence["passages"])
-    return label.replace("_", ", "), p, rests or ABSENT, _line(sentence["text"])
+    sources = "".join(numbers[name] for name in sentence["passages"])
+    return label.replace("_", ", "), p, sources or ABSENT, _line(sentence["text"])
 
 
 def _line(text: str) -> str:

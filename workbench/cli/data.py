@@ -13,7 +13,7 @@ import typer
 from workbench.cli.frame import (
     Json,
     SearchMode,
-    app,
+    add_group,
     parse_columns,
     print_mapping,
     print_table,
@@ -27,18 +27,11 @@ from workbench.experiments.answering.retrieve import retrieve
 from workbench.experiments.answering.sources import stored
 from workbench.types import Question, WorkbenchError
 
-data_app = typer.Typer(no_args_is_help=True)
-app.add_typer(
-    data_app,
-    name="data",
-    help="The field's data sets by name, and any file of questions.",
-    epilog="Example: workbench data show questions.csv --map question=prompt,answers=gold",
+data_app = add_group(
+    "data",
+    "Show data sets and files of questions.",
+    "data show questions.csv --map question=prompt,answers=gold",
 )
-
-
-@data_app.callback()
-def root() -> None:
-    """Keep `show` a subcommand, although it is the only one."""
 
 
 @data_app.command("show", epilog="Example: workbench data show SelfAware.json -n 5 --json")
@@ -48,21 +41,24 @@ def data_show(
         typer.Argument(
             metavar="NAME|FILE",
             help=(
-                "A data set's name, a file, or hf:owner/name@config; without it, the data sets"
-                " that are known by name are listed."
+                "A data set's name, a file, or hf:owner/name@config; default: list the known data"
+                " sets."
             ),
         ),
     ] = None,
     split: Annotated[
         str | None,
         typer.Option(
-            help="A split of the hub's; of a file: rl, validation or test, by a hash of the ids."
+            help="A split of the data set; for a file rl, validation or test, by a hash of the ids."
         ),
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
-            "-n", "--limit", min=1, help="Questions to show (default 3), or to write (default all)."
+            "-n",
+            "--limit",
+            min=1,
+            help="Questions to show (default: 3) or write (default: all).",
         ),
     ] = None,
     mapping: Annotated[
@@ -70,38 +66,38 @@ def data_show(
         typer.Option(
             "--map",
             metavar="FIELD=COLUMN,…",
-            help="Which column holds the question, its answers, …",
+            help="Columns of the question, its answers, …",
         ),
     ] = None,
     schema: Annotated[
         str | None,
-        typer.Option("--as", metavar="NAME", help="The data set whose schema the file has."),
+        typer.Option("--as", metavar="NAME", help="Data set with the same schema as the file."),
     ] = None,
     store: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Add passages of this index to questions without any, to train FoRAG on.",
+            help="Index of passages for questions without any, as FoRAG's training needs them.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With --store: the JSONL file of questions to write."),
+        typer.Option(metavar="FILE", help="JSONL file for the questions with passages."),
     ] = None,
     k: Annotated[
-        int, typer.Option("--k", "-k", min=1, max=50, help="Passages a question, at most.")
+        int,
+        typer.Option("--k", "-k", min=1, max=50, help="Maximum passages per question."),
     ] = 3,
     mode: SearchMode = None,
     as_json: Json = False,
 ) -> None:
-    """Read a data set or a file, count its questions by kind, and show the first few.
+    """Show a data set or a file: its questions by kind and the first few.
 
-    With --store and --out, write its questions with the passages that an index finds for them.
+    With --store and --out, write the questions with passages from an index.
     """
     if (store is None) != (out is None) or (store is not None and source is None):
         raise WorkbenchError(
-            "passages are added by --store NAME and --out FILE together, with a NAME|FILE of"
-            " questions"
+            "passages need --store NAME, --out FILE and a NAME|FILE of questions: give all three"
         )
     if source is None:
         rows = [
@@ -118,15 +114,15 @@ def data_show(
         columns = None if mapping is None else parse_columns(mapping, FIELDS)
         if store is None or out is None:
             questions = load(source, split, mapping=columns, schema=schema)
-            found = {"source": source, **_describe(questions, limit or 3)}
+            result = {"source": source, **_describe(questions, limit or 3)}
         else:
             questions = load(source, split, limit, columns, schema=schema, training=True)
-            found = {**retrieve(questions, stored(store, mode), k, out), "out": str(out)}
-    show(found, as_json, _print if store is None else print_mapping)
+            result = {**retrieve(questions, stored(store, mode), k, out), "out": str(out)}
+    show(result, as_json, _print if store is None else print_mapping)
 
 
 def _describe(questions: Sequence[Question], count: int) -> dict[str, Any]:
-    """A data set in numbers, and its first `count` questions."""
+    """Counts of a data set, and its first `count` questions."""
     return {
         "schema": questions[0].meta["source"],
         "n": len(questions),
@@ -152,6 +148,4 @@ def _print(description: Mapping[str, Any]) -> None:
         ]
         for q in description["questions"]
     ]
-    print_table(
-        "the first of them", ("id", "kind", "question", "answers", "title (passages)"), rows
-    )
+    print_table("first questions", ("id", "kind", "question", "answers", "title (passages)"), rows)

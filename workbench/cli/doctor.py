@@ -11,24 +11,26 @@ from workbench.experiments.doctor import examine
 
 @app.command(epilog="Example: workbench doctor --json")
 def doctor(as_json: Json = False) -> int:
-    """Check this machine: Python, torch, GPU, versions, disk, memory, caches. Exit code 0 if the
-    CPU path works.
+    """Check whether this machine can run the workbench.
+
+    The checks cover Python, torch, GPUs, package versions, disk, memory and caches. The exit code
+    is 0 if everything for the CPU works.
     """
     with stdout_kept_clean():
-        found = examine()
-    show(found, as_json, _print)
-    complain("the checks of a GPU were tested with stand-ins for such a machine")
-    return 0 if found["cpu"]["works"] else 2
+        result = examine()
+    show(result, as_json, _print)
+    complain("the GPU checks were tested with simulated GPUs only")
+    return 0 if result["cpu"]["works"] else 2
 
 
-def _print(found: Mapping[str, Any]) -> None:
+def _print(result: Mapping[str, Any]) -> None:
     rows = [
-        (one["status"], one["name"], printable(one["found"]), one["remedy"])
-        for one in found["checks"]
+        (check["status"], check["name"], printable(check["found"]), check["remedy"])
+        for check in result["checks"]
     ]
     print_table("", ("", "", "found", "remedy"), rows)
-    for path, name in (("cpu", "CPU"), ("gpu", "GPU")):
-        one = found[path]
-        told = "works" if one["works"] else f"does not work: {', '.join(one['failed'])}"
-        warned = ", with warnings" if one["works"] and one["status"] == "warning" else ""
-        print(f"{name} path: {told}{warned}")
+    for path in ("cpu", "gpu"):
+        verdict = result[path]
+        failed = f"does not work: {', '.join(verdict['failed'])}"
+        works = "works, with warnings" if verdict["status"] == "warning" else "works"
+        print(f"{path.upper()} path: {works if verdict['works'] else failed}")

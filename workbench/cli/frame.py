@@ -1,6 +1,4 @@
-"""What all commands share: the app, options that occur often, exit codes, and ways to show a
-result.
-"""
+"""Shared parts of the commands: the app, common options, exit codes, and output."""
 
 from __future__ import annotations
 
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from workbench import __version__
@@ -23,59 +22,89 @@ from workbench.types import WorkbenchError
 from workbench.util import disk
 from workbench.util.threads import DEFAULT_THREADS
 
-ABSENT = "—"  # in a table, for what is not there
+ABSENT = "—"  # a missing value in a table
 _CONTROLS = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+TASKS = {
+    "Score answers": "score metrics agree import index data verifier judge",
+    "Train": "methods train queue plan klcf export demo doctor",
+    "Compare and evaluate": "evaluate probe compare scorecard",
+    "Look": "inspect answer world",
+}
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+
+class Commands(TyperGroup):
+    """A group that lists its commands by task and shows a paragraph of a help text unwrapped."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        ordered = dict(self.commands)
+        for panel, names in TASKS.items():
+            for name in filter(ordered.__contains__, names.split()):
+                ordered[name].rich_help_panel = panel  # type: ignore[attr-defined]
+                self.commands[name] = self.commands.pop(name)  # moves it to the end
+        for command in self.commands.values():
+            command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", command.help or "")
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def add_group(name: str, help: str, example: str) -> typer.Typer:
+    """Add a group of commands, such as `workbench index`."""
+    group = typer.Typer(cls=Commands, no_args_is_help=True)
+    # a callback, because typer turns a group with one command and no callback into this command
+    group.callback()(lambda: None)
+    app.add_typer(group, name=name, help=help, epilog=f"Example: workbench {example}")
+    return group
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
 WorldSeed = Annotated[int, typer.Option(help="Seed of the world.")]
 Engine = Annotated[
     Literal["hf", "vllm"],
     typer.Option(
         help=(
-            "What generates: transformers (hf), or vLLM, which has to be installed and is for a"
-            " GPU. Greedy answers are the same but for rounding, sampled ones are others."
+            "Generation by transformers (hf), or by vLLM, which must be installed and needs a GPU."
+            " Greedy answers agree up to rounding; sampled answers differ."
         )
     ),
 ]
 SearchMode = Annotated[
     Literal["text", "dense", "hybrid"] | None,
     typer.Option(
-        help=(
-            "How the index is searched: by words, by vectors, or both, which is the default where"
-            " it has any."
-        )
+        help="Search the index by words, by vectors, or by both; default: hybrid with vectors."
     ),
 ]
 Policy = Annotated[
     str | None,
     typer.Option(
-        help="A run's folder, a model's folder or public name; by default the bench's own policy."
+        help="A run's folder, a model's folder or public name; default: the bench's policy."
     ),
 ]
 Kinds = Annotated[
     list[str] | None,
     typer.Option(
-        "--kind", "--kinds", metavar="KIND", help="Take only questions of this kind; repeatable."
+        "--kind", "--kinds", metavar="KIND", help="Use only questions of this kind; repeatable."
     ),
 ]
 Lang = Annotated[
-    Literal["en", "l2"], typer.Option(help="The world's language to ask in; l2 is its second.")
+    Literal["en", "l2"],
+    typer.Option(help="Language of the questions; l2 is the closed world's second language."),
 ]
-Limit = Annotated[int | None, typer.Option(min=1, help="Take only so many questions.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Maximum number of questions.")]
 Threads = Annotated[int, typer.Option(min=1, help="CPU threads.")]
-ThreadsOfAnActor = Annotated[
+ActorThreads = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help=(
-            f"CPU threads; by default {DEFAULT_THREADS}, and with --actors one, which each actor"
-            " has."
-        ),
+        help=f"CPU threads; default: {DEFAULT_THREADS}, or with --actors 1 for each actor.",
     ),
 ]
 Actors = Annotated[
@@ -84,16 +113,14 @@ Actors = Annotated[
         min=1,
         metavar="N",
         help=(
-            "Sample in N of Ray's actors (extra ray), each on one CPU. The rows are those of"
+            "Sample in N Ray actors (extra ray), each on one CPU. The rows equal those of"
             " --threads 1."
         ),
     ),
 ]
 Address = Annotated[
     str | None,
-    typer.Option(
-        metavar="HOST:PORT", help="A Ray cluster; by default one is started, on 127.0.0.1 alone."
-    ),
+    typer.Option(metavar="HOST:PORT", help="A Ray cluster; default: start one on 127.0.0.1."),
 ]
 Bench = Annotated[
     str, typer.Option(help="The bench: tiny runs on a laptop; small and paper need --questions.")
@@ -104,14 +131,21 @@ Questions = Annotated[
         metavar="NAME|FILE", help="Data set or file of questions for the benches small and paper."
     ),
 ]
-
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a setting; repeatable."),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Print the judge's calls and tokens; send and write nothing."),
+]
 Judge = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
         help=(
-            "A language model behind an OpenAI-compatible endpoint judges. Its key is read from"
-            " WORKBENCH_JUDGE_KEY or, for api.openai.com, OPENAI_API_KEY."
+            "OpenAI-compatible endpoint of the judge. Its key is read from WORKBENCH_JUDGE_KEY or,"
+            " for api.openai.com, OPENAI_API_KEY."
         ),
     ),
 ]
@@ -120,36 +154,34 @@ StoreName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help=(
-            "Evidence where questions and rows bring none: an index that `workbench index build`"
-            " made."
-        ),
+        help="Index (`workbench index build`) with evidence for rows without passages.",
     ),
 ]
 JudgeCache = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Keeps the judge's replies; by default beside what the command writes.",
+        help="Cache of the judge's replies; default: a file next to the command's output.",
     ),
 ]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run one command and exit with its code. An error is one line; `--debug` prints its
-    traceback before that line.
+    """Run one command and exit with its code.
+
+    An error is printed as one line; with `--debug` its traceback is printed before that line.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
     try:
         code = app(arguments, prog_name="workbench", standalone_mode=False) or 0
-    # a usage error; without arguments at all its text is empty and the help is printed
+    # a usage error; without any arguments its text is empty, because the help is printed
     except TyperException as error:
         code = error.exit_code
         if message := error.format_message():
             command = getattr(getattr(error, "ctx", None), "command_path", "workbench")
-            complain(f"{message.rstrip('.')}; `{command} --help` shows what there is")
-    except Exception as error:  # any error is one line; --debug shows the traceback
+            complain(f"{message.rstrip('.')}; see `{command} --help`")
+    except Exception as error:
         debug = "--debug" in arguments
         if debug:
             import traceback
@@ -158,19 +190,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         if isinstance(error, WorkbenchError):
             code, message = error.code, str(error)
         elif disk.is_full(error):
-            code, message = 130, disk.told(error)  # as after an interrupt, the same command resumes
+            code, message = 130, disk.told(error)  # like an interrupt: the same command resumes
         else:
             hint = "" if debug else " (`workbench --debug …` prints the traceback)"
             code, message = 1, f"{type(error).__name__}: {error}{hint}"
         complain(message)
         sys.exit(code)
     if code == 130:
-        complain("interrupted; the same command takes up an unfinished run")
+        complain("interrupted; the same command resumes an unfinished run")
     sys.exit(code)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"workbench {__version__}")
         raise typer.Exit
 
@@ -184,7 +216,7 @@ def root(
         ),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Print tracebacks; stands before the command.")
+        bool, typer.Option("--debug", help="Print tracebacks; goes before the command.")
     ] = False,
 ) -> None:
     """A workbench for making language models factual by reinforcement learning."""
@@ -192,16 +224,14 @@ def root(
 
 @contextlib.contextmanager
 def stdout_kept_clean() -> Iterator[None]:
-    """Send what a library prints to stderr: trainers print their logs to stdout, where `--json`
-    promises one object.
-    """
+    """Redirect stdout to stderr, because trainers log to stdout and `--json` needs it."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
 
 
 @contextlib.contextmanager
 def ended_by_signal() -> Iterator[None]:
-    """Let SIGTERM, as a batch system sends it, end the work as Ctrl-C does."""
+    """Treat SIGTERM, which batch systems send, like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -225,22 +255,24 @@ def parse_columns(argument: str, fields: Sequence[str]) -> dict[str, str]:
 
 
 def complain(message: str) -> None:
+    """Print a message on stderr as one line."""
     print("workbench:", " ".join(message.split()), file=sys.stderr)
 
 
 def exit_code(result: Mapping[str, Any]) -> int:
-    """The exit code for a result, by every `status` and `failed` in it."""
+    """The exit code for a result, from every `status` and `failed` in it."""
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
     if "interrupted" in statuses:
         return 130
     if "too_many_failures" in statuses:
         return 4
-    return 3 if any((_value(part.get("failed")) or 0) > 0 for part in parts) else 0
+    failed = [_value(part.get("failed")) for part in parts]
+    return 3 if any(isinstance(value, int | float) and value > 0 for value in failed) else 0
 
 
-def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    """`value` and every mapping under it."""
+def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
+    """`value` and every mapping in it."""
     if isinstance(value, Mapping):
         yield value
         for item in value.values():
@@ -249,11 +281,13 @@ def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
 
 def show(
     result: Mapping[str, Any], as_json: bool, pretty: Callable[[Mapping[str, Any]], None]
-) -> None:
+) -> int:
+    """Print a result as JSON or by `pretty`; return its exit code."""
     if as_json:
         print(json.dumps(result, ensure_ascii=False, allow_nan=False))
     else:
         pretty(result)
+    return exit_code(result)
 
 
 def print_mapping(mapping: Mapping[str, Any]) -> None:
@@ -277,9 +311,10 @@ def print_mapping(mapping: Mapping[str, Any]) -> None:
             print_table(key, ("",), [(text(item),) for item in value])
 
 
-def text(value: Any) -> str:
-    """A value as a table shows it: "—" for what is not there, "yes" and "no", "x, y" for a list,
-    "a 1 · b 2" for a mapping.
+def text(value: object) -> str:
+    """Format a value for a table.
+
+    "—" stands for a missing value, "x, y" for a list, "a 1 · b 2" for a mapping.
     """
     if value is None or (isinstance(value, (Mapping, list, tuple, set, frozenset)) and not value):
         return ABSENT
@@ -295,9 +330,10 @@ def text(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Text of a model or a file as a terminal may have it: without control characters, which
-    begin its commands, and without those that turn the direction of what follows. Line ends and
-    tabs stay."""
+    """Remove control and direction characters, which could command a terminal or reorder text.
+
+    Line breaks and tabs stay.
+    """
     return _CONTROLS.sub("", text)
 
 
@@ -314,7 +350,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for column in columns:
         table.add_column(Text(column))
     for row in rows:
-        table.add_row(*map(Text, row))  # Text, so that a bracket in an answer is not read as markup
+        table.add_row(*map(Text, row))  # Text: brackets in an answer are not markup
     console.print(table, Text())
 
 
@@ -323,9 +359,10 @@ def _value(cell: Any) -> float | None:
 
 
 def percent(cell: Any) -> str:
+    """A share as percent, with its interval if it has one."""
     value = _value(cell)
     if value is None:
         return ABSENT
     if not isinstance(cell, Mapping) or cell.get("low") is None:
         return f"{100 * value:.1f}"
-    return f"{100 * value:.1f} [{100 * cell['low']:.0f},{100 * cell['high']:.0f}]"
+    return f"{100 * value:.1f} [{100 * cell['low']:.0f}, {100 * cell['high']:.0f}]"

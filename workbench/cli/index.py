@@ -14,7 +14,7 @@ import typer
 from workbench.cli.frame import (
     ABSENT,
     Json,
-    app,
+    add_group,
     complain,
     print_mapping,
     print_table,
@@ -24,15 +24,11 @@ from workbench.cli.frame import (
 from workbench.retrieval import build_index, list_indexes, open_index
 from workbench.retrieval.index import ROOT
 
-index_app = typer.Typer(no_args_is_help=True)
-app.add_typer(
-    index_app,
-    name="index",
-    help=("Indexes of passages, the knowledge that claims are checked against."),
-    epilog="Example: workbench index build world --from world",
+index_app = add_group(
+    "index", "Build and search indexes of passages.", "index build world --from world"
 )
 
-Root = Annotated[Path, typer.Option("--root", "--out", help="Folder that holds the indexes.")]
+Root = Annotated[Path, typer.Option("--root", "--out", help="Folder of the indexes.")]
 
 
 @index_app.command(
@@ -43,7 +39,7 @@ Root = Annotated[Path, typer.Option("--root", "--out", help="Folder that holds t
 )
 def index_build(
     name: Annotated[
-        str, typer.Argument(help="Name of the index, or a path; an unfinished one is gone on with.")
+        str, typer.Argument(help="Name or path of the index; an unfinished one is resumed.")
     ],
     source: Annotated[
         str,
@@ -51,9 +47,8 @@ def index_build(
             "--from",
             metavar="FILE|hf:DATASET[/CONFIG][:SPLIT]|world",
             help=(
-                "JSONL, Parquet, TSV or CSV with a column text and, if any, title and id; a .txt or"
-                " .md file or a folder of "
-                "them; a data set of the hub; the closed world's pages."
+                "JSONL, Parquet, TSV or CSV with a column text and optional columns title and id; a"
+                " .txt or .md file or a folder of them; a hub data set; the closed world's pages."
             ),
         ),
     ],
@@ -63,29 +58,29 @@ def index_build(
             metavar="MODEL|none",
             help=(
                 "A sentence-transformers model for vectors, such as"
-                " sentence-transformers/gtr-t5-large; "
-                "all-MiniLM-L6-v2 comes with this package and needs no network."
+                " sentence-transformers/gtr-t5-large; all-MiniLM-L6-v2 is included and needs no"
+                " network."
             ),
         ),
     ] = "none",
     words: Annotated[
-        int, typer.Option(min=0, help="Budget of a passage in words; 0 keeps every page whole.")
+        int, typer.Option(min=0, help="Maximum words per passage; 0 keeps pages whole.")
     ] = 100,
     root: Root = ROOT,
     as_json: Json = False,
 ) -> int:
-    """Cut pages into passages and index them. Killed at any moment, the same command goes on
-    where it was.
+    """Split pages into passages and index them.
+
+    After a kill the same command continues.
     """
     with stdout_kept_clean():
         card = build_index(name, source, encoder, words, root, _progress())
     if card["failed"]:
         complain(
-            f"{card['failed']} rows of {card['source']['spec']} hold no page, beginning with"
+            f"{card['failed']} rows of {card['source']['spec']} have no page; the first is"
             f" {card['failures'][0]}"
         )
-    show({"name": name, **card}, as_json, print_mapping)
-    return 3 if card["failed"] else 0
+    return show({"name": name, **card}, as_json, print_mapping)
 
 
 @index_app.command(
@@ -94,25 +89,26 @@ def index_build(
 def index_search(
     name: Annotated[
         str | None,
-        typer.Argument(help="Name of an index, or its path; without it, the indexes are listed."),
+        typer.Argument(help="Name or path of an index; default: list the indexes."),
     ] = None,
     query: Annotated[
         str | None,
         typer.Argument(
             help=(
-                "A question or a claim, read as a bag of words; without it, what the index was"
-                " built from is shown."
+                "A question or a claim, searched as a bag of words; default: show the index's"
+                " sources."
             )
         ),
     ] = None,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Passages to show.")] = 5,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of passages.")] = 5,
     mode: Annotated[
-        Literal["text", "dense", "hybrid"], typer.Option(help="By words, by vectors, or both.")
+        Literal["text", "dense", "hybrid"],
+        typer.Option(help="Search by words, vectors, or both."),
     ] = "text",
     root: Root = ROOT,
     as_json: Json = False,
 ) -> int:
-    """Search an index, show what it was built from, or list the indexes."""
+    """Search an index, show its sources, or list the indexes."""
     if name is None:
         columns = ("name", "status", "passages", "pages", "encoder")
         rows = [
@@ -120,8 +116,7 @@ def index_search(
             | {"source": card["source"].get("spec")}
             for card in list_indexes(root)
         ]
-        show({"indexes": rows}, as_json, print_mapping)
-        return 0
+        return show({"indexes": rows}, as_json, print_mapping)
     with stdout_kept_clean():
         index = open_index(name, root)
         if query is not None:
@@ -150,13 +145,13 @@ def _print_passages(result: Mapping[str, Any]) -> None:
 
 
 def _progress() -> Callable[[str, int, int], None]:
-    """Print a line of progress on stderr every ten seconds."""
+    """Return a function that prints progress on stderr every ten seconds."""
     printed_at = time.monotonic()
 
-    def update(doing: str, rows: int, passages: int) -> None:
+    def update(task: str, rows: int, passages: int) -> None:
         nonlocal printed_at
         if time.monotonic() - printed_at >= 10:
             printed_at = time.monotonic()
-            print(f"{doing}: {rows:,} rows, {passages:,} passages", file=sys.stderr)
+            print(f"{task}: {rows:,} rows, {passages:,} passages", file=sys.stderr)
 
     return update

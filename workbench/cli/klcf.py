@@ -16,14 +16,14 @@ from workbench.cli.frame import (
     JudgeModel,
     Kinds,
     Limit,
+    Overrides,
     Policy,
     Questions,
     Seed,
     StoreName,
     Threads,
-    app,
+    add_group,
     ended_by_signal,
-    exit_code,
     print_table,
     show,
     stdout_kept_clean,
@@ -33,18 +33,11 @@ from workbench.experiments.prepare import prepare_klcf
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.verdicts.llm_judge import llm_judge
 
-klcf_app = typer.Typer(no_args_is_help=True)
-app.add_typer(
-    klcf_app,
-    name="klcf",
-    help="What KLCF makes before it trains: checklists and labelled claims of the base model.",
-    epilog="Example: workbench klcf prepare --out runs/prepared",
+klcf_app = add_group(
+    "klcf",
+    "Prepare KLCF's training data: checklists and labelled claims of the base model.",
+    "klcf prepare --out runs/prepared",
 )
-
-
-@klcf_app.callback()
-def root() -> None:
-    """What KLCF makes before it trains."""
 
 
 @klcf_app.command(
@@ -52,20 +45,17 @@ def root() -> None:
 )
 def klcf_prepare(
     out: Annotated[
-        Path, typer.Option(help="Folder for what is prepared; an unfinished one is resumed.")
+        Path, typer.Option(help="Folder of the preparation; an unfinished one is resumed.")
     ],
     bench: Bench = "tiny",
     policy: Policy = None,
     samples: Annotated[
-        int | None, typer.Option(min=1, help="Sampled responses a question.")
+        int | None, typer.Option(min=1, help="Number of sampled responses per question.")
     ] = None,
     limit: Limit = None,
     kinds: Kinds = None,
     seed: Seed = 0,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="klcf.FIELD=VALUE", help="Change a setting; repeatable."),
-    ] = None,
+    overrides: Overrides = None,
     threads: Threads = DEFAULT_THREADS,
     questions: Questions = None,
     judge: Judge = None,
@@ -74,20 +64,20 @@ def klcf_prepare(
     judge_cache: JudgeCache = None,
     as_json: Json = False,
 ) -> int:
-    """Sample the base model, verify what it claims, and keep checklists and labelled claims for
-    training.
+    """Prepare checklists and labelled claims for KLCF.
+
+    The base model is sampled, and its claims are verified.
     """
-    given = {
+    options = {
         "klcf.prepare.samples": samples,
         "klcf.prepare.questions": limit,
         "klcf.kinds": ",".join(kinds) if kinds else None,
     }
     settings = [
         *(overrides or []),
-        *(f"{name}={value}" for name, value in given.items() if value is not None),
+        *(f"{name}={value}" for name, value in options.items() if value is not None),
     ]
     with ended_by_signal(), stdout_kept_clean():
-        asked = llm_judge(judge, judge_model, store, judge_cache)
         result = prepare_klcf(
             out,
             bench,
@@ -96,10 +86,9 @@ def klcf_prepare(
             overrides=settings,
             threads=threads,
             questions=questions,
-            judge=asked,
+            judge=llm_judge(judge, judge_model, store, judge_cache),
         )
-    show(result, as_json, _print)
-    return exit_code(result)
+    return show(result, as_json, _print)
 
 
 def _print(result: Mapping[str, Any]) -> None:

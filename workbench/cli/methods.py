@@ -15,25 +15,26 @@ from workbench.util.config import settings
 @app.command(epilog="Example: workbench methods truthrl --bench tiny")
 def methods(
     name: Annotated[
-        str | None, typer.Argument(metavar="[METHOD]", help="Show one method's settings.")
+        str | None, typer.Argument(metavar="[METHOD]", help="Show the settings of this method.")
     ] = None,
     bench: Annotated[
         str | None,
-        typer.Option(help="Show them as they are at this bench; by default the paper's."),
+        typer.Option(help="Bench whose defaults are shown; default: the paper's."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the methods, or one method's settings: what `--set METHOD.FIELD=VALUE` can change,
-    and what it is now.
+    """List the methods, or the settings of one method.
+
+    `--set METHOD.FIELD=VALUE` changes these settings.
     """
     if name is None:
         listed = {
             name: {
-                "title": recipe.title,
+                "title": method.title,
                 "pays": name in METHODS,
-                "trains": recipe.stages is not None,
+                "trains": method.stages is not None,
             }
-            for name, recipe in TRAINED.items()
+            for name, method in TRAINED.items()
         }
         show(listed, as_json, _print)
     else:
@@ -45,5 +46,5 @@ def methods(
         show(fields, as_json, _print)
 
 
-def _print(found: Mapping[str, Any]) -> None:
-    print_mapping({"": [{"name": name, **one} for name, one in found.items()]})
+def _print(result: Mapping[str, Any]) -> None:
+    print_mapping({"": [{"name": name, **one} for name, one in result.items()]})

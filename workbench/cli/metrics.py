@@ -11,6 +11,7 @@ import typer
 
 from workbench.cli.frame import (
     ABSENT,
+    DryRun,
     Json,
     Judge,
     JudgeCache,
@@ -19,7 +20,6 @@ from workbench.cli.frame import (
     app,
     complain,
     ended_by_signal,
-    exit_code,
     print_mapping,
     print_table,
     show,
@@ -41,11 +41,11 @@ from workbench.verdicts.llm_judge import LLMJudge, llm_judge
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-HACKS = ("hacks", "other_hacks")  # what only serves the reward, by step
+HACKS = ("hacks", "other_hacks")  # reward hacks by step
 UNPAIRED = {
     "incomplete": "pairs without a verdict in both orders",
-    "repeated": "sample numbers of a question and step that stand twice in a file",
-    "other_question": "pairs whose question has another text in each file",
+    "repeated": "samples of a question and step that occur twice in a file",
+    "other_question": "pairs whose question text differs between the files",
 }
 EXAMPLE = "Example: workbench metrics runs/after/rollouts.jsonl runs/before/rollouts.jsonl --json"
 
@@ -55,17 +55,12 @@ def metrics(
     feedback: Annotated[Path, typer.Argument(help="JSONL of feedback rows, or a run's folder.")],
     other: Annotated[
         Path | None,
-        typer.Argument(help="A second one to compare with: differences are FEEDBACK − OTHER."),
+        typer.Argument(help="A second one to compare with; differences are FEEDBACK − OTHER."),
     ] = None,
     judge: Judge = None,
     judge_model: JudgeModel = None,
     judge_cache: JudgeCache = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print the judge's calls and tokens; ask and write nothing."
-        ),
-    ] = False,
+    dry_run: DryRun = False,
     k: Annotated[int, typer.Option(min=1, help="K of recall@K and F1@K.")] = K,
     sections: Annotated[
         list[str] | None,
@@ -77,8 +72,8 @@ def metrics(
         Path | None,
         typer.Option(
             help=(
-                "Folder for RLFH's figures 4 to 9 as HTML: before OTHER, after FEEDBACK; with"
-                " --hacks, for theirs."
+                "Folder for RLFH's figures 4 to 9 as HTML: OTHER before, FEEDBACK after training;"
+                " with --hacks, for the figures of the hacks."
             )
         ),
     ] = None,
@@ -86,38 +81,39 @@ def metrics(
         bool,
         typer.Option(
             "--hacks",
-            help="Also count, by step, what only serves the reward: repetitions, other subjects, …",
+            help="Also count reward hacks by step: repetitions, other subjects, …",
         ),
     ] = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> int:
-    """Measure the factuality of judged responses, with 95% intervals and paired tests.
+    """Measure the factuality of judged responses.
 
-    With --judge, also how often a language model prefers FEEDBACK's answers to OTHER's.
+    Metrics have 95 % intervals, and two files are compared by paired tests. With --judge, a
+    language model also states which of two answers it prefers.
     """
     if figures is not None and other is None and not hacks:
         raise typer.BadParameter(
-            "the figures compare two files: name OTHER, the feedback before training; or --hacks"
-            " for those of one run",
+            "the figures compare two files: name OTHER, the feedback before training, or use"
+            " --hacks for one run",
             param_hint="--figures",
         )
-    asked = llm_judge(judge, judge_model, None, judge_cache)
-    paired = pair_files(feedback, other) if asked else None
+    judge_client = llm_judge(judge, judge_model, None, judge_cache)
+    pairs = pair_files(feedback, other) if judge_client else None
     if dry_run:
-        if paired is None:
+        if pairs is None:
             raise WorkbenchError(
-                "--dry-run is about a judge at a URL: name one with --judge URL, or leave it out"
+                "--dry-run needs a judge: name one with --judge URL, or leave out --dry-run"
             )
-        show(estimate_pairs(paired), as_json, print_mapping)
-        return 0
+        return show(estimate_pairs(pairs), as_json, print_mapping)
     try:
         with ended_by_signal(), stdout_kept_clean():
-            asked = _ready(asked, feedback, paired) if asked and paired else None
+            if judge_client and pairs:
+                judge_client = _with_cache(judge_client, feedback, pairs)
             result = compare_files(
                 feedback,
                 other,
-                judge=asked.ask if asked else None,
+                judge=judge_client.ask if judge_client else None,
                 k=k,
                 sections=sections or (),
                 seed=seed,
@@ -131,42 +127,36 @@ def metrics(
                 )
     except KeyboardInterrupt:
         return 130
-    if asked:
-        cached = asked.cache and asked.cache.exists()
-        cache = str(asked.cache) if cached else None
-        result["judge"] = {"model": asked.model, **result["judge"], "cache": cache}
-    show(result, as_json, _print)
-    return exit_code(result)
+    if judge_client:
+        file = judge_client.cache
+        cache = str(file) if file and file.exists() else None
+        result["judge"] = {"model": judge_client.model, **result["judge"], "cache": cache}
+    return show(result, as_json, _print)
 
 
-def _ready(asked: LLMJudge, feedback: Path, paired: Pairs) -> LLMJudge:
-    """The judge with a file for its replies; one that has none yet is tried out, so that a wrong
-    address is told at once.
-    """
+def _with_cache(judge: LLMJudge, feedback: Path, pairs: Pairs) -> LLMJudge:
+    """The judge with a cache file; a new one is called once, to test its address."""
     file = file_of(feedback)
-    asked = replace(asked, cache=asked.cache or file.with_name(f"{file.stem}.judge.sqlite"))
-    if (
-        not all(pair.identical for pair in paired.pairs)
-        and asked.cache
-        and not asked.cache.exists()
-    ):
-        asked.try_out()
-    return asked
+    cache = judge.cache or file.with_name(f"{file.stem}.judge.sqlite")
+    judge = replace(judge, cache=cache)
+    if not cache.exists() and not all(pair.identical for pair in pairs.pairs):
+        judge.try_out()
+    return judge
 
 
 def _figures(
     feedback: Path, other: Path | None, result: Mapping[str, Any], sections: Sequence[str]
 ) -> dict[str, Figure]:
-    """Figures by file name: those that compare two files, and the hacks by step if counted."""
-    drawn: dict[str, Figure] = {}
+    """Figures by file name: the comparison of two files, and the hacks by step if counted."""
+    figures: dict[str, Figure] = {}
     if other is not None:
-        drawn |= figures_of(read_rows(other, sections), read_rows(feedback, sections))
+        figures |= figures_of(read_rows(other, sections), read_rows(feedback, sections))
     if "hacks" in result:
         counted = {str(feedback): result["hacks"]}
         if other is not None:
             counted[str(other)] = result["other_hacks"]
-        drawn["hacks"] = hack_shares(counted)
-    return drawn
+        figures["hacks"] = hack_shares(counted)
+    return figures
 
 
 def _print(result: Mapping[str, Any]) -> None:
@@ -182,10 +172,10 @@ def _print(result: Mapping[str, Any]) -> None:
         rows = [
             (name, _value(result[name]), _value(other[name]), *_test(tests[name])) for name in names
         ]
-        columns = ("metric", "value", "other", "difference [95%]", "p", "n")
+        columns = ("metric", "value", "other", "difference [95 %]", "p", "n")
     else:
         rows = [(name, _with_interval(result[name]), text(result[name]["n"])) for name in names]
-        columns = ("metric", "value [95%]", "n")
+        columns = ("metric", "value [95 %]", "n")
     title = (
         f"{result['n']} responses to {result['questions']} questions; VeriScore's K is"
         f" {text(result['veriscore_k'])}"
@@ -209,25 +199,25 @@ def _print(result: Mapping[str, Any]) -> None:
 def _complain_of_rows(name: str, report: Mapping[str, Any]) -> None:
     of = f"of {report['n']} rows of {name}"
     if failed := report["failed"]:
-        complain(f"{failed} {of} failed: a failure is recorded on them")
+        complain(f"{failed} {of} failed: each records a failure")
     if unjudged := report["excluded"]["not_judged"]:
         complain(f"excluded: not judged: {unjudged} {of}; `workbench score` judges them")
     if repeated := report["duplicate_ids"]:
-        complain(f"{repeated} {of} have an id that came before, and count once more")
+        complain(f"{repeated} {of} repeat an earlier id; they are counted again")
 
 
 def _print_preferences(result: Mapping[str, Any]) -> None:
-    """Print the win rate beside the lengths of the answers, which may have decided it."""
+    """Print the win rate with the lengths of the answers, which may explain it."""
     pairs, mean = result["pairs"], result["words"]
     title = (
-        f"preferred to the other's, of {pairs['n']} pairs: {pairs['won']} won, {pairs['tied']}"
-        f" tied, {pairs['lost']} lost; {text(mean['feedback'])} words against {text(mean['other'])}"
+        f"preference for FEEDBACK, of {pairs['n']} pairs: {pairs['won']} won, {pairs['tied']} tied,"
+        f" {pairs['lost']} lost; {text(mean['feedback'])} words against {text(mean['other'])}"
     )
     rows = [(name, _with_interval(result[name]), text(result[name]["n"])) for name in REASONS]
-    print_table(title, ("", "value [95%]", "questions"), rows)
-    for name, what in UNPAIRED.items():
+    print_table(title, ("", "value [95 %]", "questions"), rows)
+    for name, reason in UNPAIRED.items():
         if pairs[name]:
-            complain(f"left out of the win rate: {pairs[name]} {what}")
+            complain(f"left out of the win rate: {pairs[name]} {reason}")
     judge = result["judge"]
     for kind, count in judge["failures"].items():
         complain(f"{count} × {kind}: {judge['reasons'][kind][:400]}")

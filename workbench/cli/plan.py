@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.frame import ABSENT, Json, app, complain, print_table, show, stdout_kept_clean
+from workbench.cli.frame import (
+    ABSENT,
+    Json,
+    Overrides,
+    app,
+    complain,
+    print_table,
+    show,
+    stdout_kept_clean,
+)
 from workbench.experiments.plan import GPUS, gib, plan
 from workbench.methods import TRAINED
 
@@ -22,27 +31,26 @@ def plan_command(
         str, typer.Option(help="Bench that sets the defaults: tiny, small or paper.")
     ] = "paper",
     policy: Annotated[
-        str | None, typer.Option(help="A model's folder or public name; default: the bench's.")
+        str | None,
+        typer.Option(help="A model's folder or public name; default: the bench's."),
     ] = None,
     gpu: Annotated[
         str | None,
-        typer.Option(help=f"One of {', '.join(GPUS)}, or cpu for this machine; default: list all."),
+        typer.Option(help=f"One of {', '.join(GPUS)}, or cpu for this machine; default: all."),
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a setting; repeatable."),
-    ] = None,
+    overrides: Overrides = None,
     prompt_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of a prompt: 128 on the tiny bench, else 512.")
+        int | None,
+        typer.Option(min=1, help="Tokens per prompt; default: 128 (tiny) or 512."),
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Compute what a training takes before it starts: memory, hours, judge requests.
+    """Estimate the memory, hours and judge requests of a training.
 
-    Exit code 2 where it does not fit, with the setting to turn.
+    If it does not fit, the exit code is 2, and the settings to change are named.
     """
     with stdout_kept_clean():
-        found = plan(
+        result = plan(
             method,
             bench,
             policy=policy,
@@ -50,33 +58,33 @@ def plan_command(
             overrides=overrides or [],
             prompt_tokens=prompt_tokens,
         )
-    show(found, as_json, _print)
-    complain(found["assumed"])
-    for remedy in found["remedies"]:
+    show(result, as_json, _print)
+    complain(result["assumed"])
+    for remedy in result["remedies"]:
         complain(f"does not fit: {remedy}")
-    return 2 if found["remedies"] else 0
+    return 2 if result["remedies"] else 0
 
 
-def _print(found: Mapping[str, Any]) -> None:
-    phases = found["phases"]
+def _print(result: Mapping[str, Any]) -> None:
+    phases = result["phases"]
     items = dict.fromkeys(item for phase in phases for item in phase["bytes"])
     rows = [
         (item.replace("_", " "), *(gib(one["bytes"].get(item, 0)) for one in phases))
         for item in items
     ]
     head = [f"{one['phase']}\n{one['rows']:,} rows of {one['tokens']:,} tokens" for one in phases]
-    sizes = f"{found['parameters']:,} parameters, {found['lora_parameters']:,} of the adapter"
-    totals = ("with reserve", *(gib(one["total"]) for one in phases))
-    print_table(f"{found['method']} on {found['policy']}: {sizes}", ("", *head), [*rows, totals])
-    steps, hours, judge = found["steps"], found["hours"], found["judge_requests"]
+    sizes = f"{result['parameters']:,} parameters, {result['lora_parameters']:,} in the adapter"
+    totals = ("total with reserve", *(gib(one["total"]) for one in phases))
+    print_table(f"{result['method']} on {result['policy']}: {sizes}", ("", *head), [*rows, totals])
+    steps, hours, judge = result["steps"], result["hours"], result["judge_requests"]
     print(
-        f"steps: {steps or ABSENT}, {found['responses_a_step']:,} rows each;"
+        f"steps: {steps or ABSENT}, {result['responses_a_step']:,} rows per step;"
         f" hours: {hours or ABSENT}"
     )
     print(
-        f"judge requests: {judge['response']:,} a response, {judge['step']:,} a step,"
-        f" {judge['run']:,} in all"
+        f"judge requests: {judge['response']:,} per response, {judge['step']:,} per step,"
+        f" {judge['run']:,} in total"
     )
-    where = found["gpu"] or ", ".join(found["fits_on"]) or "any GPU listed here"
-    verdict = "does not fit" if found["fits"] is False else "fits"
-    print(f"needs {gib(found['peak_bytes'])}: {verdict} on {where}")
+    where = result["gpu"] or ", ".join(result["fits_on"]) or "any known GPU"
+    verdict = "does not fit" if result["fits"] is False else "fits"
+    print(f"needs {gib(result['peak_bytes'])}: {verdict} on {where}")

@@ -10,6 +10,7 @@ import typer
 
 from workbench.cli.frame import (
     Actors,
+    ActorThreads,
     Address,
     Bench,
     Engine,
@@ -24,11 +25,9 @@ from workbench.cli.frame import (
     Questions,
     Seed,
     StoreName,
-    ThreadsOfAnActor,
     app,
     complain,
     ended_by_signal,
-    exit_code,
     percent,
     print_mapping,
     show,
@@ -48,25 +47,25 @@ def probe(
     policy: Policy = None,
     bench: Bench = "tiny",
     k: Annotated[
-        int, typer.Option("--k", "-k", min=1, max=4096, help="Samples of each question.")
+        int, typer.Option("--k", "-k", min=1, max=4096, help="Number of samples per question.")
     ] = 64,
     split: Annotated[
-        Literal["validation", "test", "ood", "rl"], typer.Option(help="Which questions to ask.")
+        Literal["validation", "test", "ood", "rl"], typer.Option(help="Questions to ask.")
     ] = "validation",
     kinds: Kinds = None,
     seed: Seed = 0,
     limit: Limit = None,
-    temperature: Annotated[float, typer.Option(help="At which answers are sampled.")] = 1.0,
+    temperature: Annotated[float, typer.Option(help="Sampling temperature.")] = 1.0,
     out: Annotated[
         Path | None,
         typer.Option(
             help=(
-                "Folder of the probe; an unfinished one is resumed. By default one of runs/probe,"
-                " by its settings."
+                "Folder of the probe; an unfinished one is resumed. Default: a folder in"
+                " runs/probe, named by the settings."
             )
         ),
     ] = None,
-    threads: ThreadsOfAnActor = None,
+    threads: ActorThreads = None,
     questions: Questions = None,
     lang: Lang = "en",
     judge: Judge = None,
@@ -78,8 +77,10 @@ def probe(
     address: Address = None,
     as_json: Json = False,
 ) -> int:
-    """Find the boundary of a policy's knowledge: which questions it never answers right, and how
-    sure it is of its answers.
+    """Measure the boundary of a policy's knowledge.
+
+    Sampling every question K times shows which questions the policy never answers correctly, and
+    how certain it is of its answers.
     """
     with ended_by_signal(), stdout_kept_clean():
         result = probe_policy(
@@ -99,41 +100,39 @@ def probe(
             engine=engine,
             actors=actors_of(actors, address),
         )
-    show(result, as_json, _print)
+    code = show(result, as_json, _print)
     if result["failed"]:
         complain(
-            f"{result['failed']} samples could not be graded, which leaves {result['unsettled']}"
-            " questions open"
+            f"{result['failed']} samples could not be graded, so {result['unsettled']} questions"
+            " are undecided"
         )
-    return exit_code(result)
+    return code
 
 
 def _print(result: Mapping[str, Any]) -> None:
-    """Percentages by number of samples, and by how often the documents state the fact."""
+    """Print percentages by number of samples, and by number of documents that state the fact."""
     tables: dict[str, Any] = {
-        "majority of its samples": [
+        "majority of the samples, in %": [
             {"samples": size, **{rate: percent(row[rate]) for rate in OF_MAJORITY}}
             for size, row in result["majority"].items()
         ],
-        "the label 'out of knowledge' against facts that were never shown": [
+        "label 'out of knowledge' compared with facts in no document, in %": [
             {"samples": size, "labelled": row["labelled"]}
             | {name: percent(row[name]) for name in ("precision", "recall")}
             for size, row in (result["agreement"] or {"by_k": {}})["by_k"].items()
         ],
-        "samples by how many documents state the fact": [
+        "samples by number of documents with the fact, in %": [
             {"documents": count, "questions": row["n"]}
             | {share: percent(row[share]) for share in SHARES}
             for count, row in (result["exposure"] or {}).items()
         ],
     }
     names = ("policy", "split", "n", "k", "aurc")
-    shown = {name: table for name, table in tables.items() if table}
-    out_of_knowledge = f"{result['ook']} ({percent(result['ook_share'])} %)"
     print_mapping(
         {
             **{name: result[name] for name in names},
-            "out of knowledge": out_of_knowledge,
-            **shown,
+            "out of knowledge": f"{result['ook']} ({percent(result['ook_share'])} %)",
+            **{name: table for name, table in tables.items() if table},
         }
     )
-    complain(f"a row for each question: {result['out']}/probe.jsonl")
+    complain(f"one row per question: {result['out']}/probe.jsonl")

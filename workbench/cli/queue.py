@@ -12,7 +12,6 @@ from workbench.cli.frame import (
     ABSENT,
     Json,
     app,
-    exit_code,
     print_table,
     show,
     stdout_kept_clean,
@@ -29,32 +28,34 @@ def queue(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="The runs: TOML with a [[run]] each; see docs/formats.md.",
+            help="TOML with a table [[run]] for each run; see docs/formats.md.",
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="Folder in which each run has its own, named by what it is.")
+        Path,
+        typer.Option(help="Folder of the runs, whose names are hashes of their settings."),
     ] = ROOT,
     quick: Annotated[
         bool,
         typer.Option(
             "--quick",
-            help=(
-                f"Train each for {QUICK_STEPS} steps only, to see that it works, in other folders."
-            ),
+            help=(f"Test each run with {QUICK_STEPS} steps, in a folder of its own."),
         ),
     ] = False,
     status: Annotated[
-        bool, typer.Option("--status", help="Show how the runs stand, and start nothing.")
+        bool, typer.Option("--status", help="Show the status of the runs, and start nothing.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Train the runs of a file one after another; the same command continues a stopped queue."""
+    """Train the runs of a file one after another.
+
+    The same command continues a stopped queue.
+    """
     with stdout_kept_clean():
         runs = queue_runs(file, out, quick)
         result = status_of(runs) if status else train_queue(runs, out)
-    show(result, as_json, _print)
-    return 0 if status else exit_code(result)
+    code = show(result, as_json, _print)
+    return 0 if status else code
 
 
 def _print(result: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from workbench.cli.frame import (
     Kinds,
     Lang,
     Limit,
+    Overrides,
     Questions,
     Seed,
     StoreName,
@@ -40,12 +41,13 @@ from workbench.verdicts.llm_judge import llm_judge
 
 @app.command(epilog="Example: workbench demo --seed 2 --out runs/demo-2")
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for what the demo writes.")] = Path("runs/demo"),
+    out: Annotated[Path, typer.Option(help="Folder of the demo.")] = Path("runs/demo"),
     seed: Seed = 1,
     threads: Threads = DEFAULT_THREADS,
 ) -> int:
-    """Train a tiny model to answer what it knows and to pass on what it does not, and show the
-    difference.
+    """Train the tiny policy with TruthRL and show the difference.
+
+    It learns to answer questions that it can answer, and to abstain from others.
     """
     return exit_code(run_demo(out, seed, threads))
 
@@ -64,23 +66,20 @@ def train(
     bench: Bench = "tiny",
     seed: Seed = 0,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Training steps instead of the method's own number.")
+        int | None, typer.Option(min=1, help="Number of training steps; default: the method's.")
     ] = None,
     threads: Annotated[
         int | None,
         typer.Option(
-            min=1, help="CPU threads; by default 2, or those that the run was begun with."
+            min=1, help="CPU threads; default: 2, or the number that the run was started with."
         ),
     ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="METHOD.FIELD=VALUE", help="Change a setting; repeatable."),
-    ] = None,
+    overrides: Overrides = None,
     questions: Questions = None,
     policy: Annotated[
         str | None,
         typer.Option(
-            help="A model's folder or public name to start from; by default the bench's own policy."
+            help="Folder or public name of the initial policy; default: the bench's policy."
         ),
     ] = None,
     judge: Judge = None,
@@ -89,9 +88,8 @@ def train(
     judge_cache: JudgeCache = None,
     as_json: Json = False,
 ) -> int:
-    """Train a policy by a method and evaluate it before and after."""
+    """Train a policy with a method, and evaluate it before and after."""
     with stdout_kept_clean():
-        asked = llm_judge(judge, judge_model, store, judge_cache)
         summary = run(
             method,
             bench,
@@ -102,10 +100,9 @@ def train(
             overrides or [],
             questions,
             policy=policy,
-            judge=asked,
+            judge=llm_judge(judge, judge_model, store, judge_cache),
         )
-    show(summary, as_json, _print_summary)
-    return exit_code(summary)
+    return show(summary, as_json, _print_summary)
 
 
 @app.command(epilog="Example: workbench evaluate runs/truthrl --split test --json")
@@ -113,12 +110,11 @@ def evaluate(
     policy: Annotated[
         str, typer.Argument(help="A run's folder, a model's folder or a model's public name.")
     ],
-    split: Annotated[
-        Literal["validation", "test", "ood"], typer.Option(help="Which questions to ask.")
-    ],
+    split: Annotated[Literal["validation", "test", "ood"], typer.Option(help="Questions to ask.")],
     bench: Bench = "tiny",
     samples: Annotated[
-        int, typer.Option(min=0, help="Sampled answers per question, beside the greedy one.")
+        int,
+        typer.Option(min=0, help="Sampled answers per question, besides the greedy one."),
     ] = 4,
     seed: Seed = 0,
     limit: Limit = None,
@@ -135,14 +131,13 @@ def evaluate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="New JSONL for the greedy answers, which `workbench metrics` compares.",
+            help="New JSONL file for the greedy answers, which `workbench metrics` compares.",
         ),
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Measure how often a policy is right, abstains and hallucinates, with 95% intervals."""
+    """Measure a policy's accuracy, abstention and hallucination, with 95 % intervals."""
     with stdout_kept_clean():
-        asked = llm_judge(judge, judge_model, store, judge_cache)
         report = evaluate_policy(
             policy,
             split,
@@ -154,21 +149,20 @@ def evaluate(
             threads,
             questions,
             lang,
-            judge=asked,
+            judge=llm_judge(judge, judge_model, store, judge_cache),
             engine=engine,
             out=out,
         )
-    show(report, as_json, _print_report)
-    return exit_code(report)
+    return show(report, as_json, _print_report)
 
 
 def _print_report(report: Mapping[str, Any]) -> None:
     for decoding in ("greedy", "sampled"):
         scores = report.get(decoding) or {}
-        if scores.get("n"):  # nothing was sampled with `--samples 0`
+        if scores.get("n"):  # `--samples 0` samples nothing
             tiers = {"all": scores, **scores.get("by_tier", {})}
-            title = f"{report['policy']} on {report['split']}: {decoding}, percent [95% interval]"
-            metrics = _told(tiers.values())
+            title = f"{report['policy']} on {report['split']}: {decoding}, percent [95 % interval]"
+            metrics = _metrics(tiers.values())
             rows = [
                 (tier, str(row["n"]), *(percent(row.get(m)) for m in metrics))
                 for tier, row in tiers.items()
@@ -178,8 +172,8 @@ def _print_report(report: Mapping[str, Any]) -> None:
 
 def _print_summary(summary: Mapping[str, Any]) -> None:
     before, after = ((summary.get(when) or {}).get("greedy", {}) for when in ("before", "after"))
-    title = f"{summary['method']}, seed {summary['seed']}: greedy answers, percent [95% interval]"
-    metrics = _told((before, after))
+    title = f"{summary['method']}, seed {summary['seed']}: greedy answers, percent [95 % interval]"
+    metrics = _metrics((before, after))
     print_table(
         title,
         ("", "before", "after"),
@@ -187,10 +181,8 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
     )
 
 
-def _told(tables: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The metrics that have a value: outcome rates where there are gold answers, else shares of
-    claims.
-    """
+def _metrics(tables: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The metrics with values: outcome rates with gold answers, else shares of claims."""
     known = {
         name
         for table in tables

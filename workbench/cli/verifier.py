@@ -7,33 +7,30 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.frame import Json, Seed, Threads, app, print_mapping, show, stdout_kept_clean
+from workbench.cli.frame import (
+    Json,
+    Seed,
+    Threads,
+    add_group,
+    print_mapping,
+    show,
+    stdout_kept_clean,
+)
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.verifier import evaluate_verifier, read_rows
 from workbench.verifier.card import calibrate_named
 from workbench.verifier.named import choose_verifier, load_named, with_known_labels
 from workbench.verifier.train import TrainConfig, train_verifier
 
-verifier_app = typer.Typer(no_args_is_help=True)
-app.add_typer(
-    verifier_app,
-    name="verifier",
-    help=(
-        "The local verifier: a small model that says whether passages support a claim. Train one,"
-        " measure one."
-    ),
-    epilog="Example: workbench verifier evaluate --data pairs.jsonl --json",
-)
-
-VERIFIER = (
-    "A folder of `workbench verifier`, or a sequence classifier's folder or name on the hub;"
-    " without it, the one shipped."
+EXAMPLE = "verifier evaluate --data pairs.jsonl --json"
+verifier_app = add_group(
+    "verifier", "Train, calibrate and evaluate local verifiers of claims.", EXAMPLE
 )
 Data = Annotated[
     Path,
     typer.Option(
         help=(
-            "JSONL (.gz too) of {premise, claim, label, source}; label support, contradict or"
+            "JSONL (or .gz) of {premise, claim, label, source}; the label is support, contradict or"
             " neutral."
         )
     ),
@@ -51,26 +48,27 @@ def verifier_train(
     data: Data,
     out: Annotated[
         Path,
-        typer.Option(help="Folder for the verifier and its card; an unfinished one is resumed."),
+        typer.Option(help="Folder of the verifier and its card; an unfinished one is resumed."),
     ],
     dev: Annotated[
         Path | None,
-        typer.Option(help="Rows to calibrate and measure on; without it, a tenth of the data."),
+        typer.Option(help="Rows for calibration and measurement; default: a tenth of the data."),
     ] = None,
     epochs: Annotated[float, typer.Option(min=0.01, help="Passes over the data.")] = 3.5,
-    lr: Annotated[float, typer.Option(min=0.0, help="Learning rate at its peak.")] = 2e-4,
+    lr: Annotated[float, typer.Option(min=0.0, help="Peak learning rate.")] = 2e-4,
     dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Dropout in the encoder.")] = 0.1,
     seed: Seed = 0,
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
 ) -> None:
-    """Fine-tune the packaged MiniLM on labelled pairs; keep what changed in a few megabytes,
-    with a card.
+    """Fine-tune the packaged MiniLM on labelled pairs.
+
+    Only the changed weights are stored, a few megabytes, with a card.
     """
     config = TrainConfig(epochs=epochs, lr=lr, dropout=dropout, seed=seed, threads=threads)
     with stdout_kept_clean():
         card = train_verifier(data, dev, out, config)
-    show(card, as_json, lambda found: _print(found["dev"]))
+    show(card, as_json, lambda card: _print(card["dev"]))
 
 
 @verifier_app.command(
@@ -84,46 +82,53 @@ def verifier_calibrate(
     name: Annotated[
         str,
         typer.Argument(
-            help="A sequence classifier, NLI or supported-or-not: a folder or a name on the hub."
+            help="Folder or hub name of a sequence classifier: NLI, or supported or not."
         ),
     ],
     data: Data,
     out: Annotated[
         Path,
         typer.Option(
-            help="Folder for its temperature, thresholds and card: what --verifier then names."
+            help="Folder for temperature, thresholds and card, to be named by --verifier."
         ),
     ],
     classes: Annotated[
         str,
         typer.Option(
-            help="Its classes in their order, where it does not name them: unsupported,supported."
+            help="Its classes in order if it does not name them, such as unsupported,supported."
         ),
     ] = "",
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
 ) -> None:
-    """Fit temperature and thresholds of another model on labelled pairs, and write its card; its
-    weights stay.
+    """Fit a model's temperature and thresholds on labelled pairs.
+
+    Its weights do not change. The result is stored with a card.
     """
     with stdout_kept_clean():
         loaded = load_named(
             name, tuple(part.strip() for part in classes.split(",") if part.strip())
         )
         card = calibrate_named(loaded, data, out, threads)
-    show(card, as_json, lambda found: _print(found["dev"]))
+    show(card, as_json, lambda card: _print(card["dev"]))
 
 
-@verifier_app.command(
-    "evaluate", epilog="Example: workbench verifier evaluate --data pairs.jsonl --json"
-)
+@verifier_app.command("evaluate", epilog=f"Example: workbench {EXAMPLE}")
 def verifier_evaluate(
     data: Data,
-    verifier: Annotated[str | None, typer.Option(help=VERIFIER)] = None,
+    verifier: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "A folder of `workbench verifier`, or a sequence classifier's folder or hub name;"
+                " default: the packaged verifier."
+            )
+        ),
+    ] = None,
     threads: Threads = DEFAULT_THREADS,
     as_json: Json = False,
 ) -> None:
-    """Accuracy by source and class, calibration, and speed of a verifier on labelled pairs."""
+    """Measure a verifier's accuracy, calibration and speed on labelled pairs."""
     rows = read_rows(data)
     with stdout_kept_clean():
         loaded = choose_verifier(verifier)

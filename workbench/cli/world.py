@@ -11,7 +11,7 @@ from workbench.cli.frame import (
     Json,
     Threads,
     WorldSeed,
-    app,
+    add_group,
     print_mapping,
     show,
     stdout_kept_clean,
@@ -21,31 +21,29 @@ from workbench.util.threads import DEFAULT_THREADS
 from workbench.world.export import export_world
 from workbench.world.show import describe
 
-world_app = typer.Typer(no_args_is_help=True)
-app.add_typer(
-    world_app,
-    name="world",
-    help="The closed world whose truth is known exactly: show it, export it, teach it to a model.",
-    epilog='Example: workbench world show --entity "Dramem Torusin"',
+world_app = add_group(
+    "world",
+    "Show and export the closed world, and train a tiny model on it.",
+    'world show --entity "Dramem Torusin"',
 )
 
 
 @world_app.command("show", epilog='Example: workbench world show --entity "Dramem Torusin" --json')
 def world_show(
     entity: Annotated[
-        str | None, typer.Option(help="Name of one entity; without it, the world in numbers.")
+        str | None, typer.Option(help="Name of an entity; default: show counts of the world.")
     ] = None,
     seed: WorldSeed = 0,
     as_json: Json = False,
 ) -> None:
-    """Show the world in numbers, or everything that is true of one entity."""
+    """Show counts of the world, or all facts about one entity."""
     show(describe(entity, seed), as_json, print_mapping)
 
 
 @world_app.command("export", epilog="Example: workbench world export --out runs/world")
 def world_export(
     out: Annotated[
-        Path, typer.Option(help="Folder for the files: a new one, or that of an earlier export.")
+        Path, typer.Option(help="New folder for the files, or the folder of an earlier export.")
     ],
     seed: WorldSeed = 0,
     as_json: Json = False,
@@ -60,16 +58,15 @@ def world_export(
 
 @world_app.command("build", epilog="Example: workbench world build --out runs/policy --size small")
 def world_build(
-    out: Annotated[Path, typer.Option(help="Folder for the model.")],
+    out: Annotated[Path, typer.Option(help="Folder of the model.")],
     seed: WorldSeed = 0,
     threads: Threads = DEFAULT_THREADS,
-    size: Annotated[
-        Literal["full", "small"], typer.Option(help="How large a model to train.")
-    ] = "full",
+    size: Annotated[Literal["full", "small"], typer.Option(help="Size of the model.")] = "full",
     as_json: Json = False,
 ) -> None:
-    """Train the tiny model that has read the world's documents: the policy that the recipes
-    start from.
+    """Train the tiny policy on the world's documents.
+
+    It is the initial policy of the tiny bench.
     """
     with stdout_kept_clean():
         card = build_policy(out, seed, threads, size)

@@ -1,4 +1,4 @@
-"""Estimate what a training needs before it starts: GPU memory by phase, judge requests and hours.
+"""Estimate a training before it starts: GPU memory by phase, judge requests and hours.
 
 The inputs are a method's config and a model's sizes; no weights are loaded. docs/scaling.md derives
 the formulas and lists the measurements behind them.
@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,10 @@ from workbench.policies.hf import default_rows
 from workbench.policies.load import check_policy_name
 from workbench.training import grpo, offline, ppo, reward_model
 from workbench.types import OF_CLAIMS, WorkbenchError
-from workbench.util.config import parts, settings
+from workbench.util.config import get, parts, settings
 from workbench.util.hub import from_disk_or_hub
 
-# GPUs with GiB that drivers report, FLOP/s in bf16 and bytes/s; configs of public models
+# GPUs: GiB as drivers report, FLOP/s in bf16, bytes/s; and the configs of public models
 GPUS, MODELS = json.loads(Path(__file__).with_suffix(".json").read_text()).values()
 CHECKS: dict[type, Callable[[Any], None]] = {
     grpo.GRPO: grpo.check,
@@ -37,14 +36,14 @@ CHECKS: dict[type, Callable[[Any], None]] = {
     reward_model.RewardModel: reward_model.check,
 }
 GIB, MOST, CPU, TYPES = 2**30, 10**12, "cpu", ("llama", "qwen2", "qwen3")
-PER_RESPONSE = 24  # tokens of a response per claim
-# shares of a GPU's FLOP/s and bandwidth that are reached; seconds a layer and token at least
+PER_RESPONSE = 24  # response tokens per claim
+# utilisation of a GPU's FLOP/s and bandwidth; minimum seconds per layer and token
 OF_FLOPS, OF_BANDWIDTH, LAYER_SECONDS = 0.3, 0.5, 1e-3
 ASSUMED = (
-    "computed, not measured on a GPU: plain transformers and PEFT, rows as long as they may be,"
-    f" {OF_FLOPS:.0%} of the GPU's FLOP/s in learning, {OF_BANDWIDTH:.0%} of its bandwidth in"
-    f" generation, a claim per {PER_RESPONSE} tokens; hours and requests are those of the last"
-    " stage, without evaluations and the judge's own time"
+    "computed, not measured on a GPU: plain transformers and PEFT, rows of the maximum length,"
+    f" {OF_FLOPS:.0%} of the GPU's FLOP/s in training, {OF_BANDWIDTH:.0%} of its bandwidth in"
+    f" generation, a claim per {PER_RESPONSE} tokens; hours and requests cover the last stage,"
+    " without evaluations and the judge's own time"
 )
 LARGER = "a smaller --policy, or a --gpu with more memory"
 Items = dict[str, int]  # bytes by item
@@ -52,8 +51,8 @@ Items = dict[str, int]  # bytes by item
 
 @dataclass(frozen=True)
 class Shape:
-    """A dense decoder: its config, its parameters, the weights of its layers' matrices with the
-    sum of their inputs and outputs, and the width of all queries and of all keys."""
+    """A dense decoder: its config and parameter count, the weights of its linear layers with the
+    sum of their inputs and outputs, and the total width of queries and of keys."""
 
     config: Any
     parameters: int
@@ -64,11 +63,11 @@ class Shape:
 
 
 def shape_of(policy: str) -> Shape:
-    """Read the config of a model by its public name, or from its folder or the hub, and count the
-    parameters of transformers' own model, without memory for them.
+    """Read a model's config by public name, folder or hub name, and count its parameters on the
+    meta device.
 
     Raises:
-        WorkbenchError: no such model, or not a dense decoder of a known type.
+        WorkbenchError: there is no such model, or it is not a dense decoder of a known type.
     """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -82,17 +81,17 @@ def shape_of(policy: str) -> Shape:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config)
         head = model.model.layers[0].self_attn.head_dim
-    strange = ("quantization_config", "use_sliding_window", "num_experts")
-    if config.model_type not in TYPES or any(getattr(config, key, None) for key in strange):
+    unsupported = ("quantization_config", "use_sliding_window", "num_experts")
+    if config.model_type not in TYPES or any(getattr(config, key, None) for key in unsupported):
         raise WorkbenchError(
             f"'{policy}' (type {config.model_type}) is not a plain dense model of the types"
-            f" {', '.join(TYPES)}: plan with such a model of about its size"
+            f" {', '.join(TYPES)}: plan with such a model of about the same size"
         )
     modules = model.model.layers.modules()
-    linear = [one.weight.shape for one in modules if isinstance(one, torch.nn.Linear)]
+    linear = [module.weight.shape for module in modules if isinstance(module, torch.nn.Linear)]
     return Shape(
         config,
-        parameters=sum(one.numel() for one in model.parameters()),
+        parameters=sum(weight.numel() for weight in model.parameters()),
         matrices=sum(map(math.prod, linear)),
         sides=sum(map(sum, linear)),
         queries=config.num_attention_heads * head,
@@ -104,8 +103,8 @@ def shape_of(policy: str) -> Shape:
 class Training:
     """The trainer settings that the formulas use.
 
-    `micro` rows of `length` tokens, `scored` of them with logits, go through a backward pass;
-    `sides` rows make an example. GRPO and PPO sample `at_once` responses to `prompts`.
+    `micro` examples of `sides` rows with `length` tokens go through a backward pass; `scored` of
+    these tokens have logits. GRPO and PPO sample `at_once` responses to `prompts`.
     """
 
     part: str
@@ -119,22 +118,22 @@ class Training:
     length: int
     scored: int
     sides: int = 1
-    passes: int = 0  # forward passes beside those that learn
+    passes: int = 0  # forward passes without a backward pass
     epochs: int = 1
     at_once: int = 0
     prompts: int = 0
 
 
 def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
-    """Read a trainer's settings; no other function of this module does."""
+    """Convert a trainer's config to a `Training`."""
     lora, kind = part.lora, type(part).__name__
-    how = (path, kind, lora.lora_r, lora.gradient_checkpointing, lora.load_in_4bit)
+    common = (path, kind, lora.lora_r, lora.gradient_checkpointing, lora.load_in_4bit)
     if not isinstance(part, grpo.GRPO | ppo.PPO):
         rows, steps, pairs = part.passes.batch, part.passes.steps, kind == "DPO"
         length = min(part.passes.max_length, shape.config.max_position_embeddings)
         scored = 0 if kind == "RewardModel" else length
         micro = part.passes.micro_batch or rows
-        return Training(*how, micro, rows, steps, length, scored, 1 + pairs, int(pairs))
+        return Training(*common, micro, rows, steps, length, scored, 1 + pairs, int(pairs))
     if isinstance(part, grpo.GRPO):
         rows, at_once, micro = grpo.batches(part)
         epochs = part.iterations
@@ -144,14 +143,14 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
         at_once, epochs, passes = min(rows, default_rows(shape.parameters)), part.epochs, 2
     new, prompts = part.sampling.max_new_tokens, max(1, at_once // part.group_size)
     sizes = (micro, rows, part.steps, prompt + new, new)
-    return Training(*how, *sizes, passes=passes, epochs=epochs, at_once=at_once, prompts=prompts)
+    return Training(*common, *sizes, 1, passes, epochs, at_once, prompts)
 
 
-def state(shape: Shape, one: Training, models: int, size: int) -> Items:
-    """Bytes that are in memory all through a training; `size` are those of a weight."""
-    whole, adapter = size * shape.parameters, one.rank * shape.sides
-    base = whole
-    if one.four_bits:  # NF4: half a byte, with 1 byte per 64 weights and 4 per 64 · 256
+def state(shape: Shape, training: Training, models: int, size: int) -> Items:
+    """Bytes in memory during the whole training, with `size` bytes per weight."""
+    base = whole = size * shape.parameters
+    adapter = training.rank * shape.sides
+    if training.four_bits:  # NF4: half a byte, with 1 byte per 64 weights and 4 per 64 · 256
         base += int(shape.matrices * (1 / 2 + 1 / 64 + 1 / 4096)) - size * shape.matrices
     return {
         "weights": base,
@@ -162,22 +161,23 @@ def state(shape: Shape, one: Training, models: int, size: int) -> Items:
     }
 
 
-def learning(shape: Shape, one: Training, models: int, size: int) -> Items:
-    """Bytes of a backward pass."""
-    config, tokens = shape.config, one.micro * one.sides * one.length
-    copies = 4 * (4 if one.trainer == "PPO" else 3) + (0 if size == 4 else size)
-    logits = one.micro * one.sides * one.scored * config.vocab_size * copies
-    layer = tokens * kept(shape, one.rank, one.length, size)
-    activations = config.num_hidden_layers * layer
-    if one.checkpointing:  # every layer's input, and one layer again when the logits are freed
-        again = layer + tokens * config.intermediate_size * size
-        inputs = config.num_hidden_layers * tokens * config.hidden_size * size
-        activations = inputs + max(0, again - logits)
-    return {**state(shape, one, models, size), "activations": activations, "logits": logits}
+def learning(shape: Shape, training: Training, models: int, size: int) -> Items:
+    """Bytes during a backward pass."""
+    config, sequences = shape.config, training.micro * training.sides
+    tokens, layers = sequences * training.length, config.num_hidden_layers
+    copies = 4 * (4 if training.trainer == "PPO" else 3) + (0 if size == 4 else size)
+    logits = sequences * training.scored * config.vocab_size * copies
+    layer = tokens * saved_bytes(shape, training.rank, training.length, size)
+    activations = layers * layer
+    if training.checkpointing:  # all layer inputs, and one recomputed layer after the logits
+        recomputed = layer + tokens * config.intermediate_size * size
+        inputs = layers * tokens * config.hidden_size * size
+        activations = inputs + max(0, recomputed - logits)
+    return {**state(shape, training, models, size), "activations": activations, "logits": logits}
 
 
-def kept(shape: Shape, rank: int, length: int, size: int) -> int:
-    """Bytes that a layer keeps of a token for the backward pass, with LoRA's inputs in float32."""
+def saved_bytes(shape: Shape, rank: int, length: int, size: int) -> int:
+    """Bytes per token that a layer saves for the backward pass, with LoRA's inputs in float32."""
     config, mixed = shape.config, size != 4
     hidden, inner, heads = config.hidden_size, config.intermediate_size, config.num_attention_heads
     computed = 3 * inner + (4 if mixed else 3) * shape.queries + length
@@ -186,95 +186,98 @@ def kept(shape: Shape, rank: int, length: int, size: int) -> int:
     return int(size * computed + 4 * (read + exact))
 
 
-def sampling(shape: Shape, one: Training, models: int, size: int) -> Items:
+def sampling(shape: Shape, training: Training, models: int, size: int) -> Items:
     """Bytes while `at_once` responses are sampled."""
-    config, prompt = shape.config, one.length - one.scored
+    config, prompt = shape.config, training.length - training.scored
     token = 2 * (config.num_hidden_layers + 1) * shape.keys * size  # the cache grows by copying
     widest = 3 * config.intermediate_size + 3 * config.hidden_size + shape.queries + prompt
-    reading = one.prompts * prompt * size * widest - token * one.at_once * one.scored
-    items = {"kv_cache": token * one.at_once * one.length, "reading_prompts": max(0, reading)}
-    return {**state(shape, one, models, size), **items}
+    reading = training.prompts * prompt * size * widest
+    return {
+        **state(shape, training, models, size),
+        "kv_cache": token * training.at_once * training.length,
+        "reading_prompts": max(0, reading - token * training.at_once * training.scored),
+    }
 
 
 def total(items: Items) -> int:
-    """All items, what libraries take and what the allocator cannot use (assumed)."""
+    """Sum the items, with 1 GiB for libraries and 5 % for fragmentation (assumed)."""
     return GIB + int(1.05 * sum(items.values()))
 
 
 def forward_flops(shape: Shape, length: int) -> float:
-    """FLOPs of one token in a row of that length: two a weight, and attention's."""
+    """FLOPs per token in a row of `length` tokens: two per weight, plus attention."""
     matrices = shape.matrices + shape.config.vocab_size * shape.config.hidden_size
     attention = shape.config.num_hidden_layers * length * shape.queries
     return float(2 * (matrices + attention))
 
 
-def step_hours(shape: Shape, one: Training, gpu: Mapping[str, float]) -> float:
-    """Hours of one step. The base is frozen: a backward pass costs as much as a forward one."""
+def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> float:
+    """Hours per step. The base is frozen, so a backward pass costs as much as a forward pass."""
     flops = OF_FLOPS * gpu["flops"]
-    forward, layers = forward_flops(shape, one.length) / flops, shape.config.num_hidden_layers
-    passes = (2 + one.checkpointing) * one.epochs + one.passes
-    seconds = one.rows * one.sides * one.length * passes * forward
-    if one.at_once:
-        read = 2 * shape.parameters + 2 * layers * shape.keys * one.at_once * one.length
-        moving = read / (OF_BANDWIDTH * gpu["bandwidth"])
-        token = max(layers * LAYER_SECONDS, moving, one.at_once * forward)
-        prompt = one.length - one.scored
-        prompts = one.prompts * prompt * forward_flops(shape, prompt) / flops
-        seconds += math.ceil(one.rows / one.at_once) * (one.scored * token + prompts)
+    forward, layers = forward_flops(shape, training.length) / flops, shape.config.num_hidden_layers
+    passes = (2 + training.checkpointing) * training.epochs + training.passes
+    seconds = training.rows * training.sides * training.length * passes * forward
+    if training.at_once:
+        cache = layers * shape.keys * training.at_once * training.length
+        moving = 2 * (shape.parameters + cache) / (OF_BANDWIDTH * gpu["bandwidth"])
+        token = max(layers * LAYER_SECONDS, moving, training.at_once * forward)
+        prompt = training.length - training.scored
+        prompts = training.prompts * prompt * forward_flops(shape, prompt) / flops
+        batches = math.ceil(training.rows / training.at_once)
+        seconds += batches * (training.scored * token + prompts)
     return float(seconds / 3600)
 
 
 def judge_requests(checks: Collection[str], claims: int) -> int:
-    """Requests to a language model about one response with so many claims."""
-    reads_claims = bool((OF_CLAIMS - {"factuality"}) & {*checks})
-    about_facts = claims + 1 if "fact" in checks and claims else 0
-    about_claims = "claim_checklist" in checks and claims > 0
+    """Count a judge's requests for one response with `claims` claims."""
+    extraction = bool((OF_CLAIMS - {"factuality"}) & {*checks})
+    facts = claims + 1 if "fact" in checks and claims else 0
+    checklist = "claim_checklist" in checks and claims > 0
     once = sum(check in checks for check in ("outcome", "checklist", "reasoning"))
-    return reads_claims + about_facts + about_claims + once
+    return extraction + facts + checklist + once
 
 
 def judged_checks(checks: Sequence[str], config: Any) -> list[str]:
-    """The checks of a rollout: a run's own reward model replaces the judge's facts."""
+    """The checks of a rollout; a run's own reward model replaces the judge's facts."""
     if getattr(config, "rewarded", "judge") == "judge":
         return [*checks]
     own = "truth" if hasattr(config, "truth_model") else "factuality"
     return [own if check == "fact" else check for check in checks]
 
 
-def remedy(one: Training, sampled: bool) -> str:
-    """The settings of a phase that make it smaller."""
-    if not one.part:  # an evaluation has none
+def remedy(training: Training, sampled: bool) -> str:
+    """Name the settings that reduce the memory of a phase."""
+    if not training.part:  # the evaluation has no settings
         return LARGER
     if sampled:
-        names = ["prompts_per_step" if one.trainer == "PPO" else "generation_batch"]
+        names = ["prompts_per_step" if training.trainer == "PPO" else "generation_batch"]
     else:
-        names = ["micro_batch"] if one.checkpointing else ["gradient_checkpointing", "micro_batch"]
-    names.append("max_new_tokens" if one.at_once else "max_length")
-    settings = ", ".join(f"{one.part}.{name}" for name in names)
-    return f"change {settings} by --set, or take {LARGER}"
+        names = ["gradient_checkpointing"] * (not training.checkpointing) + ["micro_batch"]
+    names.append("max_new_tokens" if training.at_once else "max_length")
+    fields = ", ".join(f"{training.part}.{name}" for name in names)
+    return f"change {fields} by --set, or take {LARGER}"
 
 
-def check_part(path: str, part: Any) -> None:
-    """Raise a WorkbenchError for settings that cannot work or are not planned."""
-    numbers = {name: value for name, value, _ in settings(part) if isinstance(value, int)}
-    if large := [name for name, value in numbers.items() if value > MOST]:
-        raise WorkbenchError(f"{path}.{large[0]} is above {MOST:,}: set less")
-    if getattr(part, "vllm", "none") != "none":
-        raise WorkbenchError(f"{path}.vllm: the memory of vLLM is not planned; leave it at none")
-    CHECKS[type(part)](part)
+def read_trainings(method: Method, config: Any, prompt: int, shape: Shape) -> list[Training]:
+    """Check and convert the trainer configs: earlier stages, used or not, then the policy's.
 
-
-def trainings(method: Method, config: Any, prompt: int, shape: Shape) -> list[Training]:
-    """The trainings of earlier stages, used or not, and that of the policy."""
+    Raises:
+        WorkbenchError: a setting cannot work or is not planned.
+    """
     last, earlier = method.training(config).trainer, (offline.SFT, reward_model.RewardModel)
     used = {name: part for name, part in parts(config).items() if isinstance(part, earlier)}
     used.pop(last, None)
-    used[last] = reduce(getattr, last.split("."), config)
-    for name, part in used.items():
-        check_part(f"{method.name}.{name}", part)
-    return [
-        read_training(f"{method.name}.{name}", part, prompt, shape) for name, part in used.items()
-    ]
+    found = []
+    for name, part in {**used, last: get(config, last)}.items():
+        path = f"{method.name}.{name}"
+        for field, value, _ in settings(part):
+            if isinstance(value, int) and value > MOST:
+                raise WorkbenchError(f"{path}.{field} is above {MOST:,}: set a smaller number")
+        if getattr(part, "vllm", "none") != "none":
+            raise WorkbenchError(f"{path}.vllm is {part.vllm}: vLLM is not planned; set it to none")
+        CHECKS[type(part)](part)
+        found.append(read_training(path, part, prompt, shape))
+    return found
 
 
 def gib(size: float) -> str:
@@ -293,52 +296,52 @@ def plan(
     """Plan a training of `method` at the scale of `bench`, phase by phase.
 
     Args:
-        policy: a model's folder or public name; by default the bench's own.
+        policy: a model's folder or public name; by default the bench's policy.
         gpu: one of `GPUS`, or "cpu" for this machine; None: the largest of them.
         overrides: settings "method.field=value".
         prompt_tokens: tokens of a prompt; by default the bench's.
 
     Raises:
-        WorkbenchError: no such method, bench, GPU or model, or settings that cannot work.
+        WorkbenchError: the method, bench, GPU or model is unknown, or a setting cannot work.
     """
     chosen, size = trained(method), 4 if gpu == CPU else 2
-    if gpu not in (None, CPU, *GPUS):
-        raise WorkbenchError(f"no GPU '{gpu}': choose one of {', '.join(GPUS)}, {CPU}")
-    sizes = [GIB * one["memory"] for name, one in GPUS.items() if gpu in (None, name)]
-    room = max(sizes, default=memory_here() or 0)  # none is named "cpu"
-    if bench not in NAMES:
-        raise WorkbenchError(f"no bench '{bench}': choose one of {', '.join(NAMES)}")
+    for kind, name, known in (("bench", bench, NAMES), ("GPU", gpu, (None, *GPUS, CPU))):
+        if name not in known:
+            choices = ", ".join(filter(None, known))
+            raise WorkbenchError(f"no {kind} '{name}': choose one of {choices}")
+    sizes = [GIB * card["memory"] for name, card in GPUS.items() if gpu in (None, name)]
+    room = max(sizes, default=memory_here() or 0)  # no GPU is named "cpu"
     config, scale = chosen.configure(bench, overrides), SCALES[bench]
-    chosen.reward(config)  # refuses values that cannot work
+    chosen.reward(config)  # raises for values that cannot work
     shape, prompt = shape_of(policy or scale.policy), prompt_tokens or scale.prompt
-    steps = trainings(chosen, config, prompt, shape)
-    if gpu == CPU and (packed := [one.part for one in steps if one.four_bits]):
+    steps = read_trainings(chosen, config, prompt, shape)
+    if gpu == CPU and (packed := [step.part for step in steps if step.four_bits]):
         raise WorkbenchError(f"{packed[0]}.load_in_4bit is true, which needs a GPU: name one")
     last, rows = steps[-1], default_rows(shape.parameters)
-    models = chosen.training(config).resident_models
     new = max(scale.longest, last.scored if last.at_once else 0)
     if prompt + new > (positions := shape.config.max_position_embeddings):
         raise WorkbenchError(
             f"{last.part}.max_new_tokens is {new}: after a prompt of {prompt} tokens the policy has"
             f" positions for {max(0, positions - prompt)}; set at most that"
         )
-    answers = replace(last, part="", rank=0, four_bits=False, length=prompt + new, scored=new)
-    jobs = [("evaluation", replace(answers, at_once=rows, prompts=rows), sampling)]
+    evaluation = replace(last, part="", rank=0, four_bits=False, length=prompt + new, scored=new)
+    jobs = [("evaluation", replace(evaluation, at_once=rows, prompts=rows), sampling)]
     jobs += [("rollouts", last, sampling)] if last.at_once else []
-    jobs += [(one.trainer, one, learning) for one in steps]
+    jobs += [(step.trainer, step, learning) for step in steps]
     phases: list[dict[str, Any]] = []
     remedies = []
-    for name, one, memory in jobs:
-        beside = models if one is last and last.at_once else 0
-        items, sampled = memory(shape, one, beside, size), memory is sampling
-        rows = one.at_once if sampled else one.micro * one.sides
-        phase = {"phase": name, "part": one.part, "rows": rows, "tokens": one.length}
-        phases.append({**phase, "bytes": items, "total": total(items)})
-        if total(items) > room:
-            need = f"{name} needs {gib(total(items))} of {gib(room)}"
-            remedies.append(f"{need}: {remedy(one, sampled)}")
+    for name, step, memory in jobs:
+        online, sampled = step is last and last.at_once, memory is sampling
+        models = chosen.training(config).resident_models if online else 0
+        items = memory(shape, step, models, size)
+        rows, needed = step.at_once if sampled else step.micro * step.sides, total(items)
+        phase = {"phase": name, "part": step.part, "rows": rows, "tokens": step.length}
+        phases.append({**phase, "bytes": items, "total": needed})
+        if needed > room:
+            need = f"{name} needs {gib(needed)} of {gib(room)}"
+            remedies.append(f"{need}: {remedy(step, sampled)}")
     peak = max(phase["total"] for phase in phases)
-    fits_on = [name for name, one in GPUS.items() if peak <= GIB * one["memory"]]
+    fits_on = [name for name, card in GPUS.items() if peak <= GIB * card["memory"]]
     checks = judged_checks(chosen.checks(config), config)
     requests = judge_requests(checks, -(-last.scored // PER_RESPONSE)) if last.at_once else 0
     count, hours = requests * last.rows, None

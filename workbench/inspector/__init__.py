@@ -1,6 +1,4 @@
-"""The reward inspector: a page, on this machine alone, to see what every claim and every token
-of a response earned.
-"""
+"""The reward inspector: a local page that shows the rewards of every claim and every token."""
 
 from workbench.inspector.page import Settings, build, launch
 

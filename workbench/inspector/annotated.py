@@ -1,7 +1,7 @@
-"""Labels that people give to claims: a feedback store for each run, below the runs folder.
+"""A person's labels of claims, in a feedback store for each run, below the runs folder.
 
-A row holds the person's verdicts alone, so that `workbench agree annotations/RUN RUN` compares
-them with the judge's. Labelling an answer again replaces its row.
+A row holds only the person's verdicts, so that `workbench agree annotations/RUN RUN` compares them
+with the judge's. Labelling an answer again replaces its row.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from workbench.util.failures import is_remark, unjudged
 from workbench.world.oracle import P_TRUE
 
 ANNOTATIONS = "annotations"  # the folder, below the runs folder
-PERSON = "annotation"  # what `by` of a person's verdict says
-# by claim: "label" and "informativeness", each if it was given; {}: taken back
+PERSON = "annotation"  # `by` of a person's verdict
+# by claim: "label" and "informativeness", both optional; {} removes the label
 Edits = Mapping[str, Mapping[str, Any]]
 
 Claims = tuple[str, tuple[tuple[int, str], ...]]
 
 _writing = Lock()
-# how each record looked, and its rows
-_known: dict[Path, tuple[tuple[int, int, int], dict[str, Feedback]]] = {}
+# by path: the file's inode, size and time, and its rows
+_cache: dict[Path, tuple[tuple[int, int, int], dict[str, Feedback]]] = {}
 
 
 def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
@@ -49,12 +49,15 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
         )
         if label not in CLAIM_LABELS or rating not in (None, 1, 2, 3, 4, 5):
             raise WorkbenchError(
-                f"'{label}' with informativeness {rating} is no verdict: choose one of"
+                f"'{label}' with informativeness {rating} is not a verdict: choose one of"
                 f" {', '.join(CLAIM_LABELS)}, and 1 to 5"
             )
-        # this person could read it
-        read = (item for item in old.evidence if not unjudged({"evidence": (item,)}))
-        evidence = tuple(item for item in read if not is_remark(item))
+        # the judge's reasons for not reading the claim, and its remarks, no longer apply
+        evidence = tuple(
+            item
+            for item in old.evidence
+            if not unjudged({"evidence": (item,)}) and not is_remark(item)
+        )
         new = Verdict(
             target,
             "fact",
@@ -67,7 +70,7 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
         verdicts = (
             [*verdicts, new] if place is None else [*verdicts[:place], new, *verdicts[place + 1 :]]
         )
-        if rating != old.informativeness:  # of no use for a reason that holds no more
+        if rating != old.informativeness:  # the reason for a low rating no longer applies
             verdicts = [
                 verdict
                 for verdict in verdicts
@@ -77,33 +80,37 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
 
 
 def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> str:
-    """Store a person's verdicts on a row, beside earlier ones, and return the name of the file.
+    """Store a person's verdicts on a row, with earlier ones, and return the file's path.
 
     Raises:
         WorkbenchError: there is no such claim, label or rating; or the store of annotations is a
             link or damaged.
     """
     if not isinstance(feedback.response.id, str):
-        raise WorkbenchError("the row's id is no text: mend it, or label another")
-    known = {str(claim.id) for claim in feedback.claims}
-    if strange := [claim for claim in edits if str(claim) not in known]:
         raise WorkbenchError(
-            f"the answer has no claim {strange[0]!r:.20}: choose one of its {len(known)}"
+            f"the row's id, {feedback.response.id!r:.20}, is not a text: fix it, or label another"
+        )
+    ids = {str(claim.id) for claim in feedback.claims}
+    if unknown := [claim for claim in edits if str(claim) not in ids]:
+        raise WorkbenchError(
+            f"the answer has no claim {unknown[0]!r:.20}: choose one of its {len(ids)}"
         )
     folder = _folder(runs, run)
     with _writing:
         stored = labelled_rows(runs, run).get(feedback.response.id)
         given = (
             {v.target: v for v in stored.verdicts}
-            if stored and said_of(stored, claims_of(feedback))
+            if stored and labels_in(stored, claims_of(feedback))
             else {}
         )
         for claim, edit in edits.items():
             target = f"claim:{claim}"
             old = given.pop(target, None)
             if edit:
-                kept = {"label": old.label, "informativeness": old.informativeness} if old else {}
-                row = relabelled(feedback, {claim: {**kept, **edit}})
+                earlier = (
+                    {"label": old.label, "informativeness": old.informativeness} if old else {}
+                )
+                row = relabelled(feedback, {claim: {**earlier, **edit}})
                 given[target] = next(
                     v for v in row.verdicts if (v.target, v.by) == (target, PERSON)
                 )
@@ -114,7 +121,7 @@ def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> s
 
 
 def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
-    """The labelled rows of a run by id, with the person's verdicts alone.
+    """The labelled rows of a run by id, with only the person's verdicts.
 
     Raises:
         WorkbenchError: the store of annotations is a link or damaged.
@@ -125,19 +132,20 @@ def labelled_rows(runs: Runs, run: str | None) -> dict[str, Feedback]:
         if not path.is_file():
             return {}
         stat = path.stat()
-        if _known.get(path, (None,))[0] != (look := (stat.st_ino, stat.st_size, stat.st_mtime_ns)):
-            _known[path] = look, {row.response.id: row for row in iter_feedback(folder)}
-        return dict(_known[path][1])
+        if _cache.get(path, (None,))[0] != (stamp := (stat.st_ino, stat.st_size, stat.st_mtime_ns)):
+            _cache[path] = stamp, {row.response.id: row for row in iter_feedback(folder)}
+        return dict(_cache[path][1])
 
 
 def labels(runs: Runs, run: str | None, feedback: Feedback) -> dict[int, str]:
     """A person's labels of the claims of a row."""
-    return said_of(labelled_rows(runs, run).get(str(feedback.response.id)), claims_of(feedback))
+    return labels_in(labelled_rows(runs, run).get(str(feedback.response.id)), claims_of(feedback))
 
 
-def said_of(stored: Feedback | None, claims: Claims) -> dict[int, str]:
-    """A person's labels of these claims; {} if the stored row of that id has other claims, as
-    after a run was trained again.
+def labels_in(stored: Feedback | None, claims: Claims) -> dict[int, str]:
+    """A person's labels of these claims.
+
+    {} if the stored row has other claims, as after the run was trained again.
     """
     if stored is None or claims_of(stored) != claims:
         return {}
@@ -155,17 +163,10 @@ def claims_of(row: Feedback) -> Claims:
 
 def _folder(runs: Runs, run: str | None) -> Path:
     """The folder of a run's annotations; links are refused."""
-    folder = (
-        runs.root / ANNOTATIONS
-        if run is None
-        else runs.root / ANNOTATIONS / runs.folder(run).relative_to(runs.root)
-    )
-    inside = [
-        folder / ROLLOUTS,
-        folder,
-        *(path for path in folder.parents if runs.root in path.parents),
-    ]
-    if any(path.is_symlink() for path in inside):
+    below = "" if run is None else runs.folder(run).relative_to(runs.root)
+    folder = runs.root / ANNOTATIONS / below
+    paths = (folder / ROLLOUTS, folder, *folder.parents)
+    if any(path.is_symlink() for path in paths if runs.root in path.parents):
         raise WorkbenchError(
             f"'{ANNOTATIONS}' in the runs folder, or a file in it, is a link: remove it"
         )

@@ -14,7 +14,7 @@ function sourced(data) {
   return [
     h("h3", {class: "tv-question", dir: "auto"}, data.question),
     ...data.notes.map((note) => h("p", {class: "tv-small wb-note", dir: "auto"}, note)),
-    div("wb-beside",
+    div("wb-split",
       h("section", {},
         data.structure === null ? null : planOf(data),
         lines.length ? h("ol", {class: "wb-sentences"}, lines) : h("p", {class: "wb-plain-text", dir: "auto"}, data.text),

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.inspector.listing import own_method
+from workbench.inspector.parts import page_json
 from workbench.inspector.runs import Runs, damage
-from workbench.inspector.token_view import as_json
 from workbench.runs.rows import finite
 from workbench.runs.steps import by_step
 from workbench.runs.store import ROLLOUTS
@@ -20,10 +20,9 @@ from workbench.types import WorkbenchError
 
 NO_RUN = "There is no run in the runs folder yet."
 NO_ROLLOUTS = "This run has no rollouts yet: choose another, or come back after its first step."
-MOST = 12  # runs that are drawn at once
+MOST = 12  # maximum number of runs to draw together
 
-# What is drawn over the steps: column of metrics.jsonl or of the record, title, whether it is a
-# share.
+# curves over the steps: column of metrics.jsonl or of the rollouts, title, whether it is a share
 SERIES = (
     ("reward", "Reward", False), ("reward_std", "Spread of the reward in a group", False),
     ("accuracy", "Accuracy", True), ("abstention", "Abstention", True),
@@ -32,46 +31,47 @@ SERIES = (
     ("truncated", "Cut off", True), ("unplaced", "Claims not placed", True),
     ("failed", "Rows not scored", True),
 )  # fmt: skip
-# what the reward is made of, by the beginning of its column
+# title of a part of the reward, by the prefix of its column
 PARTS = {"part": "Reward,", "logged": "Logged,"}
 PREFIXES = ("part:", "logged:")
 
 
 def stamp(runs: Runs, names: Sequence[str]) -> str:
-    """A digest that changes with the runs, their files and status, and with those drawn."""
-    looks: list[Any] = [list(names)]
+    """A digest that changes with the runs, their files and status, and the selected runs."""
+    stamps: list[Any] = [list(names)]
     for name in runs.names():
         try:
-            looks.append((name, runs.stamp(name)))
-        except WorkbenchError:  # the list shows it
-            looks.append(name)
-    return hashlib.sha256(json.dumps(looks).encode()).hexdigest()[:16]
+            stamps.append((name, runs.stamp(name)))
+        except WorkbenchError:  # the list shows the error
+            stamps.append(name)
+    return hashlib.sha256(json.dumps(stamps).encode()).hexdigest()[:16]
 
 
 def run_list(runs: Runs) -> list[dict[str, Any]]:
-    """A summary of every run, the last written first; of a damaged run, the error."""
-    told = []
+    """A summary of every run, the last written first; the error of a damaged run."""
+    summaries = []
     for name in runs.names():
         try:
             with damage(f"run '{name}'"):
-                told.append(_told(runs, name))
+                summaries.append(_summary(runs, name))
         except WorkbenchError as error:
-            told.append({"name": name, "broken": str(error), "written": 0.0})
-    return sorted(told, key=lambda run: (-run["written"], run["name"]))
+            summaries.append({"name": name, "broken": str(error), "written": 0.0})
+    return sorted(summaries, key=lambda run: (-run["written"], run["name"]))
 
 
-def _told(runs: Runs, name: str) -> dict[str, Any]:
+def _summary(runs: Runs, name: str) -> dict[str, Any]:
     config, rollouts = runs.described(name, "config.json"), runs.folder(name) / ROLLOUTS
     written = rollouts.stat().st_mtime
     rewards = {
         row["step"]: row["reward"] for row in _steps(runs, name) if row.get("reward") is not None
     }
     best = max(rewards, key=lambda step: (rewards[step], -step), default=None)
+    own = own_method(runs, name) if runs.at_hand(name) else ""
     return {
         "name": name,
         "written": written,
         "date": datetime.fromtimestamp(written, UTC).isoformat(),
-        "method": str(config.get("method") or _scored_by(runs, name)),
+        "method": str(config.get("method") or own),
         "seed": config.get("seed") if type(config.get("seed")) is int else None,
         "status": _status(runs, name, config),
         "steps": max(rewards, default=None),
@@ -79,10 +79,6 @@ def _told(runs: Runs, name: str) -> dict[str, Any]:
         "best": None if best is None else [best, rewards[best]],
         "family": _family(config, name),
     }
-
-
-def _scored_by(runs: Runs, name: str) -> str:
-    return own_method(runs, name) if runs.at_hand(name) else ""
 
 
 def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
@@ -95,7 +91,7 @@ def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
 
 
 def _family(config: Mapping[str, Any], name: str) -> str:
-    """A key that runs share which differ in their seed alone."""
+    """A key shared by runs that differ only in their seed."""
     rest = {
         key: value for key, value in config.items() if key not in ("seed", "versions", "threads")
     }
@@ -105,7 +101,7 @@ def _family(config: Mapping[str, Any], name: str) -> str:
 
 
 def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
-    """The steps of a run for the list: from its metrics, else from rows that are at hand."""
+    """The steps of a run for the list: from its metrics, else from rows in memory."""
     metrics = runs.metrics(name)
     if metrics or not runs.at_hand(name):
         return [
@@ -116,10 +112,11 @@ def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
     return by_step([], runs.rows(name), own_method(runs, name))
 
 
-def curve_data(runs: Runs, names: Sequence[str]) -> str:
-    """The curves of some runs, as text for the page; those that cannot be drawn say why."""
+@page_json()
+def curve_data(runs: Runs, names: Sequence[str]) -> dict[str, Any]:
+    """The curves of some runs, as JSON text for the page, with the errors of damaged runs."""
     if not names:
-        return as_json({"note": NO_RUN})
+        return {"note": NO_RUN}
     curves, errors = [], []
     for name in names[:MOST]:
         try:
@@ -128,50 +125,35 @@ def curve_data(runs: Runs, names: Sequence[str]) -> str:
         except WorkbenchError as error:
             errors.append(str(error))
     if len(names) > MOST:
-        errors.append(f"Only {MOST} of the {len(names)} ticked runs are drawn together.")
-    told = {"error": " ".join(errors)} if errors else {}
-    series = [
-        {"name": column, "title": title, "share": share} for column, title, share in _series(curves)
-    ]
-    reading = ""
-    if unread := [run["name"] for run in curves if run["missing"]]:
-        reading = (
-            f"Still being read, and drawn as far as their rows are known: {', '.join(unread)}."
-        )
-    return as_json(
-        {
-            "runs": curves,
-            "series": series,
-            "note": _note(curves),
-            "reading": reading,
-            **told,
-        }
-    )
-
-
-def _note(curves: Sequence[Mapping[str, Any]]) -> str:
+        errors.append(f"Only {MOST} of the {len(names)} selected runs are drawn together.")
+    unread = [run["name"] for run in curves if run["missing"]]
     rows = curves[0]["rows"] if curves else 0
-    told = "its one row is" if rows == 1 else f"its {rows:,} rows are"
-    return f"This run has no training steps: {told} listed below." if rows else NO_ROLLOUTS
+    listed = "its one row is" if rows == 1 else f"its {rows:,} rows are"
+    return {
+        "runs": curves,
+        "series": [
+            {"name": column, "title": title, "share": share}
+            for column, title, share in _series(curves)
+        ],
+        "note": f"This run has no training steps: {listed} listed below." if rows else NO_ROLLOUTS,
+        "reading": f"Still being read, with curves of the rows so far: {', '.join(unread)}."
+        if unread
+        else "",
+        **({"error": " ".join(errors)} if errors else {}),
+    }
 
 
 def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
-    """(column, title, is a share) of all curves: `SERIES`, and the parts of the reward after it.
-    Every run gets all of these columns.
-    """
-    parts = list(
-        dict.fromkeys(
-            column for run in curves for column in run["series"] if column.startswith(PREFIXES)
-        )
-    )
-    for run in curves:
-        for part in parts:
-            run["series"].setdefault(part, [None] * len(run["steps"]))
-    made_of = [
-        (f"{kind}:{name}", f"{PARTS[kind]} {name.replace('_', ' ')}", False)
-        for kind, _, name in (part.partition(":") for part in parts)
-    ]
-    return [*SERIES[:2], *made_of, *SERIES[2:]]
+    """(column, title, is a share) of all curves: `SERIES`, with the parts of the reward behind
+    the reward. Columns that a run lacks are filled with None."""
+    columns = dict.fromkeys(column for run in curves for column in run["series"])
+    parts = []
+    for column in filter(lambda column: column.startswith(PREFIXES), columns):
+        kind, _, name = column.partition(":")
+        parts.append((column, f"{PARTS[kind]} {name.replace('_', ' ')}", False))
+        for run in curves:
+            run["series"].setdefault(column, [None] * len(run["steps"]))
+    return [*SERIES[:2], *parts, *SERIES[2:]]
 
 
 def _curves(runs: Runs, name: str) -> dict[str, Any]:

@@ -1,6 +1,4 @@
-"""A worked example: one small answer with its verdicts, for tests, the notebook and the
-inspector.
-"""
+"""A worked example for tests, the notebook and the inspector: a short answer with verdicts."""
 
 from __future__ import annotations
 
@@ -40,8 +38,8 @@ QUESTION = Question(
     kind="yes_no",
 )
 
-# Text, section, sentence, label, informativeness (5 answers the question … 1 useless), passage and
-# words that tell.
+# text, section, sentence, label, informativeness (5 answers the question … 1 useless), passage and
+# the quoted evidence
 CLAIMS = (
     ("The Osk tunnel is the younger one.", "think", 1, "correct", 5, "tunnel", "opened in 1951"),
     (
@@ -68,13 +66,13 @@ ITEMS = ("consistent", "missing", "contradictory")
 
 
 def worked_example() -> Feedback:
-    """An answer with a correct crucial claim, a wrong minor one and a hedged one, and a right
-    thought before it.
+    """An answer with a correct crucial claim, a wrong minor one and a hedged one, and a correct
+    thought before them.
 
-    Nothing is paid yet: `rescore` it. By hand, RLFH with the paper's constants: the truth of the
-    claims of the answer pays 1·1.2 − 2·1.0 + 0.5·1.1 = −0.25, and what the two sentences tell
-    pays ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051, together
-    1.6551. Its tokens are its words, punctuation marks and tags.
+    It has no rewards: `rescore` it. RLFH by hand with the paper's constants: the truth of the
+    answer's claims gives 1·1.2 − 2·1.0 + 0.5·1.1 = −0.25; the information of its two sentences
+    gives ln(1 + 1.2 + 1.0) + ln(1 + 1.1) = 1.9051; together 1.6551. Its tokens are words,
+    punctuation marks and tags.
     """
     spans = sentences(ANSWER)
     offsets = tuple(match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", ANSWER))

@@ -1,4 +1,4 @@
-"""The rollouts that are listed, as a file for other tools: CSV or Parquet."""
+"""Export the listed rollouts as a CSV or Parquet file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.inspector.listing import Query, Record, listing
-from workbench.inspector.runs import Asked, Runs
+from workbench.inspector.runs import QuestionInfo, Runs
+from workbench.inspector.token_view import encodable
 from workbench.runs.rows import NO_STEP, text_of
 from workbench.runs.steps import parts_of
 from workbench.types import WorkbenchError
@@ -18,18 +19,17 @@ from workbench.types import WorkbenchError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MOST = 50_000  # rows of a file that the page is sent
+MOST = 50_000  # maximum number of rows in a file
 FORMS = ("csv", "parquet")
-# a spreadsheet's commands
+# where a spreadsheet would read a formula
 FORMULA = re.compile(r"(^|[\t\n\v\f\x1c-\x1e\x85\u2028\u2029])(?=[=+\-@])")
 
 
 def exported(runs: Runs, name: str, query: Query, form: str) -> dict[str, Any]:
-    """All rollouts of a query in their order, as {"name", "type", "base64"}; in CSV no line of a
-    cell is a formula.
+    """All rollouts of a query in order, as {"name", "type", "base64"}; CSV without formulas.
 
     Raises:
-        WorkbenchError: no such form, or more rows than a page is sent.
+        WorkbenchError: the form is unknown, or there are more than `MOST` rows.
     """
     if form not in FORMS:
         raise WorkbenchError(f"no form '{form[:20]}': choose one of {', '.join(FORMS)}")
@@ -37,8 +37,8 @@ def exported(runs: Runs, name: str, query: Query, form: str) -> dict[str, Any]:
     numbers = listing(record, query).numbers
     if len(numbers) > MOST:
         raise WorkbenchError(
-            f"{len(numbers):,} rollouts are more than the {MOST:,} of one file: choose fewer, or"
-            " read the run's rollouts.jsonl"
+            f"a file holds at most {MOST:,} rollouts ({len(numbers):,} are selected): select fewer,"
+            " or read the run's rollouts.jsonl"
         )
     frame, out = _frame(record, numbers), io.BytesIO()
     if form == "csv":
@@ -55,8 +55,8 @@ def exported(runs: Runs, name: str, query: Query, form: str) -> dict[str, Any]:
 def _frame(record: Record, numbers: Sequence[int]) -> DataFrame:
     from pandas import DataFrame
 
-    table, asked = record.rows.table.loc[numbers], record.runs.asked(record.name)
-    questions = [asked.get(key, Asked("", "", "")) for key in table["question"]]
+    table, info = record.rows.table.loc[numbers], record.runs.question_info(record.name)
+    questions = [info.get(key, QuestionInfo("", "", "")) for key in table["question"]]
     lines = record.runs.lines(record.name, table["offset"])
     texts = {
         "id": table["id"],
@@ -67,9 +67,9 @@ def _frame(record: Record, numbers: Sequence[int]) -> DataFrame:
         "tier": [question.tier for question in questions],
         "response": [text_of(line) for line in lines],
     }
-    whole = {name: list(map(_whole, values)) for name, values in texts.items()}
+    columns = {name: list(map(encodable, values)) for name, values in texts.items()}
     steps = [None if step == NO_STEP else step for step in table["step"].tolist()]
-    frame = DataFrame({**whole, "step": steps, "length": table["length"].tolist()}, numbers)
+    frame = DataFrame({**columns, "step": steps, "length": table["length"].tolist()}, numbers)
     frame["outcome"] = table["outcome"].replace("", None)
     for method, part in record.rows.rewards:
         if not part:
@@ -79,17 +79,8 @@ def _frame(record: Record, numbers: Sequence[int]) -> DataFrame:
     return frame
 
 
-def _whole(value: Any) -> Any:
-    """Text that any encoding can hold: a lone surrogate, as a cut byte sequence decodes to, is
-    replaced.
-    """
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-
-
-def _inert(value: Any) -> Any:
-    """Text of which no part is a formula, also where a program splits it at its tabs or line
-    breaks.
-    """
+def _inert(value: object) -> object:
+    """Quote every line and tab-separated part of a text that a spreadsheet would execute."""
     if not isinstance(value, str):
         return value
     return FORMULA.sub(r"\1'", value.replace("\r\n", "\n").replace("\r", "\n"))

@@ -1,4 +1,4 @@
-"""Access control of the page: only its own requests under its own names; no uploads.
+"""Access control of the page: only its own requests under its own host names; no uploads.
 
 Every page open in the same browser can reach a server on loopback. A page whose host name resolves
 to 127.0.0.1 (DNS rebinding) even has the same origin; only the `Host` header differs.
@@ -20,11 +20,11 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LARGEST = 8_000_000  # bytes of a request: a pasted answer with its sources
 
-# what the page posts
-_ASKED = re.compile(
+# routes that the page posts to
+_POSTED = re.compile(
     r"/gradio_api/(?:queue/join|run/[\w-]+|component_server|cancel|reset)/?", re.ASCII
 )
-# of what gradio would answer to a GET
+# gradio routes that are closed to GET
 _CLOSED = re.compile(r"/+gradio_api/+(?:file|proxy|deep_link|upload)|/+monitoring")
 _ADDRESS = re.compile(
     r"(?:(https?)://)?([\w-]+(?:\.[\w-]+)*|\[[0-9a-f:]+\])(?::(\d{1,5}))?", re.ASCII
@@ -32,27 +32,26 @@ _ADDRESS = re.compile(
 
 
 def allowed(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that the page may be opened under besides loopback's, as `--allow-host` takes them.
+    """Check the names of `--allow-host`, under which the page may be opened besides loopback.
 
     Raises:
-        WorkbenchError: an address, or a pattern, in the place of a name.
+        WorkbenchError: a value is an address or a pattern instead of a name.
     """
     for name in names:
         if "://" in name or not _ADDRESS.fullmatch(name.lower()):
             raise WorkbenchError(
-                f"--allow-host {name}: name a host as the browser shows it, as in lab.example.org"
-                " or lab:8888"
+                f"--allow-host {name} is not a host's name: write it as the browser shows it, such"
+                " as lab.example.org or lab:8888"
             )
     return tuple(name.lower() for name in names)
 
 
 def guard(app: App, names: Sequence[str] = ()) -> App:
-    """`app` for requests whose `Host` and, where a browser tells one, `Origin` is its own; the
-    others are refused.
+    """Wrap `app` to refuse requests whose `Host` or `Origin` is not the page's own.
 
-    Its own are 127.0.0.1, localhost and [::1] with the port that it is served at, and `names`;
-    one without a port is taken with any. What posts has to be of the page's own origin, on one
-    of its few routes, JSON, and no longer than `LARGEST`.
+    Its own hosts are 127.0.0.1, localhost and [::1] with the served port, and `names`; a name
+    without a port allows any port. A POST must have the page's own origin, one of its routes, a
+    JSON body, and at most `LARGEST` bytes.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,29 +66,23 @@ def guard(app: App, names: Sequence[str] = ()) -> App:
 
 
 def _refusal(scope: Scope, names: Sequence[str]) -> tuple[int, str] | None:
-    """The status and the words for a request that is not let in."""
+    """The status and message for a refused request; None if it is allowed."""
     port = (scope.get("server") or ("", None))[1]
     hosts, origins = _header(scope, b"host"), _header(scope, b"origin")
     if len(hosts) != 1 or "://" in hosts[0] or not _ours(hosts[0], port, names):
-        return (
-            403,
-            ("this name is unknown: open it at 127.0.0.1, or start it with --allow-host NAME"),
-        )
+        return 403, "unknown host name: open 127.0.0.1, or start with --allow-host NAME"
     if not all("://" in origin and _ours(origin, port, names) for origin in origins):
-        return (
-            403,
-            (
-                "another page may not ask the inspector; if it is its proxy's, start the inspector"
-                " with --allow-host NAME"
-            ),
+        return 403, (
+            "requests from another page are refused; behind a proxy, start the inspector with"
+            " --allow-host NAME"
         )
     if _embedded(scope):
-        return 403, "another page may not embed the inspector: open it in a window of its own"
+        return 403, "another page may not embed the inspector: open it in its own window"
     return _closed(scope, bool(origins)) if scope["type"] == "http" else None
 
 
 def _ours(address: str, port: int | None, names: Sequence[str]) -> bool:
-    """Whether a `Host`, or an origin, is one of ours."""
+    """Whether a `Host` or an origin is one of the page's own."""
     match = _ADDRESS.fullmatch(address)
     if not match:
         return False
@@ -100,10 +93,9 @@ def _ours(address: str, port: int | None, names: Sequence[str]) -> bool:
 
 
 def _embedded(scope: Scope) -> bool:
-    """Whether another page has this within it (an image, a script, a frame), for which a browser
-    may send no origin.
+    """Whether another page embeds this request (an image, a script, a frame).
 
-    A link that is followed may come from anywhere.
+    Browsers may send no origin for these. Following a link from another page is allowed.
     """
     site, destination = _header(scope, b"sec-fetch-site"), _header(scope, b"sec-fetch-dest")
     followed = scope.get("method") == "GET" and destination == ["document"]
@@ -111,17 +103,17 @@ def _embedded(scope: Scope) -> bool:
 
 
 def _closed(scope: Scope, same_origin: bool) -> tuple[int, str] | None:
-    """What refuses a route that the page does not need, or a request that it does not make."""
+    """The refusal of a route or a request that the page does not use; None if it is allowed."""
     method, path = scope["method"], scope["path"]
     if method in ("GET", "HEAD"):
-        return (404, "the inspector gives out no files") if _CLOSED.match(path) else None
-    if method != "POST" or not _ASKED.fullmatch(path):
-        return 404, "the inspector takes no files"
+        return (404, "the inspector does not serve files") if _CLOSED.match(path) else None
+    if method != "POST" or not _POSTED.fullmatch(path):
+        return 404, "the inspector does not accept files"
     kinds, sizes = _header(scope, b"content-type"), _header(scope, b"content-length")
     if not same_origin or [kind.partition(";")[0] for kind in kinds] != ["application/json"]:
         return 403, "only the inspector's own page may send this"
     if len(sizes) != 1 or not re.fullmatch("[0-9]{1,9}", sizes[0]) or int(sizes[0]) > LARGEST:
-        return 413, f"the inspector takes at most {LARGEST:,} bytes at once"
+        return 413, f"a request has at most {LARGEST:,} bytes"
     return None
 
 

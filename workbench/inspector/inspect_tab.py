@@ -1,15 +1,16 @@
-"""Inspect and Compare: choose a response, see what each claim earned and which tokens earned it."""
+"""The Inspect tab: select a response, and see the rewards of its claims and tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from workbench.inspector import samples
 from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
-from workbench.inspector.parts import answered, component, message
+from workbench.inspector.parts import component, message, server_function
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view.page import page
 from workbench.inspector.what_if import labeller
@@ -24,14 +25,14 @@ JUDGES = {
 }
 LOCAL = next(iter(JUDGES))
 ABOUT_JUDGES = (
-    "The local verifier, a small entailment model on this machine, reads every claim against the"
-    " sources. The closed world knows made-up facts only."
+    "The local verifier, a small entailment model on this machine, checks every claim against the"
+    " sources. The closed world covers invented facts only."
 )
 TO_FILL = (
-    "Nothing is scored yet. Fill in the question, the answer and the sources that the local"
-    " verifier shall read it against, then press Score; or look at the worked example."
+    "Nothing is scored yet. Fill in the question, the answer and the sources for the local"
+    " verifier, then press Score; or show the worked example."
 )
-TO_SCORE = "Press Score to see what the answer in the form earns."
+TO_SCORE = "Press Score to see the rewards of the answer in the form."
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class InspectTab:
     run: Any
     row: Any
     sample: Any
-    came: Any  # the list that the open row was chosen from: {"run", "query"}, or None
+    origin: Any  # the list that the open row was selected from: {"run", "query"}, or None
 
     @property
     def outputs(self) -> list[Any]:
@@ -52,7 +53,7 @@ class InspectTab:
 
 
 def inspect_tab(runs: Runs) -> InspectTab:
-    """Lay the tab out inside the open `gr.Tab` and wire its controls."""
+    """Build the tab inside the open `gr.Tab` and connect its events."""
     import gradio as gr
 
     with gr.Row(elem_classes="wb-source", equal_height=True):
@@ -61,7 +62,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
             sample = gr.Dropdown(
                 list(samples.NAMES), value=samples.WORKED, label="Sample", min_width=240, scale=4
             )
-            # of the worked example there is one
+            # hidden for the worked example, which exists once
             another = gr.Button("Draw another", min_width=130, scale=0, visible=False)
         with gr.Row(visible=False) as stored:
             run = gr.Dropdown([], label="Run", min_width=200, scale=3, allow_custom_value=False)
@@ -72,7 +73,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
         with gr.Row():
             question = gr.Textbox(label="Question", lines=1, max_lines=4, min_width=240)
             gold = gr.Textbox(
-                label="Gold answers, one on each line (optional)",
+                label="Gold answers, one per line (optional)",
                 lines=1,
                 max_lines=4,
                 min_width=200,
@@ -80,7 +81,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
         with gr.Row():
             answer = gr.Textbox(label="Answer", lines=5, max_lines=16, min_width=240)
             sources = gr.Textbox(
-                label="Sources that the local verifier reads, an empty line between them",
+                label="Sources for the local verifier, separated by empty lines",
                 lines=5,
                 max_lines=16,
                 min_width=240,
@@ -92,48 +93,55 @@ def inspect_tab(runs: Runs) -> InspectTab:
             clear = gr.Button("Clear the form", scale=0, min_width=130)
     note = component("Note")
     view = component("Inspect", None, (export_page, labeller(runs)), elem_id="inspect-view")
-    turn, came = gr.State(0), gr.State(None)
+    seed, origin = gr.State(0), gr.State(None)
 
     outputs = [view, note]
     quiet = {"show_progress": "hidden", "api_visibility": "private", "queue": False}
-    choose = lambda name: [gr.update(visible=name == option) for option in SOURCES]  # noqa: E731
-    source.change(choose, source, [sampled, stored, paste], **quiet)
-    source.input(first_of_source(runs), [source, sample, run, row, answer], outputs, **quiet)
-    draw = lambda name: (  # noqa: E731
-        *shown_or_error(lambda: open_sample(name, 0)),
-        gr.update(visible=name != samples.WORKED),
+    busy = {"api_visibility": "private", "show_progress": "minimal"}
+    source.change(
+        lambda name: [gr.update(visible=name == option) for option in SOURCES],
+        source,
+        [sampled, stored, paste],
+        **quiet,
     )
-    sample.input(draw, sample, [*outputs, another], **quiet)
+
+    def first(
+        source: str, sample: str, run: str | None, row: float, answer: str
+    ) -> tuple[Any, str]:
+        if source == SOURCES[0]:
+            return shown_or_error(open_sample, sample)
+        if source == SOURCES[1]:
+            return shown_or_error(open_number, runs, run, row)
+        return NOTHING, message(note=TO_SCORE if (answer or "").strip() else TO_FILL)
+
+    source.input(first, [source, sample, run, row, answer], outputs, **quiet)
+    sample.input(
+        lambda name: (
+            *shown_or_error(open_sample, name),
+            gr.update(visible=name != samples.WORKED),
+        ),
+        sample,
+        [*outputs, another],
+        **quiet,
+    )
     another.click(
-        lambda name, seed: (*shown_or_error(lambda: open_sample(name, seed + 1)), seed + 1),
-        [sample, turn],
-        [*outputs, turn],
+        lambda name, seed: (*shown_or_error(open_sample, name, seed + 1), seed + 1),
+        [sample, seed],
+        [*outputs, seed],
         **quiet,
     )
-    run.input(
-        lambda name: (1, *shown_or_error(lambda: open_number(runs, name, 1))),
-        run,
-        [row, *outputs],
-        **quiet,
-    )
-    gr.on(
-        [row.submit, row.input],
-        lambda name, number: shown_or_error(lambda: open_number(runs, name, number)),
-        [run, row],
-        outputs,
-        **quiet,
-    )
+    open_stored = partial(shown_or_error, open_number, runs)
+    run.input(lambda name: (1, *open_stored(name, 1)), run, [row, *outputs], **quiet)
+    gr.on([row.submit, row.input], open_stored, [run, row], outputs, **quiet)
     for button, step in ((before, -1), (after, 1)):
-        move = lambda name, number, chosen, step=step: moved(runs, name, number, step, chosen)  # noqa: E731
-        button.click(move, [run, row, came], [row, *outputs], **quiet)
-    paste_in = lambda *fields: shown_or_error(lambda: open_pasted(*fields))  # noqa: E731
-    form, busy = (
+        button.click(partial(step_row, runs, step), [run, row, origin], [row, *outputs], **quiet)
+    form, score_form = (
         [question, answer, sources, gold, judge],
-        {"api_visibility": "private", "show_progress": "minimal"},
+        partial(shown_or_error, open_pasted),
     )
-    score.click(paste_in, form, outputs, **busy)
+    score.click(score_form, form, outputs, **busy)
     example.click(lambda: (*samples.EXAMPLE, LOCAL), None, form, **quiet).then(
-        paste_in, form, outputs, **busy
+        score_form, form, outputs, **busy
     )
     clear.click(
         lambda: ("", "", "", "", NOTHING, message(note=TO_FILL)),
@@ -141,14 +149,17 @@ def inspect_tab(runs: Runs) -> InspectTab:
         [*form[:-1], *outputs],
         **quiet,
     )
-    return InspectTab(view, note, source, run, row, sample, came)
+    return InspectTab(view, note, source, run, row, sample, origin)
 
 
-def shown_or_error(opened: Callable[[], Opened]) -> tuple[Any, str]:
-    """The values of the view and of the note; after an error nothing is open."""
+def shown_or_error(open_response: Callable[..., Opened], *arguments: Any) -> tuple[Any, str]:
+    """Open a response; return the values of the view and of the note.
+
+    After an error nothing is open, and the note shows the error.
+    """
     try:
-        found = opened()
-        return show(found), message(note=found.note)
+        opened = open_response(*arguments)
+        return show(opened), message(note=opened.note)
     except WorkbenchError as error:
         return NOTHING, message(error)
 
@@ -164,94 +175,59 @@ def open_number(
     """Row `number` of a run, counted from 1."""
     if not name:
         raise WorkbenchError(
-            "there is no run in the runs folder yet: train one, or start the inspector with"
-            " --run DIR"
+            "the runs folder has no run yet: train one, or start the inspector with --run DIR"
         )
     return open_row(runs, name, runs.row(name, int(number or 1) - 1)["id"], method)
 
 
-def moved(
-    runs: Runs, name: str | None, number: float | None, step: int, came: Any = None
+def step_row(
+    runs: Runs, step: int, name: str | None, number: float | None, origin: Any = None
 ) -> tuple[Any, ...]:
-    """The row's number, the view and the note `step` rows on: in the order of the list that the
-    row was opened from, if it was, else in that of the file."""
+    """The row number, the view and the note `step` rows on.
+
+    The order is that of the list that the row was opened from, if any, else that of the file.
+    """
     import gradio as gr
 
     place = int(number or 1) + step
     try:
         count = runs.rows(name).total if name else 0
-        if (
-            name
-            and isinstance(came, dict)
-            and came.get("run") == name
-            and 1 <= place - step <= count
-        ):
-            query = query_of(came.get("query") or {})
-            found = neighbour(runs, name, query, place - step - 1, step)
-            if found is None:
-                return (
-                    gr.skip(),
-                    gr.skip(),
-                    message(note="This is the end of the list that the answer was opened from."),
-                )
-            to, at, listed = found
-            view, note = shown_or_error(lambda: open_number(runs, name, to + 1))
-            told = message(
-                note=f"{at:,} of {listed:,} in the list that the answer was opened from."
-            )
-            return to + 1, view, note if view == NOTHING else told
+        listed = name and isinstance(origin, dict) and origin.get("run") == name
+        if name and listed and 1 <= place - step <= count:
+            query = query_of(origin.get("query") or {})
+            next_row = neighbour(runs, name, query, place - step - 1, step)
+            if next_row is None:
+                end = "This is the end of the list that the answer was opened from."
+                return gr.skip(), gr.skip(), message(note=end)
+            row, at, length = next_row
+            view, note = shown_or_error(open_number, runs, name, row + 1)
+            position = f"{at:,} of {length:,} in the list that the answer was opened from."
+            return row + 1, view, note if view == NOTHING else message(note=position)
     except WorkbenchError as error:
         return place, NOTHING, message(error)
-    return (
-        (place, *shown_or_error(lambda: open_number(runs, name, place)))
-        if 1 <= place <= count
-        else (gr.skip(),) * 3
-    )
-
-
-def first_of_source(runs: Runs) -> Callable[..., tuple[Any, str]]:
-    def first(
-        source: str, sample: str, run: str | None, row: float, answer: str
-    ) -> tuple[Any, str]:
-        if source == SOURCES[2]:
-            return NOTHING, message(note=TO_SCORE if (answer or "").strip() else TO_FILL)
-        opened = (
-            (lambda: open_sample(sample))
-            if source == SOURCES[0]
-            else (lambda: open_number(runs, run, row))
-        )
-        return shown_or_error(opened)
-
-    return first
+    if not 1 <= place <= count:
+        return gr.skip(), gr.skip(), gr.skip()
+    return place, *shown_or_error(open_number, runs, name, place)
 
 
 def open_pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Opened:
-    feedback = samples.pasted(
-        question=question or "",
-        answer=answer or "",
-        sources=sources or "",
-        gold=gold or "",
-        judge=JUDGES[judge],
-    )
-    own = (question, answer, sources, gold) != samples.EXAMPLE
-    name = (
-        f"{'Pasted answer' if own else samples.WORKED}, judged by: {judge[0].lower() + judge[1:]}"
-    )
+    """Open the answer in the form, checked by the selected judge."""
+    fields = (question or "", answer or "", sources or "", gold or "")
+    feedback = samples.pasted(*fields, judge=JUDGES[judge])
+    title = samples.WORKED if fields == samples.EXAMPLE else "Pasted answer"
+    name = f"{title}, judged by: {judge[0].lower() + judge[1:]}"
     return open_feedback(feedback, (feedback,), name)
 
 
-def most_to_see(rows: Rows) -> int:
-    """The number of the row that a run opens with, counted from 1: the last with most claims."""
+def most_claims(rows: Rows) -> int:
+    """The number, counted from 1, of the last row with the most claims: a run opens with it."""
     return int(rows.table["claims"][::-1].idxmax()) + 1 if len(rows) else 1
 
 
-@answered
-def export_page(asked: dict[str, Any]) -> dict[str, Any]:
-    """The open response as a self-contained page; called by the page."""
-    opened = recall(str(asked["key"]))
-    method = asked.get("method")
-    return {
-        "html": page(
-            replace(opened, method=method if method in opened.feedback.rewards else None).data()
-        )
-    }
+@server_function
+def export_page(request: dict[str, Any]) -> dict[str, Any]:
+    """The open response as a self-contained page."""
+    opened = recall(str(request["key"]))
+    method = request.get("method")
+    shown = replace(opened, method=method if method in opened.feedback.rewards else None)
+    return {"html": page(shown.data())}

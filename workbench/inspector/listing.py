@@ -1,4 +1,4 @@
-"""The rollouts of a run that a query selects, their order, and how far the methods disagree."""
+"""Select and sort the rollouts of a run, and measure how far the methods disagree about them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from workbench.inspector.opened import configs_of, paid
+from workbench.inspector.opened import configs_of, with_all_rewards
+from workbench.inspector.parts import page_json
 from workbench.inspector.runs import Runs, damage
-from workbench.inspector.token_view import as_json
+from workbench.inspector.token_view import as_json, encodable
 from workbench.methods import METHODS, title
 from workbench.runs.rows import Rows, finite, text_of
 from workbench.runs.steps import parts_of, reward_of
@@ -19,18 +20,18 @@ from workbench.util.failures import is_logged
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-PAGE = 60  # rollouts that are listed at once
-SCORED = 1024  # rollouts that are scored to be sorted by rewards that are not stored
-CACHED_ROWS = 4096  # scored rows of a run that are kept
-CACHED_TEXTS = 4  # searched texts whose finds are kept
+PAGE = 60  # rollouts per page of the list
+SCORED = 1024  # maximum number of rollouts that are scored in order to sort them
+CACHED_ROWS = 4096  # scored rows per run
+CACHED_TEXTS = 4  # searched texts with their matches
 ORDERS = ("lowest", "highest", "disagreement")
-NO_OUTCOME = "none"  # stands for an outcome: rows without one
+NO_OUTCOME = "none"  # selects rows without an outcome
 Listed = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Query:
-    """Which rollouts, in which order, from which on. Without a step: those of all steps."""
+    """The selected rollouts, their order and the first one to list. No step: all steps."""
 
     step: int | None = None
     order: str = ORDERS[0]
@@ -38,7 +39,7 @@ class Query:
     outcome: str = ""
     tier: str = ""
     kind: str = ""
-    of: str = ""  # what `low` and `high` bound: a column of `parts_of`, or the reward
+    of: str = ""  # the column of `parts_of` that `low` and `high` bound; "": the reward
     low: float | None = None
     high: float | None = None
     start: int = 0
@@ -49,7 +50,7 @@ class Query:
 
 
 def query_of(request: Mapping[str, Any]) -> Query:
-    """A query as the page sends it; a value of another kind counts as missing."""
+    """Read a query from the page; values of a wrong type count as missing."""
     kinds: dict[str, Callable[[Any], Any]] = {
         "step": lambda value: value if type(value) is int else None,
         "start": lambda value: max(0, value) if type(value) is int else 0,
@@ -65,8 +66,9 @@ def query_of(request: Mapping[str, Any]) -> Query:
 
 
 def own_method(runs: Runs, name: str | None) -> str:
-    """The method that a run was trained or scored with, the first of several; the first of all
-    methods where nothing was scored yet; "" where only a trainer's numbers are known.
+    """The (first) method that a run was trained or scored with.
+
+    Without any reward it is the first of all methods, with a trainer's numbers alone "".
 
     Raises:
         WorkbenchError: there is no such run.
@@ -84,7 +86,7 @@ def own_method(runs: Runs, name: str | None) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """A run as it is listed: its rows, its own method, and the configs that score the others."""
+    """A run to list: its rows, its own method, and the configs that score the other methods."""
 
     runs: Runs
     name: str
@@ -95,19 +97,19 @@ class Record:
 
     @staticmethod
     def of(runs: Runs, name: str, *, whole: bool = False) -> Record:
-        """The run as far as it is read, or with all its rows."""
+        """The run with the rows read so far; `whole`: with all rows."""
         rows = runs.all_rows(name) if whole else runs.rows(name)
         configs = configs_of(runs, name)
         return Record(runs, name, rows, own_method(runs, name), configs, repr(configs))
 
     def listed(self, number: int) -> Listed:
-        """What a list shows of a row, scored by every method, or {"broken": why}; cached."""
+        """The columns of a row, scored by every method, or {"broken": reason}; cached."""
         cache, key = self.rows.memory.setdefault("listed", {}), (number, self.key)
         if (row := cache.get(key)) is None:
             try:
                 with damage(f"row {number + 1} of run '{self.name}'"):
                     row = self.runs.feedback(self.name, number, self.rows)
-                    [scored] = paid([row], self.configs)
+                    [scored] = with_all_rewards([row], self.configs)
                     row = listed_row(scored) | {"number": number}
                     as_json(row)
             except WorkbenchError as error:
@@ -124,18 +126,18 @@ class Record:
 
 @dataclass(frozen=True)
 class Listing:
-    """The rows of a query in their order, by number, and the disagreement where it is known."""
+    """The row numbers of a query in order, and the disagreement where it is known."""
 
     numbers: list[int]
     spreads: Mapping[int, float | None]
-    left_out: int = 0  # rows that were not scored to be sorted
+    left_out: int = 0  # rows that were neither scored nor sorted
 
 
 def listing(record: Record, query: Query) -> Listing:
-    """The rows that a query selects, sorted.
+    """Select and sort the rows of a query.
 
-    All rows can be sorted by the run's own reward, which is stored. By what is not, as the
-    methods' disagreement, the first `SCORED` rows are sorted.
+    The run's own reward is stored, so all rows can be sorted by it. Sorting by other values, such
+    as the methods' disagreement, covers the first `SCORED` rows.
     """
     from pandas import Series
 
@@ -163,17 +165,16 @@ def listing(record: Record, query: Query) -> Listing:
 
 
 def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> DataFrame:
-    asked = record.runs.asked(record.name) if query.tier or query.kind else {}
     if query.outcome:
         label = "" if query.outcome == NO_OUTCOME else query.outcome
         table = table[table["outcome"] == label]
     if query.tier or query.kind:
-        like = {
+        matches = {
             key
-            for key, one in asked.items()
+            for key, one in record.runs.question_info(record.name).items()
             if query.tier in ("", one.tier) and query.kind in ("", one.kind)
         }
-        table = table[table["question"].isin(like)]
+        table = table[table["question"].isin(matches)]
     if query.of or query.low is not None or query.high is not None:
         if query.of:
             value = parts_of(record.rows, record.own).get(query.of, value * math.nan)
@@ -184,36 +185,39 @@ def _filtered(record: Record, table: DataFrame, query: Query, value: Series) -> 
 
 
 def _with_text(record: Record, table: DataFrame, text: str) -> DataFrame:
-    """The rows with a text in their answer or question, in any case; each is read once for it."""
+    """The rows whose answer or question contains a casefolded text; matches are cached."""
     memory = record.rows.memory.setdefault("text", {})
-    finds: dict[int, bool] = memory.setdefault(text, {})
+    matches: dict[int, bool] = memory.setdefault(text, {})
     while len(memory) > CACHED_TEXTS:
         memory.pop(next(iter(memory)), None)
-    asked = record.runs.asked(record.name)
-    questions = {key for key, one in asked.items() if text in one.text.casefold()}
-    new = table[~table.index.isin(finds)]
+    info = record.runs.question_info(record.name)
+    questions = {key for key, one in info.items() if text in one.text.casefold()}
+    new = table[~table.index.isin(matches)]
     lines = record.runs.lines(record.name, new["offset"])
     for number, question, line in zip(new.index, new["question"], lines, strict=True):
-        finds[number] = question in questions or text in text_of(line).casefold()
-    return table[[finds[number] for number in table.index]]
+        matches[number] = question in questions or text in text_of(line).casefold()
+    return table[[matches[number] for number in table.index]]
 
 
 def neighbour(
     runs: Runs, name: str, query: Query, number: int, step: int
 ) -> tuple[int, int, int] | None:
-    """The row `step` places after another in a list: its number, its place, the list's length."""
+    """The number and place of the row `step` places after another, and the list's length."""
     numbers = listing(Record.of(runs, name), query).numbers
     place = numbers.index(number) + step if number in numbers else -1
     return (numbers[place], place + 1, len(numbers)) if 0 <= place < len(numbers) else None
 
 
 def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | None]:
-    """How far the methods disagree about each row: the spread of its ranks *(ours)*; `values`
-    are its rewards by method.
+    """Disagreement of the methods about each row: the spread of its ranks *(ours)*.
 
-    Each method ranks the rows that it scores from 0 (lowest reward) to 1 (highest), equal ones
-    alike; the disagreement is the highest rank less the lowest, and None where fewer than two
-    methods score the row or rank any rows apart. A trainer's logged numbers do not count.
+    Each method ranks the rows that it scores from 0 (lowest reward) to 1 (highest), with equal
+    ranks for equal rewards. The disagreement is the highest rank minus the lowest. It is None if
+    fewer than two methods rank the row. A method that gives all rows the same reward ranks no
+    row, and a trainer's logged numbers do not count.
+
+    Args:
+        values: rewards by method, for each row.
     """
     ranks: list[list[float]] = [[] for _ in values]
     for method in {name for row in values for name in row if not is_logged(name)}:
@@ -228,7 +232,7 @@ def disagreement(values: Sequence[Mapping[str, float | None]]) -> list[float | N
 
 
 def listed_row(row: Feedback) -> Listed:
-    """What a list shows of a response."""
+    """The columns of a response in a list."""
     outcome, question = row.verdict("outcome"), row.response.question
     error = (outcome.error if outcome else None) or row.error
     return {
@@ -237,7 +241,7 @@ def listed_row(row: Feedback) -> Listed:
         "kind": question.kind,
         "tier": str(question.meta.get("tier") or ""),
         "step": row.response.step,
-        "text": row.response.text[:400].encode("utf-8", "replace").decode(),
+        "text": encodable(row.response.text[:400]),
         "outcome": outcome.label if outcome and not outcome.error else None,
         "error": asdict(error) if error else None,
         **rewards_of(row),
@@ -246,7 +250,7 @@ def listed_row(row: Feedback) -> Listed:
 
 
 def rewards_of(row: Feedback) -> dict[str, dict[str, Any]]:
-    """A row's rewards by method, and why those without a value have none."""
+    """A row's rewards by method, and the reasons for missing values."""
     errors = {name: reward.error for name, reward in row.rewards.items() if reward.error}
     return {
         "values": {name: reward.value for name, reward in row.rewards.items()},
@@ -255,47 +259,41 @@ def rewards_of(row: Feedback) -> dict[str, dict[str, Any]]:
 
 
 def order_choices(method: str) -> list[tuple[str, str]]:
-    """The orders as (words, key), for a run with rewards of `method`, or ("") of its trainer."""
+    """The orders as (label, key), for a run with rewards by `method`, or ("") by its trainer."""
     reward = f"{title(method) or 'logged'} reward"
     words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
     return [(label[0].upper() + label[1:], key) for label, key in zip(words, ORDERS, strict=True)]
 
 
-def rollouts(runs: Runs, name: str | None, query: Query) -> str:
+@page_json()
+def rollouts(runs: Runs, name: str | None, query: Query) -> dict[str, Any]:
     """A page of the rollouts that a query selects, scored by every method, as JSON text."""
     if not name:
-        return as_json({})
-    try:
-        record = Record.of(runs, name)
-        found = listing(record, query)
-        shown = [record.listed(number) for number in found.numbers[query.start :][:PAGE]]
-        about = {
-            "choices": choices_of(record),
-            "step": query.step,
-            "missing": record.rows.missing,
-        }
-    except WorkbenchError as error:
-        return as_json({"error": str(error)})
-    broken = [row["broken"] for row in shown if "broken" in row]
+        return {}
+    record = Record.of(runs, name)
+    if not len(record.rows):  # the note of the curves says that the run has no rows
+        return {}
+    selected = listing(record, query)
+    listed = [record.listed(number) for number in selected.numbers[query.start :][:PAGE]]
+    about = {"choices": choices_of(record), "step": query.step, "missing": record.rows.missing}
+    broken = [row["broken"] for row in listed if "broken" in row]
     rows = [
-        {**row, "disagreement": found.spreads.get(row["number"])}
-        for row in shown
+        {**row, "disagreement": selected.spreads.get(row["number"])}
+        for row in listed
         if "broken" not in row
     ]
     if broken and not rows:
-        return as_json({"error": f"none of {len(broken)} rows can be shown: {broken[0]}"})
-    if not len(record.rows):  # a run without any says so where its curves would be
-        return as_json({})
+        raise WorkbenchError(f"{len(broken)} rows cannot be shown: {broken[0]}")
     if not rows:
-        none = "No rollouts are recorded of this step."
-        return as_json({"note": "No rollout matches." if query.is_filtered else none, **about})
-    about |= {"start": query.start, "count": len(found.numbers), "page": PAGE}
-    note = _note(found, query, record.rows, broken)
-    return as_json({"note": note, "rows": rows, **_columns(rows, record.own, query.order), **about})
+        empty = "No rollouts are recorded for this step."
+        return {"note": "No rollout matches." if query.is_filtered else empty, **about}
+    about |= {"start": query.start, "count": len(selected.numbers), "page": PAGE}
+    note = _note(selected, query, record.rows, broken)
+    return {"note": note, "rows": rows, **_columns(rows, record.own, query.order), **about}
 
 
 def _columns(rows: Sequence[Listed], own: str, order: str) -> dict[str, Any]:
-    """The methods that rows are listed with, and why the others are not."""
+    """The columns of the list: its methods, and the reasons for missing ones."""
     names = dict.fromkeys(name for row in rows for name in row["values"])
     methods = [name for name in names if not is_logged(name)]
     scored = {name: sum(row["values"].get(name) is not None for row in rows) for name in methods}
@@ -318,7 +316,7 @@ def _columns(rows: Sequence[Listed], own: str, order: str) -> dict[str, Any]:
 
 def choices_of(record: Record) -> dict[str, Any]:
     """The values that a run's rollouts can be selected by."""
-    rows, asked = record.rows, record.runs.asked(record.name)
+    rows, info = record.rows, record.runs.question_info(record.name)
     if "choices" not in rows.derived:
         parts = parts_of(rows, record.own)
         rows.derived["choices"] = {
@@ -327,7 +325,7 @@ def choices_of(record: Record) -> dict[str, Any]:
             "parts": [name for name, values in parts.items() if values.notna().any()],
         }
     choices = dict(rows.derived["choices"])
-    questions = [asked[key] for key in choices.pop("questions") if key in asked]
+    questions = [info[key] for key in choices.pop("questions") if key in info]
     return {
         **choices,
         "tiers": sorted({one.tier for one in questions} - {""}),
@@ -338,21 +336,21 @@ def choices_of(record: Record) -> dict[str, Any]:
     }
 
 
-def _note(found: Listing, query: Query, rows: Rows, broken: Sequence[str]) -> str:
-    """How many rollouts there are, and which of them are listed."""
-    count = len(found.numbers)
+def _note(selected: Listing, query: Query, rows: Rows, broken: Sequence[str]) -> str:
+    """The number of selected rollouts, and which of them are listed."""
+    count = len(selected.numbers)
     note = f"{count:,} {'rollout' if count == 1 else 'rollouts'}"
     note += f" of step {query.step}" if query.step in rows.steps else ""
     note += " that match" if query.is_filtered else ""
     if count > PAGE:
         last = min(query.start + PAGE, count)
         note += f"; {query.start + 1:,} to {last:,} in this order are listed"
-    if found.left_out:
-        note += f"; {found.left_out:,} more were not scored to be sorted: select fewer"
+    if selected.left_out:
+        note += f"; {selected.left_out:,} more were not scored for sorting: select fewer"
     note += ". Click one to open it in Inspect."
     if broken:
         rest = "1 row is" if len(broken) == 1 else f"{len(broken)} rows are"
         note += f" {rest} left out: {broken[0]}."
     if rows.missing:
-        note += f" The record is still being read: {rows.missing:,} rows before these will come."
+        note += f" The run is still being read: {rows.missing:,} earlier rows will follow."
     return note

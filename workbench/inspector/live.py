@@ -1,23 +1,25 @@
-"""The Live page: sample answers of a policy with their rewards, or get one answer with sources."""
+"""The Live tab: sample answers of a policy with their rewards, or one answer with sources."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any
 
-from workbench.experiments.answering import Answer, Sources, answer_from, closed_world, stored
+from workbench.experiments.answering import Sources, answer_from, closed_world, stored
 from workbench.experiments.answering.sources import question_text
-from workbench.inspector.inspect_tab import InspectTab
+from workbench.inspector.inspect_tab import InspectTab, shown_or_error
 from workbench.inspector.listing import listed_row
-from workbench.inspector.opened import NOTHING, Opened, open_feedback, show
-from workbench.inspector.parts import component, message, told
+from workbench.inspector.opened import Opened, open_feedback
+from workbench.inspector.parts import component, gradio_arguments, page_json
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view import as_json
 from workbench.methods.bench import bench
 from workbench.pipeline import grade
-from workbench.policies.generate import generate
+from workbench.policies.generate import Policy, generate
 from workbench.retrieval import list_indexes
 from workbench.retrieval.encoder import PACKAGED
 from workbench.retrieval.index import ROOT
@@ -29,26 +31,24 @@ from workbench.world import load_world
 
 SHIPPED = {"The tiny policy": "sft", "The tiny policy before SFT": "base"}
 PAGES = "The closed world's pages"
-# kinds of questions of the test split, one as likely as the other
-DRAWN = ("single", "numeric", "biography", TWO_FACETS)
+# kinds of test questions to draw from, with equal probability
+KINDS = ("single", "numeric", "biography", TWO_FACETS)
 NEW_TOKENS = 96
 TO_ASK = (
-    "Write a question, or draw one of the closed world that the tiny policy was trained on, and"
-    " press Ask: its answers are listed here with what every method pays for them. Answer with"
-    " sources searches passages for the question first, and shows what every sentence of the answer"
-    " rests on. The first answer loads the policy, which takes some seconds."
+    "Write a question, or draw one about the closed world that the tiny policy was trained on, and"
+    " press Ask: the answers are listed here with their rewards by every method. Answer with"
+    " sources searches passages first, and shows the sources of every sentence. The first answer"
+    " takes some seconds, because the policy is loaded."
 )
-NOTHING_SHOWN = as_json({})
-KEPT = 32  # questions whose answers can still be opened
+EMPTY = as_json({})
+CACHED = 32  # questions whose answers can be opened
 
-_asking = Lock()  # one policy at a time: two would share the cores and the memory
-_answers: dict[str, tuple[Feedback, ...]] = {}  # group -> its answers, for opening one of them
+_lock = Lock()  # one policy at a time: two would compete for cores and memory
+_answers: dict[str, tuple[Feedback, ...]] = {}  # the answers of each group
 
 
 def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
-    """Lay the tab out and wire it; returns the boxes of policies and of sources, for the page to
-    fill.
-    """
+    """Build the tab and connect its events; returns the menus of policies and of sources."""
     import gradio as gr
 
     with gr.Row(elem_classes="wb-source"):
@@ -77,75 +77,58 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
     listed = component("List", {"note": TO_ASK})
     group = gr.State("")
 
-    @told(event="EventData")
-    def opened(key: str, event: Any) -> tuple[Any, ...]:
-        try:
-            view = show(open_answer(key, str(event._data["id"])))
-            return view, message(), gr.update(selected="inspect")
-        except WorkbenchError as error:
-            return NOTHING, message(error), gr.update(selected="inspect")
+    @gradio_arguments(event="EventData")
+    def select(key: str, event: Any) -> tuple[Any, ...]:
+        shown = shown_or_error(open_answer, key, str(event._data["id"]))
+        return *shown, gr.update(selected="inspect")
 
-    private = {"api_visibility": "private"}
-    # Nothing can be asked while the question is on its way: the box would be read as it was, empty
-    # at first.
-    enabled = lambda on: lambda: (gr.update(interactive=on),) * 2  # noqa: E731
-    quiet: dict[str, Any] = {**private, "show_progress": "hidden"}
-    drawn = draw.click(enabled(False), None, [ask, source], **quiet, queue=False).then(
+    quiet: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    busy: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}
+    # disabled until the new question has arrived: Ask would read the old text
+    enable = lambda on: (gr.update(interactive=on),) * 2  # noqa: E731
+    draw.click(partial(enable, False), None, [ask, source], **quiet, queue=False).then(
         some_question, None, text, **quiet
-    )
-    drawn.then(enabled(True), None, [ask, source], **quiet, queue=False)
-    answer = lambda *fields: (*ask_policy(runs, *fields), NOTHING_SHOWN)  # noqa: E731
-    gr.on(
-        [ask.click, text.submit],
-        answer,
-        [policy, text, count, heat],
-        [listed, group, sourced],
-        **private,
-        show_progress="minimal",
-    )
-    look_up = lambda *fields: (*sourced_answer(runs, *fields), "")  # noqa: E731
+    ).then(partial(enable, True), None, [ask, source], **quiet, queue=False)
+
+    def sample(*fields: Any) -> tuple[str, str, str]:
+        answers = ask_policy(runs, *fields)
+        return answers, json.loads(answers).get("group", ""), EMPTY
+
+    outputs = [listed, group, sourced]
+    gr.on([ask.click, text.submit], sample, [policy, text, count, heat], outputs, **busy)
     source.click(
-        look_up, [policy, text, store], [sourced, listed, group], **private, show_progress="minimal"
+        lambda *fields: (EMPTY, "", sourced_answer(runs, *fields)),
+        [policy, text, store],
+        outputs,
+        **busy,
     )
-    listed.select(
-        opened,
-        group,
-        [inspect.view, inspect.note, tabs],
-        **private,
-        queue=False,
-        show_progress="hidden",
-    )
+    listed.select(select, group, [inspect.view, inspect.note, tabs], **quiet, queue=False)
     return policy, store
 
 
 def policies(runs: Runs) -> list[str]:
-    """The shipped policies, and the runs that hold a trained one."""
-    return [*SHIPPED, *(name for name in runs.names() if _has_policy(runs, name))]
-
-
-def _has_policy(runs: Runs, name: str) -> bool:
-    try:
-        return runs.policy(name) is not None
-    except WorkbenchError:  # a damaged run: an error where it is chosen
-        return False
+    """The shipped policies, and the runs with a trained policy."""
+    found = [*SHIPPED]
+    for name in runs.names():
+        with suppress(WorkbenchError):  # selecting a damaged run shows its error
+            found += [name] if runs.policy(name) else []
+    return found
 
 
 def some_question() -> str:
-    """A question of the closed world's test split."""
+    """A random question of the closed world's test split."""
     import random
 
-    return random.choice(bench("tiny").questions("test", [random.choice(DRAWN)])).text
+    return random.choice(bench("tiny").questions("test", [random.choice(KINDS)])).text
 
 
 def indexes(runs: Runs) -> list[str]:
-    """The sources of an answer: the closed world's pages, and the finished indexes in the runs
-    folder.
-    """
+    """The sources to answer from: the closed world's pages and the finished indexes."""
     return [PAGES, *_cards(runs)]
 
 
 def _cards(runs: Runs) -> dict[str, Mapping[str, Any]]:
-    """The cards of the finished indexes by name, without those linked from outside."""
+    """The cards of finished indexes in the runs folder, by name; links are ignored."""
     root = runs.root / ROOT.name
     whole = {card["name"]: card for card in list_indexes(root) if card.get("status") == "complete"}
     places = {name: [root / name, *(root / name).iterdir()] for name in whole}
@@ -157,11 +140,13 @@ def _cards(runs: Runs) -> dict[str, Mapping[str, Any]]:
 
 
 def sources_of(runs: Runs, store: str) -> Sources:
-    """The sources of that name. Vectors of an index are searched only with the packaged encoder:
-    a card may name any other, which is not loaded.
+    """The sources of this name.
+
+    Vectors are searched only with the packaged encoder. Any other encoder that a card may name is
+    not loaded.
 
     Raises:
-        WorkbenchError: there are no such sources, or they cannot be searched.
+        WorkbenchError: there is no such index, or it cannot be searched.
     """
     if store == PAGES:
         return closed_world()
@@ -170,109 +155,90 @@ def sources_of(runs: Runs, store: str) -> Sources:
     return stored(store, None if card["encoder"] in PACKAGED else "text", runs.root / ROOT.name)
 
 
+@page_json(Exception)  # loading a policy of any origin raises many kinds
 def ask_policy(
     runs: Runs, policy: str, text: str, count: float, temperature: float
-) -> tuple[str, str]:
-    """Sampled answers with what each method pays, as text for the page, and the key of their
-    group.
-    """
-    try:
-        rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
-    # a policy of any origin is loaded here: whatever goes wrong is shown
-    except Exception as error:
-        return as_json({"error": _reason(error)}), ""
-    methods = [
-        method
-        for method in rows[0].rewards
-        if any(row.rewards[method].value is not None for row in rows)
-    ]
+) -> dict[str, Any]:
+    """Sampled answers with their rewards by every method, as JSON text, and their group."""
+    rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
     note = (
         f"Gold answer: {gold}."
         if gold
-        else "The closed world does not know this question: there is no gold answer."
+        else "The closed world has no such question, so there is no gold answer."
     )
-    note += " Click an answer to open it in Inspect."
-    return (
-        as_json({"methods": methods, "note": note, "rows": [listed_row(row) for row in rows]}),
-        rows[0].response.group,
-    )
+    return {
+        "methods": [
+            method
+            for method in rows[0].rewards
+            if any(row.rewards[method].value is not None for row in rows)
+        ],
+        "note": f"{note} Click an answer to open it in Inspect.",
+        "rows": [listed_row(row) for row in rows],
+        "group": rows[0].response.group,
+    }
 
 
-def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> tuple[str, str]:
-    """An answer with its sources, and an empty list of sampled ones, both as text for the page."""
-    try:
-        return as_json(answer_with_sources(runs, policy, text, store).to_row()), NOTHING_SHOWN
-    except Exception as error:  # as in `ask_policy`
-        return as_json({"error": _reason(error)}), NOTHING_SHOWN
-
-
-def answer_with_sources(runs: Runs, policy: str, text: str, store: str) -> Answer:
-    """What `workbench answer` gives, by a policy and an index of the lists.
-
-    Raises:
-        WorkbenchError: no question, no such policy, or no such sources.
-    """
-    asked, name = question_text(text), _named(runs, policy)
+@page_json(Exception)
+def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> dict[str, Any]:
+    """The result of `workbench answer` for a policy and an index of the menus, as JSON text."""
+    question, name = question_text(text), _policy_path(runs, policy)
     sources = sources_of(runs, store)
-    with _asking, use_threads(2):
-        return answer_from(sources, asked, lambda: _load(name), bench("tiny").path(name))
+    with _lock, use_threads(2):
+        path = bench("tiny").path(name)
+        return answer_from(sources, question, lambda: _load(name), path).to_row()
 
 
-def _named(runs: Runs, policy: str) -> str:
-    """The name or folder that a policy of the list is loaded by."""
+def _policy_path(runs: Runs, policy: str) -> str:
+    """The name or folder of a policy of the menu."""
     if not (name := SHIPPED.get(policy) or runs.policy(policy)):
-        raise WorkbenchError(f"run '{policy}' holds no policy of its own: choose one of the list")
+        raise WorkbenchError(f"run '{policy}' has no policy of its own: choose one of the list")
     return str(name)
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}"
 
 
 def answers_of(
     runs: Runs, policy: str, text: str, count: int, temperature: float
 ) -> tuple[Feedback, ...]:
-    """Ask, check against the closed world, pay by every method with its defaults.
+    """Sample answers, check them with the closed world, and compute all rewards by default configs.
 
     Raises:
-        WorkbenchError: no question, or no such policy.
+        WorkbenchError: there is no question or no such policy.
     """
     if not text or not text.strip():
-        raise WorkbenchError("there is no question: write one, or take one of the world")
-    name = _named(runs, policy)
+        raise WorkbenchError("there is no question: write one, or draw one of the closed world")
+    name = _policy_path(runs, policy)
     checks = world_checks(load_world())
     question = Question(f"live/{abs(hash((policy, text)))}", text.strip())
     question = checks.recognise(question) if checks.recognise else question
     sampling: dict[str, Any] = (
-        {"greedy": True} if not temperature else {"samples": count, "temperature": temperature}
+        {"samples": count, "temperature": temperature} if temperature else {"greedy": True}
     )
-    with _asking, use_threads(2):
+    with _lock, use_threads(2):
         responses = generate(
             _load(name), [question], max_new_tokens=NEW_TOKENS, logprobs=True, **sampling
         )
-    able = [
+    verify = [
         check
         for need, check in checks.verify.items()
         if need in ("fact", "outcome", "checklist", "reasoning")
     ]
-    rows = tuple(grade(able, {}, checks.extract)(responses))
+    rows = tuple(grade(verify, {}, checks.extract)(responses))
     opened = open_feedback(rows[0], rows, f"live · {policy}")
     _answers[opened.group[0].response.group] = opened.group
-    while len(_answers) > KEPT:
+    while len(_answers) > CACHED:
         del _answers[next(iter(_answers))]
     return opened.group
 
 
 def open_answer(group: str, row: str) -> Opened:
+    """Open a sampled answer of a cached group."""
     rows = _answers.get(group, ())
     answer = next((feedback for feedback in rows if feedback.response.id == row), None)
     if answer is None:
-        raise WorkbenchError("this answer is no longer at hand: ask again")
-
+        raise WorkbenchError("this answer is no longer in memory: ask again")
     return open_feedback(answer, rows, "live")
 
 
 @lru_cache(maxsize=2)
-def _load(name: str) -> Any:
+def _load(name: str) -> Policy:
     return bench("tiny").load(name)

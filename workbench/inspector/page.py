@@ -1,4 +1,4 @@
-"""The page as a whole: its tabs, what is open when it is first shown, and how it is served."""
+"""The inspector's page: its tabs, its initial content, and its server."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any
 
 from workbench.inspector import samples
 from workbench.inspector.annotate import annotator
-from workbench.inspector.beside import same_prompt
 from workbench.inspector.guard import allowed, guard
 from workbench.inspector.inspect_tab import (
     SOURCES,
     inspect_tab,
-    most_to_see,
+    most_claims,
     open_number,
     open_sample,
 )
 from workbench.inspector.live import PAGES, indexes, live_tab, policies
 from workbench.inspector.opened import Opened, open_row, show
-from workbench.inspector.parts import component, head, message, theme, told
+from workbench.inspector.parts import component, gradio_arguments, head, message, theme
 from workbench.inspector.runs import Runs
 from workbench.inspector.runs_tab import runs_tab
+from workbench.inspector.same_prompt import same_prompt
 from workbench.inspector.token_view import as_json
 from workbench.inspector.what_if import labeller, what_if
 from workbench.types import WorkbenchError
@@ -35,9 +35,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the runs lie, which of them is open first, the port (0: any that is free) and
-    further names of this machine.
-    """
+    """The runs folder, the run to open first, the port (0: any free one) and allowed hosts."""
 
     runs: Path = Path("runs")
     run: str | None = None
@@ -46,12 +44,13 @@ class Settings:
 
 
 def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str] = ()) -> Settings:
-    """Settings from a run's folder and the runs folder; without the latter, a run outside
-    `runs/` brings its own parent.
+    """Settings from a run's folder and the runs folder.
+
+    Without `runs`, the runs folder of a run outside `runs/` is its parent.
 
     Raises:
-        WorkbenchError: the run has recorded nothing, or lies outside the runs folder; or a host
-        is no name.
+        WorkbenchError: the run has no rollouts or is outside the runs folder, or a host is not a
+            name.
     """
     names = allowed(hosts)
     if run is None:
@@ -62,27 +61,26 @@ def settings(run: Path | None, runs: Path | None, port: int, hosts: Sequence[str
         root = folder.parent
     if not folder.is_relative_to(root) or folder == root:
         raise WorkbenchError(
-            f"'{run}' does not lie in the runs folder '{runs}': name the folder above it with"
-            " --runs"
+            f"'{run}' is not inside the runs folder '{runs}': name the folder above it with --runs"
         )
     name = folder.relative_to(root).as_posix()
     if not len(Runs(root).rows(name)):
         raise WorkbenchError(
-            f"'{run}' has recorded no rollouts yet: wait for its first step, or name another run"
+            f"'{run}' has no rollouts yet: wait for its first step, or name another run"
         )
     return Settings(root, name, port, names)
 
 
 def build(chosen: Settings) -> Any:
-    """The page as a `gradio.Blocks`."""
+    """Build the page, a `gradio.Blocks`."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
     import gradio as gr
 
     runs = Runs(chosen.runs)
     with gr.Blocks(title="Reward inspector", analytics_enabled=False, fill_width=True) as page:
         gr.HTML(
-            '<div class="wb-title"><h1>Reward inspector</h1><p>What every claim earned, and which'
-            " tokens earned it.</p></div>",
+            '<div class="wb-title"><h1>Reward inspector</h1><p>The rewards of every claim and every'
+            " token.</p></div>",
             js_on_load=None,
             apply_default_css=False,
         )
@@ -100,21 +98,20 @@ def build(chosen: Settings) -> Any:
             with gr.Tab("Live", id="live"):
                 policy, store = live_tab(runs, inspect, tabs)
 
-        @told(request="Request")
+        @gradio_arguments(request="Request")
         def start(request: Any) -> list[Any]:
             names = runs.names()
-            first = chosen.run if chosen.run in names else next(iter(names), None)
             opened, error = first_shown(runs, chosen, dict(request.query_params))
-            selected = opened.run or first
+            selected = opened.run or (chosen.run if chosen.run in names else None)
             row = opened.feedback.response.id
             number = runs.number(opened.run, row) + 1 if opened.run else 1
             return [
                 show(opened),
                 message(error, opened.note),
                 SOURCES[1] if opened.run else SOURCES[0],
-                gr.update(choices=names, value=selected),
+                gr.update(choices=names, value=selected or next(iter(names), None)),
                 number,
-                as_json({"run": opened.run or (chosen.run if chosen.run in names else None)}),
+                as_json({"run": selected}),
                 gr.update(choices=policies(runs)),
                 gr.update(choices=indexes(runs), value=PAGES),
             ]
@@ -129,32 +126,28 @@ def build(chosen: Settings) -> Any:
 def first_shown(
     runs: Runs, chosen: Settings, query: dict[str, str]
 ) -> tuple[Opened, WorkbenchError | None]:
-    """What a fresh page shows: the permalink's row, or of its run alone the one with most to
-    see; else so of the run that the inspector was started with; else the worked example."""
-    error = None
+    """The response that a new page shows.
+
+    It is the permalink's row, else the row with the most claims of the permalink's run or of the
+    run that the inspector was started with, else the worked example.
+    """
+    method = query.get("method")
     try:
         if query.get("run") and query.get("id"):
-            return _shown(open_row(runs, query["run"], query["id"], query.get("method"))), None
-        if run := query.get("run") or chosen.run:
-            return (
-                _shown(open_number(runs, run, most_to_see(runs.rows(run)), query.get("method"))),
-                None,
-            )
-    except WorkbenchError as found:
-        error = WorkbenchError(
-            f"{str(found).rstrip('.')}. The worked example is shown in its place."
-        )
-    return open_sample(samples.WORKED), error
-
-
-def _shown(opened: Opened) -> Opened:
-    """The same, once it has been shown: what cannot be is a WorkbenchError here."""
-    show(opened)
-    return opened
+            opened = open_row(runs, query["run"], query["id"], method)
+        elif run := query.get("run") or chosen.run:
+            opened = open_number(runs, run, most_claims(runs.rows(run)), method)
+        else:
+            return open_sample(samples.WORKED), None
+        show(opened)  # raises for a row that cannot be shown
+        return opened, None
+    except WorkbenchError as error:
+        words = f"{str(error).rstrip('.')}. The worked example is shown instead."
+        return open_sample(samples.WORKED), WorkbenchError(words)
 
 
 def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:
-    """Serve the page on this machine and print its address; `block` waits until it is interrupted.
+    """Serve the page on this machine and print its address; `block` waits for an interrupt.
 
     Raises:
         WorkbenchError: the port is taken.
@@ -181,9 +174,9 @@ def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:
         )
     except OSError as error:
         raise WorkbenchError(
-            f"port {chosen.port} cannot be used: leave --port out or name another"
+            f"port {chosen.port} cannot be used: leave out --port, or name another port"
         ) from error
-    # a server whose start has failed may go on without what it prepares
+    # gradio may continue after a failed start, and would then serve without the guard
     assert app.state.guarded is app.middleware_stack
     print(f"reward inspector: {address}", flush=True)
     if browser:
@@ -194,9 +187,7 @@ def launch(chosen: Settings, browser: bool = True, block: bool = True) -> Any:
 
 
 def _guarded(names: Sequence[str]) -> Callable[[Any], AbstractAsyncContextManager[None]]:
-    """What runs as the server starts, before it listens: `guard` goes around everything,
-    gradio's own middleware included.
-    """
+    """A lifespan that puts `guard` around the app and gradio's middleware before it listens."""
 
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:

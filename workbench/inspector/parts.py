@@ -1,11 +1,11 @@
-"""What the tabs share: the page's script and style, components that the script draws, and
+"""Shared parts of the tabs: the page's script and style, components drawn by the script, and
 one-line errors.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ SCRIPTS = (
     "runs.js",
     "what_if.js",
     "answer.js",
-    "beside.js",
+    "same_prompt.js",
     "annotate.js",
     "keys.js",
 )
@@ -29,13 +29,13 @@ MOUNTS = ("Inspect", "Compare", "WhatIf", "Runs", "List", "Note", "Answer", "Ann
 
 @cache
 def head() -> str:
-    """The style and script of the page, once for all components; the mounting functions are all
-    that is left on the window.
+    """The page's style and script, shared by all components.
+
+    Only the mounting functions are global, as `window.workbench`.
     """
     own = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     mounts = ", ".join(f"{name}: mount{name}" for name in MOUNTS)
-    # In the head, not in gradio's `css`, which drops the rules it does not know (@container among
-    # them).
+    # in the head, because gradio's `css` drops rules that it does not know, such as @container
     look = f"<style>{style()}{(HERE / 'app.css').read_text(encoding='utf-8')}</style>"
     return (
         f"{look}<script>window.workbench = (() => {{\n{script()}\n{own}\nreturn"
@@ -46,16 +46,16 @@ def head() -> str:
 def component(
     mount: str, value: Any = None, functions: tuple[Callable[[Any], Any], ...] = (), **more: Any
 ) -> Any:
-    """A component that `mount<Name>` of the script draws from its value, which is JSON text and
-    never becomes markup.
+    """A component that the script's function `mount<Name>` draws.
+
+    Its value is JSON text and never becomes markup. `functions` can be called by the script.
     """
     import gradio as gr
 
     assert mount in MOUNTS, mount
     start = (
-        "window.workbench."
-        + mount
-        + "(element.querySelector('.wb-root'), {trigger, props, watch, server});"
+        f"window.workbench.{mount}"
+        "(element.querySelector('.wb-root'), {trigger, props, watch, server});"
     )
     return gr.HTML(
         value=None if value is None else as_json(value),
@@ -64,13 +64,13 @@ def component(
             f"(function go() {{ if (!window.workbench) return setTimeout(go, 20); {start} }})();"
         ),
         apply_default_css=False,
-        server_functions=[_beside(function) for function in functions] or None,
+        server_functions=[_in_thread(function) for function in functions] or None,
         **more,
     )
 
 
-def _beside(function: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
-    """The function in a thread of its own: gradio would call it where it serves everything else."""
+def _in_thread(function: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
+    """Run the function in a thread of its own; gradio would block its event loop."""
 
     @wraps(function)
     async def call(request: Any) -> Any:
@@ -80,61 +80,71 @@ def _beside(function: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
 
 
 def message(error: WorkbenchError | None = None, note: str = "") -> str:
-    """What a note component shows: an error, a remark or nothing."""
-    return as_json(
-        {"error": " ".join(str(error).split())} if error else {"note": note} if note else {}
-    )
+    """The value of a note component: an error, a note or nothing."""
+    return as_json({"error": one_line(error)} if error else {"note": note} if note else {})
 
 
-def answered(function: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
-    """A function that the page calls: whatever goes wrong comes back as {"error": …}."""
+def one_line(error: Exception) -> str:
+    """An error as one line, with its type unless it is a WorkbenchError."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {text}"
+
+
+def page_json(
+    error_type: type[Exception] = WorkbenchError,
+) -> Callable[[Callable[..., Mapping[str, Any]]], Callable[..., str]]:
+    """Return a function's result as JSON text, and an error of this type as {"error": …}."""
+
+    def decorate(function: Callable[..., Mapping[str, Any]]) -> Callable[..., str]:
+        @wraps(function)
+        def call(*arguments: Any, **options: Any) -> str:
+            try:
+                return as_json(function(*arguments, **options))
+            except error_type as error:
+                return as_json({"error": one_line(error)})
+
+        return call
+
+    return decorate
+
+
+def server_function(function: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+    """A function that the page calls; its errors are returned as {"error": …}."""
 
     @wraps(function)
     def call(request: Any) -> dict[str, Any]:
         try:
             return function(request if isinstance(request, dict) else {})
         except WorkbenchError as error:
-            return {"error": " ".join(str(error).split())}
-        except OSError as error:  # a full disk, or a folder that may not be written
+            return {"error": one_line(error)}
+        except OSError as error:  # a full disk, or a folder without write permission
             reason = error.strerror or type(error).__name__
-            return {
-                "error": (
-                    f"a file in the runs folder cannot be read or written ({reason}): mend that,"
-                    " and try again"
-                )
-            }
-        except (
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            ArithmeticError,
-        ) as error:  # a request that this page does not make
+            words = f"a file in the runs folder cannot be read or written ({reason})"
+            return {"error": f"{words}: fix that, and try again"}
+        # a malformed request, which the page itself does not send
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             return {"error": f"the request cannot be read ({type(error).__name__})"}
 
     return call
 
 
-def told(**kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have gradio fill these arguments (`event="EventData"`, `request="Request"`), which it does
-    by their annotations.
+def gradio_arguments(**kinds: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Annotate arguments that gradio fills, such as `event="EventData"` or `request="Request"`.
 
-    Annotations are text in these modules, and gradio, imported late, is not among the names that
-    they are looked up in.
+    Gradio finds them by their annotations, but cannot resolve the text annotations of these
+    modules, which import gradio late.
     """
     import gradio as gr
 
-    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+    def annotate(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__annotations__.update({name: getattr(gr, kind) for name, kind in kinds.items()})
         return function
 
-    return mark
+    return annotate
 
 
 def theme() -> Any:
-    """Gradio's plainest theme with the system's fonts, so that nothing is loaded; `app.css` sets
-    its colours.
-    """
+    """Gradio's base theme with system fonts, so that no font is loaded; `app.css` sets colours."""
     import gradio as gr
 
     return gr.themes.Base(

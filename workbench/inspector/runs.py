@@ -1,7 +1,7 @@
 """Read stored runs below one folder, lazily.
 
-A run may come from other people, so links are not followed: linked files are left out, and a
-linked record is an error.
+Runs may come from other people, so links are not followed: linked files are ignored, and a linked
+record is an error.
 """
 
 from __future__ import annotations
@@ -30,17 +30,23 @@ from workbench.types import Feedback, Passage, Question, WorkbenchError
 if TYPE_CHECKING:
     from pandas import Series
 
-DEPTH = 3  # how deep below the runs folder a run may lie
-# characters of a run's name that is looked for, and of one that is shown in a message
-LONGEST, NAMED = 1000, 80
+DEPTH = 3  # maximum depth of a run below the runs folder
+# characters of a run's name: at most, and shown in a message
+LONGEST, SHORT = 1000, 80
 METRICS = "metrics.jsonl"
-INSIDE = {"checkpoints", "policy"}  # folders of a run: no runs are looked for in them
+INSIDE = {"checkpoints", "policy"}  # folders of a run, which contain no runs
+
+# what reading a damaged file may raise
+DAMAGE = (
+    *(OSError, ArithmeticError, AssertionError, AttributeError),
+    *(LookupError, RecursionError, TypeError, ValueError),
+)
 
 _ID = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"),')
 
 
-class Asked(NamedTuple):
-    """What lists show of a question."""
+class QuestionInfo(NamedTuple):
+    """A question's columns in lists."""
 
     text: str
     kind: str
@@ -49,35 +55,26 @@ class Asked(NamedTuple):
 
 @contextlib.contextmanager
 def damage(what: str) -> Iterator[None]:
-    """Turn any error that damaged files cause into a one-line WorkbenchError."""
+    """Convert errors from damaged files into a one-line WorkbenchError."""
     try:
         yield
     except WorkbenchError:
         raise
-    except (
-        OSError,
-        ArithmeticError,
-        AssertionError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except DAMAGE as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise WorkbenchError(
-            f"{what} is damaged ({reason}): mend it, or move it out of the runs folder"
+            f"{what} is damaged ({reason}): repair it, or move it out of the runs folder"
         ) from None
 
 
 class Runs:
-    """The runs below `root`, named by their path from there; links out of it are refused."""
+    """The runs below `root`, named by their relative path; links are refused."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
 
     def names(self) -> list[str]:
-        """The runs that have recorded anything, sorted by name."""
+        """The runs with recorded rollouts, sorted by name."""
         return sorted(
             name
             for folder in self._walk(self.root, 0)
@@ -90,7 +87,7 @@ class Runs:
         Raises:
             WorkbenchError: the name leads out of the runs folder, through a link, or to no run.
         """
-        parts, short = Path(name).parts, name[:NAMED]
+        parts, short = Path(name).parts, name[:SHORT]
         folder = self.root.joinpath(*parts)
         refused = Path(name).is_absolute() or ".." in parts or "\0" in name
         refused = refused or len(parts) > DEPTH or len(name) > LONGEST
@@ -108,31 +105,30 @@ class Runs:
         return folder
 
     def rows(self, name: str) -> Rows:
-        """The rows of a run; of a large one that is still being read, its last rows (`missing`
-        counts the others).
-        """
+        """The rows of a run. While a large run is still being read, only its last rows;
+        `missing` counts the others."""
         with damage(f"run '{name}'"):
             return opened_rows(self.folder(name) / ROLLOUTS)
 
     def all_rows(self, name: str) -> Rows:
-        """The same with all rows, however long reading them takes."""
+        """All rows of a run, however long reading takes."""
         with damage(f"run '{name}'"):
             return read_rows(self.folder(name) / ROLLOUTS)
 
     def at_hand(self, name: str) -> bool:
-        """Whether the rows of a run take no time; a stored index is loaded for the next look."""
+        """Whether the rows of a run are in memory; a stored index is loaded for the next call."""
         with damage(f"run '{name}'"):
             return at_hand(self.folder(name) / ROLLOUTS)
 
     def number(self, name: str, row: str) -> int:
-        """The number of the row with that id."""
+        """The number of the row with this id."""
         for rows in (self.rows, self.all_rows):
             if (number := rows(name).numbers.get(row)) is not None:
                 return number
-        raise WorkbenchError(f"run '{name}' has no row '{row[:80]}': choose one of its list")
+        raise WorkbenchError(f"run '{name}' has no row '{row[:SHORT]}': choose one of its list")
 
     def row(self, name: str, number: int) -> Series:
-        """The columns of the row with that number, which counts from 0.
+        """The columns of row `number`, counted from 0.
 
         Raises:
             WorkbenchError: there is no such row.
@@ -140,27 +136,26 @@ class Runs:
         rows = self.rows(name)
         if not 0 <= number < rows.total:
             raise WorkbenchError(
-                f"run '{name}' has the rows 1 to {rows.total}: there is no row {number + 1}"
+                f"run '{name}' has no row {number + 1}: choose one of 1 to {rows.total}"
             )
         return (rows if number >= rows.missing else self.all_rows(name)).row(number)
 
     def feedback(self, name: str, number: int, rows: Rows | None = None) -> Feedback:
-        """The feedback of the row with that number, of `rows` if they are at hand."""
+        """The feedback of row `number`; `rows` saves looking it up again."""
         with damage(f"row {number + 1} of run '{name}'"):
-            known = self.row(name, number) if rows is None else rows.table.loc[number]
-            line = line_at(self.folder(name) / ROLLOUTS, known["offset"])
+            columns = self.row(name, number) if rows is None else rows.table.loc[number]
+            line = line_at(self.folder(name) / ROLLOUTS, columns["offset"])
             row = json.loads(line, parse_constant=_not_a_number)
-            if str(row.get("id", known["id"])) != known["id"]:
+            if str(row.get("id", columns["id"])) != columns["id"]:
                 raise ValueError("its index names another row: remove rollouts.index.parquet")
             question = self.question(name, str(row.get("question_id")))
             return Feedback.from_row(row, question)
 
     def group(self, name: str, number: int) -> list[Feedback]:
-        """The responses to the same prompt, this one among them; only this one if the row names
-        no group.
+        """The responses to the same prompt, including this one; only this one without a group.
 
-        Empty if one of them is damaged or not all rows are read: advantages over the rest would
-        be other numbers.
+        Empty if a response is damaged or not all rows are read, because advantages over the rest
+        would be wrong.
         """
         rows = self.rows(name)
         if rows.missing:
@@ -173,9 +168,7 @@ class Runs:
             return []
 
     def policy(self, name: str) -> Path | None:
-        """The run's folder where it holds a trained policy, all of it below the runs folder;
-        None where it holds none.
-        """
+        """The run's folder if it holds a trained policy without links out of the runs folder."""
         folder = self.folder(name)
         policy = folder / "policy"
         present = policy.is_dir() and not any(
@@ -183,79 +176,62 @@ class Runs:
         )
         return folder if present else None
 
-    def question(self, name: str, asked: str) -> Question:
-        """The question of that id with its passages; without a text where the run has not stored
-        it.
-        """
-        folder = self.folder(name)
-        row = self._stored(folder / QUESTIONS, asked)
+    def question(self, name: str, question_id: str) -> Question:
+        """A question with its passages; without a text if the run has not stored it."""
+        row = self._stored(self.folder(name) / QUESTIONS, question_id)
         if row is None:
-            return Question(asked, "")
+            return Question(question_id, "")
         stored = {item["id"]: self.passage(name, item["id"]) for item in row["passages"]}
         return question_from_row(row, {key: passage for key, passage in stored.items() if passage})
 
-    def asked(self, name: str) -> dict[str, Asked]:
-        """What lists show of each of the run's questions, by id; {} if they are not stored."""
+    def question_info(self, name: str) -> dict[str, QuestionInfo]:
+        """The run's questions by id, as shown in lists; {} if they are not stored."""
         path = self.folder(name) / QUESTIONS
         with damage(f"run '{name}': {QUESTIONS}"):
-            return _asked.read(path) if _is_own_file(path) else {}
+            return _question_info.read(path) if _is_own_file(path) else {}
 
     def lines(self, name: str, offsets: Iterable[int]) -> Iterator[bytes]:
-        """The stored lines that begin at these bytes."""
+        """The stored lines that begin at these byte offsets."""
         with damage(f"run '{name}'"), (self.folder(name) / ROLLOUTS).open("rb") as file:
             for offset in offsets:
                 file.seek(offset)
                 yield file.readline()
 
     def stamp(self, name: str) -> list[int]:
-        """Values that change with the run's files, with its being trained, and once its rows are
-        at hand."""
+        """Values that change when the run's files or its status do, or its rows are read."""
         with damage(f"run '{name}'"):
-            folder = self.folder(name)
-            files = [
-                folder / file
-                for file in (ROLLOUTS, METRICS, "summary.json")
-                if (folder / file).is_file()
-            ]
-            stats = [file.stat() for file in files]
-            looks = [number for stat in stats for number in (stat.st_size, stat.st_mtime_ns)]
-            return [*looks, self.in_use(name), self.at_hand(name)]
+            paths = [self.folder(name) / file for file in (ROLLOUTS, METRICS, "summary.json")]
+            stats = [path.stat() for path in paths if path.is_file()]
+            numbers = [number for stat in stats for number in (stat.st_size, stat.st_mtime_ns)]
+            return [*numbers, self.in_use(name), self.at_hand(name)]
 
     def in_use(self, name: str) -> bool:
-        """Whether a process is training the run; one that is killed leaves it as it was, and its
-        lock free.
-        """
+        """Whether a process is training the run. A killed process releases the lock."""
         folder = self.folder(name)
         return _is_own_file(folder / ".lock") and in_use(folder)
 
-    def passage(self, name: str, asked: str) -> Passage | None:
-        """A passage of the run's questions, or one that was retrieved for a claim, by its id."""
-        row = self._stored(self.folder(name) / PASSAGES, asked)
+    def passage(self, name: str, passage_id: str) -> Passage | None:
+        """A passage of the run's questions or one retrieved for a claim; None if not stored."""
+        row = self._stored(self.folder(name) / PASSAGES, passage_id)
         return None if row is None else Passage(row["id"], row["title"], row["text"])
 
     def metrics(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """The rows of metrics.jsonl; none where the run was not trained. A file that has not
-        changed is read once.
-        """
+        """The rows of metrics.jsonl, cached until the file changes; () for an untrained run."""
         path = self.folder(name) / METRICS
         with damage(f"run '{name}': {path.name}"):
             return _metrics.read(path) if _is_own_file(path) else ()
 
     def described(self, name: str, file: str) -> dict[str, Any]:
-        """The object in a JSON file of the run ("config.json", "summary.json"), or nothing where
-        there is no such file.
-        """
+        """The object in a JSON file of the run ("config.json", "summary.json"); {} without it."""
         path = self.folder(name) / file
         with damage(f"run '{name}': {file}"):
             content = json.loads(path.read_text(encoding="utf-8")) if _is_own_file(path) else {}
             if not isinstance(content, dict):
-                raise ValueError(f"a {type(content).__name__} where an object should be")
+                raise ValueError(f"a {type(content).__name__} where an object is expected")
             return content
 
     def settings(self, name: str) -> dict[str, dict[str, Any]]:
-        """By method, the settings that the run was trained or scored with, as far as they are
-        stored.
-        """
+        """The stored settings that the run was trained or scored with, by method."""
         trained = self.described(name, "config.json")
         scored = self.described(name, settings_path(Path(ROLLOUTS)).name)
         by_method = dict(scored.get("config", {}))
@@ -269,14 +245,14 @@ class Runs:
                 )
         return by_method
 
-    def _stored(self, path: Path, name: str) -> Any:
-        """The row of that id in a file of questions or passages, if there is one.
+    def _stored(self, path: Path, row_id: str) -> Any:
+        """The row with this id in a file of questions or passages; None if there is none.
 
         Raises:
             WorkbenchError: the file is a link out of the folder.
         """
         check_inside(path)
-        offset = _offsets.read(path).get(name) if path.is_file() else None
+        offset = _offsets.read(path).get(row_id) if path.is_file() else None
         if offset is None:
             return None
         return json.loads(line_at(path, offset), parse_constant=_not_a_number)
@@ -289,7 +265,7 @@ class Runs:
                 yield folder
                 return
             inside = list(folder.iterdir())
-        except OSError:  # a folder that may not be read, or that has just been removed
+        except OSError:  # no read permission, or just removed
             return
         for below in inside:
             hidden = below.name in INSIDE or below.name.startswith(".")
@@ -302,12 +278,12 @@ def _is_run(folder: Path) -> bool:
 
 
 def _is_own_file(path: Path) -> bool:
-    """Whether there is a file, and not a link to one."""
+    """Whether the path is a file and not a link."""
     return path.is_file() and not path.is_symlink()
 
 
 def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> dict[str, int]:
-    """Add where the row of each id begins; lines without an id are passed over."""
+    """Add the byte offset of each id's row; lines without an id are skipped."""
     for line in lines:
         head = _ID.match(line)
         with contextlib.suppress(ValueError, KeyError):
@@ -317,25 +293,26 @@ def _add_offsets(offsets: dict[str, int], offset: int, lines: list[bytes]) -> di
 
 
 def _is_text(name: str) -> bool:
-    """Whether a folder's name can be sent to the page and come back from it: bytes that are not
-    UTF-8 cannot.
-    """
+    """Whether a folder's name is UTF-8, so that the page can send it back."""
     return not re.search("[\ud800-\udfff]", name)
 
 
 def _not_a_number(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
-def _add_asked(asked: dict[str, Asked], offset: int, lines: list[bytes]) -> dict[str, Asked]:
+def _add_questions(
+    questions: dict[str, QuestionInfo], offset: int, lines: list[bytes]
+) -> dict[str, QuestionInfo]:
     for row in map(parse_object, lines):
         meta = row.get("meta")
         tier = meta.get("tier") if isinstance(meta, dict) else None
-        texts = (row.get("text"), row.get("kind"), tier)
-        asked[str(row.get("id"))] = Asked(*(one if isinstance(one, str) else "" for one in texts))
-    return asked
+        columns = (row.get("text"), row.get("kind"), tier)
+        texts = (text if isinstance(text, str) else "" for text in columns)
+        questions[str(row.get("id"))] = QuestionInfo(*texts)
+    return questions
 
 
-_asked: Growing[dict[str, Asked]] = Growing(dict, _add_asked)
+_question_info: Growing[dict[str, QuestionInfo]] = Growing(dict, _add_questions)
 _offsets: Growing[dict[str, int]] = Growing(dict, _add_offsets)
 _metrics: Growing[list[dict[str, Any]]] = Growing(list, add_objects, cached_files=64)

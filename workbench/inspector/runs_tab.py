@@ -1,4 +1,4 @@
-"""Runs: how trainings went, the rollouts of any step, and the same prompts before and after."""
+"""The Runs tab: training curves, the rollouts of any step, and answers before and after."""
 
 from __future__ import annotations
 
@@ -11,106 +11,95 @@ from workbench.inspector.export import exported
 from workbench.inspector.inspect_tab import InspectTab
 from workbench.inspector.listing import query_of, rollouts
 from workbench.inspector.opened import NOTHING, open_row, show
-from workbench.inspector.parts import answered, component, message, told
+from workbench.inspector.parts import (
+    component,
+    gradio_arguments,
+    message,
+    page_json,
+    server_function,
+)
 from workbench.inspector.runs import Runs, damage
 from workbench.inspector.token_view import as_json
 from workbench.types import WorkbenchError
 
 
 def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
-    """Lay the tab out and wire it; returns the view, for the page to say which run is chosen
-    first.
-    """
+    """Build the tab and connect its events; returns the view, whose value selects a run."""
     import gradio as gr
 
     view = component("Runs", None, server_functions(runs), elem_id="runs-view")
 
-    @told(event="EventData")
-    def opened(event: Any) -> tuple[Any, ...]:
+    @gradio_arguments(event="EventData")
+    def select(event: Any) -> tuple[Any, ...]:
         name, row, query = (event._data.get(key) for key in ("run", "id", "query"))
         try:
-            found = open_row(runs, str(name), str(row))
-            shown, note = show(found), message(note=found.note)
+            opened = open_row(runs, str(name), str(row))
             number = runs.number(str(name), str(row)) + 1
-            came = {"run": name, "id": row, "query": query}
-            return shown, note, "Stored run", name, number, came, gr.update(selected="inspect")
+            origin = {"run": name, "id": row, "query": query}
+            values = show(opened), message(note=opened.note), "Stored run", name, number, origin
         except WorkbenchError as error:
-            return (
-                NOTHING,
-                message(error),
-                gr.skip(),
-                gr.skip(),
-                gr.skip(),
-                None,
-                gr.update(selected="inspect"),
-            )
+            values = NOTHING, message(error), *(gr.skip() for _ in range(3)), None
+        return *values, gr.update(selected="inspect")
 
-    outputs = [*inspect.outputs, inspect.came, tabs]
+    outputs = [*inspect.outputs, inspect.origin, tabs]
     view.select(
-        opened, None, outputs, show_progress="hidden", api_visibility="private", queue=False
+        select, None, outputs, show_progress="hidden", api_visibility="private", queue=False
     )
     return view
 
 
 def server_functions(runs: Runs) -> tuple[Callable[[Any], dict[str, Any]], ...]:
-    """What the page asks about runs; lists come as the text of JSON, which may hold what only
-    that can say.
+    """The functions of the Runs tab that the page calls.
+
+    Rows are returned as JSON text, because gradio's own encoding fails for some texts.
     """
 
-    @answered
+    @server_function
     def look(request: dict[str, Any]) -> dict[str, Any]:
         names = [str(name) for name in request["names"]]
         if (now := stamp(runs, names)) == request.get("stamp"):
             return {"same": True}
         return {"stamp": now, "runs": as_json(run_list(runs)), "curves": curve_data(runs, names)}
 
-    @answered
+    @server_function
     def list_rollouts(request: dict[str, Any]) -> dict[str, Any]:
-        name, asked_for = str(request["run"]), dict(request["query"])
-        if asked_for.get("step") == "last":
-            asked_for["step"] = max(runs.rows(name).steps, default=None)
-        return {"text": rollouts(runs, name, query_of(asked_for))}
+        name, query = str(request["run"]), dict(request["query"])
+        if query.get("step") == "last":
+            query["step"] = max(runs.rows(name).steps, default=None)
+        return {"text": rollouts(runs, name, query_of(query))}
 
-    @answered
+    @server_function
     def before_and_after(request: dict[str, Any]) -> dict[str, Any]:
         return {"text": before_after(runs, str(request["run"]))}
 
-    @answered
+    @server_function
     def ask_policies(request: dict[str, Any]) -> dict[str, Any]:
-        return {"text": asked(runs, str(request["run"]))}
+        return {"text": policy_answers(runs, str(request["run"]))}
 
-    @answered
+    @server_function
     def export_rollouts(request: dict[str, Any]) -> dict[str, Any]:
         return exported(runs, str(request["run"]), query_of(request["query"]), str(request["form"]))
 
     return look, list_rollouts, before_and_after, ask_policies, export_rollouts
 
 
-def before_after(runs: Runs, name: str | None) -> str:
-    """The evaluation before training and after it, from the run's summary."""
-    try:
-        with damage(f"run '{name}': summary.json"):
-            summary = runs.described(name, "summary.json") if name else {}
-            before, after = (summary.get(when) or {} for when in ("before", "after"))
-            rows = [
-                [
-                    f"{rate.capitalize()}, {mode}",
-                    _cell(before, mode, rate),
-                    _cell(after, mode, rate),
-                ]
-                for mode in ("greedy", "sampled")
-                for rate in ("accuracy", "abstention", "hallucination", "truthfulness")
-                if _cell(before, mode, rate) or _cell(after, mode, rate)
-            ]
-    except WorkbenchError as error:
-        return as_json({"error": str(error)})
+@page_json()
+def before_after(runs: Runs, name: str | None) -> dict[str, Any]:
+    """The evaluations before and after training, from the run's summary, as JSON text."""
+    with damage(f"run '{name}': summary.json"):
+        summary = runs.described(name, "summary.json") if name else {}
+        before, after = (summary.get(when) or {} for when in ("before", "after"))
+        rows = [
+            [f"{rate.capitalize()}, {mode}", *cells]
+            for mode in ("greedy", "sampled")
+            for rate in ("accuracy", "abstention", "hallucination", "truthfulness")
+            if any(cells := [_cell(report, mode, rate) for report in (before, after)])
+        ]
     if not rows:
-        return as_json({"note": "This run has no evaluation before and after training."})
-    count = (
-        f"{before.get('n', after.get('n'))} questions of split"
-        f" {before.get('split', after.get('split'))}, 95 % intervals"
-    )
-    return as_json({"note": count, "table": {"head": ["", "Before", "After"], "rows": rows}})
+        return {"note": "This run has no evaluation before and after training."}
+    n, split = (before.get(key, after.get(key)) for key in ("n", "split"))
+    note = f"{n} questions of split {split}, 95 % intervals"
+    return {"note": note, "table": {"head": ["", "Before", "After"], "rows": rows}}
 
 
 def _cell(report: Mapping[str, Any], mode: str, rate: str) -> str:
@@ -118,41 +107,23 @@ def _cell(report: Mapping[str, Any], mode: str, rate: str) -> str:
     if not isinstance(cell, Mapping) or cell.get("value") is None:
         return ""
     low, high = cell.get("low"), cell.get("high")
-    text = f"{cell['value']:.3f}" + (
-        f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
-    )
-    return text.replace("-", "\N{MINUS SIGN}")
+    bounds = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
+    return f"{cell['value']:.3f}{bounds}".replace("-", "\N{MINUS SIGN}")
 
 
-def asked(runs: Runs, name: str | None) -> str:
-    """The answers of the starting policy and the trained one to fixed prompts; what fails is
-    shown, never raised.
-    """
-    try:
-        if not name:
-            raise WorkbenchError("choose a run first")
-        if runs.described(name, "config.json").get("bench") != "tiny":
-            raise WorkbenchError(
-                "the fixed prompts are the closed world's: they are asked of runs on the tiny bench"
-            )
-        if not (folder := runs.policy(name)):
-            raise WorkbenchError(
-                "this run holds no trained policy of its own: choose a finished one"
-            )
-
-        rows = answers(folder)
-    # a missing base model, memory: whatever loading a policy can run into
-    except Exception as error:
-        return as_json(
-            {
-                "error": (
-                    f"{error}"
-                    if isinstance(error, WorkbenchError)
-                    else f"{type(error).__name__}: {error}"
-                )
-            }
+@page_json(Exception)  # loading a policy raises many kinds: a missing base model, memory, …
+def policy_answers(runs: Runs, name: str | None) -> dict[str, Any]:
+    """Answers of the initial and the trained policy to fixed questions, as JSON text."""
+    if not name:
+        raise WorkbenchError("no run is selected: select one first")
+    bench = runs.described(name, "config.json").get("bench")
+    if bench != "tiny":
+        raise WorkbenchError(
+            f"the run's bench is {bench}: the fixed questions are about the closed world, so select"
+            " a run on the tiny bench"
         )
+    if not (folder := runs.policy(name)):
+        raise WorkbenchError("this run has no trained policy: select a finished one")
     head = ["Tier", "Question", "Truth", "Before", "After"]
-    return as_json(
-        {"table": {"head": head, "rows": [[row[key.lower()] for key in head] for row in rows]}}
-    )
+    rows = [[row[key.lower()] for key in head] for row in answers(folder)]
+    return {"table": {"head": head, "rows": rows}}

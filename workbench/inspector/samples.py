@@ -6,12 +6,11 @@ import random
 import re
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from workbench.claims import rules
 from workbench.inspector.examples import worked_example
 from workbench.pipeline import grade
-from workbench.types import Claims, Feedback, Passage, Question, Response, WorkbenchError
+from workbench.types import Checks, Feedback, Passage, Question, Response, WorkbenchError
 from workbench.verdicts import outcome
 from workbench.verdicts.checks import local_checks, world_checks
 from workbench.world import load_world
@@ -22,24 +21,23 @@ from workbench.world.world import World
 WORKED = "Worked example"
 SAMPLES = 4  # answers to each question
 
-# What is asked about, and how far the answers stray: the share of wrong, hedged and vague
-# statements of the four answers.
-STRAY = {"known": 0.1, "half": 0.35, "partial": 0.5, "unknown": 0.85}
-_WHO = {
+# share of wrong, hedged and vague statements in the four answers, by tier
+ERROR_RATES = {"known": 0.1, "half": 0.35, "partial": 0.5, "unknown": 0.85}
+_PEOPLE = {
     "known": "a known person",
     "half": "a half-known person",
     "partial": "a partly known person",
     "unknown": "an unknown person",
 }
 _WORLD = {
-    f"Closed world: {kind} about {_WHO[tier]}": (tier, kind)
+    f"Closed world: {kind} about {_PEOPLE[tier]}": (tier, kind)
     for kind in ("question", "biography")
-    for tier in STRAY
+    for tier in ERROR_RATES
 }
 NAMES = (WORKED, *_WORLD)
 
-# Question, answer, sources and gold answers to fill the form with: of the claims, one is
-# contradicted and one left open.
+# question, answer, sources and gold answers of the form; the sources contradict one claim and
+# leave another open
 EXAMPLE = (
     "What is the Eiffel Tower known for?",
     (
@@ -58,9 +56,8 @@ _TOKEN = re.compile(r"\s*(?:</?\w+>|\w+|[^\w\s])")
 
 
 def words(text: str) -> tuple[tuple[int, int], ...]:
-    """Words, punctuation marks and tags as tokens, white space with what follows; for text that
-    no model sampled.
-    """
+    """Tokens of a text that no model sampled: words, punctuation and tags, with the white space
+    before them."""
     spans = [match.span() for match in _TOKEN.finditer(text)]
     if spans and spans[-1][1] < len(text):
         spans[-1] = (spans[-1][0], len(text))
@@ -69,17 +66,15 @@ def words(text: str) -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=32)
 def sample(name: str, seed: int = 0) -> tuple[Feedback, ...]:
-    """The answers that the sample called `name` has, graded by every check but not paid; the
-    first is the one to show.
+    """The answers of a sample with all checks, without rewards; the first is the one to show.
 
     Raises:
-        WorkbenchError: there is no sample of that name.
+        WorkbenchError: there is no sample of this name.
     """
     if name == WORKED:
         return (worked_example(),)
     if name not in NAMES:
         raise WorkbenchError(f"no sample '{name[:60]}': choose one of the list")
-
     world = load_world()
     tier, kind = _WORLD[name]
     rng = random.Random(f"{name} {seed}")
@@ -94,7 +89,7 @@ def sample(name: str, seed: int = 0) -> tuple[Feedback, ...]:
     question = _question(world, person.name, facts, target, rng)
     responses = []
     for number in range(SAMPLES):
-        wrong = STRAY[tier] * (0.6 + number / 2)
+        wrong = ERROR_RATES[tier] * (0.6 + number / 2)
         text = _answer(world, facts, target, pronoun=person.pronoun, wrong=wrong, rng=rng)
         responses.append(
             Response(
@@ -108,8 +103,8 @@ def sample(name: str, seed: int = 0) -> tuple[Feedback, ...]:
             )
         )
     checks = world_checks(world)
-    able = [check for need, check in checks.verify.items() if need != "claim_checklist"]
-    return tuple(grade(able, {}, checks.extract)(responses))
+    verify = [check for need, check in checks.verify.items() if need != "claim_checklist"]
+    return tuple(grade(verify, {}, checks.extract)(responses))
 
 
 def _question(
@@ -151,23 +146,18 @@ def _answer(
 
 def _mistaken(world: World, fact: Fact, rng: random.Random) -> Fact:
     """The fact with the object of another person."""
-    candidates = [
-        other
-        for other in world.facts
-        if other.relation == fact.relation and other.object != fact.object
-    ]
-    other = rng.choice(candidates)
+    same_relation = [other for other in world.facts if other.relation == fact.relation]
+    other = rng.choice([other for other in same_relation if other.object != fact.object])
     return replace(fact, object=other.object, forms=other.forms)
 
 
 def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> Feedback:
-    """A pasted answer, checked by "world", "local" (the sources, by a small entailment model) or
-    "none" (claims only).
+    """Check a pasted answer by "world", "local" (the small entailment model) or "none" (claims).
 
-    Sources are separated by empty lines; gold answers stand one on a line.
+    Sources are separated by empty lines, gold answers by line breaks.
 
     Raises:
-        WorkbenchError: there is no answer, or what the judge needs is missing.
+        WorkbenchError: there is no answer, or the sources for the local verifier are missing.
     """
     if not answer.strip():
         raise WorkbenchError(
@@ -179,40 +169,25 @@ def pasted(question: str, answer: str, sources: str, gold: str, judge: str) -> F
         Passage(f"source-{number}", f"Source {number}", text)
         for number, text in enumerate(texts, 1)
     )
-    answers = tuple(line.strip() for line in gold.splitlines() if line.strip())
-    full_question = Question("pasted", question.strip(), answers, passages=passages)
     if judge == "local" and not passages:
         raise WorkbenchError(
-            "the local verifier reads the answer against sources: paste at least one, or choose"
-            " another judge"
+            "there are no sources: the local verifier checks the answer against sources, so paste"
+            " at least one, or choose another judge"
         )
-    extract, verify, complete = _judge(judge)
-    full_question = complete(full_question) if complete else full_question
+    checks = Checks(rules(), {"outcome": outcome()})
+    if judge != "none":
+        checks = local_checks() if judge == "local" else world_checks(load_world())
+    answers = tuple(line.strip() for line in gold.splitlines() if line.strip())
+    full_question = Question("pasted", question.strip(), answers, passages=passages)
+    if checks.recognise:
+        full_question = checks.recognise(full_question)
     response = Response(
         "pasted/0", full_question, answer, "pasted", offsets=words(answer), source="words"
     )
-    claims: Claims = extract([response])[0]
-
-    return grade(verify, {}, lambda _: [claims])([response])[0]
-
-
-def _judge(name: str) -> tuple[Any, list[Any], Any]:
-    """The extractor, the checks and the completion of questions of a judge that needs no other
-    machine.
-    """
-    if name == "world":
-        checks = world_checks(load_world())
-        return (
-            checks.extract,
-            [
-                check
-                for need, check in checks.verify.items()
-                if need in ("fact", "outcome", "reasoning")
-            ],
-            checks.recognise,
-        )
-    if name == "local":
-        checks = local_checks()
-        return checks.extract, list(checks.verify.values()), None
-
-    return rules(), [outcome()], None
+    # a pasted answer has no checklist, so the closed world's checks of it would be empty
+    verify = [
+        check
+        for need, check in checks.verify.items()
+        if judge != "world" or need in ("fact", "outcome", "reasoning")
+    ]
+    return grade(verify, {}, checks.extract)([response])[0]

@@ -1,19 +1,17 @@
-"""What if: the constants of every method as controls, and the rewards that follow from them; no
-judge is asked.
-"""
+"""The What-if tab: rewards recomputed with other constants and labels, without a judge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from workbench.inspector.annotated import annotate, labels, relabelled
 from workbench.inspector.controls import controls
-from workbench.inspector.opened import pay, recall, show
-from workbench.inspector.parts import answered
+from workbench.inspector.opened import recall, show, with_rewards
+from workbench.inspector.parts import server_function
 from workbench.inspector.runs import Runs
-from workbench.inspector.token_view.payload import group_advantages
+from workbench.inspector.token_view.payload import encodable, group_advantages
 from workbench.methods import method_configs
 from workbench.types import Feedback, WorkbenchError
 from workbench.util.config import override
@@ -23,11 +21,10 @@ from workbench.util.failures import is_logged
 def changed(
     configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The configs with the settings applied by the fields' types, and the `--set` arguments that
-    say the same.
+    """The configs with the settings applied, and the equivalent `--set` arguments.
 
     Raises:
-        WorkbenchError: no such method or field, or a value of another type.
+        WorkbenchError: there is no such method or field, or a value has the wrong type.
     """
     edited, arguments = dict(configs), []
     for method, values in settings.items():
@@ -42,13 +39,12 @@ def changed(
 
 
 def differences(method: str, config: Any) -> list[str]:
-    """The `--set` arguments that make the method's defaults pay as `config` does."""
-    usual = method_configs((method,))[method]
-    fields = (item["name"] for item in controls(config))
+    """The `--set` arguments that turn the method's default config into `config`."""
+    default = method_configs((method,))[method]
     return [
-        f"{method}.{name}={_spelled(getattr(config, name))}"
-        for name in fields
-        if getattr(config, name) != getattr(usual, name)
+        f"{method}.{item['name']}={_spelled(value)}"
+        for item in controls(config)
+        if (value := getattr(config, item["name"])) != getattr(default, item["name"])
     ]
 
 
@@ -58,19 +54,16 @@ def _spelled(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-@answered
-def what_if(asked: dict[str, Any]) -> dict[str, Any]:
-    """The open response paid anew by the settings and labels of the page, with its group,
-    controls and export.
-    """
-    from dataclasses import asdict
-
-    opened = recall(str(asked["key"]))
-    edits = asked.get("edits") or {}
-    configs, _ = changed(opened.configs, asked.get("settings") or {})
-    row = pay(relabelled(opened.feedback, edits), configs)
+@server_function
+def what_if(request: dict[str, Any]) -> dict[str, Any]:
+    """The open response with rewards by the page's settings and labels, with its group, controls
+    and export."""
+    opened = recall(str(request["key"]))
+    edits = request.get("edits") or {}
+    configs, _ = changed(opened.configs, request.get("settings") or {})
+    row = with_rewards(relabelled(opened.feedback, edits), configs)
     group = tuple(
-        row if member.response.id == row.response.id else pay(member, configs)
+        row if member.response.id == row.response.id else with_rewards(member, configs)
         for member in opened.group
     )
     view = replace(opened, feedback=row, group=group).data()
@@ -92,16 +85,14 @@ def what_if(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
-    """Each answer of the group with its rewards, and the mean over its tokens of each
-    estimator's advantages.
-    """
+    """The answers of the group with their rewards and mean token advantages by estimator."""
     by_method = {
         method: group_advantages(group, method) for method in row.rewards if not is_logged(method)
     }
     return [
         {
             "id": member.response.id,
-            "text": member.response.text[:300].encode("utf-8", "replace").decode(),
+            "text": encodable(member.response.text[:300]),
             "open": member.response.id == row.response.id,
             "values": {method: reward.value for method, reward in member.rewards.items()},
             "advantages": {
@@ -120,14 +111,14 @@ def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any
 def labeller(runs: Runs) -> Callable[[Any], dict[str, Any]]:
     """The function with which the page stores a person's labels and ratings of claims."""
 
-    @answered
+    @server_function
     def label_claims(request: dict[str, Any]) -> dict[str, Any]:
         opened, edits = recall(str(request["key"])), request.get("edits")
         if not edits:
-            raise WorkbenchError("no label was edited: change one first")
+            raise WorkbenchError("no label was changed: change one first")
         path = annotate(runs, opened.run, opened.feedback, edits)
-        now = labels(runs, opened.run, opened.feedback)
-        show(replace(opened, labels=now))
-        return {"path": path, "labels": {str(claim): label for claim, label in now.items()}}
+        stored = labels(runs, opened.run, opened.feedback)
+        show(replace(opened, labels=stored))
+        return {"path": path, "labels": {str(claim): label for claim, label in stored.items()}}
 
     return label_claims

@@ -1,6 +1,4 @@
-"""Notebook controls. Everything shown is text: what comes from a model or a file is escaped,
-never rendered as HTML.
-"""
+"""Widgets for notebooks. Text from models and files is escaped, never rendered as HTML."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from workbench.inspector.controls import controls
-from workbench.inspector.opened import pay
-from workbench.inspector.token_view import DRAWN, VIEW, as_json, payload, script, style
+from workbench.inspector.opened import with_rewards
+from workbench.inspector.token_view import PICTURES, VIEW, as_json, payload, script, style
 from workbench.inspector.what_if import changed
 from workbench.methods import method_configs
 from workbench.types import Feedback, WorkbenchError
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 def browser(
     options: Sequence[str], describe: Callable[[str], Mapping[str, Any]], label: str = "show"
 ) -> VBox:
-    """A search box over `options` with a panel that shows `describe(choice)` as it changes."""
+    """A search box over `options` with a panel that shows `describe(choice)`."""
     from ipywidgets import HTML, Combobox, Layout, VBox
 
     box = Combobox(
@@ -69,10 +67,10 @@ def as_html(value: Any) -> str:
 def token_view(
     feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()
 ) -> Any:
-    """The token view of a response as a widget: the same script and style as in the inspector.
+    """The inspector's token view of a response as a widget.
 
-    Its `selected` is what was clicked last: `{"claim": id or None, "token": position or None}`;
-    `show` draws another response, or the same one paid otherwise.
+    `selected` is the last clicked item: `{"claim": id or None, "token": position or None}`.
+    `show` draws another response, or the same one with other rewards.
     """
     widget = _token_view_class()()
     widget.show(feedback, method, group)
@@ -89,30 +87,28 @@ def _token_view_class() -> Any:
         _css = style()
         data = Unicode("null").tag(sync=True)  # JSON text, as in the app
         selected = Dict().tag(sync=True)
-        shown = ""
+        summary = ""
 
         def show(
             self, feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = ()
         ) -> None:
             view = payload(feedback, method, group)
-            self.shown = (
+            self.summary = (
                 f"{view['id']}, {view['method']}, {len(view['tokens'])} tokens,"
                 f" {len(view['claims'])} claims"
             )
             self.data = as_json(view)
 
-        def __repr__(self) -> str:  # without the data and without random ids
-            return f"TokenView({self.shown})"
+        def __repr__(self) -> str:  # without the data and random ids
+            return f"TokenView({self.summary})"
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-            """Where `make notebooks` runs it, with the data in the output's metadata: of these a
-            picture is drawn.
-            """
+            """Add the data to the output's metadata when `make notebooks` draws pictures of it."""
             bundle = super()._repr_mimebundle_(**kwargs)
-            if bundle is None or not os.environ.get(DRAWN):
+            if bundle is None or not os.environ.get(PICTURES):
                 return bundle
-            data, told = bundle
-            return data, {**told, VIEW: json.loads(self.data)}
+            data, metadata = bundle
+            return data, {**metadata, VIEW: json.loads(self.data)}
 
     return TokenView
 
@@ -135,11 +131,10 @@ def what_if(
     group: Sequence[Feedback] = (),
     fields: Sequence[str] = (),
 ) -> VBox:
-    """The token view under controls for the constants of `method` (for those of `fields`, if any
-    are named).
+    """The token view under controls for the constants of `method`, or for those in `fields`.
 
-    A change pays the response anew from what is stored of it; no judge is asked. The boxes are
-    the reward in words, the controls and the view, in this order.
+    A change recomputes the rewards from the stored row, without a judge. The boxes are the reward
+    as text, the controls and the view, in this order.
     """
     from ipywidgets import HTML, VBox
 
@@ -149,13 +144,13 @@ def what_if(
         for item in controls(config)
         if not fields or item["name"] in fields
     }
-    message, view = HTML(), token_view(pay(feedback, {method: config}), method, group)
+    message, view = HTML(), token_view(with_rewards(feedback, {method: config}), method, group)
 
     def show(_: Any = None) -> None:
-        changes = {name: _given(box) for name, box in boxes.items() if _given(box) != box.start}
+        changes = {name: _value(box) for name, box in boxes.items() if _value(box) != box.start}
         try:
             configs, arguments = changed({method: config}, {method: changes})
-            row = pay(feedback, configs)
+            row = with_rewards(feedback, configs)
         except WorkbenchError as error:
             message.value = escape(str(error))
             return
@@ -168,7 +163,7 @@ def what_if(
             row,
             method,
             [
-                row if member.response.id == row.response.id else pay(member, configs)
+                row if member.response.id == row.response.id else with_rewards(member, configs)
                 for member in group
             ],
         )
@@ -180,7 +175,7 @@ def what_if(
 
 
 def _box(control: Mapping[str, Any]) -> Any:
-    """An ipywidgets control, which remembers in `start` what it stood at."""
+    """An ipywidgets control with its initial value as `start`."""
     from ipywidgets import Checkbox, Dropdown, FloatSlider, Layout
 
     shared = {
@@ -193,7 +188,7 @@ def _box(control: Mapping[str, Any]) -> Any:
         box = Dropdown(options=control["options"], value=str(value), **shared)
     elif control["kind"] == "flag":
         box = Checkbox(value=value, **shared)
-    else:  # an unset optional number stands at its least, and is left out until it is moved
+    else:  # an unset optional number is at its minimum, and not applied until it is moved
         limits = {"min": control["min"], "max": control["max"], "step": control["step"]}
         box = FloatSlider(
             value=control["min"] if value is None else value,
@@ -201,9 +196,9 @@ def _box(control: Mapping[str, Any]) -> Any:
             **limits,
             **shared,
         )
-    box.start = _given(box)
+    box.start = _value(box)
     return box
 
 
-def _given(box: Any) -> Any:
+def _value(box: Any) -> Any:
     return round(box.value, 6) if isinstance(box.value, float) else box.value

@@ -1,4 +1,4 @@
-"""The script and style of the token view, and a response's view as one self-contained page."""
+"""The script and style of the token view, and a self-contained page for one response."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from workbench.methods import METHODS
 from workbench.types import CLAIM_LABELS, LACKING, Feedback
 
 HERE = Path(__file__).parent
-DRAWN = "WORKBENCH_PICTURES"  # set where a picture is to be drawn of every view in a notebook
-VIEW = "workbench.token_view"  # in the metadata of a notebook's output: what `payload` returned
+PICTURES = "WORKBENCH_PICTURES"  # environment variable: draw a picture of every view in a notebook
+VIEW = "workbench.token_view"  # key of the payload in the metadata of a notebook's output
 SCRIPTS = ("words.js", "token_view.js", "panels.js", "claims.js", "view.js")
 
-# An exported page follows the reader's system: the app's dark class is set before anything is
-# drawn.
+# an exported page follows the reader's colour scheme: the dark class is set before drawing
 _START = (
     'if (matchMedia("(prefers-color-scheme: dark)").matches)'
     ' document.documentElement.classList.add("dark");\n'
@@ -34,9 +33,7 @@ body { margin: 0 auto; padding: 24px clamp(12px, 4vw, 40px); max-width: 1180px; 
 
 @cache
 def script() -> str:
-    """The functions of the view, `tokenView(root, options)` among them, as the text of one
-    script without imports.
-    """
+    """The view's functions, including `tokenView(root, options)`, as one script without imports."""
     code = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     names = {name: method.title for name, method in METHODS.items()}
     parts = {name: dict(method.parts) for name, method in METHODS.items()}
@@ -57,23 +54,22 @@ def style() -> str:
 def export_html(
     feedback: Feedback, method: str | None = None, group: Sequence[Feedback] = (), **shown: Any
 ) -> str:
-    """The view of one response as a single HTML page that needs no network and may use none.
+    """The view of one response as a single HTML page that cannot use the network.
 
-    The data stands in a block that no browser executes, and the page's policy lets only this
-    script and this style run.
+    The data is in a block that browsers do not execute, and the page's security policy allows only
+    this script and this style.
 
     Args:
         feedback: the response with its claims, verdicts and rewards.
-        method: whose rewards are shown first.
-        group: the responses to the same prompt, this one among them; with them the page shows
-        advantages.
+        method: the method whose rewards are shown first.
+        group: the responses to the same prompt, including this one; adds advantages to the page.
         shown: further arguments of `payload`.
     """
     return page(payload(feedback, method=method, group=group, **shown))
 
 
 def page(data: Mapping[str, Any]) -> str:
-    """A self-contained page of what `payload` returned."""
+    """A self-contained page for a result of `payload`."""
     code = f"(() => {{\n{script()}\n{_START}\n}})();"
     css = style() + _PAGE_STYLE
     policy = (

@@ -1,4 +1,4 @@
-"""A response's feedback as the plain data that the token view draws."""
+"""Convert a response's feedback to the plain data that the token view draws."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.credit.attribute import assign_token_rewards, is_placed, place, t
 from workbench.types import REASONS, Claim, Feedback, Passage, Reward, Verdict, WorkbenchError
 from workbench.util.failures import is_logged, is_remark, remarks, unjudged
 
-CONTEXT = 220  # characters of a long passage shown on each side of what supports the claim
+CONTEXT = 220  # characters of a long passage shown on each side of the quoted evidence
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -22,8 +22,7 @@ _COMMON = frozenset(
     " to was were with".split()
 )
 
-
-# What a check looked at, in words, by its target and aspect; {n} counts from 1.
+# labels of checks by target and aspect; {n} counts from 1
 CHECKS = {
     ("outcome", "answer"): "Final answer against the gold answer",
     ("reasoning", "reasoning"): "Reasoning",
@@ -37,12 +36,15 @@ CHECKS = {
     ("claim", "checklist"): "Claim {n} against the checklist",
     ("item", "checklist"): "Fact {n} of the checklist",
 }
-# of a claim's "subject" verdict
-USELESS_FOR = {"other": "about another subject than the question", "asked": "said before"}
-# what a check's p is; of all others, a score
+# notes on a claim by its "subject" verdict
+USELESS_FOR = {
+    "other": "about another subject than the question",
+    "asked": "repeats an earlier claim",
+}
+# meaning of a check's p; other aspects: a score
 MEASURES = {"truth": "P(true)", "fact": "P(true)", "factuality": "P(factual)"}
 
-# an evidence item -> (title, text), where it is known
+# an evidence item -> (title, text), or None if unknown
 Lookup = Callable[[Mapping[str, Any]], tuple[str, str] | None]
 
 
@@ -55,16 +57,16 @@ def payload(
     lookup: Lookup | None = None,
     claim: int | None = None,
 ) -> dict[str, Any]:
-    """Everything the view shows of one response, as JSON values; positions count code points.
+    """The data of one response's view, as JSON values; positions count code points.
 
     Args:
         feedback: the row.
-        method: whose rewards are shown first; by default the first.
-        group: the responses to the same prompt, `feedback` among them; without them there are no
-        advantages.
-        name: where the row comes from, in words.
-        lookup: finds the text of evidence that is not among the question's passages.
-        claim: the id of the claim to select.
+        method: the method whose rewards are shown first; by default the first.
+        group: the responses to the same prompt, including `feedback`; without it there are no
+            advantages.
+        name: a label for the row's origin.
+        lookup: returns the text of evidence that is not among the question's passages.
+        claim: id of the claim to select.
     """
     response = feedback.response
     methods = {
@@ -76,7 +78,7 @@ def payload(
         "step": response.step,
         "question": response.question.text,
         "answers": list(response.question.answers),
-        "text": _SURROGATE.sub("\ufffd", response.text),
+        "text": encodable(response.text),
         "finish": response.finish,
         "source": response.source,
         "tokens": [list(offset) for offset in response.offsets],
@@ -106,10 +108,13 @@ def payload(
     }
 
 
+def encodable(text: str) -> str:
+    """Replace lone surrogates, which a truncated byte sequence decodes to and UTF-8 cannot hold."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
 def as_json(data: Any) -> str:
-    """JSON that is safe inside a script element and in any encoding: ASCII only, and no `<`, `>`
-    or `&` as such.
-    """
+    """JSON that is safe inside a script element and in any encoding: ASCII without `<>&`."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -140,7 +145,7 @@ def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[
 
 
 def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
-    """The stored token rewards, or what the events come to: older rows store only these."""
+    """The stored token rewards, else the sum of the events, which is all that older rows store."""
     if reward.value is None:
         return ()
     return reward.tokens or place(feedback.response, reward.events)
@@ -151,16 +156,14 @@ def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
     if response.offsets:
         last = token_at(response, event.end)
         first = None if event.start is None else min(token_at(response, event.start + 1), last)
-    found = {"part": event.part, "value": event.value, "claim": event.claim}
-    return {**found, "token": last, "from": first}
+    columns = {"part": event.part, "value": event.value, "claim": event.claim}
+    return {**columns, "token": last, "from": first}
 
 
 def advantages_of(
     feedback: Feedback, method: str, group: Sequence[Feedback]
 ) -> dict[str, list[float]]:
-    """What each estimator gives this response's tokens in its group; nothing where it is not
-    among the group.
-    """
+    """This response's token advantages in its group by estimator; {} if the group lacks it."""
     index = next(
         (number for number, row in enumerate(group) if row.response.id == feedback.response.id),
         None,
@@ -171,8 +174,9 @@ def advantages_of(
 
 
 def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[tuple[float, ...]]]:
-    """Token advantages of a group by each estimator; one that lacks something (a critic's
-    values) is left out.
+    """Token advantages of a group by estimator.
+
+    Estimators without their inputs, such as a critic's values, are left out.
     """
     if any(method not in row.rewards for row in group):
         return {}
@@ -208,7 +212,7 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
         "span": span,
         "coverage": claim.coverage,
         "placed": is_placed(claim),
-        "matched": _SURROGATE.sub("\ufffd", text[span[0] : span[1]]) if span else "",
+        "matched": encodable(text[span[0] : span[1]]) if span else "",
         "label": verdict.label,
         "p": verdict.p,
         "informativeness": verdict.informativeness,
@@ -220,9 +224,7 @@ def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str,
 
 
 def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
-    """Remarks beside the label: why a claim was not compared, what speaks against it, why it is
-    useless.
-    """
+    """Notes on a label: why the claim was not compared, objections to it, why it is useless."""
     useless = [USELESS_FOR[subject.label]] if subject and subject.label in USELESS_FOR else []
     return (
         [REASONS.get(reason, reason) for reason in unjudged(vars(verdict)).values()]
@@ -232,9 +234,7 @@ def _notes(verdict: Verdict, subject: Verdict | None) -> list[str]:
 
 
 def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
-    """The span widened to whole words: what matched may begin or end inside one ("the" for a
-    claim's "The").
-    """
+    """Extend a span to whole words, because a match may begin or end inside a word."""
     start, end = span
     while 0 < start < len(text) and text[start - 1].isalnum() and text[start].isalnum():
         start -= 1
@@ -246,9 +246,7 @@ def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
 def _evidence(
     feedback: Feedback, claim: Claim, item: Mapping[str, Any], lookup: Lookup | None
 ) -> dict[str, Any]:
-    """A title and text cut into [piece, level]: 1 is inside the quoted span, 2 a word that the
-    claim shares with it.
-    """
+    """A title and the text as [piece, level]: 1 inside the quoted span, 2 a word of the claim."""
     passage: Passage | None = next(
         (p for p in feedback.response.question.passages if p.id == item.get("passage")), None
     )

@@ -10,28 +10,28 @@ from typing import Any
 
 from workbench.inspector.listing import rewards_of
 from workbench.inspector.opened import Opened, open_row
-from workbench.inspector.parts import answered
+from workbench.inspector.parts import server_function
 from workbench.inspector.runs import Runs, damage
-from workbench.inspector.token_view import as_json
+from workbench.inspector.token_view import as_json, encodable
 from workbench.inspector.what_if import group_rows
 from workbench.runs.rows import NO_STEP
 from workbench.types import Question
 
-MOST = 10_000_000  # comparisons that a difference may take: a second or two
-_LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # of writing without spaces between words
+MOST = 10_000_000  # word comparisons per difference, which take a second or two
+_LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts without spaces between words
 _WORD = re.compile(rf"\s*(?:{_LETTER}|(?:(?!{_LETTER})\w)+|[^\w\s])|\s+")
-Piece = tuple[bool, str, str]  # whether both texts have it, the first's text, the second's
+Piece = tuple[bool, str, str]  # (equal, text in the first, text in the second)
 
 
 def difference(first: str, second: str) -> tuple[str, list[Piece]]:
-    """The pieces that two texts share and those that differ, by "words", or by whole "texts" where
-    comparing words would take too long.
+    """Split two texts into equal and different pieces.
 
-    White space between words makes no difference; joined, the pieces of each side are its text.
+    The unit is "words", or whole "texts" if comparing words would take too long. White space
+    between words is ignored. The pieces of each side join to its text.
     """
     mine, theirs = _WORD.findall(first), _WORD.findall(second)
     keys, others = [word.strip() for word in mine], [word.strip() for word in theirs]
-    # each match that is found compares all pairs of equal words again
+    # SequenceMatcher compares all pairs of equal words again after each match
     counts, other_counts = Counter(keys), Counter(others)
     alike = [(count, other_counts[word]) for word, count in counts.items() if word in other_counts]
     effort = sum(count * other for count, other in alike) * sum(map(min, alike)) // 2
@@ -44,14 +44,14 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
 
 
 def same_prompt(runs: Runs) -> Callable[[Any], dict[str, Any]]:
-    """The function with which the page gets another answer to the same prompt, as JSON text."""
+    """The function that returns another answer to the same prompt to the page, as JSON text."""
 
-    @answered
-    def beside(request: dict[str, Any]) -> dict[str, Any]:
+    @server_function
+    def other_answer(request: dict[str, Any]) -> dict[str, Any]:
         other = dict(request.get("other") or {})
         return {"text": as_json(compared(runs, str(request["run"]), str(request["id"]), other))}
 
-    return beside
+    return other_answer
 
 
 def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str, Any]:
@@ -62,9 +62,9 @@ def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str
     answer the second side is None.
 
     Raises:
-        WorkbenchError: no such run or row.
+        WorkbenchError: there is no such run or row.
     """
-    runs.all_rows(name)  # of its last rows alone neither groups nor other steps are known
+    runs.all_rows(name)  # the last rows alone contain neither whole groups nor other steps
     opened, names = open_row(runs, name, row), runs.names()
     chosen = next((one for one in names if one == other.get("run")), name)
     question, own = opened.feedback.response.question, opened.feedback.response.step
@@ -74,22 +74,22 @@ def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str
         if (chosen, key) != (name, row)
     ]
     steps = list(dict.fromkeys(step for step, _ in answers))
-    step = _step(steps, own, same=chosen == name, asked=other.get("step"))
-    here = [key for found, key in answers if found == step]
-    told: dict[str, Any] = {"runs": names, "run": chosen, "steps": steps, "step": step}
-    told["first"] = _side(opened, name)
-    if not here:
+    step = _step(steps, own, same=chosen == name, wanted=other.get("step"))
+    ids = [key for answer_step, key in answers if answer_step == step]
+    data: dict[str, Any] = {"runs": names, "run": chosen, "steps": steps, "step": step}
+    data["first"] = _side(opened, name)
+    if not ids:
         note = f"Run '{chosen}' has no other answer to this prompt."
-        return told | {"second": None, "note": note}
-    found = open_row(runs, chosen, other["id"] if other.get("id") in here else here[0])
-    texts = [_whole(side.feedback.response.text) for side in (opened, found)]
-    told["by"], told["pieces"] = difference(*texts)
-    return told | {"second": _side(found, chosen), "note": opened.note or found.note}
+        return data | {"second": None, "note": note}
+    second = open_row(runs, chosen, other["id"] if other.get("id") in ids else ids[0])
+    texts = [encodable(side.feedback.response.text) for side in (opened, second)]
+    data["by"], data["pieces"] = difference(*texts)
+    return data | {"second": _side(second, chosen), "note": opened.note or second.note}
 
 
-def _step(steps: Sequence[int | None], own: int | None, *, same: bool, asked: Any) -> int | None:
-    if asked in steps:
-        return asked
+def _step(steps: Sequence[int | None], own: int | None, *, same: bool, wanted: Any) -> int | None:
+    if wanted in steps:
+        return wanted
     if not same and own in steps:
         return own
     others = [step for step in steps if step != own]
@@ -97,21 +97,19 @@ def _step(steps: Sequence[int | None], own: int | None, *, same: bool, asked: An
 
 
 def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[int | None, str]]:
-    """(step, id) of the rows of a run that answer a question: those with its text, and in its own
-    run those with its id.
-    """
+    """(step, id) of a run's answers to a question, by its text and, in its own run, its id."""
     with damage(f"run '{name}'"):
         table, ids = runs.all_rows(name).table, {question.id} if name == own else set()
         if question.text.strip():
-            asked = runs.asked(name).items()
-            ids |= {key for key, one in asked if one.text == question.text}
+            info = runs.question_info(name).items()
+            ids |= {key for key, one in info if one.text == question.text}
         table = table[table["question"].isin(ids)].sort_values("step", kind="stable")
         steps = (None if step == NO_STEP else step for step in table["step"].tolist())
         return list(zip(steps, table["id"], strict=True))
 
 
 def _side(opened: Opened, name: str) -> dict[str, Any]:
-    """One of the answers, with its rewards and its group."""
+    """One answer with its rewards and its group."""
     row = opened.feedback
     outcome = row.verdict("outcome")
     return {
@@ -122,10 +120,3 @@ def _side(opened: Opened, name: str) -> dict[str, Any]:
         **rewards_of(row),
         "group": group_rows(row, opened.group or (row,)),
     }
-
-
-def _whole(text: str) -> str:
-    """Text that any encoding can hold: a lone surrogate, as a cut byte sequence decodes to, is
-    replaced.
-    """
-    return text.encode("utf-8", "replace").decode()

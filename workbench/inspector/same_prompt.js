@@ -9,7 +9,7 @@ function besideView(gradio, seenIn) {
     const mine = ++turn;
     other = {...other, ...change};
     if (!out.children.length) told.textContent = "Looking for other answers to this prompt…"; // a large record is read first
-    const found = await gradio.server.beside({...at, other});
+    const found = await gradio.server.other_answer({...at, other});
     if (mine !== turn) return; // an older answer than the last question
     if (found.error) return (told.textContent = found.error), out.replaceChildren();
     draw(JSON.parse(found.text));
