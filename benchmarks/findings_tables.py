@@ -1,6 +1,4 @@
-"""Tables of what `benchmarks/findings.py` stored: statements with what came of them, and the
-arms side by side.
-"""
+"""Tables of the results of `benchmarks/findings.py`: statements with their results, and arms."""
 
 from __future__ import annotations
 
@@ -13,19 +11,19 @@ BIOGRAPHIES = (
     "test",
     (
         ("factscore_on_subject", "", "FactScore, on subject"),
-        ("supported_claims", "known", "true claims, known people"),
-        ("unsupported_claims", "unknown", "claims astray, unknown people"),
+        ("supported_claims", "known", "supported claims, known people"),
+        ("unsupported_claims", "unknown", "unsupported claims, unknown people"),
         ("responded", "unknown", "answered, unknown people"),
     ),
 )
 OUTCOMES = (
     "test",
     (
-        ("accuracy", "", "right"),
-        ("abstention", "", "refused"),
+        ("accuracy", "", "correct"),
+        ("abstention", "", "abstained"),
         ("hallucination", "", "wrong"),
-        ("accuracy", "known", "right, known facts"),
-        ("abstention", "unknown", "refused, unknown people"),
+        ("accuracy", "known", "correct, known facts"),
+        ("abstention", "unknown", "abstained, unknown people"),
     ),
 )
 LONG = (
@@ -39,7 +37,7 @@ LONG = (
         ("responded", "", "answered, unknown people", "unknown"),
     ),
 )
-# of a method: question set, and (metric, tier, heading[, another question set]) of the arms' table
+# by method: question set, and columns of the arms' table (metric, tier, heading[, question set])
 ARMS = {
     "rlfh": BIOGRAPHIES,
     "rlfh_sweep": BIOGRAPHIES,
@@ -52,8 +50,8 @@ ARMS = {
     "forag": (
         "test",
         (
-            ("fact_per_query", "", "answers wholly factual"),
-            ("fact_per_sentence", "", "sentences factual"),
+            ("fact_per_query", "", "wholly factual answers"),
+            ("fact_per_sentence", "", "factual sentences"),
             ("coherent", "", "coherent"),
             ("facets", "", "facets"),
             ("claims", "", "claims"),
@@ -67,15 +65,16 @@ ARMS = {
 
 
 def statements(found: Mapping[str, Any]) -> list[list[str]]:
-    """A row a contrast, with the results in bold."""
+    """Rows of contrasts, with the result of each statement in bold."""
     return [
-        [id, result and f"**{result}**", *told] for id, result, *told in reproduce.statements(found)
+        [id, result and f"**{result}**", *cells]
+        for id, result, *cells in reproduce.statements(found)
     ]
 
 
 def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[str]]]:
-    """Headings and a row an arm: the means over its seeds."""
-    asked, columns = ARMS[method]
+    """Headings, and a row for each arm with its means over seeds."""
+    default, columns = ARMS[method]
     seeds = {
         run["arm"]: [other for other in found["runs"] if other["arm"] == run["arm"]]
         for run in found["runs"]
@@ -83,8 +82,8 @@ def arms(found: Mapping[str, Any], method: str) -> tuple[list[str], list[list[st
     rows = [
         [
             arm,
-            *(_mean(sets[(*own, asked)[0]], metric, tier) for metric, tier, _, *own in columns),
-            *_took(seeds.get(arm, [])),
+            *(_mean(sets[(*own, default)[0]], metric, tier) for metric, tier, _, *own in columns),
+            *_settings(seeds.get(arm, [])),
         ]
         for arm, sets in found["means"].items()
     ]
@@ -96,7 +95,7 @@ def _mean(tiers: Mapping[str, Mapping[str, float]], metric: str, tier: str) -> s
     return "–" if value is None else f"{value:.3f}"
 
 
-def _took(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+def _settings(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     changed = [
         setting
         for run in runs[:1]
@@ -106,7 +105,7 @@ def _took(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     return [str(len(runs) or "–"), " ".join(f"`{setting}`" for setting in changed) or "–"]
 
 
-PAPER = {  # KLCF's table 5, a prompt: seconds, times ours took, searches, tokens in and out
+PAPER = {  # KLCF's table 5 by prompt: seconds, ratio to KLCF, searches, tokens in, tokens out
     "serial": {
         "FActScore": ("198.06", "3.46", "51.7", "55666", "5702"),
         "VeriScore": ("234.50", "4.09", "32.6", "335910", "3443"),
@@ -120,11 +119,11 @@ PAPER = {  # KLCF's table 5, a prompt: seconds, times ours took, searches, token
 }
 COSTS = [
     "answers",
-    "rewarded by",
+    "reward",
     "seconds a prompt",
-    "in all",
-    "times KLCF's [95 %]",
-    "without its model",
+    "seconds in total",
+    "ratio to KLCF [95 %]",
+    "ratio without its model",
     "calls",
     "searches",
     "tokens in",
@@ -134,14 +133,14 @@ COSTS = [
 
 
 def costs(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Headings and a row for each way of rewarding in each part, the paper's below its own kind."""
+    """Headings, and a row for each reward in each part; the paper's rows follow each mode."""
     rows: list[list[str]] = []
     for mode in PAPER:
         for name in (name for name in found["parts"] if name.endswith(f", {mode}")):
             rows += _costs(name, found["parts"][name])
         rows += [
             [
-                f"*the paper's, {mode}*",
+                f"*paper, {mode}*",
                 way,
                 seconds,
                 "–",
@@ -160,14 +159,14 @@ def costs(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 def _costs(name: str, part: Mapping[str, Any]) -> list[list[str]]:
     rows = []
-    for way, told in part["ways"].items():
+    for way, cost in part["ways"].items():
         ratio, bare = part["ratios"].get(way), part["ratios_without_passes"].get(way)
         rows.append(
             [
-                f"{name}: {part['prompts']} of {part['claims']:.1f} claims",
+                f"{name}: {part['prompts']} answers of {part['claims']:.1f} claims",
                 way,
-                f"{told['seconds']:.3f}",
-                f"{told['seconds'] * part['prompts']:.1f}",
+                f"{cost['seconds']:.3f}",
+                f"{cost['seconds'] * part['prompts']:.1f}",
                 (
                     f"**{ratio['value']:.2f}** [{ratio['low']:.2f}, {ratio['high']:.2f}]"
                     f" n={ratio['n']}"
@@ -175,20 +174,20 @@ def _costs(name: str, part: Mapping[str, Any]) -> list[list[str]]:
                     else "–"
                 ),
                 f"{bare:.2f}" if bare else "–",
-                f"{told['calls']:.1f}",
-                f"{told['searches']:.1f}",
-                f"{told['tokens_in']:.0f}",
-                f"{told['tokens_out']:.0f}",
-                f"{told['delays']:.0%}",
+                f"{cost['calls']:.1f}",
+                f"{cost['searches']:.1f}",
+                f"{cost['tokens_in']:.0f}",
+                f"{cost['tokens_out']:.0f}",
+                f"{cost['delays']:.0%}",
             ]
         )
     return rows
 
 
 def truth_arms(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Headings and a row for each set of claims that a truthfulness model has learnt from, the
-    means over the seeds; AUC beside `own` with its interval."""
-    beside = {one["minus"]: one for one in found["findings"]}
+    """Headings, and a row for each training set of the truthfulness model: means over the seeds,
+    and the difference in AUC to `own` with its interval."""
+    contrasts = {one["minus"]: one for one in found["findings"]}
     rows = []
     for arm in dict.fromkeys(run["arm"] for run in found["runs"]):
         runs = [run for run in found["runs"] if run["arm"] == arm]
@@ -197,11 +196,11 @@ def truth_arms(found: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
             for name in ("auc", "accuracy", "f1", "ece")
         ]
         each = " ".join(f"{run['auc']:.3f}" for run in runs)
-        one = beside.get(arm)
-        said = (
+        one = contrasts.get(arm)
+        difference = (
             f"**{one['verdict']}** {one['value']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
             if one
             else "–"
         )
-        rows.append([f"`{arm}`", *means, each, f"{one['id']} {said}" if one else said])
-    return ["learnt from", "AUC", "accuracy", "F1", "ECE", "AUC of each seed", "`own` − this"], rows
+        rows.append([f"`{arm}`", *means, each, f"{one['id']} {difference}" if one else difference])
+    return ["trained on", "AUC", "accuracy", "F1", "ECE", "AUC of each seed", "`own` − this"], rows

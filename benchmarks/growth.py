@@ -388,16 +388,16 @@ def table(found: Mapping[str, Any]) -> str:
     lines = ["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]]
     about = (
         f"{found['date']}, base point {base}; {found['rounds']} rounds, {found['threads']} thread"
-        f" of {found['cores']} cores, beside other work\n(load {found['load'][0]:.1f} to"
-        f" {found['load'][1]:.1f}). In brackets the least and the greatest of a round; bold is what"
-        " is not 1, by more than .1 and in every round."
+        f" of {found['cores']} cores, with other work on the\nmachine (load"
+        f" {found['load'][0]:.1f} to {found['load'][1]:.1f}). Brackets: smallest and"
+        " largest value of a round. Bold: differs from 1 by more than .1 in every round."
     )
     pieces = ", ".join(f"{value} ({task})" for task, value in found["characters_per_token"].items())
     again = (
-        f"Of what the base itself writes about {own['people']} people requests grow with the group"
-        f" by {own['slopes']['requests']['slope']:.2f}: responses of\na group say the same, and a"
-        " prompt is asked once. MiniLM's tokenizer finds so many characters to a token of its"
-        f" prompts: {pieces}."
+        f"For the base's own samples about {own['people']} people, the slope of requests in the"
+        f" group is {own['slopes']['requests']['slope']:.2f}, because responses\nof a group repeat"
+        " claims and equal prompts are sent once. Characters per token of the prompts (MiniLM's"
+        f" tokenizer): {pieces}."
     )
     return "\n\n".join([about, "\n".join(lines), again])
 

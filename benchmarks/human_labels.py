@@ -179,7 +179,7 @@ def cell(rate: Mapping[str, Any]) -> str:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """The results as one Markdown table with a paragraph, for README.md and the notebook."""
+    """Return the results as a Markdown table with notes, for docs/measured.md and the notebook."""
     rows = [
         *_claim_rows(results["claims"]),
         *_faithful_rows(results.get("faithful", {})),
@@ -190,7 +190,7 @@ def table(results: Mapping[str, Any]) -> str:
         *_abstention_rows(results["abstention"]),
         *_system_rows(results.get("systems", {})),
     ]
-    head = ("people's labels", "n", "measure", "here", "simple rivals")
+    head = ("human labels", "n", "measure", "here", "simple baselines")
     lines = ["| " + " | ".join(map(str, row)) + " |" for row in (head, ["---"] * len(head), *rows)]
     return "\n".join(lines) + "\n\n" + _notes(results)
 
@@ -198,8 +198,8 @@ def table(results: Mapping[str, Any]) -> str:
 def _notes(results: Mapping[str, Any]) -> str:
     stale = results.get("rules_measured", "") > results.get("date", "")
     old = (
-        f"\nCharacters in error were measured on {results['date']}, with the claims of that day's"
-        " rules."
+        f"\n- Characters in error were measured on {results['date']}, with that day's rules for"
+        " claims."
         if stale
         else ""
     )
@@ -210,20 +210,21 @@ def _notes(results: Mapping[str, Any]) -> str:
         clock[name]["claims_per_cpu_second"] for name in ("short_pairs", "three_passages")
     )
     return (
-        "*Overlap*: the share of the claim's words in the evidence, at the better of two"
-        " thresholds. † most of these claims,\nthough not with this evidence, were among the"
-        " training pairs. ‡ people were asked only where nothing matched\nexactly. § seen while"
-        " the rules were written. ¶ its dev rows: temperature and thresholds were chosen on"
-        " them.\nPlaces of errors (characters, tokens) are told no better than by trivial means,"
-        " everything or whole sentences, on\nWiCE and HaluEval: do not rely on which words are"
-        " marked.\n‖ of responses that the rules were mended with (tuned on), and of others that"
-        " nobody had looked at before they were\nread by hand; of the rules as they were then. The"
-        " last are of the rules as they are, the two before but for mends.\np(support) has an"
-        f" expected calibration error of {calm['ece']:.2f} over {calm['n']} claims of five of these"
-        f" sets.\nOne core checks {short:.0f} claims a second with short evidence, {long:.1f} with"
-        f" three long passages each;\npeak memory {clock['peak_rss_mb']} MB. An instruction inside"
-        f" a claim's sentence moves p(support) by {inside:.3f} on\naverage, one in a sentence of"
-        f" its own by {around:.3f}, a paraphrase by {other:.3f} ({moved['claims']} claims)." + old
+        "- *Overlap*: the share of the claim's words in the evidence, at the better of two"
+        " thresholds.\n- † Most of these claims, with other evidence, were among the training"
+        " pairs.\n- ‡ People judged only answers without an exact match.\n- § Seen while the rules"
+        " were written.\n- ¶ The verifier's dev rows: temperature and thresholds were chosen on"
+        " them.\n- ‖ *Tuned on*: responses that were used to fix the rules. *Held out*: responses"
+        " that were first read after the rules\n  were written, with the rules of that time."
+        " *Chat, again* is measured with the current rules, *chat* and\n  *encyclopaedia* with the"
+        " rules before the last change.\n- Errors are located (characters, tokens) no better than"
+        " by marking everything or whole sentences, on WiCE and\n  HaluEval: do not rely on the"
+        f" marked words.\n- p(support) has an expected calibration error of {calm['ece']:.2f} over"
+        f" {calm['n']} claims of five of these sets.\n- One core checks {short:.0f} claims a second"
+        f" with short evidence, {long:.1f} with three long passages each; peak memory\n "
+        f" {clock['peak_rss_mb']} MB.\n- p(support) changes on average by {inside:.3f} with an"
+        f" instruction inside the claim's sentence, by {around:.3f} with one in its\n  own"
+        f" sentence, and by {other:.3f} with a paraphrase ({moved['claims']} claims)." + old
     )
 
 
@@ -243,11 +244,11 @@ def _claim_rows(found: Mapping[str, Any]) -> list[Line]:
 
 
 def _faithful_rows(found: Mapping[str, Any]) -> list[Line]:
-    """What is wrong when a response is first read, beside the rules before they were mended."""
+    """Wrong claims at the first reading of a response, with the rules of then and before."""
     rows: list[Line] = []
     for name, one in found.items():
         title, measure = (
-            f"claims that say what their text does not: {name} ‖",
+            f"claims that their text does not state: {name.replace('kept aside', 'held out')} ‖",
             "share of claims, read by hand",
         )
         rows.append(
@@ -256,7 +257,7 @@ def _faithful_rows(found: Mapping[str, Any]) -> list[Line]:
                 one["first"]["claims"],
                 measure,
                 cell(one["first"]),
-                f"the rules before {cell(one['before'])}",
+                f"rules before {cell(one['before'])}",
             )
         )
     return rows
@@ -268,7 +269,7 @@ def _dev_row(found: Mapping[str, Any]) -> Line:
         found.get("three_way", unknown)["accuracy"],
         max(found["labels"].values()) / found["n"],
     )
-    title = "supported, contradicted or neutral: pairs like those of its training ¶"
+    title = "supported, contradicted or neutral: pairs like the training data ¶"
     return (title, found["n"], "accuracy", cell(accuracy), f"most frequent label {most:.2f}")
 
 
@@ -309,33 +310,33 @@ def _error_rows(found: Mapping[str, Any]) -> list[Line]:
 
 def _answer_rows(found: Mapping[str, Any]) -> list[Line]:
     rows: list[Line] = []
-    for said in answers.JUDGEMENTS:
+    for judgement in answers.JUDGEMENTS:
         ours, em, inside = (
-            found[name]["accepted"][said] for name in ("workbench", "squad_em", "contains")
+            found[name]["accepted"][judgement] for name in ("workbench", "squad_em", "contains")
         )
         rivals = f"exact match {cell(em)} ‡; contains {cell(inside)}"
         rows.append(
-            ("answers (EfficientQA)", ours["n"], f"accepted of what is {said}", cell(ours), rivals)
+            ("answers (EfficientQA)", ours["n"], f"accepted, of {judgement}", cell(ours), rivals)
         )
     return rows
 
 
 def _abstention_rows(found: Mapping[str, Any]) -> list[Line]:
-    """RefChecker's empty lists are a model's, not people's: they stay in the file of results."""
+    """RefChecker's empty lists are a model's, not people's, and are left out of the table."""
     kept = {name: one for name, one in found.items() if not name.startswith("RefChecker")}
     titles = {name: f"abstention: {name}" + (" §" if "FActScore" in name else "") for name in kept}
     return [
-        (titles[name], one["n"], "taken for an abstention", cell(one), "–")
+        (titles[name], one["n"], "classified as abstention", cell(one), "–")
         for name, one in kept.items()
     ]
 
 
 def _system_rows(found: Mapping[str, Any]) -> list[Line]:
-    """A row a pair or more of systems: the mean share of supported statements of each, by our
-    claims and by people's.
+    """A row for each set of systems: mean share of supported statements, by our claims and by
+    people's.
     """
     sets = {name: one["systems"] for name, one in found.items() if "systems" in one}
-    measure = "supported: by our claims with people's labels"
+    measure = "supported: our claims, people's labels"
 
     def shares(systems: Mapping[str, Any], whose: str) -> str:
         return " · ".join(f"{name} {one[whose]['value']:.2f}" for name, one in systems.items())
@@ -346,7 +347,7 @@ def _system_rows(found: Mapping[str, Any]) -> list[Line]:
             sum(one["people"]["n"] for one in systems.values()),
             measure,
             shares(systems, "ours"),
-            f"people's own: {shares(systems, 'people')}",
+            f"people's claims: {shares(systems, 'people')}",
         )
         for name, systems in sets.items()
     ]

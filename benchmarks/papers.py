@@ -354,18 +354,19 @@ def table(found: Mapping[str, Any]) -> str:
     ]
     head, judge = ["", "the paper states", "assumed here", "the paper reports"], found["assumed"]
     about = (
-        f"The judge's hours are the least that the passes of {judge['judge'].rpartition('/')[2]}"
-        f" take, whoever judged in the paper; a machine has {judge['box']} H100,\nand as many do"
-        f" policy and judge together in {judge['day']} hours. Of judging is *{judge['counts']}*."
+        f"The judge's hours are a lower bound for {judge['judge'].rpartition('/')[2]}, whatever"
+        f" judge the paper used. *Machines for a day*: machines of {judge['box']} H100\nthat run"
+        f" policy and judge in {judge['day']} hours. Judging assumes"
+        f" {judge['counts'].partition(': ')[2]}."
     )
     near = " ".join(
-        f"{way}'s way: {one['tokens_in']:,} tokens in and {one['tokens_out']:,} out; the paper"
+        f"{way}: {one['tokens_in']:,} tokens in and {one['tokens_out']:,} out; the paper"
         f" counts {int(one['paper'][0]):,} and {int(one['paper'][1]):,}."
         for way, one in found["beside"].items()
     )
     checked = (
-        f"Beside KLCF's table 5, a response of {found['beside']['KLCF']['claims']} claims judged"
-        f" in\n{near}"
+        "Comparison with KLCF's table 5, for a response of"
+        f" {found['beside']['KLCF']['claims']} claims.\n{near}"
     )
     return "\n\n".join([_markdown(HEAD, rows), about, checked, _markdown(head, given)])
 

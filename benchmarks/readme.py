@@ -1,8 +1,8 @@
-"""Write the tables of README.md and of docs/ from the stored results, between `<!-- NAME -->`
-and `<!-- end -->`.
+"""Write the generated parts of README.md and docs/ from the stored results, between
+`<!-- NAME -->` and `<!-- end -->`.
 
 python benchmarks/readme.py            # write
-python benchmarks/readme.py --check    # exit 1 if they do not say what the results say
+python benchmarks/readme.py --check    # exit 1 if they differ from the results
 """
 
 import argparse
@@ -34,13 +34,14 @@ PAGES = (
 NOT_RUN = "*Not run yet.*"
 WAYS, BEFORE = ("as it is", "and without a deciding window"), "without rules, all windows pooled"
 RULES, BARE = ("as it is", "without rules"), "without rules"
-SAYS = {
-    "0.99": "is a gold answer, after normalisation",
-    "0.97": "states one",
-    "0.3": "names one, and may not say so; it is counted as wrong",
-    "0.15": "shares a word with one; counted as wrong",
-    "0.03": "shares none, or says the opposite",
+MEANINGS = {
+    "0.99": "equals a gold answer, after normalisation",
+    "0.97": "states a gold answer",
+    "0.3": "names one but may not state it; counts as wrong",
+    "0.15": "shares a word with one; counts as wrong",
+    "0.03": "shares no word, or says the opposite",
 }
+HALVES = {"kept aside": "held out"}
 RATES = ("accuracy", "abstention", "hallucination", "truthfulness")
 
 
@@ -54,10 +55,14 @@ def cell(rate: dict) -> str:
     return f"{rate['value']:.2f} [{rate['low']:.2f}, {rate['high']:.2f}]"
 
 
+def title(policy: str) -> str:
+    return {"start": "initial policy"}.get(policy, policy)
+
+
 def truthrl(found: dict) -> str:
     reports, difference = found["reports"], found["ternary_minus_binary"]
     rows = [
-        [policy, mode, *(cell(report[mode][rate]) for rate in RATES)]
+        [title(policy), mode, *(cell(report[mode][rate]) for rate in RATES)]
         for policy, report in reports.items()
         for mode in ("greedy", "sampled")
     ]
@@ -69,23 +74,22 @@ def truthrl(found: dict) -> str:
     greedy = tiers["greedy"]
     return (
         markdown(["policy", "decoding", *RATES], rows)
-        + f"\n\nTernary minus binary, truthfulness, paired over seeds and questions: {paired}. The"
-        f" ternary policy abstains on {greedy['unknown']['abstention']['value']:.0%} of"
-        " the\nquestions about unknown people and still answers"
-        f" {greedy['known']['accuracy']['value']:.0%} of those about known ones (greedy;"
-        f" {tiers['sampled']['known']['accuracy']['value']:.0%} sampled). It"
-        f" goes\n{found['share_of_oracle']['ternary']:.2f} of the way from the start to an oracle"
-        " that abstains exactly where the start is wrong; the price is paid on\nhalf-known"
+        + f"\n\nTruthfulness, ternary minus binary, paired over seeds and questions: {paired}.\n\n"
+        f"- The ternary policy abstains on {greedy['unknown']['abstention']['value']:.0%} of the"
+        " questions about unknown people and still answers"
+        f" {greedy['known']['accuracy']['value']:.0%} of\n  those about known ones (greedy;"
+        f" {tiers['sampled']['known']['accuracy']['value']:.0%} sampled).\n"
+        f"- It gains {found['share_of_oracle']['ternary']:.2f} of what an oracle gains that"
+        " abstains exactly where the initial policy is wrong.\n- The cost is on half-known"
         f" facts, where it abstains on {greedy['half']['abstention']['value']:.0%}."
     )
 
 
 def truthrl_short(found: dict) -> str:
-    """Three policies, greedy, with what TruthRL scores; one line each."""
+    """Greedy rates of three policies, one row each."""
     reports = {name: report["greedy"] for name, report in found["reports"].items()}
     rows = [
-        [{"start": "initial policy"}.get(name, name), *(cell(report[rate]) for rate in RATES)]
-        for name, report in reports.items()
+        [title(name), *(cell(report[rate]) for rate in RATES)] for name, report in reports.items()
     ]
     return markdown(["policy", *RATES], rows)
 
@@ -95,9 +99,7 @@ def human_labels(found: dict) -> str:
 
 
 def verdicts(found: dict) -> str:
-    """When a verdict of the local verifier may be trusted, by the half that was kept aside, in a
-    few lines.
-    """
+    """How far a verdict of the local verifier can be trusted, on the held-out half."""
     if "agreement" not in found:
         return NOT_RUN
     rows = [
@@ -118,32 +120,29 @@ def verdicts(found: dict) -> str:
         one["kept aside"]["left_out"] for one in found["verdicts_halves"][WAYS[0]].values()
     )
     head = [
-        "a supported claim, altered in",
+        "change to a supported claim",
         "claims",
-        "altered, called *correct*",
+        "changed claim called *correct*",
         BARE,
-        "as it was, called *correct*",
+        "original called *correct*",
         BARE,
     ]
     lost = right[RULES[1]] - right[RULES[0]]
     return (
         f"{markdown(['verdict', 'claims', 'people agree', BEFORE], rows)}\n\n"
         f"{markdown(head, altered)}\n\n"
-        "With Wilson's 95 % intervals over claims; each counts once, with the share of its verdicts"
-        f" where it has several\ntexts. {left_out} pairs whose claim also stands in the other half"
-        f" are left out.\nOf {right[RULES[1]]} right verdicts *correct* the rules took away {lost}."
-        " Two gaps stay. *Another name* mostly stands in the same evidence,\nand *exchanged roles*"
-        " (who did it to whom, or what happened at a date) are claims written for this\nbenchmark,"
-        " in other words than their evidence: the rules look for neither."
+        "Each claim counts once; a claim with several texts counts with the share of its verdicts."
+        f" {left_out} pairs whose claim is also in\nthe other half are left out. The rules removed"
+        f" {lost} of {right[RULES[1]]} right *correct* verdicts. Two gaps remain: *another name* is"
+        " mostly in the same\nevidence, and *exchanged roles* (who did it to whom, or what happened"
+        " at a date) use other words than their evidence. The rules\ncheck neither."
     )
 
 
-def altered_row(kind: str, told: dict) -> list[str]:
-    """How many altered claims, and how many as they stood, are called correct, with and without
-    rules.
-    """
-    cells = [share(told[which][way]) for which in ("altered", "whole") for way in RULES]
-    return [kind, str(told["altered"][RULES[0]]["n"]), *cells]
+def altered_row(kind: str, found: dict) -> list[str]:
+    """Shares of changed and of original claims that are called correct, with and without rules."""
+    cells = [share(found[which][way]) for which in ("altered", "whole") for way in RULES]
+    return [kind, str(found["altered"][RULES[0]]["n"]), *cells]
 
 
 def share(rate: dict) -> str:
@@ -155,17 +154,18 @@ def share(rate: dict) -> str:
 
 
 def claims(found: dict) -> str:
-    """How far claims by rules are to be trusted, in a few lines."""
+    """How far claims by rules can be trusted, in a few lines."""
     all_, read = found["claims"]["rules"]["F1 ≥ 0.6"], found["faithful"]
     again, chat, pages = (_first(read[name]) for name in ("chat, again", "chat", "encyclopaedia"))
     return (
-        "Claims by rules, without a model, were read by hand, on text that nobody had looked at"
-        " while the rules were made.\nWhat the text does not say are, of"
-        f" {read['chat, again']['responses']} answers in the style of chat models, {again}.\nBefore"
-        f" a last mending it was {chat} of {read['chat']['responses']} such answers,\nand {pages}"
-        f" of {read['encyclopaedia']['responses']} paragraphs of Wikipedia.\nThey find"
-        f" {all_['recall']['value']:.2f} of what people wrote down as claims of biographies, at a"
-        f" precision of\n{all_['precision']['value']:.2f} ([measured](measured.md), [what to"
+        "Rules extract claims without a model. People read them on texts that were not used to"
+        " develop the rules. Wrong claims (not said by\nthe text):\n\n"
+        f"- with the current rules: {again}, in {read['chat, again']['responses']} chat-style"
+        f" answers;\n- before the last change: {chat}, in {read['chat']['responses']} chat-style"
+        f" answers;\n- before the last change: {pages}, in {read['encyclopaedia']['responses']}"
+        " paragraphs of Wikipedia.\n\nThe rules find"
+        f" {all_['recall']['value']:.2f} of the claims that people wrote down for biographies, at a"
+        f" precision of {all_['precision']['value']:.2f}\n([measured](measured.md), [what to"
         " expect](numbers.md#claims-by-rules))."
     )
 
@@ -179,37 +179,39 @@ def _first(read: dict) -> str:
     return (
         share
         if not read["before"]["claims"]
-        else f"{share} ({read['before']['value']:.0%} by the rules before)"
+        else f"{share} ({read['before']['value']:.0%} with the version before)"
     )
 
 
 def outcomes(found: dict) -> str:
-    """What rules accept of chat-style answers and of EfficientQA's, on both halves; what asking
-    a judge in doubt takes.
-    """
+    """Answers that the rules accept on both halves, and what asking a judge in doubt costs."""
     halves, all_ = found["matching_halves"], found["matching"]["workbench"]["accepted"]
     chat, qa = (
         {half: one[name] for half, one in halves.items()} for name in ("chat", "EfficientQA")
     )
     rates = [
-        ["chat style: right ones accepted", *(share(one["recall"]) for one in chat.values()), "–"],
         [
-            "chat style: right, of those accepted",
+            "chat style: accepted right answers",
+            *(share(one["recall"]) for one in chat.values()),
+            "–",
+        ],
+        [
+            "chat style: right accepted answers",
             *(share(one["precision"]) for one in chat.values()),
             "–",
         ],
         *(
             [
-                f"EfficientQA: accepted of {said}",
-                *(share(one["accepted"][said]) for one in qa.values()),
-                share(all_[said]),
+                f"EfficientQA: accepted, of {judgement}",
+                *(share(one["accepted"][judgement]) for one in qa.values()),
+                share(all_[judgement]),
             ]
-            for said in ("definitely correct", "possibly correct", "definitely incorrect")
+            for judgement in ("definitely correct", "possibly correct", "definitely incorrect")
         ),
     ]
     right = [
-        [p, says, *(of(one["kept aside"]["right by p"].get(p)) for one in (chat, qa))]
-        for p, says in SAYS.items()
+        [p, meaning, *(of(one["kept aside"]["right by p"].get(p)) for one in (chat, qa))]
+        for p, meaning in MEANINGS.items()
     ]
     asked = [
         [
@@ -221,13 +223,13 @@ def outcomes(found: dict) -> str:
         for band, one in some["kept aside"]["asking"].items()
     ]
     return (
-        markdown(["", *halves, "both"], rates)
-        + "\n\n`p` of a rule's outcome says how sure it is; below are the answers that are right,"
-        " of those kept aside:\n\n"
+        markdown(["", *(HALVES.get(half, half) for half in halves), "both"], rates)
+        + "\n\n`p` is the confidence of a rule's outcome. Right answers by `p`, on the held-out"
+        " half:\n\n"
         + markdown(["`p`", "the answer", "chat style", "EfficientQA"], right)
-        + "\n\nWhat asking a judge in doubt takes, and how many of the right answers refused by"
-        " rules it sees (kept aside):\n\n"
-        + markdown(["asked where", "calls per 100", "of the right ones refused"], asked)
+        + "\n\nCost of `--judge-in-doubt` on the held-out half, and how many right answers that the"
+        " rules refused the judge gets to see:\n\n"
+        + markdown(["asked for", "calls per 100", "right answers seen"], asked)
     )
 
 
@@ -255,9 +257,9 @@ def costs(found: dict) -> str:
     agreed = min(share for part in found["parts"].values() for share in part["agreement"].values())
     return (
         f"{found['date']}, {found['cores']} cores, {found['threads']} thread for the"
-        f" model.\n\n{markdown(*findings_tables.costs(found))}\n\nOf KLCF's seconds its model's"
-        f" passes take {shares}. Evidence gives at least {agreed:.1%} of the claims the label that"
-        " the world gives them."
+        f" model.\n\n{markdown(*findings_tables.costs(found))}\n\nShare of KLCF's seconds in its"
+        f" model's passes: {shares}. Labels from evidence equal the world's for at least"
+        f" {agreed:.1%} of the claims."
     )
 
 
@@ -276,7 +278,7 @@ METHODS = (
     "klcf_sweep",
     "klcf_sft",
 )
-# a part's name: whose results it shows, and how
+# by part: the file of its results, and the function that writes it
 TABLES: dict[str, tuple[str, Callable[[dict], str]]] = {
     "truthrl": ("truthrl_tiny", truthrl),
     "truthrl_short": ("truthrl_tiny", truthrl_short),
@@ -325,7 +327,7 @@ def as_markdown(docstring: str) -> str:
 
 
 def table(name: str, results: Path = RESULTS) -> str:
-    """The part of this name; one whose results are not there yet says so."""
+    """Return the text of a generated part, or `NOT_RUN` if its results do not exist."""
     if name == "api":
         return api()
     source, shown = TABLES[name]
@@ -334,7 +336,7 @@ def table(name: str, results: Path = RESULTS) -> str:
 
 
 def rendered(text: str, results: Path = RESULTS) -> str:
-    """`text` with every marked part that has a table here replaced by it."""
+    """Return `text` with every generated part replaced by its current text."""
 
     def part(match: re.Match) -> str:
         name = match[1]
@@ -357,8 +359,7 @@ def main() -> None:
     stale = [page.name for page, text in pages.items() if text != rendered(text)]
     if given.check:
         sys.exit(
-            f"{' and '.join(stale)} does not say what benchmarks/results say: run"
-            " benchmarks/readme.py"
+            f"{' and '.join(stale)} differ from benchmarks/results: run benchmarks/readme.py"
             if stale
             else 0
         )
