@@ -78,7 +78,7 @@ def test_constraints_have_the_versions_that_the_project_pins() -> None:
         [
             text
             for extra, group in project().items()
-            if extra not in ("gguf", "gpu", "ray")
+            if extra not in ("gpu", "ray")
             for text in group
         ]
     )

@@ -149,12 +149,6 @@ KNOWN: dict[str, dict[str, How]] = {
             "workbench score --in answers.jsonl --out runs/bigger/rollouts.jsonl --passages "
             "passages.jsonl --verifier runs/deberta"
         ): How(not_run="needs the model above"),
-        "workbench export runs/ternary --gguf runs/merged.gguf": How(
-            not_run=(
-                "needs the package of the extra gguf; tests/engines/test_gguf.py writes files and"
-                " has them read"
-            )
-        ),
         "workbench export runs/ternary --merged runs/pushed --push OWNER/NAME": How(
             not_run="needs the hub; tests/test_export.py sends to a server that speaks as it does"
         ),

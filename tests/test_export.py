@@ -124,7 +124,7 @@ def test_what_cannot_be_merged_is_refused_and_leaves_nothing(
 
     refused("holds no adapter", tmp_path / "base")
     refused("is there already", out="run")
-    refused("is there already", out="base/config.json", gguf=True)
+    refused("is there already", out="base/config.json")
     with monkeypatch.context() as full:
         full.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10_000))
         refused("are needed: free some space")

@@ -1,5 +1,5 @@
-"""Merge a trained adapter into its base: a folder for transformers and vLLM, or a GGUF file for
-llama.cpp, optionally pushed to the Hugging Face hub."""
+"""Merge a trained adapter into its base: one checkpoint for transformers and vLLM, optionally
+pushed to the Hugging Face hub. llama.cpp's `convert_hf_to_gguf.py` reads the same folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from workbench.methods.bench import bench
-from workbench.policies import gguf as to_gguf
 from workbench.policies import weights
 from workbench.policies.load import (
     REMEDY,
@@ -29,7 +28,7 @@ from workbench.util.hub import check_adapter, from_disk_or_hub
 
 Dtype = Literal["base", "float32", "bfloat16", "float16"]
 CARD = """---
-library_name: {library}{public}
+library_name: transformers{public}
 ---
 
 # {name}, trained for factuality
@@ -48,7 +47,6 @@ def export(
     policy: str,
     out: Path,
     *,
-    gguf: bool = False,
     base: str | None = None,
     dtype: Dtype = "base",
     push: str | None = None,
@@ -61,7 +59,7 @@ def export(
 
     Args:
         policy: a run's or an adapter's folder.
-        out: a new or empty folder; with `gguf` a new file.
+        out: a new or empty folder.
         base: the model under the adapter; by default the one that the run or the adapter names.
         dtype: the type of the stored weights; "base": as the base's are stored.
         push: a new or empty repository OWNER/NAME of the hub.
@@ -78,8 +76,8 @@ def export(
         raise WorkbenchError(
             f"'{policy}' holds no adapter: name a finished run or an adapter's folder"
         )
-    if out.is_symlink() or (out.exists() and (gguf or not out.is_dir() or any(out.iterdir()))):
-        raise WorkbenchError(f"'{out}' is there already: name a new file or an empty folder")
+    if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+        raise WorkbenchError(f"'{out}' is there already: name a new or an empty folder")
     check_adapter(adapter)
     base = str(base or bench("tiny").base(policy) or adapter_base(adapter))
     check_policy_name(base)
@@ -88,7 +86,6 @@ def export(
     if getattr(config, "quantization_config", None):
         raise WorkbenchError(f"'{base}' is stored quantised: name the exact model as --base")
     empty = load_policy(adapter, base=base, device="meta")  # checks names and shapes alone
-    words, differs = to_gguf.check(config, empty.tokenizer) if gguf else ("", "")
     own = str(config.dtype or "").removeprefix("torch.")
     own = own if own in get_args(Dtype) else "float32"
     stored = own if dtype == "base" else dtype
@@ -102,33 +99,25 @@ def export(
     model = as_policy(base, weights.merged(model, adapter, stored), tokenizer).model
     if push is not None:  # only now, so that refused weights leave no empty repository
         check_repository(push, private, create=True)
-    about = card(adapter, base, stored, "gguf" if gguf else "transformers")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
         partial = Path(folder, out.name)
-        if gguf:
-            to_gguf.write(model, tokenizer, partial, stored, words)
-        else:
-            model.save_pretrained(partial)
-            tokenizer.save_pretrained(partial)
-            mark_complete(partial)
-            (partial / "README.md").write_text(about, encoding="utf-8")
+        model.save_pretrained(partial)
+        tokenizer.save_pretrained(partial)
+        mark_complete(partial)
+        (partial / "README.md").write_text(card(adapter, base, stored), encoding="utf-8")
         os.replace(partial, out)
-    files = [path for path in (out.rglob("*") if out.is_dir() else [out]) if path.is_file()]
     return {
         "out": str(out),
         "base": base,
         "dtype": stored,
         "parameters": count,
-        "bytes": sum(
-            one.stat().st_size for one in files if one.suffix in (".safetensors", ".gguf")
-        ),
-        **({"words": words, "differs": differs} if gguf else {}),
-        **(publish(push, private, out, about) if push is not None else {}),
+        "bytes": sum(one.stat().st_size for one in out.glob("*.safetensors")),
+        **(publish(push, private, out) if push is not None else {}),
     }
 
 
-def card(adapter: Path, base: str, dtype: str, library: str) -> str:
+def card(adapter: Path, base: str, dtype: str) -> str:
     """The README of an export: the method and the system prompt it was trained with."""
     run = read_json(adapter.parent / "config.json") or {}
     start = str(run.get("policy") or base)  # before a stage of its own
@@ -141,9 +130,7 @@ def card(adapter: Path, base: str, dtype: str, library: str) -> str:
     quoted = str(prompts.get("system") or "").replace("\n", "\n> ")
     system = f"\n\nSystem prompt in training:\n\n> {quoted}" if quoted else ""
     public = "" if Path(base).is_dir() else f"\nbase_model: {base}"
-    return CARD.format(
-        library=library, public=public, name=name, dtype=dtype, how=how, system=system
-    )
+    return CARD.format(public=public, name=name, dtype=dtype, how=how, system=system)
 
 
 def check_repository(repository: str, private: bool, *, create: bool = False) -> None:
@@ -177,20 +164,15 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
         )
 
 
-def publish(repository: str, private: bool, out: Path, about: str) -> dict[str, Any]:
+def publish(repository: str, private: bool, out: Path) -> dict[str, Any]:
     """Send a finished export in one commit."""
-    from huggingface_hub import CommitOperationAdd, HfApi
+    from huggingface_hub import HfApi
 
     hub, message = HfApi(token=True), "Add a trained policy"
     try:
-        if out.is_dir():
-            hub.upload_folder(repo_id=repository, folder_path=out, commit_message=message)
-        else:
-            files: dict[str, Any] = {out.name: str(out), "README.md": about.encode()}
-            added = [CommitOperationAdd(name, file) for name, file in files.items()]
-            hub.create_commit(repository, added, commit_message=message)
+        hub.upload_folder(repo_id=repository, folder_path=out, commit_message=message)
     except Exception as error:  # as in `check_repository`
-        command = f"hf upload {repository} {shlex.quote(str(out))}{' .' if out.is_dir() else ''}"
+        command = f"hf upload {repository} {shlex.quote(str(out))} ."
         raise NotSent(
             f"'{out}' is complete, but the hub refused it ({' '.join(str(error).split())[:300]}):"
             f" `{command}` sends it later"
