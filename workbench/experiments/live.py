@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.experiments.queue.entries import Entry
+from workbench.experiments.queue.entries import Entry, checked
 from workbench.experiments.queue.runs import plan_run, train_run
 from workbench.metrics.plots import training_dynamics
 from workbench.runs.folder import finished, in_use, read_json
@@ -39,7 +39,6 @@ COLUMNS = {
     "claims_wrong": "wrong claims",
 }
 POINTS = 400  # maximum points per curve; all are sent again with every step
-OTHERS = ("policy", "judge", "judge_model", "store", "judge_cache")
 INTERVAL = 1.0  # seconds between two checks of the file
 LOG = "log.txt"
 
@@ -55,11 +54,7 @@ def train_live(
     seed: int = 0,
     bench_name: str = "tiny",
     settings: Sequence[str] = (),
-    *,
-    steps: int | None = None,
-    questions: str | None = None,
-    threads: int | None = None,
-    **others: str | None,
+    **options: Any,
 ) -> Live:
     """Start a training in a process of its own, which ends with this kernel, and view it.
 
@@ -67,17 +62,13 @@ def train_live(
     goes to `out/log.txt`.
 
     Args:
-        others: further fields of an `Entry`: its policy and its judge.
+        options: further keys of a queue's run: `steps`, `questions`, `threads`, `policy`, `judge`,
+            `judge_model`, `store`, `judge_cache`.
 
     Raises:
         WorkbenchError: the run cannot work; nothing is started.
     """
-    for name, value in others.items():
-        if name not in OTHERS or not isinstance(value, str | None):
-            raise WorkbenchError(
-                f"{name} is {value!r}: the further arguments are {', '.join(OTHERS)}, each a text"
-            )
-    entry = Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others)  # type: ignore[arg-type]
+    entry = Entry(method, seed, bench_name, tuple(settings), **checked(options, "train_live"))
     return start_live(entry, Path(out))
 
 

@@ -87,12 +87,12 @@ def read_entries(path: Path) -> list[Entry]:
         raise WorkbenchError(f"'{path}': unknown '{unknown}': write [defaults] and [[run]]")
     if not rows:
         raise WorkbenchError(f"'{path}' has no run: add a table [[run]] with its method")
-    common = _checked(defaults, f"'{path}', [defaults]")
+    common = checked(defaults, f"'{path}', [defaults]")
     shared: list[str] = common.pop("set", [])
     entries = []
     for number, row in enumerate(rows, start=1):
         where = f"'{path}', run {number}"
-        fields = {**common, **_checked(row, where)}
+        fields = {**common, **checked(row, where)}
         if "method" not in fields:
             raise WorkbenchError(f"{where} has no method: add one")
         seeds, own = fields.pop("seed", 0), fields.pop("set", [])
@@ -111,10 +111,11 @@ def read_entries(path: Path) -> list[Entry]:
     return entries
 
 
-def _checked(row: Any, where: str) -> dict[str, Any]:
+def checked(row: Any, where: str) -> dict[str, Any]:
     """Check the keys and value types of a run's table."""
     if not isinstance(row, dict):
         raise WorkbenchError(f"{where}: write a table of {', '.join(KEYS)}")
+    row = {key: value for key, value in row.items() if value is not None}
     for key, value in row.items():
         if key not in KEYS:
             raise WorkbenchError(f"{where}: unknown key '{key}': use {', '.join(KEYS)}")
@@ -129,7 +130,7 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
             fits = type(value) is kind
         if not fits:
             raise WorkbenchError(f"{where}: {key} is {value!r}: it must be {words}")
-    return dict(row)
+    return row
 
 
 def _method_of(setting: str) -> str:

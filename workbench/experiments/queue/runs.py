@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.experiments.experiment import configured, identity_of, run_experiment, stages_of
-from workbench.experiments.queue.entries import Entry, read_entries
+from workbench.experiments.queue.entries import Entry, checked, read_entries
 from workbench.methods import trained
 from workbench.methods.bench import Bench, bench
 from workbench.runs.folder import differences, finished, read_json
@@ -89,24 +89,21 @@ def run_of(
     bench_name: str = "tiny",
     settings: Sequence[str] = (),
     *,
-    steps: int | None = None,
-    questions: str | None = None,
-    threads: int | None = None,
     root: Path | str = ROOT,
-    **others: str,
+    **options: Any,
 ) -> Run:
     """The run with this description, whether a queue, a script or nothing has trained it.
 
         run_of("truthrl", seed=1, settings=["truthrl.reward=binary"]).summary
 
     Args:
-        others: further fields of an `Entry`: its policy and its judge.
+        options: further keys of a queue's run: `steps`, `questions`, `threads`, `policy`, …
 
     Raises:
         WorkbenchError: the run cannot work.
     """
     return plan_run(
-        Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others),
+        Entry(method, seed, bench_name, tuple(settings), **checked(options, "run_of")),
         Path(root),
     )
 
