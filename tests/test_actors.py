@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.helpers.score_helpers import read
 from tests.helpers.small_bench import NAMES, make_bench
 from tests.helpers.tiny_model import make_policy
-from workbench.experiments.probe import _answering, _left_open
+from workbench.experiments.probe import _answering, _undecided
 from workbench.methods.truthrl.probing import answers, outcomes, probe_questions, samples_of
 from workbench.metrics.boundary import Probed
 from workbench.policies.generate import Sampling
@@ -37,8 +37,8 @@ DIED = Failure("grade", "died", "2 processes died of it: out of memory")
     [
         (("--address", "a:1"), "say how many with --actors N"),
         (("--actors", "0"), "greater than or equal to 1"),
-        (("--actors", "2", "--threads", "2"), "each actor has one thread, and not 2"),
-        (("--actors", "2", "--engine", "vllm"), "generate by transformers alone"),
+        (("--actors", "2", "--threads", "2"), "each of the --actors has one thread"),
+        (("--actors", "2", "--engine", "vllm"), "generate by transformers only"),
     ],
 )
 def test_options_that_cannot_work_are_refused(
@@ -58,11 +58,13 @@ def test_another_policy_on_an_actors_machine_is_refused(tmp_path: Path) -> None:
         (policy, policy_hash(other)),
         (str(tmp_path / "nowhere"), policy_hash(policy)),
     ):
-        with pytest.raises(WorkbenchError, match=f"'{folder}' is not on .*copy it to every"):
+        with pytest.raises(
+            WorkbenchError, match=f"'{folder}' is missing or different on .*copy it to every"
+        ):
             _answering(policy, None, {folder: expected}, how)
 
 
-def test_a_question_that_could_not_be_answered_is_left_open(
+def test_a_question_that_could_not_be_answered_is_undecided(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = make_bench(tmp_path / "policy")
@@ -74,7 +76,7 @@ def test_a_question_that_could_not_be_answered_is_left_open(
             found = answers(policy, chunk, how)
             for number, question in enumerate(chunk):
                 if question.id.endswith("Cy"):
-                    found[number] = _left_open(question, DIED)
+                    found[number] = _undecided(question, DIED)
             yield samples_of(outcomes(place.checks), found, 3)
 
     (tmp_path / "probe").mkdir()
@@ -85,7 +87,7 @@ def test_a_question_that_could_not_be_answered_is_left_open(
         ("validation-Cy", 3, None)
     ]
     assert len(rows) == len(NAMES) and Probed.from_row(rows[2]).majority is None
-    assert "'validation-Cy' is left open: 2 processes died of it" in capsys.readouterr().err
+    assert "'validation-Cy' is undecided: 2 processes died of it" in capsys.readouterr().err
     (tmp_path / "strict").mkdir()
     with pytest.raises(TooManyFailures, match="3 of 30 samples could not be graded"):
         probe_questions(one_dies, questions, tmp_path / "strict", 3, max_failed=0.09)

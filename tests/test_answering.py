@@ -177,7 +177,7 @@ def test_a_citation_of_a_passage_that_was_not_given_is_told_and_leads_nowhere(
     )
     told = [(one.cited, one.passages, one.label) for one in result.sentences]
     assert told == [((9,), (), "correct"), ((7, 0), (), "correct")]
-    assert result.notes == ("[0], [7], [9] is cited, and the passages are numbered from 1 to 3",)
+    assert result.notes == ("[0], [7], [9] is cited, but the passages are numbered from 1 to 3",)
 
 
 def test_a_policy_that_writes_nothing_or_is_cut_off(small: Policy) -> None:
@@ -190,8 +190,7 @@ def test_a_policy_that_writes_nothing_or_is_cut_off(small: Policy) -> None:
     )
     assert (unfinished.structure, unfinished.outline, unfinished.sentences) == (None, (), ())
     assert (
-        unfinished.text.startswith("[Structure]")
-        and "nothing of it is said as an answer" in unfinished.notes[-1]
+        unfinished.text.startswith("[Structure]") and "there is no answer" in unfinished.notes[-1]
     )
     [*_, note] = answered(small, facts(FIRST)[0][:-2], ends=False).notes
     assert note.startswith("the answer was cut off after")
@@ -211,7 +210,7 @@ def test_where_nothing_is_found_nobody_is_asked(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "remedy"),
     [
-        ([""], "there is no question: write one"),
+        ([""], "the question is empty: write one"),
         (
             ["Who?", "--store", "nowhere"],
             "no index in .*: build one with `workbench index build nowhere --from FILE`",
@@ -271,7 +270,7 @@ def test_a_policy_is_shown_what_it_can_read(small: Policy) -> None:
 
     def shown(k: int | None, *passages: Passage, room: int = 176) -> list[str]:
         one: Reader = replace(reader, room=room)
-        return [passage.text for passage in one.shown(question, passages, k).passages]
+        return [passage.text for passage in one.prompt(question, passages, k).passages]
 
     texts = [passage.text for passage in found]
     assert shown(None, *found) == texts[:3] and shown(2, *found) == texts[:2]
@@ -281,7 +280,7 @@ def test_a_policy_is_shown_what_it_can_read(small: Policy) -> None:
     [cut] = shown(None, long)
     assert long.text.startswith(cut) and 0 < len(cut) < len(long.text) and cut.endswith(".")
     with pytest.raises(WorkbenchError, match="ask a shorter one"):
-        reader.shown(Question("q", "Who? " * 500), found, None)
+        reader.prompt(Question("q", "Who? " * 500), found, None)
 
 
 def test_no_claim_of_the_judge_is_lost_unseen(small: Policy) -> None:
@@ -300,7 +299,7 @@ def test_no_claim_of_the_judge_is_lost_unseen(small: Policy) -> None:
     )
     assert (
         len(result.sentences) == 1
-        and "1 claims that the judge read are in no sentence" in result.notes[-1]
+        and "1 claims of the judge are in no sentence" in result.notes[-1]
     )
 
 

@@ -41,7 +41,7 @@ def graded(outcomes: Mapping[str, str]) -> list[Feedback]:
 def reports() -> dict[str, dict[str, Any]]:
     greedy = {
         # accuracy 1/2, truthfulness 0, the oracle's 1/2
-        "start": {"known": "cccc", "unknown": "iiii"},
+        "initial policy": {"known": "cccc", "unknown": "iiii"},
         "ternary": {"known": "cccc", "unknown": "uuui"},  # truthfulness 3/8: 3/4 of the way
         "binary": {"known": "ccci", "unknown": "iiii"},  # truthfulness -1/4: half of the way back
     }
@@ -66,7 +66,7 @@ def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, dict[str
         if "│" in line
     ]
     assert [row[:2] for row in rows] == [
-        [tier if policy == "start" else "", policy]
+        [tier if policy == "initial policy" else "", policy]
         for tier in ("all", "known", "unknown")
         for policy in reports
     ]
@@ -78,8 +78,8 @@ def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, dict[str
 
 def test_oracle_line_tells_how_far_each_reward_went(reports: dict[str, dict[str, Any]]) -> None:
     assert oracle_line(reports).endswith(": ternary +0.75, binary -0.50")
-    never_wrong = {**reports, "start": report(graded({"known": "cc"}), [])}
-    assert oracle_line(never_wrong).endswith("the start is wrong: ")
+    never_wrong = {**reports, "initial policy": report(graded({"known": "cc"}), [])}
+    assert oracle_line(never_wrong).endswith("this policy is wrong: ")
 
 
 def test_shown_questions_are_the_same_and_about_different_people() -> None:

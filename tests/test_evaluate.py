@@ -149,6 +149,6 @@ def test_greedy_answers_are_kept_to_be_compared(tmp_path: Path) -> None:
     assert len(kept) == found["n"] == 3 and {row.response.step for row in kept} == {None}
     assert rates(kept)["accuracy"] == found["greedy"]["accuracy"]["value"]
     before = out.read_bytes()
-    with pytest.raises(WorkbenchError, match="is there already: name another file"):
+    with pytest.raises(WorkbenchError, match="exists already: name another file"):
         evaluate_policy(str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out)
     assert out.read_bytes() == before

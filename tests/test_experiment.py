@@ -246,7 +246,7 @@ def test_methods_and_benches_are_named_on_the_command_line(
     summary = train("truthrl", "test", 3, tmp_path / "run", 1, 1, SETTINGS)
     assert summary["config"]["grpo"]["steps"] == 2  # the setting goes after the number of steps
     monkeypatch.setitem(TRAINED, "klcf", replace(TRAINED["klcf"], stages=None))
-    with pytest.raises(WorkbenchError, match="'klcf' pays rewards but cannot be trained yet"):
+    with pytest.raises(WorkbenchError, match="'klcf' computes rewards but has no training"):
         train("klcf", "test", 1, tmp_path / "other")
     with pytest.raises(WorkbenchError, match="no method 'nope'"):
         train("nope", "test", 1, tmp_path / "other")

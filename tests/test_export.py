@@ -122,9 +122,9 @@ def test_what_cannot_be_merged_is_refused_and_leaves_nothing(
             export(str(policy), tmp_path / out, **how)
         assert {path.name for path in tmp_path.iterdir()} == there
 
-    refused("holds no adapter", tmp_path / "base")
-    refused("is there already", out="run")
-    refused("is there already", out="base/config.json")
+    refused("has no adapter", tmp_path / "base")
+    refused("exists already", out="run")
+    refused("exists already", out="base/config.json")
     with monkeypatch.context() as full:
         full.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10_000))
         refused("are needed: free some space")
@@ -147,7 +147,7 @@ def test_what_cannot_be_merged_is_refused_and_leaves_nothing(
     refused("'model.norm.weight' is not finite")
     how = {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}}
     config.write_text(json.dumps({**json.loads(config.read_text()), **how}))
-    refused("stored quantised: name the exact model as --base")
+    refused("is quantised: name the unquantised model as --base")
 
 
 def test_an_export_that_fails_leaves_nothing_and_one_in_an_empty_folder_goes_there(
@@ -212,7 +212,7 @@ def test_a_repository_that_cannot_be_written_is_refused_and_refused_weights_crea
     # from here on, a refusal by the hub comes before the damaged weights are read
     monkeypatch.setenv("HF_TOKEN", READER)
     hub.repositories["ada/kern"] = Shelf(private=True)
-    refused("nothing can be pushed to 'ada/kern'")
+    refused("cannot push to 'ada/kern'")
     monkeypatch.setenv("HF_TOKEN", WRITER)
     hub.repositories["ada/kern"] = Shelf(private=True, files={"adapter_config.json": b"{}"})
     refused("'ada/kern' has files (adapter_config.json, …): name a new or empty one")
@@ -234,6 +234,6 @@ def test_an_export_that_the_hub_refuses_stays_here_and_the_next_command_is_named
     hub.takes, out = False, tmp_path / "merged"
     status, told, said = cli("export", run, "--merged", out, "--push", "ada/kern", "--json")
     assert (status, told) == (3, "") and "Storage limit reached" in said
-    assert f"`hf upload ada/kern {out} .` sends it later" in said
+    assert f"`hf upload ada/kern {out} .` uploads it later" in said
     assert hub.repositories["ada/kern"].files == {".gitattributes": b""}
     load_policy(out, device="cpu")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.short_runs import short_bench, stages, weights_moved
-from workbench.experiments.evaluate import told
+from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, identity_of, run_experiment, stages_of
 from workbench.experiments.queue.entries import read_entries
 from workbench.experiments.queue.runs import shortened
@@ -65,7 +65,7 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     card = json.loads((made / "cold_start" / "card.json").read_text())
     assert card["rule"] == "cold_start_forag" and card["samples"] == 16
     # the policy learns the form from samples that a system prompt asks for
-    assert told(str(made / "cold_start" / "policy")) == ""
+    assert training_prompt(str(made / "cold_start" / "policy")) == ""
     for sample in iter_feedback(made / "cold_start" / "samples"):
         assert sample.response.question.system == config_of().cold.told and not sample.rewards
 

@@ -16,7 +16,7 @@ pytest.importorskip("ipywidgets", reason="the notebooks extra is not installed")
 
 from tests.helpers.background_jobs import crash, train_slowly
 from tests.helpers.waiting import wait_for
-from workbench.experiments.live import POINTS, Live, drawn, live, redraw, train_live
+from workbench.experiments.live import POINTS, Live, curves, live, redraw, train_live
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use
 from workbench.types import WorkbenchError
@@ -81,9 +81,9 @@ def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
     chart = go.FigureWidget()
     rows = [{"step": step, "reward": step / 10} for step in range(1, 6)]
     for count in (0, 2, 5):
-        redraw(chart, drawn(rows[:count], "run"))
+        redraw(chart, curves(rows[:count], "run"))
         assert steps_of(chart) == count and chart.layout.width is None
-    [curve] = drawn([{"step": step, "reward": 0.5} for step in range(1, 1002)], "run").data
+    [curve] = curves([{"step": step, "reward": 0.5} for step in range(1, 1002)], "run").data
     # every third, from the last back
     assert len(curve.x) == 334 <= POINTS and curve.x[:2] == (2, 5) and curve.x[-1] == 1001
     assert (

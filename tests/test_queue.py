@@ -28,7 +28,7 @@ from workbench.experiments.queue import (
     status_of,
     train_queue,
 )
-from workbench.experiments.queue.runs import distinct, hash_of, planned
+from workbench.experiments.queue.runs import distinct, hash_of, plan_run
 from workbench.experiments.queue.training import outcome
 from workbench.methods import METHODS
 from workbench.runs.checkpoints import metrics_rows
@@ -99,7 +99,7 @@ REFUSED = (
     ("", "has no run"),
     ("[[run", "is not TOML"),
     ("[[runs]]", "unknown 'runs'"),
-    ("[[run]]\nseed = 1", "run 1: it has no method"),
+    ("[[run]]\nseed = 1", "run 1 has no method"),
     (RUN + RUN + "sede = 1", "run 2: unknown key 'sede': use method, seed"),
     (RUN + "seed = true", "seed is True: it must be an integer"),
     (RUN + "seed = [1, 1.5]", r"seed is \[1, 1.5\]"),
@@ -170,7 +170,7 @@ def small(tmp_path: Path) -> Callable[..., Run]:
 
     def make(seed: int = 1, name: str = "") -> Run:
         entry = Entry("truthrl", seed, "test", tuple(SETTINGS), threads=1, name=name)
-        return planned(entry, tmp_path / "runs", lambda name, questions: bench)
+        return plan_run(entry, tmp_path / "runs", lambda name, questions: bench)
 
     return make
 

@@ -62,9 +62,9 @@ def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_o
         (page.title, page.text) for page in PAGES
     ]
     assert second.id == "b" and [page.text for page in second.passages] == [own.text]
-    with pytest.raises(WorkbenchError, match="is there already"):
+    with pytest.raises(WorkbenchError, match="exists already"):
         retrieve(questions, FOUND, 2, out)
-    with pytest.raises(WorkbenchError, match="nothing on any"):
+    with pytest.raises(WorkbenchError, match="no passage for any"):
         retrieve(questions[2:], FOUND, 2, tmp_path / "none.jsonl")
     assert not (tmp_path / "none.jsonl").exists()
 
@@ -88,7 +88,7 @@ def test_from_the_command_line_what_is_made_is_what_forag_trains_on(
         {"questions": 40, "had": 0, "retrieved": 40, "found_nothing": 0, "out": str(out)},
     )
     status, _, said = cli(*given)
-    assert status == 2 and "is there already" in said
+    assert status == 2 and "exists already" in said
     forag = METHODS["forag"]
     assert forag.stages is not None
     with pytest.raises(WorkbenchError, match="brings no passages"):

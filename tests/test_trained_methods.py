@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.short_runs import short_bench, weights_moved
-from workbench.experiments.evaluate import told
+from workbench.experiments.evaluate import training_prompt
 from workbench.experiments.experiment import configured, run_experiment, stages_of
 from workbench.experiments.queue import run_of
 from workbench.methods import METHODS
@@ -165,7 +165,11 @@ def test_knowrl_starts_cold_on_its_own_samples_and_then_trains(tmp_path: Path) -
     )
     assert (stage / "policy" / "model.safetensors").exists()
     system = METHODS["knowrl"].scales["tiny"].prompts.system
-    assert told(str(stage / "policy")) == told(str(tmp_path / "policy")) == system
+    assert (
+        training_prompt(str(stage / "policy"))
+        == training_prompt(str(tmp_path / "policy"))
+        == system
+    )
     assert all(row.response.question.system == system for row in rows)
     parts = {part for row in rows for part in row.rewards["knowrl"].parts}
     assert parts == {"format", "correct", "fact"}

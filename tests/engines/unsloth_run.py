@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.experiments.experiment import begun, configured, stages_of
+from workbench.experiments.experiment import configured, initial_bench, stages_of
 from workbench.methods import METHODS
 from workbench.methods.bench import Bench, bench
 from workbench.methods.method import scaled
@@ -59,7 +59,7 @@ def train(name: str, out: Path) -> None:
     import torch
 
     method, config = METHODS[name], config_of(name)
-    place = begun(method, config, place_of(name))
+    place = initial_bench(method, config, place_of(name))
     assert import_unsloth_first()
     folders: dict[str, Path] = {}
     *earlier, last = stages_of(method, config, place, 1)

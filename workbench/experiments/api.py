@@ -1,4 +1,4 @@
-"""`workbench.train` and `workbench.evaluate`: what the command line does, from Python."""
+"""`workbench.train` and `workbench.evaluate`: the commands as Python functions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.experiments.evaluate import evaluate_policy
-from workbench.experiments.live import Live, train_live
+from workbench.experiments.live import Live, start_live
 from workbench.experiments.queue import Entry
-from workbench.experiments.queue.runs import planned, train_run
+from workbench.experiments.queue.runs import plan_run, train_run
 
 
 def train(
@@ -43,28 +43,13 @@ def train(
         policy: model folder or hub name to start from instead of the bench's policy.
         judge: URL of an OpenAI-compatible server that judges, with `judge_model`, its model, and
             `store`, an index of passages.
-        threads: CPU threads; part of what makes two runs equal.
+        threads: CPU threads; part of a run's identity.
         live: train in a process of its own and return a view with curves for a notebook;
             `view.wait()` returns the summary.
 
     Raises:
-        WorkbenchError: before any work, if an argument or the folder cannot work.
+        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
     """
-    if live:
-        return train_live(
-            method,
-            out,
-            seed,
-            bench,
-            settings,
-            steps=steps,
-            questions=questions,
-            threads=threads,
-            policy=policy,
-            judge=judge,
-            judge_model=judge_model,
-            store=store,
-        )
     entry = Entry(
         method,
         seed,
@@ -79,7 +64,7 @@ def train(
         store=store,
     )
     out = Path(out)
-    return train_run(planned(entry, out.parent), out)
+    return start_live(entry, out) if live else train_run(plan_run(entry, out.parent), out)
 
 
 def evaluate(

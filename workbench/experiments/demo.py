@@ -1,6 +1,4 @@
-"""The main job on a laptop: train the tiny policy with TruthRL's ternary reward and with the
-binary one, show what changed.
-"""
+"""The demo: train the tiny policy with TruthRL's ternary and binary reward, and compare them."""
 
 from __future__ import annotations
 
@@ -27,16 +25,15 @@ SHOWN_PER_TIER = 2
 
 
 def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, dict[str, Any]]:
-    """Two runs of about a minute each in `out/ternary` and `out/binary`, then tables, sample
-    answers and two figures.
+    """Train two runs of about a minute each, and show tables, sample answers and two figures.
 
-    A demo that was killed goes on where it stopped; a finished one is shown again in seconds.
-    Returns the runs' summaries by reward, the last one with another status than "done" if it
-    stopped: then nothing is shown.
+    The runs are in `out/ternary` and `out/binary`. A killed demo is resumed, and a finished one is
+    shown again in seconds. Returns the summaries by reward. If a run stopped, its summary is the
+    last one, and nothing is shown.
     """
     from rich.console import Console
 
-    console = Console(width=max(Console().width, 104))  # a narrower table would cut the intervals
+    console = Console(width=max(Console().width, 104))  # narrower tables truncate the intervals
     summaries: dict[str, dict[str, Any]] = {}
     for reward in REWARDS:
         print(f"TruthRL on the tiny policy, {reward} reward → {out / reward}", file=sys.stderr)
@@ -44,7 +41,7 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
         if summaries[reward]["status"] != "done":
             return summaries
     reports = {
-        "start": summaries["ternary"]["before"],
+        "initial policy": summaries["ternary"]["before"],
         **{reward: summaries[reward]["after"] for reward in REWARDS},
     }
     for mode in ("greedy", "sampled"):
@@ -54,34 +51,28 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     for path in write_figures(out, reports):
         console.print(f"figure: {path}", soft_wrap=True)
     console.print(
-        f"stored runs: {out / 'ternary'} and {out / 'binary'} (every rollout with its reward is in"
-        " rollouts.jsonl)"
+        f"stored runs: {out / 'ternary'} and {out / 'binary'} (rollouts.jsonl has every rollout"
+        " with its reward)"
     )
-    console.print(next_command(out), soft_wrap=True)
+    command = f"workbench inspect --run {shlex.quote(str(out / REWARDS[0]))}"
+    console.print(f"next: {command}", soft_wrap=True)
     return summaries
 
 
-def next_command(out: Path) -> str:
-    """What to try after the demo: a look into the run that learnt to abstain."""
-    return f"next: workbench inspect --run {shlex.quote(str(out / REWARDS[0]))}"
-
-
 def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:
-    """One run of the demo: the recipe's own settings, measured on the test split."""
+    """One run of the demo: default settings, evaluated on the test split."""
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
     return train("truthrl", "tiny", seed=seed, out=out, threads=threads, overrides=settings)
 
 
 def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
-    """Accuracy, abstention, hallucination and truthfulness of every policy, for all questions
-    and by tier.
-    """
+    """Outcome rates of every policy, for all questions and by tier."""
     from rich.table import Table
 
     how = "greedy" if mode == "greedy" else "sampled at T=1"
     rows = compare(reports, mode, TIERS).to_dict("records")
     table = Table(
-        title=f"{reports['start']['n']} test questions, {how} [95 % intervals]",
+        title=f"{reports['initial policy']['n']} test questions, {how} [95 % intervals]",
         title_justify="left",
     )
     for column in rows[0]:
@@ -98,22 +89,22 @@ def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
 
 
 def oracle_line(reports: Mapping[str, Mapping[str, Any]]) -> str:
-    """How much of the way to the best abstainer each reward went, greedily."""
+    """The share of the distance to an oracle that each reward covers, with greedy answers."""
     shares = {
-        reward: share_of_oracle(reports["start"]["greedy"], reports[reward]["greedy"])
+        reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])
         for reward in REWARDS
     }
     listed = ", ".join(
         f"{reward} {share:+.2f}" for reward, share in shares.items() if share is not None
     )
     return (
-        "Share of the way from the start to an oracle that abstains exactly where the start is"
-        f" wrong: {listed}"
+        "Share of the distance from the initial policy to an oracle that abstains exactly where"
+        f" this policy is wrong: {listed}"
     )
 
 
 def fixed_questions() -> list[Question]:
-    """A few test questions of each tier, each about another person, always the same."""
+    """A fixed sample of test questions from each tier, each about another person."""
     by_tier: dict[str, dict[str, list[Question]]] = {}  # tier -> person -> questions
     for question in bench("tiny").questions("test"):
         by_tier.setdefault(question.meta["tier"], {}).setdefault(question.title, []).append(
@@ -129,26 +120,21 @@ def fixed_questions() -> list[Question]:
 
 
 def answers(run: Path) -> list[dict[str, str]]:
-    """The start's and the run's greedy answers to `fixed_questions`, as rows of plain strings."""
+    """Greedy answers of the initial and the trained policy to `fixed_questions`, as strings."""
     tiny, questions = bench("tiny"), fixed_questions()
-    texts = [
-        [
-            response.text.strip()
-            for response in generate(
-                tiny.load(policy), questions, max_new_tokens=tiny.max_new_tokens, greedy=True
-            )
-        ]
+    before, after = (
+        generate(tiny.load(policy), questions, max_new_tokens=tiny.max_new_tokens, greedy=True)
         for policy in (tiny.policy, str(run))
-    ]
+    )
     return [
         {
             "tier": question.meta["tier"],
             "question": question.text,
             "truth": question.answers[0],
-            "before": before,
-            "after": after,
+            "before": first.text.strip(),
+            "after": second.text.strip(),
         }
-        for question, before, after in zip(questions, *texts, strict=True)
+        for question, first, second in zip(questions, before, after, strict=True)
     ]
 
 
@@ -160,13 +146,13 @@ def answers_table(run: Path) -> Any:
     for column in ("tier", "question", "truth", "before", "after"):
         table.add_column(column, overflow="fold")
     for row in answers(run):
-        # Text: what a model wrote is never read as markup
+        # Text: a model's answer is not markup
         table.add_row(*(Text(value) for value in row.values()))
     return table
 
 
 def write_figures(out: Path, reports: Mapping[str, Mapping[str, Any]]) -> list[Path]:
-    """The two figures of the demo as self-contained pages."""
+    """Write the two figures of the demo as self-contained pages."""
     runs = {reward: list(iter_rows(out / reward / "metrics.jsonl")) for reward in REWARDS}
     figures = {
         "outcomes.html": outcomes_by_tier(reports),

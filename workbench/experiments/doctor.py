@@ -1,7 +1,7 @@
-"""`workbench doctor`: does this machine run the library on its CPU, and would it on a GPU?
+"""`workbench doctor`: check whether this machine can run the library, on its CPU and on a GPU.
 
-No check uses a network. A check is one line: what was found, and the remedy where it is wrong.
-The checks of a GPU were tested with stand-ins for such a machine.
+No check uses a network. A check is one line: the result, and a remedy if it failed. The checks of
+GPUs were tested with simulated GPUs only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,14 +27,13 @@ Route = Literal["cpu", "gpu"]
 NAME = "factuality-workbench"
 GROUPS = Path("/sys/fs/cgroup")  # limits of containers on Linux
 GB, GIB = 10**9, 2**30
-LEAST_PYTHON = (3, 11)
-LEAST_GPU = 22.0  # GiB; a smaller one holds models of the bench "small"
+MIN_PYTHON = (3, 11)
+MIN_GPU = 22.0  # GiB; a smaller GPU fits models of the bench "small"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line. A failed check of the path "cpu" stops everything, one of "gpu" a training on a
-    GPU."""
+    """One line. A failed check of the path "cpu" prevents all work, of "gpu" work on a GPU."""
 
     name: str
     status: Status
@@ -44,8 +43,7 @@ class Check:
 
 
 def examine() -> dict[str, Any]:
-    """`checks`, and a verdict for each path: `works`, its worst `status`, and the names of the
-    checks that `failed`."""
+    """All `checks`, and for each path whether it `works`, its worst `status` and what `failed`."""
     torch = _torch()
     checks = [_python(), torch, *packages(pinned()), *_room(), _cache()]
     if torch.status == "ok":
@@ -53,8 +51,8 @@ def examine() -> dict[str, Any]:
 
         checks += [*gpus(installed), _answers()]
     else:
-        found: tuple[Status, str, str] = ("failed", "not tried without torch", "install torch")
-        checks += [Check("GPU", *found, path="gpu"), Check("the tiny policy", *found)]
+        missing: tuple[Status, str, str] = ("failed", "not tested without torch", "install torch")
+        checks += [Check("GPU", *missing, path="gpu"), Check("the tiny policy", *missing)]
     return {
         "checks": [asdict(check) for check in checks],
         "cpu": verdict([check for check in checks if check.path == "cpu"]),
@@ -76,72 +74,70 @@ def pinned() -> dict[str, dict[str, str]]:
         for one in importlib.metadata.requires(NAME) or []:
             extra = re.search(r"extra == ['\"](\w+)['\"]", one)
             pins = found.setdefault(extra[1] if extra else "", {})
-            pins.update(_pins([one.partition(";")[0].strip()]))
+            if match := re.match(r"([\w.-]+)(?:\[[^]]*\])? *==([\w.+!-]+) *(;|$)", one):
+                pins[match[1]] = match[2]
     return found
-
-
-def _pins(requirements: Iterable[str]) -> dict[str, str]:
-    matches = (re.fullmatch(r"([\w.-]+)(?:\[[^]]*\])? *==([\w.+!-]+)", one) for one in requirements)
-    return {match[1]: match[2] for match in matches if match}
 
 
 def _python() -> Check:
     found = f"{platform.python_version()} ({sys.executable})"
-    if sys.version_info < LEAST_PYTHON:
+    if sys.version_info < MIN_PYTHON:
         return Check("Python", "failed", found, "install Python 3.11 or later")
     return Check("Python", "ok", found)
 
 
 def _torch() -> Check:
-    remedy = "install it again: `pip install --force-reinstall torch` at its pinned version"
+    remedy = "reinstall it: `pip install --force-reinstall torch` with its pinned version"
     try:
         import torch
 
-        right = bool((torch.ones(2, 2) @ torch.ones(2, 2) == 2).all())
-    except Exception as error:  # a broken installation raises any kind
+        correct = bool((torch.ones(2, 2) @ torch.ones(2, 2) == 2).all())
+    except Exception as error:  # a broken installation raises any type
         return Check("torch", "failed", _summary(error), remedy)
-    if not right:
-        return Check("torch", "failed", f"{torch.__version__} multiplies wrongly", remedy)
+    if not correct:
+        return Check("torch", "failed", f"{torch.__version__} multiplies incorrectly", remedy)
     build = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built for the CPU"
     return Check("torch", "ok", f"{torch.__version__}, {build}, {torch.get_num_threads()} threads")
 
 
 def gpus(torch: Any) -> list[Check]:
-    """What torch reports of the machine's GPUs, and whether each computes in bfloat16."""
+    """The GPUs that torch reports, and whether each computes in bfloat16."""
     failed = partial(Check, "GPU", "failed", path="gpu")
     if not torch.version.cuda:
-        remedy = "make the environment from environment.yml, whose torch is built for CUDA"
+        remedy = "create the environment from environment.yml, which has torch built for CUDA"
         return [failed(f"torch {torch.__version__} is built for the CPU", remedy)]
     try:
         if torch.cuda.is_available():
             numbers = range(torch.cuda.device_count())
             return [check for number in numbers for check in _one_gpu(torch, number)]
     except (RuntimeError, AssertionError) as error:  # torch passes on the driver's errors
-        return [failed(_summary(error), "restart the machine, and update the driver")]
+        return [failed(_summary(error), "restart the machine, or update the driver")]
     remedy = f"install NVIDIA's driver for CUDA {torch.version.cuda}; check CUDA_VISIBLE_DEVICES"
-    return [failed("torch sees none", remedy)]
+    return [failed("torch finds no GPU", remedy)]
 
 
 def _one_gpu(torch: Any, number: int) -> list[Check]:
     own, name = torch.cuda.get_device_properties(number), f"GPU {number}"
     memory = own.total_memory / GIB
     found = f"{own.name}, {memory:.1f} GiB, compute capability {own.major}.{own.minor}"
-    remedy = "train the bench small; `workbench plan` computes what fits"
-    small = memory < LEAST_GPU
+    remedy = "use the bench small; `workbench plan` shows what fits"
+    small = memory < MIN_GPU
     line = Check(name, "warning" if small else "ok", found, remedy if small else "", "gpu")
     bfloat16 = partial(Check, f"{name}: bfloat16", path="gpu")
     if own.major < 8:
-        need = "take a GPU of compute capability 8.0 or more, as an A100"
-        return [line, bfloat16("failed", "not in hardware", need)]
+        need = "use a GPU of compute capability 8.0 or higher, such as an A100"
+        return [line, bfloat16("failed", "not supported", need)]
     ones = torch.ones(16, 16, dtype=torch.bfloat16, device=f"cuda:{number}")
     if not bool((ones @ ones == 16).all()):
-        return [line, bfloat16("failed", "multiplies wrongly", "update the driver")]
-    return [line, bfloat16("ok", "computes")]
+        return [line, bfloat16("failed", "multiplies incorrectly", "update the driver")]
+    return [line, bfloat16("ok", "works")]
 
 
 def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
-    """Whether the pinned packages of the base and of the extra "gpu" are installed in that
-    version; none is imported."""
+    """Whether the base's and the extra gpu's packages have their pinned versions.
+
+    No package is imported.
+    """
     found = [_package(name, version, "cpu") for name, version in pins.get("", {}).items()]
     found += [_package(name, version, "gpu") for name, version in pins.get("gpu", {}).items()]
     return found or [Check("packages", "warning", "no pins found", "`pip install -e .`")]
@@ -161,8 +157,10 @@ def _package(name: str, wanted: str, path: Route) -> Check:
 
 
 def memory_here() -> int | None:
-    """Bytes of memory that this process may use: the machine's, or the limit of its container;
-    None on systems that do not report it (Windows)."""
+    """Bytes of memory that this process may use, including the limit of a container.
+
+    None on systems that do not report it (Windows).
+    """
     if not hasattr(os, "sysconf"):
         return None
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
@@ -173,28 +171,28 @@ def memory_here() -> int | None:
 
 
 def _room() -> list[Check]:
-    """Disk and memory, for the tiny bench and for models of 7B parameters."""
+    """Disk and memory for the tiny bench and for models of 7B parameters."""
     disk, memory = shutil.disk_usage(Path.cwd()).free, memory_here()
     return [
-        _enough("disk here", disk, 0.2, 2, "cpu", "free some space for runs/"),
-        _enough("disk for models", disk, 0, 60, "gpu", "7B parameters take 15 GB a checkpoint"),
+        _enough("disk here", disk, 0.2, 2, "cpu", "free disk space for runs/"),
+        _enough("disk for models", disk, 0, 60, "gpu", "a checkpoint of 7B parameters takes 15 GB"),
         _enough("memory", memory, 1, 4, "cpu", "close other programs"),
         _enough("memory for models", memory, 0, 32, "gpu", "loading 7B parameters takes 15 GB"),
     ]
 
 
 def _enough(
-    name: str, there: int | None, least: float, wanted: float, path: Route, remedy: str
+    name: str, available: int | None, required: float, wanted: float, path: Route, remedy: str
 ) -> Check:
-    if there is None:
+    if available is None:
         return Check(name, "warning", "not reported by this system", "check it yourself", path)
-    size = there / GB
-    status: Status = "failed" if size < least else "warning" if size < wanted else "ok"
+    size = available / GB
+    status: Status = "failed" if size < required else "warning" if size < wanted else "ok"
     return Check(name, status, f"{size:,.1f} GB", "" if status == "ok" else remedy, path)
 
 
 def _cache() -> Check:
-    """The hub's cache on the disk, and which of the benches' models are in it."""
+    """The hub's cache on disk, and the benches' models in it."""
     check = partial(Check, "models' cache", path="gpu")
     try:
         from huggingface_hub import constants, try_to_load_from_cache
@@ -202,31 +200,33 @@ def _cache() -> Check:
         folder = Path(constants.HF_HUB_CACHE)
         existing = next(path for path in (folder, *folder.parents) if path.is_dir())
         names = [scale.policy for scale in SCALES.values() if not Path(scale.policy).is_absolute()]
-        here = [one for one in names if isinstance(try_to_load_from_cache(one, "config.json"), str)]
+        cached = [
+            name for name in names if isinstance(try_to_load_from_cache(name, "config.json"), str)
+        ]
     except (ImportError, OSError, RuntimeError, ValueError) as error:  # no package, home or name
         return check("failed", _summary(error), "set HF_HOME to a writable folder")
     if not os.access(existing, os.W_OK):
-        return check("failed", f"{folder} cannot be written", "set HF_HOME to a writable folder")
-    found = f"{folder}: {', '.join(here) or 'no model of a bench'}"
-    if constants.HF_HUB_OFFLINE and len(here) < len(names):
+        return check("failed", f"{folder} is not writable", "set HF_HOME to a writable folder")
+    found = f"{folder}: {', '.join(cached) or 'no model of a bench'}"
+    if constants.HF_HUB_OFFLINE and len(cached) < len(names):
         return check("warning", f"{found}; offline", "unset HF_HUB_OFFLINE, or use --policy FOLDER")
     return check("ok", found)
 
 
 def _answers() -> Check:
-    """The shipped policy answers a question: the way from a checkpoint to a text."""
+    """Whether the shipped policy answers a question."""
     check = partial(Check, "the tiny policy")
     if not Path(SCALES["tiny"].policy).is_dir():
-        return check("warning", "not in an installed package", "work in a clone of the repository")
+        return check("warning", "not part of an installed package", "use a clone of the repository")
     try:
         tiny = bench("tiny")
         questions = tiny.questions("validation")[:1]
         [answer] = generate(tiny.load(tiny.policy), questions, max_new_tokens=8, greedy=True)
-    except Exception as error:  # of any kind, on the long way to an answer
+    except Exception as error:  # loading and generation raise many types
         command = "`workbench --debug evaluate sft --split validation --limit 1` shows more"
         return check("failed", _summary(error), command)
     if not answer.text.strip():
-        return check("failed", "an empty answer", "take data/tiny-policy from the repository again")
+        return check("failed", "an empty answer", "restore data/tiny-policy from the repository")
     return check("ok", "answers a question")
 
 

@@ -1,6 +1,4 @@
-"""Policy + questions -> one table: outcome rates and claim metrics, greedy and sampled, by tier
-and kind.
-"""
+"""Evaluate a policy: outcome rates and claim metrics, greedy and sampled, by tier and kind."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from workbench.verdicts.llm_judge import LLMJudge
 if TYPE_CHECKING:
     import pandas as pd
 
-MEASURED = ("outcome", "fact")  # the checks that an evaluation asks for, where there are any
+MEASURED = ("outcome", "fact")  # checks of an evaluation, if the bench has them
 
 
 def evaluate_policy(
@@ -50,42 +48,37 @@ def evaluate_policy(
 
     Args:
         policy: a checkpoint folder, a run folder, a hub name, or "sft" / "base" for the bench's
-        own checkpoints.
-        split: the split's name ("validation", "test", "ood", …).
+            own checkpoints.
+        split: name of the split ("validation", "test", "ood", …).
         bench: the bench, or its name.
-        samples: sampled responses a question (temperature 1), beside the greedy one; 0 for
-        greedy alone.
-        limit: evaluate the first `limit` questions of a reproducible shuffle, so that every tier
-        is met.
-        kinds: question kinds to keep, those without gold answers too, which claim metrics are
-        reported for; by default all
-            whose questions have gold answers.
-        questions: the data set or question file of a bench, given by name, that has no questions
-        of its own.
-        lang: the language to ask in; "l2" is the second one of the tiny bench's world.
-        judge: the language model that judges in the place of the bench's own checks.
-        max_failed: the share of failed responses, as `workbench.util.failures` has it, above which
-        there is no report.
-        as_trained: a run's policy is told what it was told in training; False for a bench that
-        tells what is wanted.
-        engine: what generates, transformers (hf) or vllm; the report names it, unless it is hf.
-        out: a new file for the graded greedy answers, which may then be compared with another
-        policy's (`metrics.pairs`).
+        samples: sampled responses per question at temperature 1, besides the greedy one.
+        limit: number of questions, drawn with `seed` so that every tier is represented.
+        kinds: question kinds, including kinds without gold answers, for which only claim metrics
+            are reported; by default all kinds with gold answers.
+        questions: data set or question file for a bench without questions of its own.
+        lang: language of the questions; "l2" is the second language of the tiny bench's world.
+        judge: language model that replaces the bench's own checks.
+        max_failed: largest share of failed responses (see `workbench.util.failures`) for which
+            there is a report.
+        as_trained: prompt a run's policy with the system prompt of its training; False if the
+            bench has its own.
+        engine: generation by transformers (hf) or vllm; the report names it unless it is hf.
+        out: new file for the graded greedy answers, to compare with another policy's
+            (`metrics.pairs`).
 
     Raises:
-        WorkbenchError: `out` is there already, the policy, bench or split is unknown, no
-        question is left, or `judge` gives no
-            verdict.
+        WorkbenchError: `out` exists, the policy, bench or split is unknown, no question is left,
+            or `judge` returns no verdict.
         TooManyFailures: more than `max_failed` of the responses failed.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
     chosen = chosen.with_judge(judge)
     check_engine(engine)
     if out is not None and out.exists():
-        raise WorkbenchError(f"{out} is there already: name another file, or remove it")
+        raise WorkbenchError(f"'{out}' exists already: name another file, or remove it")
     check_policy(policy, chosen.path(policy))
     if as_trained:
-        chosen = chosen.with_system_prompt(told(chosen.path(policy)))
+        chosen = chosen.with_system_prompt(training_prompt(chosen.path(policy)))
     selected = select(chosen_questions(chosen, split, kinds, lang), limit, seed)
     if judge:
         judge.try_out()
@@ -107,26 +100,25 @@ def evaluate_policy(
     )
 
 
-def told(policy: str) -> str | None:
-    """What a run's policy, or one that a stage of it has left, was told before each question;
-    None where that is what its bench tells it."""
-    prompts = (trained_with(policy) or {}).get("prompts")
+def training_prompt(policy: str) -> str | None:
+    """The system prompt that a run's policy was trained with; None for the bench's own."""
+    prompts = (training_config(policy) or {}).get("prompts")
     return prompts.get("system") if isinstance(prompts, Mapping) else None
 
 
-def trained_with(policy: str) -> Mapping[str, Any] | None:
-    """The stored config of the run that a policy is of, by the run's folder or by that of any
-    policy in it; None where it is no run's."""
+def training_config(policy: str) -> Mapping[str, Any] | None:
+    """The stored config of a policy's run, found from the run's folder or any policy in it.
+
+    None if the policy does not belong to a run.
+    """
     folder = Path(policy)
-    places = (folder, *list(folder.parents)[:3])  # the run, its policy/, that of one of its stages/
+    places = (folder, *list(folder.parents)[:3])  # run/, run/policy, run/stages/NAME/policy
     configs = ((read_json(place / "config.json") or {}).get("config") for place in places)
     return next((config for config in configs if isinstance(config, Mapping)), None)
 
 
 def evaluation_grade(checks: Checks) -> Grade:
-    """Outcomes, where there are gold answers, and the facts of what a response says, as far as
-    these checks give them.
-    """
+    """A grader for outcomes, where there are gold answers, and for facts, if `checks` has them."""
     return assemble(
         checks, [name for name in MEASURED if name in checks.verify], {}, SAID, where_given=True
     )
@@ -143,24 +135,28 @@ def evaluate(
     max_failed: float = 1.0,
     out: Path | None = None,
 ) -> dict[str, Any]:
-    """Evaluate a loaded policy on `questions`, graded by `grade`; see `report` for the result.
-    `out` keeps the greedy answers.
+    """Evaluate a loaded policy on `questions`; `report` describes the result.
+
+    Args:
+        grade: grades the responses.
+        max_new_tokens: maximum length of a response.
+        out: file for the greedy answers.
 
     Raises:
         TooManyFailures: more than `max_failed` of the responses failed.
     """
     greedy = grade(generate(policy, questions, max_new_tokens=max_new_tokens, greedy=True))
-    drawn: list[Feedback] = []
+    sampled: list[Feedback] = []
     if samples:
-        drawn = grade(
+        sampled = grade(
             generate(policy, questions, max_new_tokens=max_new_tokens, samples=samples, seed=seed)
         )
-    graded = [*greedy, *drawn]
+    graded = [*greedy, *sampled]
     errors = [found[0]["message"] for one in graded if (found := failures(one.to_row()))]
     check_failed(errors, len(graded), max_failed, "answers of an evaluation could not be graded")
     if out is not None:
         append_feedback(out, greedy)
-    return report(greedy, drawn, policy=policy.name, seeds=[seed])
+    return report(greedy, sampled, policy=policy.name, seeds=[seed])
 
 
 def report(
@@ -172,13 +168,12 @@ def report(
     seeds: Sequence[int] = (0,),
     resamples: int = 2000,
 ) -> dict[str, Any]:
-    """`{policy, split, n, seeds, greedy, sampled}`; each of the last two has the outcome rates
-    of `metrics.table` and, where responses were read for claims, those of `metrics.claim_table`,
-    of two facets also those of `metrics.facet_table`; and the same again `by_tier` and
-    `by_kind`.
+    """Report graded responses as `{policy, split, n, seeds, greedy, sampled}`.
 
-    `n` counts questions; intervals are 95 % bootstraps over questions. Empty input gives null
-    values, never NaN.
+    `greedy` and `sampled` have the outcome rates of `metrics.table`, with extracted claims also
+    those of `metrics.claim_table`, and for questions of two facets those of `metrics.facet_table`.
+    They repeat these `by_tier` and `by_kind`. `n` counts questions; intervals are 95 % bootstraps
+    over questions. Empty input gives null values, never NaN.
     """
     options: dict[str, Any] = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
 
@@ -208,18 +203,17 @@ def report(
 def compare(
     reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy", tiers: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Several policies' reports as one table: a row for each tier (first "all", with 95 %
-    intervals) and policy.
+    """Several policies' reports as one table, with a row per tier and policy.
 
-    Tiers come in the order of `tiers`, those that it does not name after them. "–" stands for
-    what a report does not have.
+    The tier "all" is first and has 95 % intervals. The others follow in the order of `tiers`,
+    then those that `tiers` lacks. "–" stands for missing values.
     """
     import pandas as pd
 
-    there = dict.fromkeys(tier for report in reports.values() for tier in report[mode]["by_tier"])
-    ordered = [tier for tier in tiers if tier in there]
+    found = dict.fromkeys(tier for report in reports.values() for tier in report[mode]["by_tier"])
+    ordered = [tier for tier in tiers if tier in found]
     rows = []
-    for tier in ("all", *ordered, *(tier for tier in there if tier not in tiers)):
+    for tier in ("all", *ordered, *(tier for tier in found if tier not in tiers)):
         for label, report in reports.items():
             cells = report[mode] if tier == "all" else report[mode]["by_tier"].get(tier, {})
             rates = {rate: _text(cells.get(rate), tier == "all") for rate in RATES}
@@ -235,7 +229,7 @@ def _text(cell: Mapping[str, float | None] | None, interval: bool) -> str:
 
 
 def select(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
-    """All questions in their order, or `limit` of them drawn with `seed`."""
+    """All questions in order, or `limit` of them drawn with `seed`."""
     if limit is None or limit >= len(questions):
         return list(questions)
     if limit < 1:

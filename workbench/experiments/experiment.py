@@ -1,7 +1,7 @@
 """An experiment: evaluate, train a method's stages, evaluate again, and store all in one folder.
 
-before.json -> stages/NAME, one folder for each stage before the last -> the last stage in the
-folder itself -> summary.json
+before.json -> stages/NAME for each stage before the last -> the last stage in the run's own folder
+-> summary.json
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ from workbench.util.jsonl import iter_rows, write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.verdicts.llm_judge import LLMJudge
 
-MAX_FAILED = (
-    0.2  # share of ungraded answers that fails an evaluation, unless a trainer sets its own
-)
-# of a run's identity, in its summary
+MAX_FAILED = 0.2  # share of ungraded answers that stops an evaluation, unless a trainer sets one
+# the parts of a run's identity that its summary repeats
 SUMMARY = (
     *("method", "config", "seed", "threads", "questions_hash", "judge", "bench", "policy"),
     *("world_hash", "policy_hash"),
@@ -54,22 +52,20 @@ def train(
     policy: str | None = None,
     judge: LLMJudge | None = None,
 ) -> dict[str, Any]:
-    """`run_experiment` by names, as the command line gives them.
+    """`run_experiment` by names, as on the command line.
 
     Args:
         steps: training steps instead of the number at this scale.
         overrides: settings "method.field=value".
-        questions: the data set or question file of a bench that has no questions of its own.
-        policy: what to start from instead of the bench's own policy: a model's folder or hub name.
-        judge: the language model that judges, off the tiny bench; by default rules do.
+        questions: data set or question file for a bench without questions of its own.
+        policy: folder or hub name of the initial policy; by default the bench's.
+        judge: language model that judges, except on the tiny bench; by default rules do.
 
     Raises:
-        WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
+        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
     """
-    chosen, place = (
-        trained(method),
-        bench(bench_name, questions=questions).with_policy(policy).with_judge(judge),
-    )
+    chosen = trained(method)
+    place = bench(bench_name, questions=questions).with_policy(policy).with_judge(judge)
     _check_trains(chosen)
     config = configured(chosen, place, steps, overrides)
     return run_experiment(chosen, config, place, out, seed=seed, threads=threads)
@@ -95,24 +91,23 @@ def run_experiment(
     threads: int | None = None,
     shared: Path | None = None,
 ) -> dict[str, Any]:
-    """Evaluate, train, evaluate again; everything is kept in `out` and the summary is returned.
+    """Evaluate, train, evaluate again; store everything in `out` and return the summary.
 
-    The same call on an unfinished `out` continues it and ends as it would have ended; on a
-    finished one it returns the stored summary. `status` is "done", "interrupted" or
+    The same call on an unfinished `out` continues it, with the result of an uninterrupted run; on
+    a finished one it returns the stored summary. `status` is "done", "interrupted" or
     "too_many_failures".
 
     Args:
-        threads: CPU threads; by default those the folder was begun with, or 2. Part of what
-        makes runs equal.
-        shared: a folder for stages that runs have in common. What one cost is in the totals of
-        each run that rests on it, its
-            seconds only in those of the run that made it.
+        threads: CPU threads; by default those of the unfinished run, or 2. Part of a run's
+            identity.
+        shared: folder for stages that several runs share. The cost of a shared stage is in the
+            totals of each run that uses it, its seconds only in those of the run that made it.
 
     Raises:
-        WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
+        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
     """
-    check_alone()
-    bench = begun(method, config, bench).with_cache_dir(out)
+    check_one_process()
+    bench = initial_bench(method, config, bench).with_cache_dir(out)
     stages = stages_of(method, config, bench, seed)
     stored = read_json(out / "config.json") or {}
     identity = identity_of(
@@ -128,36 +123,32 @@ def run_experiment(
             out,
             identity,
             versions(),
-            read=lambda stored: _in_parts(stored, method.configure(bench.name), out),
+            read=lambda stored: _restored(stored, method.configure(bench.name), out),
         )
         if summary is not None:
             print(f"'{out}' is finished: this is its stored summary", file=sys.stderr)
             return summary
-        kept = Shared(shared, identity) if shared else None
-        run = _Run(config.prompts, bench, out, identity, max_failed(method, config), kept)
-        return run.through(stages, bench.path(bench.policy))
+        stage_cache = Shared(shared, identity) if shared else None
+        run = _Run(config.prompts, bench, out, identity, max_failed(method, config), stage_cache)
+        return run.run(stages, bench.path(bench.policy))
 
 
-def check_alone() -> None:
-    """Raise a WorkbenchError in one of several processes of a launcher: each would write the run's
-    folder.
-    """
-    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
+def check_one_process() -> None:
+    """Raise a WorkbenchError in one of several processes, which would all write the run."""
+    if (processes := int(os.environ.get("WORLD_SIZE") or 1)) > 1:
         raise WorkbenchError(
-            "a run with its evaluations is one process: leave out the launcher, or launch a script"
-            " that runs the last stage alone, as docs/scaling.md has one"
+            f"WORLD_SIZE is {processes}, but a run with its evaluations is one process: leave out"
+            " the launcher, or launch a script for the last stage only (see docs/scaling.md)"
         )
 
 
-def begun(method: Method, config: Any, bench: Bench) -> Bench:
-    """The bench with the checkpoint that the method starts from, unless a policy is named."""
+def initial_bench(method: Method, config: Any, bench: Bench) -> Bench:
+    """The bench with the method's initial checkpoint, unless a policy is named."""
     return bench.with_policy(method.training(config).start) if bench.policy == OWN else bench
 
 
 def max_failed(method: Method, config: Any) -> float:
-    """The share of ungraded answers that the config's trainer allows, else the largest share that
-    another part in use allows.
-    """
+    """The share of ungraded answers that the trainer allows, else the largest of other parts."""
     training = method.training(config)
     idle = {leaf for path in training.idle for leaf in leaves(config, path)}
     used = {
@@ -178,18 +169,18 @@ def identity_of(
     threads: int | None = None,
     stored: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """What identifies a run: runs of equal identity end alike, and share a folder.
+    """The identity of a run: runs with equal identities have equal results and share a folder.
 
     Args:
-        stored: the stored identity of a run: values whose source is gone are taken from it.
+        stored: the run's stored identity, for values whose source no longer exists.
 
     Raises:
-        WorkbenchError: the policy to start from is not there.
+        WorkbenchError: the initial policy does not exist.
     """
-    bench = begun(method, config, bench)
+    bench = initial_bench(method, config, bench)
     start = bench.path(bench.policy)
     check_policy(bench.policy, start)
-    beside = bench.beside((*config.prompts.trained(), *config.prompts.evaluated()))
+    questions_hash = bench.beside((*config.prompts.trained(), *config.prompts.evaluated()))
     return {
         "method": method.name,
         "config": asdict(config),
@@ -199,37 +190,37 @@ def identity_of(
         "threads": threads or DEFAULT_THREADS,
         "world_hash": bench.hash,
         "policy_hash": policy_hash(start),
-        **({"questions_hash": beside} if beside else {}),
+        **({"questions_hash": questions_hash} if questions_hash else {}),
         **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
         **{
-            name: stored.get(name) if now is None else now
-            for name, now in method.outside(config, bench).items()
+            name: stored.get(name) if value is None else value
+            for name, value in method.outside(config, bench).items()
         },
     }
 
 
-def _in_parts(stored: dict[str, Any], usual: Any, out: Path) -> dict[str, Any]:
-    """A stored identity with its config in today's form; newer fields have their defaults."""
+def _restored(stored: dict[str, Any], default: Any, out: Path) -> dict[str, Any]:
+    """A stored identity with its config in the current form; newer fields have their defaults."""
     config = stored.get("config", {})
     if not isinstance(config, Mapping):
         raise WorkbenchError(
-            f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder"
+            f"'{out / 'config.json'}' is damaged: repair it, or choose another --out folder"
         )
-    return {**stored, "config": asdict(restore(usual, config))}
+    return {**stored, "config": asdict(restore(default, config))}
 
 
 def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[Stage]:
     """The method's stages, ready to run.
 
     Raises:
-        WorkbenchError: whatever cannot work: a method that is not trained, a seed, settings,
-        questions that are not there.
+        WorkbenchError: the method has no training, or the seed, the settings or the questions
+            cannot work.
     """
     _check_trains(method)
     assert method.stages is not None
     if not 0 <= seed < 2**32:
-        raise WorkbenchError(f"the seed is {seed}: it must lie between 0 and {2**32 - 1}")
-    bench = begun(method, config, bench)
+        raise WorkbenchError(f"the seed is {seed}: it must be between 0 and {2**32 - 1}")
+    bench = initial_bench(method, config, bench)
     check_prompts(config.prompts, bench)
     check_evidence(method, config, bench)
     check_four_bits(config, method.training(config).idle)
@@ -238,9 +229,10 @@ def stages_of(method: Method, config: Any, bench: Bench, seed: int) -> Sequence[
 
 def _check_trains(method: Method) -> None:
     if method.stages is None:
-        able = ", ".join(name for name, one in TRAINED.items() if one.stages)
+        trainable = ", ".join(name for name, other in TRAINED.items() if other.stages)
         raise WorkbenchError(
-            f"method '{method.name}' pays rewards but cannot be trained yet: choose one of {able}"
+            f"method '{method.name}' computes rewards but has no training: choose one of"
+            f" {trainable}"
         )
 
 
@@ -255,9 +247,9 @@ class _Run:
     max_failed: float
     shared: Shared | None = None
 
-    def through(self, stages: Sequence[Stage], start: str) -> dict[str, Any]:
-        """Evaluate, train the stages, evaluate, and write the summary whatever happened."""
-        began, earlier = time.perf_counter(), earlier_seconds(self.out)
+    def run(self, stages: Sequence[Stage], start: str) -> dict[str, Any]:
+        """Evaluate, train the stages, evaluate; write the summary also after a stop."""
+        started, earlier = time.perf_counter(), earlier_seconds(self.out)
         before, after, status = read_json(self.out / "before.json"), None, "interrupted"
         try:
             with use_threads(self.identity["threads"]):
@@ -271,7 +263,7 @@ class _Run:
                     after = {**self.evaluate(str(self.out)), "policy": name}
                     status = "done"
         except KeyboardInterrupt:
-            status = "interrupted"
+            pass  # the status is "interrupted" already
         except TooManyFailures as error:
             print(f"stopped: {error}", file=sys.stderr)
             status = "too_many_failures"
@@ -280,7 +272,7 @@ class _Run:
             "versions": versions(),
             "before": before,
             "after": after,
-            "seconds": round(earlier + time.perf_counter() - began, 1),
+            "seconds": round(earlier + time.perf_counter() - started, 1),
             **totals(sorted(self.out.rglob("rollouts.jsonl")), self.identity["method"]),
             "status": status,
         }
@@ -288,7 +280,7 @@ class _Run:
         return summary
 
     def train(self, stages: Sequence[Stage], start: str) -> bool:
-        """Run the stages that are not done; False if one was interrupted."""
+        """Run the unfinished stages; return False if one was interrupted."""
         *earlier, last = stages
         folders = {stage.name: self.out / "stages" / stage.name for stage in earlier}
         seed = self.identity["seed"]
@@ -296,26 +288,26 @@ class _Run:
             if not self._finished(earlier[:number], Job(start, folder, seed, folders)):
                 return False
             policy = folder / "policy"
-            if policy.is_dir():  # the next stage starts from the policy that this one has made
+            if policy.is_dir():  # this stage has trained the next one's initial policy
                 start = str(policy)
                 write_json(self.out / START, {"start": f"stages/{name}/policy"})
         return last.run(Job(start, self.out, seed, folders)) == "done"
 
     def _finished(self, stages: Sequence[Stage], job: Job) -> bool:
-        """Run the last of these stages, unless it is done here or another run shares it."""
+        """Run the last of these stages, unless it is done or copied from another run."""
         stage, place = stages[-1], None
         if finished(job.out):
             return True
-        if self.shared and not any(one.cache_key is None for one in stages):
+        if self.shared and all(one.cache_key is not None for one in stages):
             place = self.shared.folder([(one.name, one.cache_key) for one in stages])
             if self.shared.take(place, job.out):
                 print(f"stage '{stage.name}' → {job.out}, from {place}", file=sys.stderr)
                 return True
         print(f"stage '{stage.name}' → {job.out}", file=sys.stderr)
         job.out.mkdir(parents=True, exist_ok=True)
-        began = time.perf_counter()
+        started = time.perf_counter()
         status = stage.run(job)
-        seconds = round(time.perf_counter() - began, 1)
+        seconds = round(time.perf_counter() - started, 1)
         summary = {"stage": stage.name, "seconds": seconds, "status": status}
         write_json(job.out / "summary.json", summary)
         if self.shared and place and status == "done":
@@ -338,7 +330,7 @@ class _Run:
 
 
 def earlier_seconds(out: Path) -> float:
-    """The seconds that the run in `out` has taken; after a kill, the sum over its steps."""
+    """The seconds of the run in `out` so far; after a kill, the sum over its steps."""
     summary = read_json(out / "summary.json") or {}
     stages = [read_json(path) or {} for path in (out / "stages").glob("*/summary.json")]
     steps = sum(row["seconds"] for row in metrics_rows(out)) + sum(
@@ -348,16 +340,13 @@ def earlier_seconds(out: Path) -> float:
 
 
 def totals(files: Sequence[Path], method: str) -> dict[str, Any]:
-    """`failed`, the number of stored rows without the reward they should have, and the `cost` of
-    all rows.
-    """
+    """The number of `failed` rows, which lack their reward, and the `cost` of all rows."""
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}
     for row in (row for file in files if file.exists() for row in iter_rows(file)):
-        paid = row["rewards"]  # none at all where only the form of a sample was asked for
-        failed += row["error"] is not None or (
-            bool(paid) and paid.get(method, {}).get("value") is None
-        )
+        rewards = row["rewards"]  # empty for samples whose form alone was checked
+        missing = bool(rewards) and rewards.get(method, {}).get("value") is None
+        failed += row["error"] is not None or missing
         for name, value in row["cost"].items():
             cost[name] += value
     return {"failed": failed, "cost": cost}

@@ -37,8 +37,8 @@ A LoRA adapter merged into `{name}`, stored as {dtype}.{how}{system}
 """
 
 
-class NotSent(WorkbenchError):
-    """The hub refused an export, which is complete on this machine."""
+class NotPushed(WorkbenchError):
+    """The hub refused an export that is complete on this machine."""
 
     code = 3
 
@@ -65,27 +65,28 @@ def export(
         push: a new or empty repository OWNER/NAME of the hub.
 
     Raises:
-        WorkbenchError: before a weight is read: no adapter, files that do not fit, `out` is there,
-            a full disk, a repository that cannot be written. Weights that are not finite or that
-            the type cannot hold. `NotSent` where the hub refuses the finished export.
+        WorkbenchError: there is no adapter, its files do not match, `out` exists, the disk is
+            full, or the repository is not writable (raised before a weight is read); weights are
+            not finite or exceed the type's range.
+        NotPushed: the hub refuses the finished export.
     """
     from transformers import AutoConfig
 
     out, adapter = out.resolve(), adapter_folder(Path(policy))
     if adapter is None:
         raise WorkbenchError(
-            f"'{policy}' holds no adapter: name a finished run or an adapter's folder"
+            f"'{policy}' has no adapter: name a finished run or an adapter's folder"
         )
     if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
-        raise WorkbenchError(f"'{out}' is there already: name a new or an empty folder")
+        raise WorkbenchError(f"'{out}' exists already: name a new or an empty folder")
     check_adapter(adapter)
     base = str(base or bench("tiny").base(policy) or adapter_base(adapter))
     check_policy_name(base)
     with weights.loading(base, REMEDY):
         config = from_disk_or_hub(AutoConfig.from_pretrained, base)
     if getattr(config, "quantization_config", None):
-        raise WorkbenchError(f"'{base}' is stored quantised: name the exact model as --base")
-    empty = load_policy(adapter, base=base, device="meta")  # checks names and shapes alone
+        raise WorkbenchError(f"'{base}' is quantised: name the unquantised model as --base")
+    empty = load_policy(adapter, base=base, device="meta")  # checks only names and shapes
     own = str(config.dtype or "").removeprefix("torch.")
     own = own if own in get_args(Dtype) else "float32"
     stored = own if dtype == "base" else dtype
@@ -97,7 +98,7 @@ def export(
         base, device="cpu", dtype=own if stored == own else "float32"
     )
     model = as_policy(base, weights.merged(model, adapter, stored), tokenizer).model
-    if push is not None:  # only now, so that refused weights leave no empty repository
+    if push is not None:  # only now, so that invalid weights leave no empty repository
         check_repository(push, private, create=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
@@ -118,9 +119,9 @@ def export(
 
 
 def card(adapter: Path, base: str, dtype: str) -> str:
-    """The README of an export: the method and the system prompt it was trained with."""
+    """The README of an export, with the method and the system prompt of its training."""
     run = read_json(adapter.parent / "config.json") or {}
-    start = str(run.get("policy") or base)  # before a stage of its own
+    start = str(run.get("policy") or base)  # the policy before earlier stages
     name = Path(start).name if Path(start).is_dir() else start
     how = ""
     if run.get("method"):
@@ -134,8 +135,12 @@ def card(adapter: Path, base: str, dtype: str) -> str:
 
 
 def check_repository(repository: str, private: bool, *, create: bool = False) -> None:
-    """Raise a WorkbenchError unless a repository is absent, or empty, writable and as visible as
-    asked for; `create` makes an absent one.
+    """Check that a repository is absent, or empty, writable and of the wanted visibility.
+
+    `create` makes an absent one.
+
+    Raises:
+        WorkbenchError: it is not.
     """
     from huggingface_hub import HfApi
 
@@ -149,10 +154,10 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
             return
         found = hub.model_info(repository)
         hub.auth_check(repository, write=True)
-    except Exception as error:  # the hub and the network raise many kinds
+    except Exception as error:  # the hub and the network raise many types
         raise WorkbenchError(
-            f"nothing can be pushed to '{repository}' ({' '.join(str(error).split())[:300]}): check"
-            " the name, `hf auth login` or HF_TOKEN with the right to write; or leave out --push"
+            f"cannot push to '{repository}' ({' '.join(str(error).split())[:300]}): check the name"
+            " and the write permission of `hf auth login` or HF_TOKEN, or leave out --push"
         ) from error
     files = [one.rfilename for one in found.siblings or [] if one.rfilename != ".gitattributes"]
     state = f"has files ({files[0]}, …)" if files else ""
@@ -165,7 +170,7 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
 
 
 def publish(repository: str, private: bool, out: Path) -> dict[str, Any]:
-    """Send a finished export in one commit."""
+    """Upload a finished export in one commit."""
     from huggingface_hub import HfApi
 
     hub, message = HfApi(token=True), "Add a trained policy"
@@ -173,8 +178,8 @@ def publish(repository: str, private: bool, out: Path) -> dict[str, Any]:
         hub.upload_folder(repo_id=repository, folder_path=out, commit_message=message)
     except Exception as error:  # as in `check_repository`
         command = f"hf upload {repository} {shlex.quote(str(out))} ."
-        raise NotSent(
+        raise NotPushed(
             f"'{out}' is complete, but the hub refused it ({' '.join(str(error).split())[:300]}):"
-            f" `{command}` sends it later"
+            f" `{command}` uploads it later"
         ) from error
     return {"repository": repository, "private": private, "url": f"{hub.endpoint}/{repository}"}

@@ -1,11 +1,11 @@
-"""A training in a notebook: its curves while it runs, its status, and a button that stops it.
+"""A training in a notebook: its curves while it runs, its status, and a Stop button.
 
     view = train_live("truthrl", "runs/ternary", seed=1)
     view                    # shows the curves; the next cell can run meanwhile
     summary = view.wait()   # a kernel interrupt here stops the training, once it has saved
 
-`live("runs/ternary")` shows a run that another process trains: a command, a queue, or this kernel.
-Tag a cell that shows an unfinished run `nbval-ignore-output`, since its output depends on time.
+`live("runs/ternary")` shows a run that another process trains, such as a command or a queue.
+Tag a cell that shows an unfinished run `nbval-ignore-output`, because its output depends on time.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.experiments.queue.entries import Entry
-from workbench.experiments.queue.runs import planned, train_run
+from workbench.experiments.queue.entries import Entry, checked
+from workbench.experiments.queue.runs import plan_run, train_run
 from workbench.methods.bench import Bench
 from workbench.metrics.plots import training_dynamics
 from workbench.runs.folder import finished, in_use, read_json
@@ -39,9 +39,8 @@ COLUMNS = {
     "claims_correct": "correct claims",
     "claims_wrong": "wrong claims",
 }
-POINTS = 400  # of a curve, at most: all of them are sent again with every step
-OTHERS = ("policy", "judge", "judge_model", "store", "judge_cache")
-INTERVAL = 1.0  # seconds between two looks at the file
+POINTS = 400  # maximum points per curve; all are sent again with every step
+INTERVAL = 1.0  # seconds between two checks of the file
 LOG = "log.txt"
 
 
@@ -56,33 +55,30 @@ def train_live(
     seed: int = 0,
     bench_name: str = "tiny",
     settings: Sequence[str] = (),
-    *,
-    steps: int | None = None,
-    questions: str | None = None,
-    threads: int | None = None,
-    **others: str | None,
+    **options: Any,
 ) -> Live:
-    """Start `workbench train` in a process of its own, which ends with this kernel, and view it.
+    """Start a training in a process of its own, which ends with this kernel, and view it.
 
-    The same call continues an unfinished `out` and shows a finished one. The training prints to
-    `out/log.txt`.
+    The same call continues an unfinished `out` and shows a finished one. The training's output
+    goes to `out/log.txt`.
 
     Args:
-        others: further fields of an `Entry`: its policy and its judge.
+        options: further keys of a queue's run: `steps`, `questions`, `threads`, `policy`, `judge`,
+            `judge_model`, `store`, `judge_cache`.
 
     Raises:
-        WorkbenchError: the run cannot work; nothing is started then.
+        WorkbenchError: the run cannot work; nothing is started.
     """
-    out = Path(out)
-    for name, value in others.items():
-        if name not in OTHERS or not isinstance(value, str | None):
-            raise WorkbenchError(f"{name}: use {', '.join(OTHERS)}, each a text")
-    entry = Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others)  # type: ignore[arg-type]
-    run = planned(entry, out.parent)
+    entry = Entry(method, seed, bench_name, tuple(settings), **checked(options, "train_live"))
+    return start_live(entry, Path(out))
+
+
+def start_live(entry: Entry, out: Path) -> Live:
+    """`train_live` for an entry."""
+    run = plan_run(entry, out.parent)
     if in_use(out):
         raise WorkbenchError(
-            f"another process is using '{out}': view it with live('{out}'), or choose another"
-            " folder"
+            f"another process uses '{out}': view it with live('{out}'), or choose another folder"
         )
     out.mkdir(parents=True, exist_ok=True)
     training = start(_train, {"entry": asdict(entry), "out": str(out)}, out / LOG)
@@ -90,11 +86,11 @@ def train_live(
 
 
 def _train(entry: dict[str, Any], out: str) -> None:
-    train_run(planned(Entry.of(entry), Path(out).parent), Path(out))
+    train_run(plan_run(Entry.of(entry), Path(out).parent), Path(out))
 
 
 class Live:
-    """The curves of a run's `metrics.jsonl` and its status, drawn again as the file grows.
+    """The curves of a run's `metrics.jsonl` and its status, updated as the file grows.
 
     `bench` is the bench of a `training` of this kernel. `figure` is the latest figure, `status` the
     line of text, `button` stops the training. A thread updates them until the run is over. Until
@@ -114,24 +110,27 @@ class Live:
 
         self.folder, self.training, self.steps, self.bench = folder, training, steps, bench
         self.status = HTML()
-        self.button = Button(description="Stop", tooltip="save and stop; once more stops at once")
+        self.button = Button(
+            description="Stop", tooltip="save and stop; click again to stop at once"
+        )
         self.button.layout.width = "max-content"
         self.button.on_click(lambda _: self.stop())
         self.controls = HBox([self.button, self.status] if training else [self.status])
         self.figure: Figure = None
         self.chart = FigureWidget()
         self._handle: Any = None
-        self._grew = False  # after it was shown
+        self._grew = False  # the run was unfinished when it was displayed
         self._file: Growing[list[dict[str, Any]]] = Growing(list, add_objects)
-        self._drawing, self._used = threading.RLock(), False
+        self._lock, self._used = threading.RLock(), False
         self._ended = not in_use(folder) and finished(folder) is not None
         self.refresh()
         self._watching = threading.Thread(target=self._watch, daemon=True)
         self._watching.start()
 
     def stop(self) -> None:
-        """Let the training finish its step, save and stop, as Ctrl-C does; a second call stops it
-        at once.
+        """Let the training finish its step, save and stop, as Ctrl-C does.
+
+        A second call stops it at once.
         """
         if self.training is None:
             raise WorkbenchError(
@@ -141,14 +140,14 @@ class Live:
         self.button.description = "Stop at once"
 
     def wait(self) -> dict[str, Any] | None:
-        """Return the run's summary once it is over; None if it wrote none.
+        """Wait for the end of the run, and return its summary; None without a summary.
 
         A kernel interrupt stops a training of this kernel. The button cannot: a waiting kernel
         receives no clicks.
 
         Raises:
-            WorkbenchError: the training failed, and why.
-            KeyboardInterrupt: interrupted, where another process trains.
+            WorkbenchError: the training failed.
+            KeyboardInterrupt: the wait for another process was interrupted.
         """
         self.button.disabled, self.button.description = True, "Interrupt the kernel to stop"
         while self._watching.is_alive():
@@ -166,12 +165,12 @@ class Live:
         return read_json(self.folder / "summary.json")
 
     def refresh(self) -> None:
-        """Read what the run has written since the last time, and show it."""
+        """Read the new rows of the run, and update the view."""
         path = self.folder / "metrics.jsonl"
-        with self._drawing:
+        with self._lock:
             rows = self._file.read(path) if path.is_file() else []
             self.status.value = escape(f"{self.folder.name}: {self._status(rows)}")
-            self.figure = drawn(rows, self.folder.name)
+            self.figure = curves(rows, self.folder.name)
             redraw(self.chart, self.figure)
             if self._handle and self._ended:
                 self._handle.update(self._bundle(), raw=True)
@@ -180,23 +179,23 @@ class Live:
         path, seen, over = self.folder / "metrics.jsonl", None, False
         while not over:
             threading.Event().wait(INTERVAL)
-            over = self._over()  # before the file is read, so that the last rows are
+            over = self._over()  # before reading, so that the last rows are read
             try:
                 stat = path.stat() if path.exists() else None
-                look = stat and (stat.st_size, stat.st_mtime_ns)
-                if over or look != seen:
+                stamp = stat and (stat.st_size, stat.st_mtime_ns)
+                if over or stamp != seen:
                     self._ended = over
                     self.refresh()
             except (OSError, ValueError) as error:
                 self.status.value = escape(f"{self.folder.name}: cannot be read: {error}")
                 return
-            seen = look
+            seen = stamp
         self.button.disabled = True
 
     def _over(self) -> bool:
-        """Whether the training has ended, or the process that used the folder has left it.
+        """Whether the training has ended, or the process that used the folder has released it.
 
-        Only the watching thread may call this, since it notices that the folder was left.
+        Only the watching thread may call this, because it compares with the previous call.
         """
         if self.training:
             return not self.training.running
@@ -214,7 +213,7 @@ class Live:
         return f"{step}, {status or 'not running'}"
 
     def _bundle(self) -> dict[str, Any]:
-        """The figure, and before it the widget if the run was still going when it was shown."""
+        """The figure, and the widget if the run was unfinished when it was displayed."""
         widget = self.chart._repr_mimebundle_() if self._grew else {}
         return {**widget, "text/plain": repr(self), **self.figure._repr_mimebundle_()}
 
@@ -222,9 +221,9 @@ class Live:
         from IPython.display import DisplayHandle, display
 
         controls = self.controls._repr_mimebundle_()
-        # a widget's own text contains its present value
+        # a widget's own text contains its current value
         display({**controls, "text/plain": repr(self)}, raw=True)
-        with self._drawing:
+        with self._lock:
             self._grew = not self._ended
             self._handle = DisplayHandle()
             self._handle.display(self._bundle(), raw=True)
@@ -234,7 +233,7 @@ class Live:
 
 
 def redraw(chart: FigureWidget, figure: Figure) -> None:
-    """Show a figure in a widget; where only its curves have grown, nothing else is drawn again."""
+    """Show a figure in a widget; if only its curves have grown, update only these."""
     if len(chart.data) != len(figure.data):
         chart.data = ()
         chart.add_traces(figure.data)
@@ -246,7 +245,7 @@ def redraw(chart: FigureWidget, figure: Figure) -> None:
             curve.x, curve.y = grown.x, grown.y
 
 
-def drawn(rows: Sequence[Mapping[str, Any]], label: str) -> Figure:
-    """The curves of a run's rows; of many steps at most `POINTS`, the last among them."""
+def curves(rows: Sequence[Mapping[str, Any]], label: str) -> Figure:
+    """The curves of a run's rows, with at most `POINTS` steps including the last."""
     every = -(-len(rows) // POINTS) or 1
     return training_dynamics({label: rows[::-1][::every][::-1]}, COLUMNS)

@@ -1,8 +1,8 @@
-"""KLCF's data as a preparation of its own, which many trainings can use (`workbench klcf prepare`).
+"""`workbench klcf prepare`: prepare KLCF's data once for many trainings.
 
-config.json      what was prepared, and how; another preparation may not use the folder
-samples/, checklists.jsonl, truth.jsonl, card.json    as `workbench.methods.klcf.prepare` says
-summary.json     the card with its status; a preparation that is finished returns it
+config.json      the preparation's identity; another preparation cannot use the folder
+samples/, checklists.jsonl, truth.jsonl, card.json    see `workbench.methods.klcf.prepare`
+summary.json     the card with its status, which a finished preparation returns
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ def prepare_klcf(
     questions: str | Path | None = None,
     judge: LLMJudge | None = None,
 ) -> dict[str, Any]:
-    """Sample the base model on a bench's training questions and keep, in the folder `out`, what
-    trainings take of it: `klcf.prepare.folder` names it there.
+    """Sample the base model on a bench's training questions and store KLCF's training data.
 
-    The same call on an unfinished folder goes on and ends as it would have ended; on a finished
+    Trainings use the folder `out` by the setting `klcf.prepare.folder`. The same call on an
+    unfinished folder continues it, with the result of an uninterrupted preparation; on a finished
     one it returns the stored summary.
 
     Args:
-        policy: the base, a model's folder or hub name; by default the bench's own.
-        overrides: settings "klcf.prepare.field=value", `klcf.kinds`, and `klcf.base` in the
-        place of `policy`.
-        questions, judge: as `workbench.experiments.experiment.train` takes them.
+        policy: the base model's folder or hub name; by default the bench's.
+        overrides: settings "klcf.prepare.field=value", `klcf.kinds`, and `klcf.base` instead of
+            `policy`.
+        questions, judge: as for `workbench.experiments.experiment.train`.
         threads: CPU threads.
 
     Returns:
-        the card, with `status` ("done" or "interrupted") and `out`.
+        The card, with `status` ("done" or "interrupted") and `out`.
 
     Raises:
-        WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
+        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
         workbench.util.failures.TooManyFailures: the judge failed too often.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
@@ -66,52 +66,45 @@ def prepare_klcf(
     check_values(config.prepare)
     check_evidence(METHOD, config, chosen)
     check_checks(chosen.checks)
-    source, asked = (
-        source_of(chosen, policy or config.base),
-        training_questions(config.prompts, chosen, answered=False),
-    )
-    judged = {"judge": chosen.llm_judge.identity()} if chosen.llm_judge else {}
+    source = source_of(chosen, policy or config.base)
+    selected = training_questions(config.prompts, chosen, answered=False)
     identity = {
         **source.identity(),
         "prepare": compared(config.prepare),
         "kinds": config.prompts.kinds,
         "seed": seed,
         "threads": threads,
-        **judged,
+        **({"judge": chosen.llm_judge.identity()} if chosen.llm_judge else {}),
     }
     if chosen.llm_judge and not finished(out):
         chosen.llm_judge.try_out()
     with lock(out):
-        if (summary := open_run(out, identity, versions(), read=_read)) is not None:
+        if (summary := open_run(out, identity, versions(), read=_restored)) is not None:
             print(f"'{out}' is finished: this is its stored result", file=sys.stderr)
             return {**summary, "out": str(out)}
         summary = {"status": "interrupted"}
         with suppress(KeyboardInterrupt), use_threads(threads):
-            card = prepare(config.prepare, source, asked, chosen.checks, out, seed=seed)
+            card = prepare(config.prepare, source, selected, chosen.checks, out, seed=seed)
             summary = {**card, "status": "done"}
         write_json(out / "summary.json", summary)
     return {**summary, "out": str(out)}
 
 
-def _read(stored: dict[str, Any]) -> dict[str, Any]:
+def _restored(stored: dict[str, Any]) -> dict[str, Any]:
     return {**stored, "prepare": read_values(stored.get("prepare"))}
 
 
-def _check_used(usual: Any, config: Any, policy: str | None) -> None:
-    """Raise a WorkbenchError naming the setting for what no preparation looks at."""
-    kinds = replace(usual.prompts, kinds=config.prompts.kinds)
-    used = replace(
-        usual,
-        base=config.base,
-        prompts=kinds,
-        prepare=replace(config.prepare, folder=usual.prepare.folder),
-    )
+def _check_used(default: Any, config: Any, policy: str | None) -> None:
+    """Raise a WorkbenchError for a changed setting that no preparation uses."""
+    kinds = replace(default.prompts, kinds=config.prompts.kinds)
+    prepare = replace(config.prepare, folder=default.prepare.folder)
+    used = replace(default, base=config.base, prompts=kinds, prepare=prepare)
     if other := differences(asdict(used), asdict(config), "klcf."):
         raise WorkbenchError(
-            "a preparation takes klcf.prepare, klcf.kinds and klcf.base alone"
-            f" ({'; '.join(other)}): leave it out"
+            "a preparation uses only klcf.prepare, klcf.kinds and klcf.base"
+            f" ({'; '.join(other)}): leave out other settings"
         )
     if policy is not None and config.base is not None:
         raise WorkbenchError(
-            f"--policy is {policy} and klcf.base {config.base}: name the base once"
+            f"--policy is {policy} and klcf.base is {config.base}: name the base once"
         )

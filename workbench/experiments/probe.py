@@ -1,9 +1,8 @@
-"""The knowledge boundary of a policy: k samples of each question, graded, and what they tell
-(`workbench probe`).
+"""`workbench probe`: grade k samples of each question to find a policy's knowledge boundary.
 
-config.json      what was probed, and how; another probe may not use the folder
-probe.jsonl      a row for each question, written as it is graded
-summary.json     the result; a probe that is finished returns it
+config.json      the probe's identity; another probe cannot use the folder
+probe.jsonl      a row for each question, written when it is graded
+summary.json     the result, which a finished probe returns
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from workbench.experiments.evaluate import select, told
+from workbench.experiments.evaluate import select, training_prompt
 from workbench.methods.bench import Bench, check_policy
 from workbench.methods.bench import bench as bench_of
 from workbench.methods.method import chosen_questions
@@ -47,7 +46,7 @@ from workbench.util.threads import DEFAULT_THREADS, use_threads
 from workbench.verdicts.llm_judge import LLMJudge
 
 ROOT = Path("runs") / "probe"
-# of an actor; the number decides how sums are rounded, so it is part of a run's identity
+# threads of an actor; they affect rounding and so are part of a probe's identity
 ACTOR_THREADS = 1
 
 
@@ -70,30 +69,27 @@ def probe_policy(
     engine: Engine = "hf",
     actors: Actors | None = None,
 ) -> dict[str, Any]:
-    """Sample k answers to each question of a split and report what the policy knows, by the
-    bench's own check of outcomes.
+    """Sample k answers to each question of a split, grade their outcomes and report.
 
-    The same call on an unfinished folder goes on and ends as it would have ended; on a finished
-    one it returns the stored result.
+    The same call on an unfinished folder continues it, with the result of an uninterrupted probe;
+    on a finished one it returns the stored result.
 
     Args:
-        policy: as `evaluate_policy` takes it; by default the bench's own.
-        out: the folder; by default one of `root` that is named after all that the result depends
-        on but the bench's checks:
-            name one for a bench with others than its own.
-        limit, kinds, lang, questions, judge, engine: as `evaluate_policy` takes them; a question
-        without gold answers is not
-            probed.
-        threads: CPU threads; by default two, and with actors one.
-        actors: Ray's actors that sample in the place of this process, each with the policy on one
-            CPU. The result is that of one thread.
+        policy: as for `evaluate_policy`; by default the bench's own.
+        out: the folder. By default it is in `root`, with a name that identifies all inputs except
+            the bench's checks; name one for a bench with other checks than its own.
+        limit, kinds, lang, questions, judge, engine: as for `evaluate_policy`; questions without
+            gold answers are left out.
+        threads: CPU threads; by default two, with actors one.
+        actors: Ray actors that sample instead of this process, each with the policy on one CPU.
+            The result equals that of one thread.
 
     Returns:
         `metrics.boundary.boundary_report`, with `policy`, `split`, `status` ("done" or
         "interrupted") and `out`.
 
     Raises:
-        WorkbenchError: before any work, for whatever in the arguments or the folder cannot work.
+        WorkbenchError: an argument or the folder cannot work. It is raised before any work.
         TooManyFailures: more than a fifth of the samples could not be graded.
     """
     chosen = bench_of(bench, questions=questions) if isinstance(bench, str) else bench
@@ -101,33 +97,35 @@ def probe_policy(
     name = policy or chosen.policy
     if actors and threads not in (None, ACTOR_THREADS):
         raise WorkbenchError(
-            f"each actor has one thread, and not {threads}: leave --threads out with --actors"
+            f"--threads {threads}: each of the --actors has one thread; leave out --threads"
         )
     threads = threads or (ACTOR_THREADS if actors else DEFAULT_THREADS)
     if actors and engine != "hf":
         raise WorkbenchError(
-            f"--engine {engine}: Ray's actors generate by transformers alone, so leave that or"
-            " --actors out"
+            f"--engine {engine}: Ray actors generate by transformers only; leave out --engine or"
+            " --actors"
         )
     check_engine(engine)
     check_policy(name, chosen.path(name))
-    chosen = chosen.with_system_prompt(told(chosen.path(name)))
+    chosen = chosen.with_system_prompt(training_prompt(chosen.path(name)))
     selected = select(chosen_questions(chosen, split, kinds, lang, answered=True), limit, seed)
     how = Sampling(chosen.longest(selected), samples=k, temperature=temperature, seed=seed)
     check_values(Samples(samples=k, sampling=Settings(temperature)))
-    asked = {"split": split, "kinds": sorted(kinds or ()), "lang": lang, "limit": limit}
-    # which a probe does not say that was begun before there was another
-    asked |= {"engine": engine} if engine != "hf" else {}
     identity = {
         "probe": asdict(how),
-        **asked,
+        "split": split,
+        "kinds": sorted(kinds or ()),
+        "lang": lang,
+        "limit": limit,
+        # left out by default, because older probes do not store it
+        **({"engine": engine} if engine != "hf" else {}),
         "threads": threads,
         "policy": name,
         **_weights(chosen, name),
     }
     folder = out or root / _name(identity)
     chosen = chosen.with_cache_dir(folder)
-    grade = outcomes(chosen.checks)  # raises where they tell none
+    grade = outcomes(chosen.checks)  # raises if the checks have no outcome
     if actors and not finished(folder):
         actors.check()
     if chosen.llm_judge and not finished(folder):
@@ -156,54 +154,55 @@ def probe_policy(
 
 
 def _in_actors(actors: Actors, bench: Bench, name: str, grade: Grade, how: Sampling) -> Sampler:
-    """Questions are answered by Ray's actors and graded by this process."""
-    path = bench.path(name)
-    adapter = adapter_folder(Path(path))
-    base = (bench.base(name) or adapter_base(adapter)) if adapter else None
+    """Answer questions in Ray actors and grade them in this process."""
+    path, _, base = _checkpoint(bench, name)
     policy, base = _place(path), base and _place(base)
     folders = [str(adapter_folder(Path(one)) or one) for one in (policy, base) if one]
     hashes = {folder: policy_hash(folder) for folder in folders} if actors.address else {}
     make = partial(_answering, policy, base, hashes, how)
 
     def sampler(chunks: Iterable[list[Question]]) -> Iterator[list[tuple[Sample, ...]]]:
-        for answered in map_chunks(actors, make, _left_open, chunks):
+        for answered in map_chunks(actors, make, _undecided, chunks):
             yield samples_of(grade, answered, how.samples)
 
     return sampler
 
 
 def _place(name: str) -> str:
-    """A folder by its whole path, for every machine; a name on the hub as it is."""
+    """A folder's absolute path, which is valid on every machine; a hub name unchanged."""
     return str(Path(name).resolve()) if Path(name).is_dir() else name
 
 
 def _answering(
     policy: str, base: str | None, hashes: Mapping[str, str | None], how: Sampling
 ) -> Callable[[list[Question]], list[list[Response] | Failure]]:
-    """In an actor: the function that answers a chunk, with the policy in memory."""
-    use_threads(ACTOR_THREADS).__enter__()  # for as long as the actor lives
+    """In an actor: load the policy and return the function that answers a chunk."""
+    use_threads(ACTOR_THREADS).__enter__()  # for the lifetime of the actor
     for folder, expected in hashes.items():
         if policy_hash(folder) != expected:
             raise WorkbenchError(
-                f"'{folder}' is not on {socket.gethostname()}, or another one: copy it to every"
+                f"'{folder}' is missing or different on {socket.gethostname()}: copy it to every"
                 " machine"
             )
     loaded = load_policy(policy, base=base, device="cpu")
     return lambda questions: answers(loaded, questions, how)
 
 
-def _left_open(question: Question, failure: Failure) -> Failure:
-    print(f"probing: question '{question.id}' is left open: {failure.message}", file=sys.stderr)
+def _undecided(question: Question, failure: Failure) -> Failure:
+    print(f"question '{question.id}' is undecided: {failure.message}", file=sys.stderr)
     return failure
 
 
-def _weights(bench: Bench, policy: str) -> dict[str, Any]:
-    """What tells a policy from any other: its weights, those under its adapter, and the world
-    that it is asked about.
-    """
+def _checkpoint(bench: Bench, policy: str) -> tuple[str, Path | None, str | None]:
+    """A policy's folder or hub name, its adapter's folder and its base, if it has an adapter."""
     path = bench.path(policy)
     adapter = adapter_folder(Path(path))
-    base = (bench.base(policy) or adapter_base(adapter)) if adapter else None
+    return path, adapter, (bench.base(policy) or adapter_base(adapter)) if adapter else None
+
+
+def _weights(bench: Bench, policy: str) -> dict[str, Any]:
+    """The identity of a policy: hashes of its weights and its base, its bench and its judge."""
+    path, adapter, base = _checkpoint(bench, policy)
     return {
         "bench": bench.name,
         "world_hash": bench.hash,
@@ -214,9 +213,7 @@ def _weights(bench: Bench, policy: str) -> dict[str, Any]:
 
 
 def _name(identity: Mapping[str, Any]) -> str:
-    """A folder's name for a probe: its policy and split to be read, and a digest of all that
-    identifies it.
-    """
+    """A probe's folder name: its policy and split, and a digest of its identity."""
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]
     policy = re.sub(r"[^\w.-]+", "-", Path(identity["policy"]).name)[:40]
     return f"{policy}-{identity['split']}-k{identity['probe']['samples']}-{digest}"

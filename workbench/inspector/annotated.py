@@ -36,17 +36,11 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
     Raises:
         WorkbenchError: an unknown label or rating.
     """
-    verdicts = list(feedback.verdicts)
     for claim, edit in edits.items():
         target = f"claim:{int(claim)}"
-        place = next(
-            (n for n, v in enumerate(verdicts) if v.target == target and v.aspect == "fact"), None
-        )
-        old = Verdict(target, "fact") if place is None else verdicts[place]
-        label, rating = (
-            edit.get("label", old.label),
-            edit.get("informativeness", old.informativeness),
-        )
+        old = feedback.verdict(target, "fact") or Verdict(target, "fact")
+        label = edit.get("label", old.label)
+        rating = edit.get("informativeness", old.informativeness)
         if label not in CLAIM_LABELS or rating not in (None, 1, 2, 3, 4, 5):
             raise WorkbenchError(
                 f"'{label}' with informativeness {rating} is not a verdict: choose one of"
@@ -58,25 +52,13 @@ def relabelled(feedback: Feedback, edits: Edits) -> Feedback:
             for item in old.evidence
             if not unjudged({"evidence": (item,)}) and not is_remark(item)
         )
-        new = Verdict(
-            target,
-            "fact",
-            label,
-            p=P_TRUE[label],
-            informativeness=rating,
-            evidence=evidence,
-            by=PERSON,
-        )
-        verdicts = (
-            [*verdicts, new] if place is None else [*verdicts[:place], new, *verdicts[place + 1 :]]
-        )
-        if rating != old.informativeness:  # the reason for a low rating no longer applies
-            verdicts = [
-                verdict
-                for verdict in verdicts
-                if (verdict.target, verdict.aspect) != (target, "subject")
-            ]
-    return replace(feedback, verdicts=tuple(verdicts))
+        p = P_TRUE[label]
+        new = Verdict(target, "fact", label, p, rating, evidence, PERSON)
+        # neither does the reason for a low rating
+        replaced = {"fact"} if rating == old.informativeness else {"fact", "subject"}
+        others = [v for v in feedback.verdicts if v.target != target or v.aspect not in replaced]
+        feedback = replace(feedback, verdicts=(new, *others))
+    return feedback
 
 
 def annotate(runs: Runs, run: str | None, feedback: Feedback, edits: Edits) -> str:

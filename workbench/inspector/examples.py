@@ -65,6 +65,15 @@ CLAIMS = (
 ITEMS = ("consistent", "missing", "contradictory")
 
 
+def words(text: str) -> tuple[tuple[int, int], ...]:
+    """Tokens of a text that no model sampled: words, punctuation and tags, with the white space
+    before them."""
+    spans = [match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", text)]
+    if spans:
+        spans[-1] = (spans[-1][0], len(text))
+    return tuple(spans)
+
+
 def worked_example() -> Feedback:
     """An answer with a correct crucial claim, a wrong minor one and a hedged one, and a correct
     thought before them.
@@ -75,9 +84,8 @@ def worked_example() -> Feedback:
     punctuation marks and tags.
     """
     spans = sentences(ANSWER)
-    offsets = tuple(match.span() for match in re.finditer(r"\s*(?:</?\w+>|\w+|[^\w\s])", ANSWER))
     response = Response(
-        "tarven/0", QUESTION, ANSWER, group="tarven", offsets=offsets, source="words"
+        "tarven/0", QUESTION, ANSWER, group="tarven", offsets=words(ANSWER), source="words"
     )
     claims = [Claim(number, row[0], row[1], row[2]) for number, row in enumerate(CLAIMS)]
     facts = [

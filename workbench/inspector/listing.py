@@ -260,9 +260,9 @@ def rewards_of(row: Feedback) -> dict[str, dict[str, Any]]:
 
 def order_choices(method: str) -> list[tuple[str, str]]:
     """The orders as (label, key), for a run with rewards by `method`, or ("") by its trainer."""
-    reward = f"{title(method) or 'logged'} reward"
+    reward = f"{title(method) or 'Logged'} reward"
     words = (f"{reward}, lowest first", f"{reward}, highest first", "Disagreement, largest first")
-    return [(label[0].upper() + label[1:], key) for label, key in zip(words, ORDERS, strict=True)]
+    return list(zip(words, ORDERS, strict=True))
 
 
 @page_json()

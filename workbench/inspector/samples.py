@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from workbench.claims import rules
-from workbench.inspector.examples import worked_example
+from workbench.inspector.examples import words, worked_example
 from workbench.pipeline import grade
 from workbench.types import Checks, Feedback, Passage, Question, Response, WorkbenchError
 from workbench.verdicts import outcome
@@ -51,17 +51,6 @@ EXAMPLE = (
     ),
     "",
 )
-
-_TOKEN = re.compile(r"\s*(?:</?\w+>|\w+|[^\w\s])")
-
-
-def words(text: str) -> tuple[tuple[int, int], ...]:
-    """Tokens of a text that no model sampled: words, punctuation and tags, with the white space
-    before them."""
-    spans = [match.span() for match in _TOKEN.finditer(text)]
-    if spans and spans[-1][1] < len(text):
-        spans[-1] = (spans[-1][0], len(text))
-    return tuple(spans)
 
 
 @lru_cache(maxsize=32)

@@ -1,9 +1,9 @@
-"""A question, passages that were found for it, and an answer that says of every sentence what it
-rests on and how well.
+"""Answer a question from retrieved passages, with the sources and support of every sentence.
 
-answer("What is Dramem Torusin known for and how does it compare with Voku Kebas?")       # the
-closed world's own pages answer("Who wrote Hamlet?", "Qwen/Qwen2.5-7B-Instruct", "wiki")
-# an index, another policy
+# from the closed world's pages
+answer("What is Dramem Torusin known for and how does it compare with Voku Kebas?")
+# from an index, by another policy
+answer("Who wrote Hamlet?", "Qwen/Qwen2.5-7B-Instruct", "wiki")
 """
 
 from workbench.experiments.answering.ask import answer, answer_from

@@ -1,4 +1,4 @@
-"""A question in, an answer with its sources out."""
+"""Retrieve passages for a question, generate an answer, and judge its sentences."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from workbench.util.threads import use_threads
 from workbench.verdicts.llm_judge import LLMJudge
 
 NOTHING_FOUND = (
-    "no passage shares a word with the question: there is nothing to answer from, and the policy"
-    " was not asked"
+    "no passage shares a word with the question, so there is nothing to answer from and no answer"
+    " was generated"
 )
 
 
@@ -40,21 +40,18 @@ def answer(
 
     Args:
         policy: a run's or a model's folder, a hub name, or "sft" / "base"; by default the tiny
-        policy.
-        store: an index by name or path; by default the closed world's own pages.
-        judge: a language model that judges in the place of the exact judge of the closed world,
-        or of the local verifier.
-        k: passages at most; by default as many as the policy has learnt to read, five for one
-        that is not the tiny one.
-        mode: how an index is searched; by default hybrid where it has vectors, else by words.
-        engine: what generates, transformers (hf) or vllm.
+            policy.
+        store: name or path of an index; by default the closed world's pages.
+        judge: language model that replaces the closed world's exact judge or the local verifier.
+        k: maximum number of passages; by default 3 for the tiny policy, else 5.
+        mode: search of the index; by default hybrid if it has vectors, else by words.
+        engine: generation by transformers (hf) or vllm.
 
     Raises:
-        WorkbenchError: no question, or no such policy or index; an index that cannot be searched
-        so; a judge that gives no
-            verdict; a question that is too long for the policy.
+        WorkbenchError: there is no question, policy or index; the index does not support the
+            mode; the judge returns no verdict; or the question is too long for the policy.
     """
-    asked, tiny = question_text(question), bench("tiny")
+    text, tiny = question_text(question), bench("tiny")
     name = policy or tiny.policy
     path = tiny.path(name)
     check_engine(engine)
@@ -63,39 +60,40 @@ def answer(
         raise WorkbenchError(f"k is {k}: it must be at least 1")
     if mode and store is None:
         raise WorkbenchError(
-            "--mode says how an index is searched: name one with --store NAME, or leave it out"
+            f"--mode {mode} needs an index: name one with --store NAME, or leave out --mode"
         )
     sources = closed_world() if store is None else stored(store, mode, root)
     if judge:
         sources = replace(sources, checks=judge.checks, exact=False)
         judge.try_out()
     with use_threads(threads):
-        return answer_from(sources, asked, lambda: tiny.load(name, engine=engine), path, k)
+        return answer_from(sources, text, lambda: tiny.load(name, engine=engine), path, k)
 
 
 def answer_from(
-    sources: Sources, asked: str, load: Callable[[], Policy], path: str, k: int | None = None
+    sources: Sources, text: str, load: Callable[[], Policy], path: str, k: int | None = None
 ) -> Answer:
-    """The same, of sources that are open and a policy that `load` gives once there is something
-    to answer from; `path` is its folder or its hub name."""
+    """Answer a question from open sources.
+
+    `load` loads the policy, once a passage is found; `path` is its folder or hub name.
+    """
     checks = sources.checks()
-    found = sources.search([asked], k or MOST)[0]
+    found = sources.search([text], k or MOST)[0]
     if not found:
-        return Answer(asked, notes=(NOTHING_FOUND,))
+        return Answer(text, notes=(NOTHING_FOUND,))
     reader = reader_of(path, load())
-    shown = reader.shown(sources.asked(asked, checks), found, k)
-    responses = generate(reader.policy, [shown], max_new_tokens=reader.new_tokens, greedy=True)
+    prompt = reader.prompt(sources.question(text, checks), found, k)
+    responses = generate(reader.policy, [prompt], max_new_tokens=reader.new_tokens, greedy=True)
     [feedback] = assemble(checks, ["fact"], {}, SAID)(responses)
     notes = []
     wanted = min(k or 0, len(found))
-    if len(shown.passages) < wanted:
+    if len(prompt.passages) < wanted:
         notes.append(
-            f"{len(shown.passages)} of {wanted} passages were shown: the policy cannot read more at"
-            " once"
+            f"{len(prompt.passages)} of {wanted} passages were used: more do not fit the prompt"
         )
     if reader.small and sources.foreign:
         notes.append(
-            "the tiny policy knows the closed world's words alone: name another one with --policy"
+            "the tiny policy's vocabulary is the closed world's: name another policy with --policy"
             " to answer from this index"
         )
     return supported(feedback, notes)

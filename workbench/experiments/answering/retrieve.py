@@ -1,6 +1,4 @@
-"""Add the passages that an index finds to questions without any: FoRAG trains on these where a
-data set, as ELI5, has none.
-"""
+"""Add passages from an index to questions without any, such as ELI5's, for FoRAG's training."""
 
 from __future__ import annotations
 
@@ -15,30 +13,28 @@ from workbench.experiments.answering.sources import Sources
 from workbench.types import Passage, Question, WorkbenchError
 from workbench.util.jsonl import encode, replace_rows
 
-BATCH = 256  # questions that are searched for at once
+BATCH = 256  # questions per search
 EVERY = 4  # batches between lines of progress
 
 
 def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path) -> dict[str, int]:
-    """Write the questions, with up to `k` passages each, to a JSONL file that trainings read,
-    whole or not at all.
+    """Write the questions with up to `k` passages each to a JSONL file, completely or not at all.
 
-    A question that has passages keeps them. A question for which nothing is found is left out.
+    A question with passages keeps them. A question without results is left out.
 
     Returns:
-        How many `questions` there were, how many `had` passages, were `retrieved` with some, and
-        `found_nothing`.
+        Counts: all `questions`, those that `had` passages, were `retrieved`, and `found_nothing`.
 
     Raises:
-        WorkbenchError: nothing is found for any question, or `out` exists.
+        WorkbenchError: no question has results, or `out` exists.
     """
     if out.exists():
-        raise WorkbenchError(f"'{out}' is there already: remove it, or name another file")
+        raise WorkbenchError(f"'{out}' exists already: remove it, or name another file")
     counts = Counter({"questions": len(questions), "had": 0, "retrieved": 0, "found_nothing": 0})
     rows = list(_rows(questions, sources, k, counts))
     if not rows:
         raise WorkbenchError(
-            "the index has nothing on any of these questions: name another --store"
+            "the index has no passage for any of these questions: name another --store"
         )
     out.parent.mkdir(parents=True, exist_ok=True)
     replace_rows(out, map(encode, rows))
@@ -65,7 +61,7 @@ def _rows(
 
 
 def _row(question: Question, passages: Sequence[Passage]) -> dict[str, Any]:
-    shown = [
+    columns = [
         {name: value for name, value in asdict(passage).items() if name != "score"}
         for passage in passages
     ]
@@ -76,5 +72,5 @@ def _row(question: Question, passages: Sequence[Passage]) -> dict[str, Any]:
         "title": question.title,
         "kind": question.kind,
         "checklist": list(question.checklist),
-        "passages": shown,
+        "passages": columns,
     }

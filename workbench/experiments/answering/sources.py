@@ -1,4 +1,4 @@
-"""What an answer is drawn from, and who judges it: the closed world's own pages, or an index."""
+"""Sources of answers: the closed world's pages or an index, each with its judge."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from workbench.world.pages import Page
 from workbench.world.two_facets import excerpt
 from workbench.world.world import World
 
-# of a page in an excerpt: as many as the tiny policy has learnt to read in one (ours)
+# per excerpt of a page, as in the tiny policy's training (ours)
 SENTENCES = 3
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Passages by `search(questions, k)`, for each the best first, and how answers from them are
-    judged.
+    """Passages by `search(questions, k)`, the best first, and the checks of answers.
 
-    `checks` makes the judge at hand; with `exact` it is the closed world, which holds answers
-    against the passages. `foreign` passages are not the closed world's.
+    `checks` creates the default judge; `exact` means that it is the closed world's. `foreign`
+    passages are not the closed world's.
     """
 
     search: Callable[[Sequence[str], int], Sequence[Sequence[Passage]]]
@@ -37,10 +36,8 @@ class Sources:
     exact: bool = False
     foreign: bool = False
 
-    def asked(self, text: str, checks: Checks) -> Question:
-        """The question with what its judge knows of it; the answer is held against its passages,
-        whatever the world knows.
-        """
+    def question(self, text: str, checks: Checks) -> Question:
+        """The question with its judge's annotations; answers are judged by the passages alone."""
         question = Question("answer", text)
         if not self.exact:
             return question
@@ -49,8 +46,9 @@ class Sources:
 
 
 def closed_world() -> Sources:
-    """Excerpts of the closed world's pages, found by words: its names are invented, and no
-    encoder has read them.
+    """Excerpts of the closed world's pages, searched by words.
+
+    Its names are invented, so encoders have no useful vectors for them.
     """
     world = load_world()
     pages = _excerpts(world)
@@ -58,50 +56,41 @@ def closed_world() -> Sources:
 
 
 def stored(name: str, mode: Mode | None = None, root: Path | str = ROOT) -> Sources:
-    """An index by name or path, searched by `mode`: by default hybrid where it has vectors, else
-    by words.
+    """An index by name or path, searched by `mode`.
 
-    An index of the closed world's pages as they are now has the exact judge, any other the local
-    verifier.
+    The default mode is hybrid if the index has vectors, else by words. The judge of an index of
+    the closed world's current pages is the exact one, of other indexes the local verifier.
 
     Raises:
-        WorkbenchError: there is no such index, or it cannot be searched so: it has no vectors,
-        or they are of an encoder that
-            is not within reach.
+        WorkbenchError: there is no such index, or it does not support the mode: it has no
+            vectors, or their encoder is not available.
     """
     index = open_index(name, root)
-    how: Mode = mode or ("hybrid" if index.card["encoder"] else "text")
-    if how != "text" and index.card["encoder"]:
+    chosen: Mode = mode or ("hybrid" if index.card["encoder"] else "text")
+    if chosen != "text" and index.card["encoder"]:
         _check_encoder(index)
-    index.search([""], 1, mode=how)
-    world = _world_of(index)
+    index.search([""], 1, mode=chosen)
 
     def search(questions: Sequence[str], k: int) -> list[list[Passage]]:
-        return _search(index, questions, k, how)
+        try:
+            return index.search(questions, k, mode=chosen)
+        except WorkbenchError:
+            raise
+        except (OSError, RuntimeError, ValueError) as error:  # damaged files or vectors
+            reason = " ".join(str(error).split())[:200]
+            raise WorkbenchError(
+                f"the index {index.folder} cannot be searched ({reason}): build it again"
+            ) from error
 
-    if world is None:
+    if (world := _world_of(index)) is None:
         return Sources(search, local_checks, foreign=True)
     return Sources(search, lambda: world_checks(world), exact=True)
 
 
-def _search(index: Index, questions: Sequence[str], k: int, mode: Mode) -> list[list[Passage]]:
-    try:
-        return index.search(questions, k, mode=mode)
-    except WorkbenchError:
-        raise
-    except (OSError, RuntimeError, ValueError) as error:  # the index's files, or its vectors
-        reason = " ".join(str(error).split())[:200]
-        raise WorkbenchError(
-            f"the index {index.folder} cannot be searched ({reason}): build it again"
-        ) from error
-
-
 def _check_encoder(index: Index) -> None:
-    """Refuse vectors that no question can be compared with."""
-    name, remedy = (
-        index.card["encoder"],
-        "search by words alone with --mode text, or build the index again",
-    )
+    """Raise a WorkbenchError if questions cannot be encoded like the index's vectors."""
+    name = index.card["encoder"]
+    remedy = "search by words with --mode text, or build the index again"
     try:
         width = load_encoder(name)(["a"]).shape[1]
     except WorkbenchError as error:
@@ -110,15 +99,13 @@ def _check_encoder(index: Index) -> None:
         ) from None
     if width != index.width:
         raise WorkbenchError(
-            f"the vectors of the index {index.folder} have {index.width} numbers and those of the"
-            f" encoder '{name}', as it is now, {width}: {remedy}"
+            f"the index {index.folder} has vectors of {index.width} numbers, but the installed"
+            f" encoder '{name}' returns {width}: {remedy}"
         )
 
 
 def _world_of(index: Index) -> World | None:
-    """The world whose pages an index holds; None where it holds other pages, or those that this
-    world had once.
-    """
+    """The world of an index's pages; None for other pages or an earlier version of the world."""
     kind, _, seed = str(index.card["source"].get("spec")).partition(":")
     if kind != "world" or not seed.isdecimal():
         return None
@@ -132,10 +119,8 @@ def _excerpts(world: World) -> Given:
 
 
 def _cut(page: Page) -> list[Passage]:
-    """A page in excerpts, each with the page's edition: what tells a former one from the one
-    that corrects it.
-    """
-    # a former edition begins with what it has wrong, which is no fact
+    """Split a page into excerpts with its edition, which distinguishes outdated pages."""
+    # an outdated edition begins with its error, which is not a fact
     count = len(page.fact_ids) + page.stale
     return [
         excerpt(page, range(first, min(count, first + SENTENCES)))
@@ -144,11 +129,11 @@ def _cut(page: Page) -> list[Passage]:
 
 
 def question_text(text: str) -> str:
-    """A question as it is asked.
+    """A question with normalised white space.
 
     Raises:
-        WorkbenchError: there is none.
+        WorkbenchError: it is empty.
     """
-    if not (asked := " ".join(clean(text or "").split())):
-        raise WorkbenchError("there is no question: write one")
-    return asked
+    if not (question := " ".join(clean(text or "").split())):
+        raise WorkbenchError("the question is empty: write one")
+    return question

@@ -1,10 +1,9 @@
-"""A judged answer, sentence by sentence: what each rests on, and how well it is supported.
+"""Convert a judged answer to sentences with their sources and support *(ours)*.
 
-A sentence rests on the passages that it cites ("… [2]"); where it cites none, on those that the
-points of the plan about its facets name; where these name none either, on those in which the
-judge found its claims. Its label is that of its worst claim, with that claim's p: a sentence
-holds if all of it does. Without a claim it has no label, and none either where the judge failed
-on one of its claims *(ours)*.
+The sources of a sentence are the passages that it cites ("… [2]"), else those named by the plan's
+points about its facets, else those in which the judge found its claims. Its label and p are those
+of its worst claim, because a sentence holds only if all its claims do. A sentence without a claim,
+or with a claim on which the judge failed, has no label.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from workbench.text.outline import read_outline, read_plan, uncited
 from workbench.types import CLAIM_LABELS, Claim, Feedback, Passage, Response, Verdict
 
 NOTHING_WRITTEN = "the policy wrote nothing"
-NO_PLAN = "the answer has no plan ([Structure] … [Outline] … [Answer] …) and is shown as it is"
-NO_ANSWER = (
-    "nothing of it is said as an answer: a plan or a thought that does not end states nothing"
-)
+NO_PLAN = "the answer has no plan ([Structure] … [Outline] … [Answer] …) and is shown unchanged"
+NO_ANSWER = "there is no answer: an unfinished plan or thought states nothing"
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence of an answer. `passages` are the ids of those that it rests on; `cited` the
-    numbers that it or its point names, whether or not there is such a passage; `found` the ids
-    of those in which the judge found its supported claims; `error` why it could not be judged."""
+    """One sentence of an answer.
+
+    `passages` are the ids of its sources, `cited` the numbers that it or its point names, also of
+    missing passages, and `found` the ids of the passages in which the judge found its claims.
+    """
 
     text: str
     passages: tuple[str, ...] = ()
@@ -43,9 +42,10 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a policy answered from `passages`, in the order of their numbers. `structure` is None
-    and `outline` empty where the answer has no plan; `text` is all that the policy wrote,
-    `notes` what a reader should know, `judge` who gave the labels."""
+    """A policy's answer from numbered `passages`.
+
+    `text` is the whole response. Without a plan `structure` is None and `outline` empty.
+    """
 
     question: str
     passages: tuple[Passage, ...] = ()
@@ -58,11 +58,11 @@ class Answer:
 
     @property
     def failed(self) -> int:
-        """How many sentences could not be judged."""
+        """The number of sentences that could not be judged."""
         return sum(sentence.error is not None for sentence in self.sentences)
 
     def to_row(self) -> dict[str, Any]:
-        """As one JSON object; docs/formats.md describes it."""
+        """The answer as a JSON object; docs/formats.md describes it."""
         return {
             "question": self.question,
             "structure": self.structure,
@@ -83,12 +83,12 @@ class Answer:
 
 
 def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
-    """The answer that a row of feedback holds; its claims are judged by the aspect "fact"."""
+    """Convert a row of feedback, whose claims are judged by the aspect "fact"."""
     response = feedback.response
     structure, outline = read_plan(response.text) or (None, ())
     spans = _spans(response)
     claims = _by_span(feedback, spans)
-    found = tuple(_sentences(feedback, spans, claims))
+    judged = tuple(_sentences(feedback, spans, claims))
     unplaced = len(feedback.claims) - sum(map(len, claims.values()))
     judges = dict.fromkeys(
         verdict.by for verdict in feedback.verdicts if verdict.aspect == "fact" and verdict.by
@@ -99,16 +99,14 @@ def supported(feedback: Feedback, notes: Sequence[str] = ()) -> Answer:
         response.text.strip(),
         structure,
         outline,
-        found,
-        (*notes, *_notes(response, found, structure, unplaced)),
+        judged,
+        (*notes, *_notes(response, judged, structure, unplaced)),
         next(iter(judges), None),
     )
 
 
 def _spans(response: Response) -> list[tuple[int, int]]:
-    """The sentences of the answer, without thinking and plan; a citation behind a sentence is no
-    sentence's beginning.
-    """
+    """The sentences of the answer without thinking and plan; citations begin no sentence."""
     text, prefill = response.text, response.prefill
     parts, wanted = sections(text, prefill), answer_sections(text, prefill)
     return [
@@ -119,9 +117,7 @@ def _spans(response: Response) -> list[tuple[int, int]]:
 def _by_span(
     feedback: Feedback, spans: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], list[Claim]]:
-    """The claims of each sentence: those that begin in it, or that were read from a sentence
-    that does.
-    """
+    """The claims of each sentence, by the beginning of their own sentence or their span."""
     claims: dict[tuple[int, int], list[Claim]] = {span: [] for span in spans}
     for claim in feedback.claims:
         start = (
@@ -152,19 +148,19 @@ def _sentences(
     for (start, end), (following, _) in pairwise([*spans, (len(response.text), 0)]):
         text, own = response.text[start:end], claims[start, end]
         verdicts = [facts[target] for claim in own if (target := f"claim:{claim.id}") in facts]
-        told = [name for claim in own for name in about(claim.text, names)] or about(text, names)
-        cited = cited_numbers(response.text[start:following], plan, told)
+        facets = [name for claim in own for name in about(claim.text, names)] or about(text, names)
+        cited = cited_numbers(response.text[start:following], plan, facets)
         supporting = {passage for verdict in verdicts for passage in rests_on(verdict)}
         found = [passage.id for passage in passages if passage.id in supporting]
         numbers = [number for number in cited if 0 < number <= len(passages)]
-        rests = [passages[number - 1].id for number in numbers] if cited else found
+        sources = [passages[number - 1].id for number in numbers] if cited else found
         failure = feedback.error or next(
             (verdict.error for verdict in verdicts if verdict.error), None
         )
         label, p = (None, None) if failure else _worst(verdicts)
         yield Sentence(
             text,
-            tuple(rests),
+            tuple(sources),
             label,
             p,
             tuple(cited),
@@ -174,7 +170,7 @@ def _sentences(
 
 
 def _facets(response: Response) -> Collection[str]:
-    """What the question asks about or, where nobody says, what its passages are about."""
+    """The subjects of the question, else the titles of its passages."""
     titles = (
         response.question.title.split(";")
         if response.question.title
@@ -194,26 +190,23 @@ def _worst(verdicts: Sequence[Verdict]) -> tuple[str | None, float | None]:
 
 
 def _notes(
-    response: Response, found: Sequence[Sentence], structure: str | None, unplaced: int
+    response: Response, judged: Sequence[Sentence], structure: str | None, unplaced: int
 ) -> Iterator[str]:
     count = len(response.question.passages)
     if not response.text.strip():
         yield NOTHING_WRITTEN
     elif structure is None:
         yield NO_PLAN
-        if not found:
+        if not judged:
             yield NO_ANSWER
     if response.finish == "length":
         yield f"the answer was cut off after {len(response.token_ids)} tokens"
     if wrong := sorted(
-        {number for sentence in found for number in sentence.cited if not 0 < number <= count}
+        {number for sentence in judged for number in sentence.cited if not 0 < number <= count}
     ):
         yield (
-            f"{', '.join(f'[{number}]' for number in wrong)} is cited, and the passages are"
+            f"{', '.join(f'[{number}]' for number in wrong)} is cited, but the passages are"
             f" numbered from 1 to {count}"
         )
     if unplaced:
-        yield (
-            f"{unplaced} claims that the judge read are in no sentence of the answer, and are not"
-            " shown"
-        )
+        yield (f"{unplaced} claims of the judge are in no sentence of the answer and are not shown")

@@ -1,4 +1,4 @@
-"""Queues: many runs from one file, trained one after another, each identified by its settings."""
+"""Queues: train many runs from one file one after another, each identified by its settings."""
 
 from workbench.experiments.queue.entries import Entry, read_entries
 from workbench.experiments.queue.runs import ROOT, Run, queue_runs, run_of

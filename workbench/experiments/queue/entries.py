@@ -1,4 +1,4 @@
-"""A queue's file: TOML with a table `[[run]]` for each run, read into `Entry` values.
+"""Read a queue's file: TOML with a table `[[run]]` for each run, as `Entry` values.
 
     [defaults]                          # for all runs
     bench = "tiny"
@@ -22,9 +22,9 @@ from typing import Any
 
 from workbench.types import WorkbenchError
 
-LIMIT = 10_000  # runs of a file
+LIMIT = 10_000  # maximum number of runs per file
 
-# key -> type of its value, and what an error says of it
+# key -> type of its value, and its description in errors
 KEYS: Mapping[str, tuple[type, str]] = {
     "method": (str, "a method's name"),
     "seed": (int, "an integer, or a list of integers"),
@@ -59,16 +59,16 @@ class Entry:
     judge_model: str | None = None
     store: str | None = None
     judge_cache: str | None = None
-    where: str = ""  # the file, and which run of it
+    where: str = ""  # the file and the number of the run, for errors
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> Entry:
-        """The entry that `dataclasses.asdict` made these fields of."""
+        """Restore an entry from `dataclasses.asdict`."""
         return Entry(**{**fields, "settings": tuple(fields["settings"])})
 
 
 def read_entries(path: Path) -> list[Entry]:
-    """The runs of a file in its order, one for each seed.
+    """The runs of a file in order, one for each seed.
 
     Raises:
         WorkbenchError: the file cannot be read, has no run, or has an unknown key or value.
@@ -87,14 +87,14 @@ def read_entries(path: Path) -> list[Entry]:
         raise WorkbenchError(f"'{path}': unknown '{unknown}': write [defaults] and [[run]]")
     if not rows:
         raise WorkbenchError(f"'{path}' has no run: add a table [[run]] with its method")
-    common = _checked(defaults, f"'{path}', [defaults]")
+    common = checked(defaults, f"'{path}', [defaults]")
     shared: list[str] = common.pop("set", [])
     entries = []
     for number, row in enumerate(rows, start=1):
         where = f"'{path}', run {number}"
-        fields = {**common, **_checked(row, where)}
+        fields = {**common, **checked(row, where)}
         if "method" not in fields:
-            raise WorkbenchError(f"{where}: it has no method: add one")
+            raise WorkbenchError(f"{where} has no method: add one")
         seeds, own = fields.pop("seed", 0), fields.pop("set", [])
         settings = [one for one in shared if _method_of(one) == fields["method"]]
         entry = Entry(settings=(*settings, *own), where=where, **fields)
@@ -102,7 +102,7 @@ def read_entries(path: Path) -> list[Entry]:
             replace(entry, seed=seed) for seed in (seeds if isinstance(seeds, list) else [seeds])
         ]
     if len(entries) > LIMIT:
-        raise WorkbenchError(f"'{path}' has {len(entries)} runs, more than {LIMIT}: divide it")
+        raise WorkbenchError(f"'{path}' has {len(entries)} runs, more than {LIMIT}: split it")
     for setting in shared:
         if _method_of(setting) not in {entry.method for entry in entries}:
             raise WorkbenchError(
@@ -111,10 +111,11 @@ def read_entries(path: Path) -> list[Entry]:
     return entries
 
 
-def _checked(row: Any, where: str) -> dict[str, Any]:
-    """A run's table, if its keys are known and their values of the right type."""
+def checked(row: Any, where: str) -> dict[str, Any]:
+    """Check the keys and value types of a run's table."""
     if not isinstance(row, dict):
         raise WorkbenchError(f"{where}: write a table of {', '.join(KEYS)}")
+    row = {key: value for key, value in row.items() if value is not None}
     for key, value in row.items():
         if key not in KEYS:
             raise WorkbenchError(f"{where}: unknown key '{key}': use {', '.join(KEYS)}")
@@ -129,7 +130,7 @@ def _checked(row: Any, where: str) -> dict[str, Any]:
             fits = type(value) is kind
         if not fits:
             raise WorkbenchError(f"{where}: {key} is {value!r}: it must be {words}")
-    return dict(row)
+    return row
 
 
 def _method_of(setting: str) -> str:

@@ -1,4 +1,4 @@
-"""The runs of a queue: what identifies each, its folder and its result."""
+"""The runs of a queue: their identities, folders and results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.experiments.experiment import configured, identity_of, run_experiment, stages_of
-from workbench.experiments.queue.entries import Entry, read_entries
+from workbench.experiments.queue.entries import Entry, checked, read_entries
 from workbench.methods import trained
 from workbench.methods.bench import Bench, bench
 from workbench.runs.folder import differences, finished, read_json
@@ -19,18 +19,19 @@ from workbench.types import WorkbenchError
 from workbench.verdicts.llm_judge import llm_judge
 
 ROOT = Path("runs/queue")
-STAGES = "stages"  # folder of the stages that several runs share
+STAGES = "stages"  # folder of shared stages
 QUICK_STEPS = 2  # of `--quick`
-FAILED = "failed.json"  # in a run's folder: why its last process ended without a result
+FAILED = "failed.json"  # in a run's folder: the error of its last process
 HASH = 12  # characters
 
-Open = Callable[[str, str | None], Bench]  # a bench's name, and its questions' -> the bench
+Open = Callable[[str, str | None], Bench]  # (name, questions) -> bench
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that can be trained. `hash`, that of its `identity`, names its folder; `steps` are
-    those of its last stage.
+    """A run that can be trained; `steps` are those of its last stage.
+
+    Its folder is named by the hash of its `identity`.
     """
 
     entry: Entry
@@ -46,38 +47,37 @@ class Run:
 
     @property
     def summary(self) -> dict[str, Any] | None:
-        """What `summary.json` holds; None until the run is done.
+        """The stored summary; None until the run is done.
 
         Raises:
-            WorkbenchError: something else lies in the folder.
+            WorkbenchError: the folder has another run.
         """
         stored = read_json(self.folder / "config.json") or {}
         stored.pop("versions", None)
         if stored and (different := differences(stored, json.loads(json.dumps(self.identity)))):
             raise WorkbenchError(
-                f"'{self.folder}' holds another run ({'; '.join(different)}): move it away"
+                f"'{self.folder}' has another run ({'; '.join(different)}): move it away"
             )
         return finished(self.folder) if stored else None
 
 
 def queue_runs(file: Path | str, root: Path | str = ROOT, quick: bool = False) -> list[Run]:
-    """Every run of a queue's file in its order, trained or not; equal ones share a folder.
+    """Every run of a queue's file in order, trained or not; equal runs share a folder.
 
         for run in queue_runs("seeds.toml"):
-            print(run.entry.name, run.entry.seed, run.summary and
-            run.summary["after"]["greedy"]["truthfulness"]["value"])
+            print(run.entry.name, run.entry.seed, run.summary and run.summary["seconds"])
 
     Args:
-        quick: each with `QUICK_STEPS` steps and a greedy evaluation, which makes them other runs.
+        quick: test runs with `QUICK_STEPS` steps and a greedy evaluation, in their own folders.
 
     Raises:
-        WorkbenchError: naming the file's run that cannot work, and why.
+        WorkbenchError: a run of the file cannot work.
     """
-    open_bench = cache(bench)  # a data set is read once
+    open_bench = cache(bench)  # reads each data set once
     runs = []
     for entry in read_entries(Path(file)):
         try:
-            runs.append(planned(shortened(entry) if quick else entry, Path(root), open_bench))
+            runs.append(plan_run(shortened(entry) if quick else entry, Path(root), open_bench))
         except WorkbenchError as error:
             raise WorkbenchError(f"{entry.where}: {error}") from None
     return runs
@@ -89,33 +89,30 @@ def run_of(
     bench_name: str = "tiny",
     settings: Sequence[str] = (),
     *,
-    steps: int | None = None,
-    questions: str | None = None,
-    threads: int | None = None,
     root: Path | str = ROOT,
-    **others: str,
+    **options: Any,
 ) -> Run:
-    """The run of this description, also one that a queue or another script has trained.
+    """The run with this description, whether a queue, a script or nothing has trained it.
 
         run_of("truthrl", seed=1, settings=["truthrl.reward=binary"]).summary
 
     Args:
-        others: further fields of an `Entry`: its policy and its judge.
+        options: further keys of a queue's run: `steps`, `questions`, `threads`, `policy`, …
 
     Raises:
         WorkbenchError: the run cannot work.
     """
-    return planned(
-        Entry(method, seed, bench_name, tuple(settings), steps, questions, threads, **others),
+    return plan_run(
+        Entry(method, seed, bench_name, tuple(settings), **checked(options, "run_of")),
         Path(root),
     )
 
 
-def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
-    """An entry as a run: configured, checked, and with its place below `root`.
+def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
+    """Configure and check an entry, and compute its folder below `root`.
 
     Raises:
-        WorkbenchError: whatever `workbench train` would refuse.
+        WorkbenchError: the run cannot work.
     """
     judge = llm_judge(entry.judge, entry.judge_model, entry.store, entry.judge_cache)
     chosen, place = trained(entry.method), open_bench(entry.bench, entry.questions)
@@ -123,51 +120,48 @@ def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     config = configured(chosen, place, entry.steps, entry.settings)
     stages = stages_of(chosen, config, place, entry.seed)
     identity = identity_of(chosen, config, place, seed=entry.seed, threads=entry.threads)
-    gone = [name for name, now in chosen.outside(config, place).items() if now is None]
-    identity |= _as_begun(identity, gone, root) if gone else {}
+    missing = [name for name, value in chosen.outside(config, place).items() if value is None]
+    identity |= _stored_values(identity, missing, root) if missing else {}
     return Run(entry, identity, root / hash_of(identity), stages[-1].steps, config, place)
 
 
-def _as_begun(identity: dict[str, Any], gone: Sequence[str], root: Path) -> dict[str, Any]:
-    """The values of the keys `gone` in the stored run that agrees on everything else, if any."""
+def _stored_values(identity: dict[str, Any], missing: Sequence[str], root: Path) -> dict[str, Any]:
+    """The values of the keys `missing` in a stored run that is otherwise identical, if any."""
     wanted = json.loads(json.dumps(identity))
     for stored in filter(None, map(read_json, sorted(root.glob("*/config.json")))):
-        if not [
-            key
-            for key in {*stored, *wanted} - {"versions", *gone}
-            if stored.get(key) != wanted.get(key)
-        ]:
-            return {name: stored[name] for name in gone if name in stored}
+        keys = {*stored, *wanted} - {"versions", *missing}
+        if all(stored.get(key) == wanted.get(key) for key in keys):
+            return {name: stored[name] for name in missing if name in stored}
     return {}
 
 
 def hash_of(identity: dict[str, Any]) -> str:
-    """The name of a run's folder: the digest of everything that makes it the run it is."""
+    """The name of a run's folder: the digest of its identity."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:HASH]
 
 
 def distinct(runs: Iterable[Run]) -> list[Run]:
-    """Each run once; of equal ones the last, whose name counts."""
+    """Each run once; of equal runs the last, whose name is shown."""
     return list({run.hash: run for run in runs}.values())
 
 
 def train_entry(entry: dict[str, Any], root: str, hash: str) -> None:
-    """Train a run, in a process of its own.
+    """Train a run in a process of its own.
 
     Raises:
-        WorkbenchError: the run is no longer the one that was planned, or cannot be trained.
+        WorkbenchError: the run's identity has changed, or it cannot be trained.
     """
-    run = planned(Entry.of(entry), Path(root))
+    run = plan_run(Entry.of(entry), Path(root))
     if run.hash != hash:
         raise WorkbenchError(
-            f"the run is {run.hash} and no longer {hash}: code, policy or questions have changed,"
-            " queue it again"
+            f"the run's hash is {run.hash}, no longer {hash}: code, policy or questions have"
+            " changed; queue it again"
         )
     train_run(run, run.folder, Path(root) / STAGES)
 
 
 def train_run(run: Run, out: Path, shared: Path | None = None) -> dict[str, Any]:
-    """`run_experiment` of a planned run."""
+    """Call `run_experiment` for a run."""
     return run_experiment(
         trained(run.entry.method),
         run.config,
@@ -180,7 +174,7 @@ def train_run(run: Run, out: Path, shared: Path | None = None) -> dict[str, Any]
 
 
 def shortened(entry: Entry) -> Entry:
-    """The same run with `QUICK_STEPS` steps, after its own settings."""
+    """The entry with `QUICK_STEPS` steps, set after its own settings."""
     chosen = trained(entry.method)
     last = chosen.lasting(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
     return replace(

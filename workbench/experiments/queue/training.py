@@ -1,4 +1,4 @@
-"""Train the runs of a queue one after another, each in its own process, and report their status."""
+"""Train the runs of a queue one after another, each in its own process, and report status."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from workbench.runs.folder import in_use, lock, read_json
 from workbench.util.jsonl import write_json
 from workbench.util.subprocess import INTERRUPTED, Background, start
 
-LOG = "log.txt"  # in a run's folder: what its processes printed
-PATIENCE = 10.0  # seconds within which the process of a killed queue has ended
+LOG = "log.txt"  # in a run's folder: the output of its processes
+PATIENCE = 10.0  # seconds to wait for the end of a killed queue's process
 OUTCOMES = ("accuracy", "abstention", "hallucination", "truthfulness", "factscore", "responded")
 Status = Literal["waiting", "running", "interrupted", "done", "failed"]
 
 
 def status_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """`{"runs": […]}`, a row for each run, read from the folders alone."""
+    """`{"runs": […]}` with a row for each run, read from the folders alone."""
     return {
         "runs": [
             {
@@ -38,7 +38,9 @@ def status_of(runs: Sequence[Run]) -> dict[str, Any]:
                 "step": len(metrics_rows(run.folder)),
                 "steps": run.steps,
                 "seconds": round(earlier_seconds(run.folder), 1),
-                "error": _error(run) if status == "failed" else None,
+                "error": (read_json(run.folder / FAILED) or {}).get("error")
+                if status == "failed"
+                else None,
             }
             for run in distinct(runs)
         ]
@@ -46,7 +48,7 @@ def status_of(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _status(run: Run) -> Status:
-    """A run without a result was interrupted, unless its process recorded a failure."""
+    """A run's status; a run without a result is interrupted unless a failure is recorded."""
     if run.summary:
         return "done"
     if in_use(run.folder):
@@ -57,20 +59,16 @@ def _status(run: Run) -> Status:
     return "interrupted" if (run.folder / "config.json").exists() else "waiting"
 
 
-def _error(run: Run) -> str | None:
-    return (read_json(run.folder / FAILED) or {}).get("error")
-
-
 def train_queue(runs: Sequence[Run], root: Path | str) -> dict[str, Any]:
-    """Train the runs that are not done, in their order, and return `status_of` them.
+    """Train the unfinished runs in order, and return `status_of` all runs.
 
-    A failed run is left as it is, with its reason, and the others go on. Ctrl-C and SIGTERM let
-    the current run save and stop; `status` is then "interrupted", and "done" once every run was
-    tried. The same call continues after any end and tries failed runs again.
+    After a failed run, whose error is stored, the next one starts. Ctrl-C and SIGTERM let the
+    current run save and stop; `status` is then "interrupted", else "done". The same call resumes
+    the queue and tries failed runs again.
 
     Raises:
-        WorkbenchError: another queue uses `root`, or another run lies in a run's folder; nothing
-            is started then.
+        WorkbenchError: another queue uses `root`, or a run's folder has another run; nothing is
+            started.
     """
     runs = distinct(runs)
     done = [run.summary is not None for run in runs]
@@ -96,9 +94,9 @@ def train_queue(runs: Sequence[Run], root: Path | str) -> dict[str, Any]:
 
 
 def _train(run: Run, label: str, stopping: _Stopping) -> str:
-    """Train one run and return in a line how it ended."""
+    """Train one run and describe its end in a line."""
     until = time.monotonic() + PATIENCE
-    while in_use(run.folder):  # the process of a queue that was killed ends by itself
+    while in_use(run.folder):  # a killed queue's process ends by itself
         if time.monotonic() > until:
             return f"another process is using '{run.folder}': skipped"
         time.sleep(0.05)
@@ -119,7 +117,7 @@ def _train(run: Run, label: str, stopping: _Stopping) -> str:
 
 
 def outcome(run: Run) -> str:
-    """The last step's reward and the greedy rates before and after, of a finished run."""
+    """The last step's reward and the greedy rates before and after a finished run."""
     summary, rows = run.summary or {}, metrics_rows(run.folder)
     reward = rows[-1].get("reward") if rows else None
     parts = [] if reward is None else [f"reward {reward:.2f}"]
@@ -145,7 +143,7 @@ def duration(seconds: float) -> str:
 
 
 class _Stopping:
-    """Passes Ctrl-C and SIGTERM on to the current run: save and stop, stop at once, be killed."""
+    """Forward Ctrl-C and SIGTERM to the current run: save and stop, stop at once, then kill."""
 
     def __init__(self) -> None:
         self.signals = 0
@@ -166,7 +164,7 @@ class _Stopping:
         """Return the process's exit code once it has ended."""
         self.process = process
         try:
-            if self.signals:  # one came before the process existed
+            if self.signals:  # a signal arrived before the process existed
                 process.interrupt()
             return process.wait()
         finally:
@@ -175,7 +173,7 @@ class _Stopping:
     def _stop(self, *_: Any) -> None:
         self.signals += 1
         if self.signals == 1:
-            _say("stopping after this step; once more stops at once")
+            _say("stopping after this step; a second interrupt stops at once")
         if self.process:
             (self.process.interrupt if self.signals < 3 else self.process.process.kill)()
 

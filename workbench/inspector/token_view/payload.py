@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.credit.advantages import ESTIMATORS, advantages
 from workbench.credit.attribute import assign_token_rewards, is_placed, place, token_at
-from workbench.types import REASONS, Claim, Feedback, Passage, Reward, Verdict, WorkbenchError
+from workbench.types import REASONS, Claim, Feedback, Passage, Verdict, WorkbenchError
 from workbench.util.failures import is_logged, is_remark, remarks, unjudged
 
 CONTEXT = 220  # characters of a long passage shown on each side of the quoted evidence
@@ -95,17 +95,21 @@ def payload(
             name: reward.value for name, reward in feedback.rewards.items() if is_logged(name)
         },
         "method": method if method in methods else next(iter(methods), None),
-        "channels": _channels(feedback),
+        "channels": {
+            "logprob": list(response.logprobs),
+            # the sampled token's term of the KL to the reference
+            "kl": [
+                own - reference
+                for own, reference in zip(response.logprobs, response.ref_logprobs, strict=False)
+            ],
+            "value": list(response.values),
+            "ratio": list(response.ratios),
+        },
         "error": asdict(feedback.error) if feedback.error else None,
         "claim": claim,
     }
-    return data | {
-        "key": (
-            hashlib.sha256(
-                f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")
-            ).hexdigest()[:16]
-        )
-    }
+    identity = f"{name}\0{response.id}\0{response.text}".encode("utf-8", "surrogatepass")
+    return data | {"key": hashlib.sha256(identity).hexdigest()[:16]}
 
 
 def encodable(text: str) -> str:
@@ -119,45 +123,28 @@ def as_json(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _channels(feedback: Feedback) -> dict[str, list[float]]:
-    response = feedback.response
-    pairs = zip(response.logprobs, response.ref_logprobs, strict=False)
-    return {
-        "logprob": list(response.logprobs),
-        # the sampled token's term of the KL to the reference
-        "kl": [own - reference for own, reference in pairs],
-        "value": list(response.values),
-        "ratio": list(response.ratios),
-    }
-
-
 def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[str, Any]:
-    reward = feedback.rewards[method]
+    response, reward = feedback.response, feedback.rewards[method]
+    tokens: Sequence[float] = ()
+    if reward.value is not None:  # older rows store events without token rewards
+        tokens = reward.tokens or place(response, reward.events)
+    events = []
+    for event in reward.events:
+        last, first = -1, None
+        if response.offsets:
+            last = token_at(response, event.end)
+            first = None if event.start is None else min(token_at(response, event.start + 1), last)
+        columns = {"part": event.part, "value": event.value, "claim": event.claim}
+        events.append({**columns, "token": last, "from": first})
     return {
         "value": reward.value,
         "parts": dict(reward.parts),
-        "tokens": list(_token_rewards(feedback, reward)),
-        "events": [_event(feedback, event) for event in reward.events],
+        "tokens": list(tokens),
+        "events": events,
         "unplaced": list(reward.unplaced),
         "error": asdict(reward.error) if reward.error else None,
         "advantages": advantages_of(feedback, method, group),
     }
-
-
-def _token_rewards(feedback: Feedback, reward: Reward) -> Sequence[float]:
-    """The stored token rewards, else the sum of the events, which is all that older rows store."""
-    if reward.value is None:
-        return ()
-    return reward.tokens or place(feedback.response, reward.events)
-
-
-def _event(feedback: Feedback, event: Any) -> dict[str, Any]:
-    response, last, first = feedback.response, -1, None
-    if response.offsets:
-        last = token_at(response, event.end)
-        first = None if event.start is None else min(token_at(response, event.start + 1), last)
-    columns = {"part": event.part, "value": event.value, "claim": event.claim}
-    return {**columns, "token": last, "from": first}
 
 
 def advantages_of(
