@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from workbench.scoring.verl_rows import estimate, grader_of, paid_tokens, question_of, row_of, told
+from workbench.scoring.verl_rows import (
+    estimate,
+    grader_of,
+    question_of,
+    reward_info,
+    row_of,
+    token_rewards,
+)
 from workbench.types import (
     Event,
     Failure,
@@ -97,11 +104,11 @@ def test_a_reward_is_told_with_its_tokens() -> None:
     """
     events = (Event("fact", 1.0, 2), Event("fact", -1.0, 2), Event("fact", 0.5, 4))
     reward = Reward(0.5, {"fact": 0.5}, events, (0.0, 0.0, 0.0, 0.5))
-    value, info = told(Feedback(response(4), rewards={"m": reward}), "m")
+    value, info = reward_info(Feedback(response(4), rewards={"m": reward}), "m")
     assert value == 0.5 and set(info) == {
         f"workbench_{name}" for name in ("tokens", "parts", "error", "failed")
     }
-    tokens = paid_tokens(info, 4)
+    tokens = token_rewards(info, 4)
     assert tokens == [0.0, 0.0, 0.0, 0.5] and [math.copysign(1, token) for token in tokens] == [
         1,
         -1,
@@ -129,15 +136,15 @@ def test_a_reward_is_told_with_its_tokens() -> None:
     ],
 )
 def test_a_failure_is_no_reward_of_0(feedback: Feedback) -> None:
-    value, info = told(feedback, "m")
+    value, info = reward_info(feedback, "m")
     assert (
         value is None
         and info["workbench_error"] == "verify: no reply"
         and info["workbench_failed"] == 1.0
     )
-    tokens = paid_tokens(info, 3)
+    tokens = token_rewards(info, 3)
     assert tokens is not None and len(tokens) == 3 and all(map(math.isnan, tokens))
-    assert paid_tokens({}, 3) is None  # nobody of ours paid it
+    assert token_rewards({}, 3) is None  # nobody of ours paid it
 
 
 def batch(*rows: tuple[list[float], int]) -> tuple[Any, Any]:

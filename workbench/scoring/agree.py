@@ -1,4 +1,4 @@
-"""Agreement of two feedback files on the same responses, as of an annotator and a judge."""
+"""Agreement of two feedback files on the same responses, such as an annotator's and a judge's."""
 
 from __future__ import annotations
 
@@ -27,19 +27,22 @@ LEFT_OUT = (
 
 
 def agreement(first: Path, second: Path) -> dict[str, Any]:
-    """Accuracy, Cohen's κ and per-label scores for claims and outcomes (and checklist items and
-    reasoning, if there are any).
+    """Return accuracy, Cohen's κ and per-label scores for claims and outcomes, and for checklist
+    items and reasoning if there are any.
 
-    Responses are matched by id, if they are the same text but for white space; claims by their
-    text. The first file is the reference of precision and recall. A run's folder stands for its
-    rollouts. `excluded` counts what is not compared: rows that only one file has; rows that
-    cannot be read or repeat an id; rows whose responses differ, or that one of the files has not
-    judged; claims, outcomes, items and reasoning that only one file has; verdicts without a label
-    in either.
+    Responses are matched by id if their texts are equal up to white space, claims by their text.
+    The first file is the reference for precision and recall. A run's folder stands for its
+    rollouts. `excluded` counts:
+
+    * rows in one file only (`only_first`, `only_second`)
+    * rows that cannot be read or repeat an id (`unreadable`)
+    * rows with different responses (`other_response`), or not judged in one file (`not_judged`)
+    * claims, outcomes, items and reasoning in one file only
+    * verdicts without a label in one file
 
     Raises:
-        WorkbenchError: a file cannot be read or has nothing judged, or the two have no response
-        in common.
+        WorkbenchError: a file cannot be read or has no verdicts, or the files have no response in
+            common.
     """
     excluded: Counter[str] = Counter(dict.fromkeys(LEFT_OUT, 0))
     first, second = file_of(first), file_of(second)
@@ -47,9 +50,9 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
     common = [identity for identity in others if identity in rows]
     same = [identity for identity in common if rows[identity].text == others[identity].text]
     if not same:
-        found = f"{len(common)} ids in common, with another response under each"
+        reason = f"{len(common)} ids in common, with another response under each"
         raise WorkbenchError(
-            f"'{first}' and '{second}' have {found if common else 'no response id in common'}:"
+            f"'{first}' and '{second}' have {reason if common else 'no response id in common'}:"
             " give two files about the same responses"
         )
     excluded["only_first"] = len(rows) - len(common)
@@ -62,7 +65,7 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
             excluded["not_judged"] += 1
             continue
         compared += 1
-        for name, found_pairs in pairs.items():
+        for name, label_pairs in pairs.items():
             labels, partners = row.labels[name], other.labels[name]
             excluded[name] += len(labels.keys() ^ partners.keys())
             for key in labels.keys() & partners.keys():
@@ -70,21 +73,21 @@ def agreement(first: Path, second: Path) -> dict[str, Any]:
                 if label is None or partner is None:
                     excluded["verdicts"] += 1
                 else:
-                    found_pairs.append((label, partner))
+                    label_pairs.append((label, partner))
     scores = {
-        name: compare(found_pairs)
-        for name, found_pairs in pairs.items()
-        if found_pairs or name in ("claims", "outcomes")
+        name: compare(label_pairs)
+        for name, label_pairs in pairs.items()
+        if label_pairs or name in ("claims", "outcomes")
     }
     return {"rows": compared, **scores, "excluded": dict(excluded)}
 
 
 def compare(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """n, accuracy, Cohen's κ, and for each label precision, recall and F1 of the second against
-    the first.
+    """Return n, accuracy, Cohen's κ, and precision, recall and F1 by label; the first is the
+    reference.
 
-    What is not defined is None: κ where both always give the same one label, precision of a
-    label that was never given.
+    Undefined values are None: κ if both always give the same single label, precision of a label
+    that the second never gives.
     """
     n, pair_counts = len(pairs), Counter(pairs)
     second_counts, first_counts = Counter(b for _, b in pairs), Counter(a for a, _ in pairs)
@@ -117,7 +120,7 @@ def _share(part: int, whole: int) -> float | None:
     return round(part / whole, 6) if whole else None
 
 
-# a claim's text and its number among equal ones, or a target -> label (None: failed or not given)
+# (a claim's text, its number among equal ones) or (a target, 0) -> label; None: failed or missing
 Labels = dict[tuple[str, int], str | None]
 
 
@@ -150,24 +153,24 @@ def _rows(path: Path, excluded: Counter[str]) -> dict[str, _Row]:
         rows[item.response.id] = _Row(text, labels, judged(row))
     if not any(row.judged for row in rows.values()):
         raise WorkbenchError(
-            f"'{path}' has nothing to compare: none of its rows is judged feedback; `workbench"
-            f" score --in {path} --out NEW.jsonl` judges them"
+            f"'{path}' has nothing to compare: no row is judged feedback; run `workbench score"
+            f" --in {path} --out NEW.jsonl`"
         )
     return rows
 
 
 def _labels(feedback: Feedback, aspect: str) -> Labels:
-    given: dict[str, str | None] = {}
+    by_target: dict[str, str | None] = {}
     for verdict in feedback.verdicts:
         item = aspect != "checklist" or verdict.target.startswith("item:")
         if verdict.aspect == aspect and item:
-            given.setdefault(verdict.target, verdict.label)
+            by_target.setdefault(verdict.target, verdict.label)
     if aspect != "fact":
-        return {(target, 0): label for target, label in given.items()}
+        return {(target, 0): label for target, label in by_target.items()}
     labels: Labels = {}
     seen: Counter[str] = Counter()
     for claim in feedback.claims:
         text = " ".join(claim.text.casefold().split())
-        labels[text, seen[text]] = given.get(f"claim:{claim.id}")
+        labels[text, seen[text]] = by_target.get(f"claim:{claim.id}")
         seen[text] += 1
     return labels

@@ -1,4 +1,4 @@
-"""Calls and tokens of a scoring: the prompts are written and counted instead of sent."""
+"""Estimate calls and tokens of a scoring: its prompts are rendered and counted but not sent."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from workbench.scoring.options import Options, check
 from workbench.scoring.run import prepare
 from workbench.types import Claims, Extract, Failure, Prompt, Reply, Response, Verdict
 
-SAMPLE = 200  # rows whose prompts are written; more are counted by their share
-CHARACTERS = 4  # of a token, roughly
-# tokens of a one-label reply, of one label in a list; of a claim list per token read
+SAMPLE = 200  # rows whose prompts are rendered; larger files are extrapolated
+CHARACTERS = 4  # per token, roughly
+# tokens of a one-label reply, of one label in a list, and of a claim list per token of response
 SHORT, PER_LABEL, PER_CLAIM = 8, 4, 1.5
 
-_REFUSED = Failure("judge", "dry_run", "nothing was asked")
+_NOT_SENT = Failure("judge", "dry_run", "the prompt was not sent")
 
 
 class Counter:
-    """A judge that is never asked: it counts prompts, each of them once, and what their replies
-    would hold.
+    """A judge that counts prompts, each distinct one once, and estimates the tokens of their
+    replies.
     """
 
-    name = "nobody"
+    name = "dry run"
 
     def __init__(self) -> None:
         self.calls: collections.Counter[str] = collections.Counter()
@@ -43,7 +43,7 @@ class Counter:
                 self.calls[prompt.task] += 1
                 self.tokens_in += len(prompt.text) / CHARACTERS
                 self.tokens_out += _reply_tokens(prompt)
-        return [Reply(None, _REFUSED)] * len(prompts)
+        return [Reply(None, _NOT_SENT)] * len(prompts)
 
 
 def _reply_tokens(prompt: Prompt) -> float:
@@ -55,9 +55,9 @@ def _reply_tokens(prompt: Prompt) -> float:
 
 
 def estimate_file(options: Options) -> dict[str, Any]:
-    """Calls and tokens that scoring a file would take. Nothing is asked and nothing is written.
+    """Estimate the calls and tokens of scoring a file. Nothing is sent or written.
 
-    Claims are guessed by rules, tokens from characters; cached replies are counted too.
+    Claims are estimated by rules, tokens by characters. Cached replies are counted too.
     """
     check(options)
     counter = Counter()
@@ -89,7 +89,7 @@ def estimate_file(options: Options) -> dict[str, Any]:
 
 
 def estimate_pairs(paired: Pairs) -> dict[str, Any]:
-    """Calls and tokens to ask which of two answers is better; cached replies are counted too."""
+    """Estimate the calls and tokens of comparing pairs of answers. Cached replies are counted too."""
     counter = Counter()
     counter([prompt for pair in paired.pairs for prompt in pair.prompts])
     return {
@@ -106,8 +106,9 @@ def estimate_pairs(paired: Pairs) -> dict[str, Any]:
 
 
 def _guess(extract: Extract, judged: bool = False) -> Extract:
-    """Call `extract`, to count its prompts, and return the claims of the rules; with verdicts,
-    so that they are not asked about, where `extract` judges them.
+    """Return an extractor that counts the prompts of `extract` and returns the claims of rules.
+
+    With `judged`, the claims have verdicts, as those of a single-pass extractor.
     """
 
     def run(responses: Sequence[Response]) -> list[Claims]:
@@ -119,7 +120,7 @@ def _guess(extract: Extract, judged: bool = False) -> Extract:
             replace(
                 claims,
                 verdicts=tuple(
-                    Verdict(f"claim:{claim.id}", "fact", "vague", informativeness=1, by="nobody")
+                    Verdict(f"claim:{claim.id}", "fact", "vague", informativeness=1, by="dry run")
                     for claim in claims.claims
                 ),
             )

@@ -29,45 +29,48 @@ TRL = {"step", "prompt", "completion", "images", "image"}
 VERL = {"input", "output", "gts", "step", "uid", "request_id", "workbench_failed"}
 _CHATML = re.compile(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", re.S)
 _LLAMA = re.compile(r"<\|start_header_id\|>user<\|end_header_id\|>\n\n(.*?)<\|eot_id\|>", re.S)
-# The same without their marks, as both trainers decode: it opens with a turn and ends where the
-# assistant is to speak.
-_OPENED = (
-    # what a template lets the assistant begin with: to think, or to have thought nothing
-    r"(?:<think>\s*(?:</think>)?)?\s*"
-)
+# The same without their marks, as both trainers decode them: from the first turn to the place
+# where the assistant's turn begins.
+# a template may begin the assistant's turn with an open or an empty thinking block
+_OPENED = r"(?:<think>\s*(?:</think>)?)?\s*"
 _PLAIN = re.compile(rf"(?:system\n.*?\n)?user\n(?:.*\nuser\n)?(.*)\nassistant\n{_OPENED}", re.S)
 _PLAIN_GEMMA = re.compile(rf"user\n(?:.*\nuser\n)?(.*)\nmodel\n{_OPENED}", re.S)
 _PLAIN_LLAMA = re.compile(r"(?:system\n\n.*?)?user\n\n(?:.*user\n\n)?(.*)assistant\n\n\s*", re.S)
 _STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 # a list as Python or numpy prints it
 _PRINTED = re.compile(rf"\[\s*(?:{_STRING}(?:[\s,]+{_STRING})*)?\s*\]")
-# made from the rewards of a group, and no rewards themselves
+# computed from the rewards of a group, so not imported as rewards
 DERIVED = ("advantage", "advantages", "returns")
 
 
 def import_completions(kind: str, path: Path, out: Path) -> dict[str, Any]:
-    """Write logged completions as feedback rows without verdicts; returns counts.
+    """Convert logged completions to feedback rows without verdicts; return counts.
 
-    * TRL (`log_completions`): columns step, prompt, completion, one for each reward function,
-      advantage. It keeps one generation batch a log: of what was sampled between two logs only
-      the last is in its files (`logging_steps=1` keeps all).
-    * verl (`rollout_data_dir`): input, output, gts, score, step, and what else the reward
+    * TRL (`log_completions`): columns step, prompt, completion, one for each reward function, and
+      advantage. TRL logs one generation batch at a time: completions between two logs are missing
+      unless `logging_steps=1`.
+    * verl (`rollout_data_dir`): input, output, gts, score, step, and other values that the reward
       function returned.
 
-    `path` is a file, JSONL or Parquet, or a folder of such files, taken in the order of their
-    steps. Of a prompt that is a whole conversation, decoded with its marks (ChatML, Llama 3) or
-    without them (Gemma's too), the last user turn is the question. Every logged number becomes a
-    reward "trl:NAME" or "verl:NAME" at the end of the response (unscored where it is none);
-    equal prompts of a step are a group; verl's `gts`, where it is a text or several, also as
-    numpy prints them or under `target`, are the gold answers. Advantages are left out: they are no
-    rewards, and `workbench.credit.advantages` makes them from the rewards of a group.
+    Questions: if a prompt is a decoded conversation, the last user turn is the question. It is
+    found with chat marks (ChatML, Llama 3) or without (also Gemma). verl's `gts` are the gold
+    answers if they are texts, a list as numpy prints it, or under `target`.
+
+    Rewards: each logged number becomes a reward "trl:NAME" or "verl:NAME" at the end of the
+    response; it is unscored if the row has no number. Equal prompts of a step form a group.
+    Advantages are not imported: `workbench.credit.advantages` computes them from the rewards of a
+    group.
+
+    Args:
+        kind: "trl" or "verl".
+        path: a JSONL or Parquet file, or a folder of such files, read in the order of their steps.
 
     Raises:
-        WorkbenchError: there is nothing to read, or the rows are not what that trainer logs.
+        WorkbenchError: there are no rows, or not the columns that this trainer logs.
     """
     if out.suffix != ".jsonl" or out.exists():
         raise WorkbenchError(
-            f"'{out}' is there already, or is not a .jsonl file: name a new one with --out FILE"
+            f"'{out}' exists, or is not a .jsonl file: name a new one with --out FILE"
         )
     problems: list[dict[str, Any]] = []
     files = _files(path)
@@ -102,7 +105,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _numbers(kind: str, files: Sequence[Path]) -> list[str]:
-    """The columns that hold numbers: in a row without one, its reward function returned none."""
+    """Return the columns that hold numbers in at least one row."""
     reserved = (*(TRL if kind == "trl" else VERL), *DERIVED)
     names: dict[str, None] = {}
     for _, row in _rows(files):
@@ -143,14 +146,18 @@ def _feedback(
 
 
 def _response(kind: str, row: Mapping[str, Any]) -> Response:
-    """The response of one row, without id and group; raises Malformed."""
+    """Convert one row to a response without id and group.
+
+    Raises:
+        Malformed: the prompt or the completion is missing.
+    """
     names = ("prompt", "completion") if kind == "trl" else ("input", "output")
     prompt, text = (_last_message(row.get(name)) for name in names)
     if prompt is None or text is None:
         columns = ", ".join(list(row)[:8]) or "nothing"
         raise Malformed(f'no "{names[0]}" or "{names[1]}"; the row has {columns}')
     gold = row.get("gts") if kind == "verl" else None
-    # as the data sets of Search-R1 have them
+    # data sets of Search-R1
     gold = gold.get("target") if isinstance(gold, Mapping) else gold
     answers = _listed(gold) if isinstance(gold, str) else gold if isinstance(gold, list) else ()
     if not all(isinstance(answer, str) for answer in answers):
@@ -169,14 +176,14 @@ def _response(kind: str, row: Mapping[str, Any]) -> Response:
 
 
 def _last_message(value: Any) -> str | None:
-    """A text, or the text of a conversation's last message."""
+    """Return a text, or the text of a conversation's last message."""
     if isinstance(value, list) and value and isinstance(value[-1], Mapping):
         return _last_message(value[-1].get("content"))
     return value if isinstance(value, str) else None
 
 
 def _last_turn(prompt: str) -> str:
-    """The last user turn of a decoded conversation; any other prompt as it is."""
+    """Return the last user turn of a decoded conversation; return other prompts unchanged."""
     if marked := _CHATML.findall(prompt) or _LLAMA.findall(prompt):
         return str(marked[-1]).strip() or prompt
     plain = (
@@ -186,9 +193,7 @@ def _last_turn(prompt: str) -> str:
 
 
 def _listed(gold: str) -> tuple[str, ...]:
-    """The answers in a printed list of texts, such as "['Paris' 'Rome']"; any other text is one
-    answer.
-    """
+    """Return the answers in a printed list such as "['Paris' 'Rome']"; other texts are one answer."""
     if not _PRINTED.fullmatch(gold.strip()):
         return (gold,)
     try:

@@ -1,5 +1,5 @@
-"""The methods' rewards for trainers outside this library: `workbench.trl_reward` for TRL and
-Unsloth scripts, and the parts that it shares with `workbench.scoring.verl`.
+"""The methods' rewards for TRL and Unsloth (`workbench.trl_reward`), and the code that they share
+with `workbench.scoring.verl`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from workbench.types import Checks, Feedback, Grade, Question, Response, Workben
 from workbench.util.config import override
 from workbench.util.failures import TooManyFailures, too_many
 
-# Columns of a data set that say what is known of a question, all of them optional.
+# Optional columns of a data set with a question's reference data.
 COLUMNS = ("id", "question", "answers", "answer", "title", "passages", "checklist", "kind")
 
 
 @dataclass(frozen=True)
 class Grader:
-    """A method's name, what grades by it, and what its judge adds to a question."""
+    """A method's name, the function that grades responses by it, and its judge's `recognise`."""
 
     name: str
     grade: Grade
@@ -41,70 +41,80 @@ class Grader:
 def grader(
     recipe: Any, judge: str | Bench | Checks = "tiny", settings: Sequence[str] = ()
 ) -> Grader:
-    """The method, a name or a config, over that judge: a bench or its name, or `Checks`. A bench
-    also brings its settings of a method that is given by name; `settings` are
-    "method.field=value".
+    """Return the grader of a method.
+
+    Args:
+        recipe: a method's name or config.
+        judge: a bench, a bench's name, or `Checks`. A bench also brings its settings of a method
+            that is given by name.
+        settings: "method.field=value".
 
     Raises:
-        WorkbenchError: no such method or setting, or a judge that lacks one of the method's
-        checks.
+        WorkbenchError: the method or setting does not exist, or the judge lacks a check of the
+            method.
     """
-    able = bench_of(judge) if isinstance(judge, str) else judge
-    checks = able if isinstance(able, Checks) else able.checks
+    judge = bench_of(judge) if isinstance(judge, str) else judge
+    checks = judge if isinstance(judge, Checks) else judge.checks
     name, config = configure_method(recipe)
-    if isinstance(recipe, str) and not isinstance(able, Checks):
-        config = METHODS[name].configure(able.name)
+    if isinstance(recipe, str) and not isinstance(judge, Checks):
+        config = METHODS[name].configure(judge.name)
     config = override(config, name, settings)
     return Grader(
         name, METHODS[name].grader(config, checks), checks.recognise or (lambda question: question)
     )
 
 
-def asked(prompt: Any, row: Mapping[str, Any]) -> Question:
-    """The question of a row's columns; without a `question` it is the last user message of the
-    prompt, or the whole prompt.
+def question_from_row(prompt: Any, row: Mapping[str, Any]) -> Question:
+    """Return the question of a data set's row.
+
+    Without a `question` column it is the last user message of the prompt, or the whole prompt.
 
     Raises:
-        WorkbenchError: a column that is not what it has to be.
+        WorkbenchError: a column has a value of another type.
     """
     row = {name: row[name] for name in COLUMNS if row.get(name) is not None}
-    text = row.pop("question", "") or (prompt if isinstance(prompt, str) else last(prompt, "user"))
+    text = row.pop("question", "") or (
+        prompt if isinstance(prompt, str) else last_message(prompt, "user")
+    )
     if "id" in row:
         identity = str(row["id"])
-    else:  # equal only for rows that are equal
+    else:  # equal rows get equal ids
         content = json.dumps([text, row], sort_keys=True, default=str)
         identity = hashlib.sha256(content.encode()).hexdigest()[:12]
     try:
         return question_of(row, identity, text)
     except ValueError as error:
         raise WorkbenchError(
-            f"a column of the data set cannot be read: {error}: rename it, or correct the data set"
+            f"a column of the data set cannot be read: {error}: rename or correct it"
         ) from error
 
 
-def last(messages: Sequence[Mapping[str, Any]], role: str) -> str:
-    """The text of the last message of a role; "" if there is none."""
+def last_message(messages: Sequence[Mapping[str, Any]], role: str) -> str:
+    """Return the text of the last message of a role, or ""."""
     contents = [
         message["content"]
         for message in messages
         if message["role"] == role and message.get("content")
     ]
-    # a list of parts, as of models that take images
+    # a list of parts, as for models with image input
     if contents and not isinstance(contents[-1], str):
         return "".join(part.get("text") or "" for part in contents[-1])
     return contents[-1] if contents else ""
 
 
 def stop_at(max_failed: float, reasons: Sequence[str], graded: int) -> None:
-    """Stop where the responses without a reward, whose `reasons` these are, are too large a
-    share of those graded together.
+    """Stop if too large a share of the responses has no reward.
+
+    Args:
+        reasons: why, for each response without a reward.
+        graded: number of responses that were graded together.
 
     Raises:
-        TooManyFailures: they are.
+        TooManyFailures: the share is above `max_failed`.
     """
     if too_many(len(reasons), graded, max_failed):
         raise TooManyFailures(
-            f"{len(reasons)} of {graded} completions could not be scored ({reasons[0]}): mend that,"
+            f"{len(reasons)} of {graded} completions could not be scored ({reasons[0]}): fix that,"
             " or raise max_failed"
         )
 
@@ -118,30 +128,28 @@ def trl_reward(
     out: Path | str | None = None,
     max_failed: float = 0.2,
 ) -> Callable[..., list[float | None]]:
-    """A reward function for `GRPOTrainer(reward_funcs=…)`: one number for each completion, None
-    where it could not be scored.
+    """Return a reward function for `GRPOTrainer(reward_funcs=…)`.
 
-    The data set's columns say what is known of a question, all of them optional: `id`,
-    `question` (by default the last user message, or the whole prompt), `answers` (or `answer`),
-    `title`, `passages` ({title, text} or text), `checklist`, `kind`.
+    The function returns one number for each completion, or None if it could not be scored. It reads
+    these columns of the data set, all of them optional: `id`, `question` (by default the last user
+    message, or the whole prompt), `answers` (or `answer`), `title`, `passages` ({title, text} or
+    text), `checklist`, `kind`.
 
     Args:
         recipe: a method's name, one of `workbench.methods.METHODS`, or its config.
-        bench: who checks: a bench or its name, or `Checks` such as
-        `workbench.verdicts.checks.judge_checks(judge, search)`. A bench
-            also brings its settings of a method that is given by name.
+        bench: the judge: a bench, a bench's name, or `Checks` such as
+            `workbench.verdicts.checks.judge_checks(judge, search)`. A bench also brings its
+            settings of a method that is given by name.
         settings: "method.field=value", as on the command line.
-        tokenizer: the policy's. With it, responses are read from the sampled ids and their
-        tokens are paid; without it the
-            completions' text is taken.
-        out: a folder that keeps every response with its feedback, for the inspector; for runs of
-        one process.
+        tokenizer: the policy's tokenizer. With it, responses are read from the sampled ids, and
+            rewards are placed on these tokens; without it, on the words of the text.
+        out: a folder that stores every response with its feedback, for the inspector; only for runs
+            of one process.
         max_failed: share of unscored completions in a batch above which training stops.
 
     Raises:
-        WorkbenchError: no such method or setting, or a bench that lacks one of the method's
-        checks. When called: too many
-            completions that could not be scored.
+        WorkbenchError: the method or setting does not exist, or the bench lacks a check of the
+            method. The reward function raises it if too many completions could not be scored.
     """
     made = grader(recipe, bench, settings)
     name = made.name
@@ -173,7 +181,7 @@ def trl_reward(
 def _questions(prompts: Sequence[Any], columns: Mapping[str, Any]) -> list[Question]:
     present = {name: columns[name] for name in COLUMNS if columns.get(name) is not None}
     return [
-        asked(prompt, {name: present[name][number] for name in present})
+        question_from_row(prompt, {name: present[name][number] for name in present})
         for number, prompt in enumerate(prompts)
     ]
 
@@ -186,10 +194,10 @@ def _responses(
     tokenizer: Any,
     step: int | None,
 ) -> list[Response]:
-    """Return the responses in order; those to one question at one step form a group.
+    """Return the responses in order; those to one question in one step form a group.
 
-    The beginning of a response that the prompt opened is read from a prompt that is text; for a
-    conversation it comes from the tokenizer's chat template.
+    A text prompt shows which tag it leaves open. For a conversation, the tokenizer's chat template
+    shows it.
     """
     responses = []
     groups = grouped(questions, step)
@@ -198,7 +206,9 @@ def _responses(
         if tokenizer is not None and ids is not None:
             response = as_response(tokenizer, question, own, [tokenizer.eos_token_id])
         else:
-            text = completion if isinstance(completion, str) else last(completion, "assistant")
+            text = (
+                completion if isinstance(completion, str) else last_message(completion, "assistant")
+            )
             response = Response("", question, text, offsets=words(text), source="words")
         if isinstance(prompt, str):
             response = replace(response, prefill=opened(prompt))
@@ -207,8 +217,9 @@ def _responses(
 
 
 def _log(name: str, feedbacks: Sequence[Feedback], columns: Mapping[str, Any]) -> None:
-    """Log metrics by TRL's own functions, if given: the same names in every call, since processes
-    are averaged; parts and errors a response.
+    """Log metrics with TRL's own functions, if it passes them.
+
+    Every call logs the same names, because TRL averages over processes.
     """
     rewards = [feedback.rewards[name] for feedback in feedbacks]
     if log_metric := columns.get("log_metric"):

@@ -1,8 +1,7 @@
-"""The library inside verl 0.9: a reward manager, an agent loop whose output is paid by token,
-and advantage estimators.
+"""Components for verl 0.9: a reward manager, an agent loop with rewards per token, and advantage
+estimators.
 
-Only verl imports this file, by the names that docs/verl.md gives it; it needs verl, and the rest
-of the library does not.
+Only verl imports this file, by the names in docs/verl.md. It needs the package verl.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from workbench.scoring.verl_rows import (
     PREFIX,
     estimate,
     grader_of,
-    paid_tokens,
     question_of,
-    told,
+    reward_info,
+    token_rewards,
 )
 from workbench.types import Checks, Feedback, Response, WorkbenchError
 
@@ -42,12 +41,12 @@ AGENT = "workbench"  # the agent loop's name in a config
 
 
 class RewardManager(RewardManagerBase):
-    """Pays a response by the method that `reward.reward_kwargs` names (`grader_of`), or by that
-    of `reward_manager`.
+    """Computes rewards by the method of `reward.reward_kwargs` (`grader_of`) or of
+    `reward_manager`.
 
-    A response that could not be scored is no reward of 0. With an estimator of this file its
-    reward is NaN, which the estimator leaves out and counts; with any other, `run_single`
-    raises, and verl leaves the response out of its batch.
+    A response that could not be scored never gets a reward of 0. With an estimator of this file its
+    reward is NaN, and the estimator leaves it out and counts it. With any other estimator,
+    `run_single` raises, and verl leaves the response out of its batch.
     """
 
     made: Grader | None = None
@@ -56,44 +55,40 @@ class RewardManager(RewardManagerBase):
         super().__init__(config, tokenizer, compute_score)
         self.ours = str(config.algorithm.adv_estimator).startswith(PREFIX)
         check_config(config)
-        given = OmegaConf.to_container(
+        kwargs = OmegaConf.to_container(
             config.reward.get("reward_kwargs") or OmegaConf.create(), resolve=True
         )
-        self.grader = self.made or grader_of(given)
+        self.grader = self.made or grader_of(kwargs)
         self.waiting: list[tuple[Response, asyncio.Future[Feedback]]] = []
         self.lock = asyncio.Lock()
 
     async def run_single(self, data: DataProto) -> dict[str, Any]:
         response = self._response(data[-1])
-        value, info = told(await self._graded(response), self.grader.name)
+        value, info = reward_info(await self._graded(response), self.grader.name)
         if value is None:
             why = f"the response {response.id} could not be scored ({info[PREFIX + 'error']})"
             if not self.ours:
                 raise WorkbenchError(
-                    f"{why}: mend that, or take one of the estimators {PREFIX}…, which leave it out"
+                    f"{why}: fix that, or use one of the estimators {PREFIX}…, which leave it out"
                 )
             logging.getLogger(__name__).warning(why)
         return {"reward_score": math.nan if value is None else value, "reward_extra_info": info}
 
     def _response(self, item: Any) -> Response:
-        """The sampled ids as a response: prompts may be padded on the left, responses on the
-        right.
-        """
-        known, batch = item.non_tensor_batch, item.batch
-        width, there = len(batch["prompts"]), batch["attention_mask"].bool()
-        prompt = batch["prompts"][there[:width]].tolist()
-        sampled = batch["responses"][there[width:]].tolist()
-        question = self.grader.recognise(question_of(known))
+        """Read the sampled ids. Prompts may be padded on the left, responses on the right."""
+        row, batch = item.non_tensor_batch, item.batch
+        width, mask = len(batch["prompts"]), batch["attention_mask"].bool()
+        prompt = batch["prompts"][mask[:width]].tolist()
+        sampled = batch["responses"][mask[width:]].tolist()
+        question = self.grader.recognise(question_of(row))
         response = as_response(
             self.tokenizer, question, sampled, [self.tokenizer.eos_token_id], prompt_ids=prompt
         )
-        group, sample = f"{question.id}/{known.get('uid', '')}", int(known.get("session_id", 0))
+        group, sample = f"{question.id}/{row.get('uid', '')}", int(row.get("session_id", 0))
         return replace(response, id=f"{group}/{sample}", group=group, sample=sample)
 
     async def _graded(self, response: Response) -> Feedback:
-        """Its feedback, graded together with all that wait for theirs: the judge is asked about
-        them at once.
-        """
+        """Grade a response together with all others that are waiting, in one batch for the judge."""
         done: asyncio.Future[Feedback] = asyncio.get_running_loop().create_future()
         self.waiting.append((response, done))
         async with self.lock:
@@ -103,7 +98,7 @@ class RewardManager(RewardManagerBase):
                     feedbacks = await asyncio.to_thread(
                         self.grader.grade, [response for response, _ in batch]
                     )
-                except BaseException as error:  # whoever waits is told, of a cancellation too
+                except BaseException as error:  # a cancellation too: the others wait for a result
                     for _, one in batch:
                         one.set_exception(error)
                 else:
@@ -115,41 +110,47 @@ class RewardManager(RewardManagerBase):
 def reward_manager(
     recipe: Any, judge: str | Bench | Checks, *, settings: Sequence[str] = ()
 ) -> type[RewardManager]:
-    """A class of reward managers over a judge made in Python, as in `trl_reward`: for a module
-    of one's own, which `reward.reward_manager.module.path` then names."""
+    """Return a class of reward managers with a judge made in Python; arguments as for `trl_reward`.
+
+    Assign it in a module of your own and name that module in `reward.reward_manager.module.path`.
+    """
     return type("Manager", (RewardManager,), {"made": grader(recipe, judge, settings)})
 
 
 def check_config(config: Any) -> None:
-    """Raise a WorkbenchError where an estimator by token would find all rewards on the last
-    token, where verl puts them.
+    """Check that an estimator per token gets rewards per token.
+
+    verl's own agent loop puts the whole reward on the last token.
+
+    Raises:
+        WorkbenchError: it does not.
     """
     name = str(config.algorithm.adv_estimator).removeprefix(PREFIX)
     agent = config.actor_rollout_ref.rollout.agent.default_agent_loop
     if PREFIX + name == config.algorithm.adv_estimator and name in BY_TOKEN:
         if agent != AGENT:
             raise WorkbenchError(
-                f"{PREFIX}{name} needs rewards by token, and"
+                f"{PREFIX}{name} needs rewards per token, and"
                 f" actor_rollout_ref.rollout.agent.default_agent_loop is '{agent}': set it to"
-                f" {AGENT}, or take {PREFIX}group"
+                f" {AGENT}, or use {PREFIX}group"
             )
         if not config.trainer.use_v1:
             raise WorkbenchError(
-                "verl's older trainer takes no rewards by token: set trainer.use_v1=true, or take"
+                "verl's older trainer takes no rewards per token: set trainer.use_v1=true, or use"
                 f" {PREFIX}group"
             )
 
 
-class PaidByToken(AgentLoopOutput):
-    """A rollout with the rewards of its tokens where verl has the whole reward on the last one.
+class TokenRewardOutput(AgentLoopOutput):
+    """A rollout with rewards per token instead of one reward on the last token.
 
-    One that was not scored is NaN all over, and nothing is learnt from it: its mask is that of
-    verl's own padding.
+    An unscored rollout is NaN on every token, and its mask is that of verl's padding, so that
+    nothing is learned from it.
     """
 
     def as_dict(self) -> dict[str, Any]:
         output = super().as_dict()
-        tokens = paid_tokens(
+        tokens = token_rewards(
             self.extra_fields.get("reward_extra_info") or {}, len(self.response_ids)
         )
         if tokens is not None:
@@ -160,11 +161,11 @@ class PaidByToken(AgentLoopOutput):
 
 
 class AgentLoop(SingleTurnAgentLoop):
-    """verl's agent loop of one turn, paid by token."""
+    """verl's agent loop for one turn, with rewards per token."""
 
-    async def run(self, sampling_params: dict[str, Any], **kwargs: Any) -> PaidByToken:
+    async def run(self, sampling_params: dict[str, Any], **kwargs: Any) -> TokenRewardOutput:
         output = await super().run(sampling_params, **kwargs)
-        return PaidByToken.model_construct(output.model_fields_set, **dict(output))
+        return TokenRewardOutput.model_construct(output.model_fields_set, **dict(output))
 
 
 def _advantages(
