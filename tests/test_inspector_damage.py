@@ -128,7 +128,7 @@ def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: st
             opened, error = first_shown(runs, settings, start)
             assert json.loads(show(opened))["text"] and (error is None or "\n" not in str(error))
     for place in range(1, STEPS * SIZE + 1):
-        view, note = shown_or_error(lambda place=place: open_number(runs, "bad", place))  # type: ignore[misc]
+        view, note = shown_or_error(lambda place=place: open_number(runs, "bad", place))
         assert (view == NOTHING) == ("error" in json.loads(note))
         assert len(step_row(runs, 1, "bad", place)) == 3
     for step in range(STEPS + 1):

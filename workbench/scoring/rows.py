@@ -293,12 +293,12 @@ def split_words(text: str) -> tuple[tuple[int, ...], Offsets, str]:
 # Replay: the verdicts and rewards that a row brings.
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: Any) -> bool:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return number and abs(value) <= sys.float_info.max  # False for NaN, and for huge integers
 
 
-def _are_numbers(values: Collection[object]) -> bool:
+def _are_numbers(values: Collection[Any]) -> bool:
     # one sum instead of a call per token: it is finite only if every float is
     floats = set(map(type, values)) == {float}
     return (floats and math.isfinite(sum(values))) or all(map(_is_number, values))
@@ -344,7 +344,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "parts": ("an object of numbers", lambda one: _is_object(one) and _are_numbers(one.values())),
 }
-_CHECKS = {
+_CHECKS: dict[type, list[tuple[str, str, Callable[[Any], bool]]]] = {
     kind: [(field.name, *_FIELDS[field.name]) for field in fields(kind) if field.name != "error"]
     for kind in (Claim, Cost, Event, Failure, Reward, Verdict)
 }
