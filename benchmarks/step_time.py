@@ -29,11 +29,11 @@ from workbench.methods import METHODS
 from workbench.methods.bench import bench
 from workbench.methods.method import scaled, training_questions
 from workbench.runs.folder import versions
-from workbench.training.grpo import GRPO, train_grpo
-from workbench.training.grpo_step import Step, make_trainer
+from workbench.training.grpo import GRPO, make_trainer, train_grpo
 from workbench.training.loading import load_trainee
 from workbench.training.ppo import PPO, train_ppo
 from workbench.training.recorder import RolloutRecorder
+from workbench.training.trl_trainer import TRLAdapter
 from workbench.types import Feedback, Grade, Response
 from workbench.util.jsonl import iter_rows, write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
@@ -85,7 +85,7 @@ class Timed(EveryOther):
         self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any
     ) -> list[float | None]:
         self.graded = True
-        return Step.reward(self, completion_ids, number, trainer_state)
+        return TRLAdapter.reward(self, completion_ids, number, trainer_state)
 
     def reports(self, state: Any) -> bool:
         return True

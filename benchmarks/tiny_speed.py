@@ -42,11 +42,11 @@ from workbench.policies.generate import Policy, Sampling, generate, prompt_ids
 from workbench.policies.hf import by_generate
 from workbench.runs.folder import versions
 from workbench.training.actor import Actor
-from workbench.training.grpo import batches
-from workbench.training.grpo_step import Step, make_trainer
+from workbench.training.grpo import batches, make_trainer
 from workbench.training.loading import load_trainee
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.shared_prefix import shared_prefix
+from workbench.training.trl_trainer import TRLAdapter
 from workbench.util.config import scaled
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 
@@ -116,7 +116,7 @@ def generation(rounds: int) -> dict[str, Any]:
     }
 
 
-class EveryOther(Step):
+class EveryOther(TRLAdapter):
     """Grades and records the odd steps; the even ones are paid a constant.
 
     `begun` and `paying` are when each step began, and the seconds that it took to pay its
@@ -141,8 +141,8 @@ class EveryOther(Step):
         self.paying.append(time.perf_counter() - start)
         return paid
 
-    def with_advantages(self, batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
-        return super().with_advantages(batch, accelerator) if self.graded else batch
+    def credited(self, batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
+        return super().credited(batch, accelerator) if self.graded else batch
 
     def record_loss_inputs(self, batch: Mapping[str, Any], logprobs_BT: Any = None) -> None:
         if self.graded:

@@ -23,8 +23,7 @@ from workbench.experiments.experiment import run_experiment
 from workbench.methods import TRAINED
 from workbench.policies.load import load_checkpoint
 from workbench.training.colocate import check_colocate
-from workbench.training.grpo import GRPO
-from workbench.training.grpo_step import make_step, make_trainer
+from workbench.training.grpo import GRPO, make_adapter, make_trainer
 from workbench.training.loading import (
     Trainee,
     _load_plain,
@@ -134,7 +133,7 @@ def test_the_adapter_stays_in_float32_where_trl_would_round_it(policy: str, tmp_
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False)
     trainee.model.get_base_model().is_loaded_in_4bit = True
     with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
-        adapter = make_step(SMALL, record, run.QUESTIONS, trainee)
+        adapter = make_adapter(SMALL, record, run.QUESTIONS, trainee)
         trainer = make_trainer(SMALL, trainee, adapter, tmp_path, seed=1)
     learnt = [weight for weight in trainer.model.parameters() if weight.requires_grad]
     assert learnt and {weight.dtype for weight in learnt} == {torch.float32}

@@ -20,8 +20,7 @@ from workbench.credit.advantages import ESTIMATORS, batch_advantages
 from workbench.credit.tensors import left_aligned, right_aligned
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
-from workbench.training.grpo import GRPO, train_grpo
-from workbench.training.grpo_step import make_step, make_trainer
+from workbench.training.grpo import GRPO, make_adapter, make_trainer, train_grpo
 from workbench.training.loading import load_trainee
 from workbench.training.recorder import RolloutRecorder
 from workbench.types import Feedback, Response, Reward
@@ -37,8 +36,8 @@ def trainer_of(
     record = RolloutRecorder(
         out, "m", grade, steps=config.steps, done=0, max_failed=0.95
     ).__enter__()
-    step = make_step(config, record, run.QUESTIONS, trainee)
-    return make_trainer(config, trainee, step, out, seed=seed), step
+    adapter = make_adapter(config, record, run.QUESTIONS, trainee)
+    return make_trainer(config, trainee, adapter, out, seed=seed), adapter
 
 
 def a_batch(trainer: Any) -> dict[str, Any]:
@@ -50,7 +49,7 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
     policy: str, tmp_path: Path
 ) -> None:
     config = scaled(CONFIG, micro_batch=2, generation_batch=8)
-    trainer, step = trainer_of(config, policy, tmp_path)
+    trainer, adapter = trainer_of(config, policy, tmp_path)
     trainer.model.train()
     generation_batch = next(iter(trainer.get_train_dataloader()))
     seen: list[int] = []
@@ -63,8 +62,8 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
             batch["advantages"].tolist(),
             strict=True,
         ):
-            response = step.responses[place]
-            group = step.recorder.step_feedbacks[place // 4 * 4 : place // 4 * 4 + 4]
+            response = adapter.trained[place]
+            group = adapter.record.step_feedbacks[place // 4 * 4 : place // 4 * 4 + 4]
             (expected,) = batch_advantages([group], "m", ESTIMATORS["rtg"])
             assert tuple(ids[: len(response.token_ids)]) == response.token_ids
             assert advantages[: len(response.token_ids)] == pytest.approx(
@@ -77,11 +76,11 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
 def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_path: Path) -> None:
     import torch
 
-    trainer, step = trainer_of(
+    trainer, adapter = trainer_of(
         scaled(CONFIG, beta=0.5, loss_type="dapo", prompts_per_step=8), policy, tmp_path
     )
     batch = a_batch(trainer)
-    unscored = [f.rewards["m"].value is None for f in step.recorder.step_feedbacks]
+    unscored = [f.rewards["m"].value is None for f in adapter.record.step_feedbacks]
     assert any(unscored) and not all(unscored)
     assert [not any(mask) for mask in batch["completion_mask"].tolist()] == unscored
     assert batch["num_items_in_batch"] == batch["completion_mask"].sum()
@@ -111,16 +110,16 @@ def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_o
     config = scaled(
         CONFIG, advantages="group", mask_truncated=True, max_new_tokens=40, prompts_per_step=8
     )
-    trainer, step = trainer_of(config, policy, tmp_path, cut)
+    trainer, adapter = trainer_of(config, policy, tmp_path, cut)
     with_eos = trainer.processing_class.eos_token_id
     trainer.model.base_model.model.lm_head.weight.data[with_eos] *= 3  # ends often enough
     batch = a_batch(trainer)
-    finished = [response.finish == "stop" for response in step.responses]
+    finished = [response.finish == "stop" for response in adapter.trained]
     assert any(finished) and not all(finished)
     assert [any(mask) for mask in batch["completion_mask"].tolist()] == finished
     for start in range(0, len(finished), 4):
         group = range(start, start + 4)
-        values = {n: len(step.responses[n].token_ids) / 2 for n in group if finished[n]}
+        values = {n: len(adapter.trained[n].token_ids) / 2 for n in group if finished[n]}
         mean = statistics.mean(values.values()) if values else 0.0
         std = statistics.stdev(values.values()) if len(values) > 1 else 0.0
         expected = [(values[n] - mean) / (std + 1e-4) if n in values else 0.0 for n in group]

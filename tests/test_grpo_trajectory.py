@@ -20,8 +20,15 @@ from tests.helpers.small_bench import SMALL, make_bench
 from workbench.credit.tensors import whole_responses
 from workbench.experiments.experiment import run_experiment
 from workbench.methods import METHODS
-from workbench.training.grpo import GRPO, check_split, grpo_stage, may_be_unsloths, train_grpo
-from workbench.training.grpo_step import make_step, make_trainer
+from workbench.training.grpo import (
+    GRPO,
+    check_split,
+    grpo_stage,
+    make_adapter,
+    make_trainer,
+    may_be_unsloths,
+    train_grpo,
+)
 from workbench.training.loading import load_trainee
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.stage import Stage
@@ -47,7 +54,7 @@ def trainer_and_batch(
         out, "m", all_scored, steps=config.steps, done=0, max_failed=0.95
     ).__enter__()
     trainer = make_trainer(
-        config, trainee, make_step(config, record, run.QUESTIONS, trainee), out, seed=1
+        config, trainee, make_adapter(config, record, run.QUESTIONS, trainee), out, seed=1
     )
     trainer.model.train()
     batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))

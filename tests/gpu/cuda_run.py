@@ -18,13 +18,13 @@ from workbench.credit.tensors import right_aligned, without
 from workbench.methods.bench import bench
 from workbench.methods.method import Prompts, scaled, training_questions
 from workbench.methods.truthrl.method import METHOD
-from workbench.training.grpo import GRPO, train_grpo
-from workbench.training.grpo_step import Step, make_trainer
+from workbench.training.grpo import GRPO, make_trainer, train_grpo
 from workbench.training.loading import Trainee, load_trainee
 from workbench.training.recorder import RolloutRecorder
+from workbench.training.trl_trainer import TRLAdapter
 
 
-class Unrecorded(Step):
+class Unrecorded(TRLAdapter):
     def record_loss_inputs(self, *_: Any) -> None:
         """The process that reads the batch did not sample what it holds."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import tests.helpers.grpo_run as run
 import workbench.training.grpo as grpo
-import workbench.training.grpo_step as grpo_trainer
+import workbench.training.trl_trainer as grpo_trainer
 from tests.helpers.credit import by_token
 from workbench.util.config import scaled
 

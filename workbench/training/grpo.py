@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.runs.checkpoints import rewind
 from workbench.runs.rollouts import check_rollouts
 from workbench.training import colocate
-from workbench.training.loading import load_trainee, save_policy
+from workbench.training.loading import Trainee, load_trainee, save_policy
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
 from workbench.training.stage import Given, Stage, Status, order, training
+from workbench.training.trl_trainer import TRLAdapter, ready, trainer_arguments, trainer_class
 from workbench.types import Grade, Question, WorkbenchError
 from workbench.util.config import check_values, setting
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 # (ours) for this objective, from the dual clip of arXiv 1912.09729: how large a whole response's
 # ratio counts at most. Where an advantage is negative the smaller of ϱA and clip(ϱ)A is the
 # unclipped one, and a product over hundreds of tokens has no bound.
-LARGEST_RATIO = 3.0
+FARTHEST = 3.0
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,12 @@ def check(config: GRPO) -> None:
         )
     if (
         config.importance_sampling == "trajectory"
-        and 1 + (config.clip_high or config.clip) >= LARGEST_RATIO
+        and 1 + (config.clip_high or config.clip) >= FARTHEST
     ):
         raise WorkbenchError(
             f"clip or clip_high is {config.clip_high or config.clip}: with"
-            f" importance_sampling=trajectory it must be below {LARGEST_RATIO - 1:g}, as ratios are"
-            f" bounded by {LARGEST_RATIO:g}"
+            f" importance_sampling=trajectory it must be below {FARTHEST - 1:g}, as a ratio goes no"
+            f" farther than {FARTHEST:g}"
         )
     check_report_to(config.saving)
     colocate.check_colocate(config)
@@ -158,8 +159,8 @@ def check_split(config: GRPO, processes: int) -> None:
         )
 
 
-def question_order(config: GRPO, count: int, seed: int) -> list[int]:
-    """The numbers of the questions of a run, out of `count`, in their order."""
+def asked(config: GRPO, count: int, seed: int) -> list[int]:
+    """Which of `count` questions a run asks, by their numbers, in its order."""
     return order(count, config.steps * config.prompts_per_step, seed)
 
 
@@ -232,9 +233,6 @@ def train_grpo(
     trainee = load_trainee(
         policy, **vars(config.lora), seed=seed, max_length=longest, unsloth=unsloth
     )
-    # after Unsloth, which patches TRL as it is imported
-    from workbench.training.grpo_step import make_step, make_trainer
-
     with (
         colocate.beside(config),
         RolloutRecorder(
@@ -248,8 +246,8 @@ def train_grpo(
             rank=state.process_index,
         ) as record,
     ):
-        step = make_step(config, record, questions, trainee)
-        trainer = make_trainer(config, trainee, step, out=out, seed=seed)
+        adapter = make_adapter(config, record, questions, trainee)
+        trainer = make_trainer(config, trainee, adapter, out=out, seed=seed)
         colocate.hold(config, trainer)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if record.stopped:
@@ -328,3 +326,68 @@ def check_processes(checkpoint: Path | None, count: int) -> None:
             f"this run was begun with {begun} processes, and {count} go on: launch as many, or name"
             " another folder"
         )
+
+
+def make_adapter(
+    config: GRPO, record: RolloutRecorder, questions: Sequence[Question], trainee: Trainee
+) -> TRLAdapter:
+    return TRLAdapter(
+        record,
+        questions,
+        trainee.tokenizer,
+        config.group_size,
+        config.advantages,
+        iterations=config.iterations,
+        mask_truncated=config.mask_truncated,
+    )
+
+
+def make_trainer(config: GRPO, trainee: Trainee, adapter: TRLAdapter, out: Path, seed: int) -> Any:
+    """TRL's trainer, told nothing that `config` does not say and kept off the network."""
+    from datasets import Dataset
+    from trl import GRPOConfig
+
+    whole = config.importance_sampling == "trajectory"
+    count = process().num_processes
+    responses, generated, micro = batches(config, count)
+    asked_for = dict(
+        **trainer_arguments(config, out, steps=config.steps, updates=config.iterations, seed=seed),
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=responses // (micro * count),
+        generation_batch_size=generated,
+        num_generations=config.group_size,
+        num_iterations=config.iterations,
+        epsilon=config.clip,
+        epsilon_high=config.clip if config.clip_high is None else config.clip_high,
+        delta=FARTHEST if whole else None,
+        beta=config.kl.beta,
+        temperature=config.sampling.temperature,
+        top_p=config.sampling.top_p,
+        top_k=0,
+        max_completion_length=config.sampling.max_new_tokens,
+        loss_type=config.loss_type,
+        scale_rewards="group",
+        importance_sampling_level="token" if whole else config.importance_sampling,
+        # TRL multiplies the KL by the ratio by itself: no paper here does
+        use_bias_correction_kl=False,
+        entropy_coef=config.entropy,
+        mask_truncated_completions=config.mask_truncated,
+        **colocate.arguments(config),
+        shuffle_dataset=False,  # the rows are laid out in order, so that resuming is skipping rows
+    )
+    arguments = GRPOConfig(**asked_for)
+    # Unsloth's config says "none" for dr_grpo, whatever it is told
+    arguments.scale_rewards = asked_for["scale_rewards"]
+    rows = [
+        {"prompt": adapter.questions[number].messages(), "number": number}
+        for number in asked(config, len(adapter.questions), seed)
+    ]
+    trainer = trainer_class(adapter, plain=trainee.path == "plain", trajectory=whole)(
+        model=trainee.model,
+        reward_funcs=adapter.reward,
+        args=arguments,
+        train_dataset=Dataset.from_list(rows),
+        processing_class=trainee.tokenizer,
+        callbacks=[adapter.callback()],
+    )
+    return ready(trainer, asked_for)

@@ -29,7 +29,7 @@ from workbench.training.settings import (
     check_report_to,
 )
 from workbench.training.stage import Job, Stage, Status, order
-from workbench.training.trl_base import NoNetwork, ready, reporting, trainer_arguments
+from workbench.training.trl_trainer import quiet, ready, reporting, trainer_arguments
 from workbench.util.config import setting
 from workbench.util.jsonl import write_json
 
@@ -224,7 +224,7 @@ def dpo_trainer(
     """TRL's trainer with no setting but those of `config`, kept off the network."""
     from trl import DPOConfig, DPOTrainer
 
-    class Trainer(NoNetwork, DPOTrainer):
+    class Trainer(quiet(DPOTrainer)):  # type: ignore[misc]
         def _prepare_dataset(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
             """The rows are token ids already."""
             return dataset
@@ -247,7 +247,7 @@ def sft_trainer(
     from trl import SFTConfig, SFTTrainer
     from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 
-    class Trainer(NoNetwork, SFTTrainer):
+    class Trainer(quiet(SFTTrainer)):  # type: ignore[misc]
         def _set_signature_columns_if_needed(self) -> None:
             self._signature_columns = ["input_ids", "labels", "weight"]
 
