@@ -7,7 +7,7 @@ may hold anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -75,46 +75,6 @@ def without(rows: Sequence[int], batch: dict[str, Any], accelerator: Any) -> dic
         "completion_mask": mask_BT,
         "num_items_in_batch": accelerator.gather(loss_mask_BT.sum()).sum(),
     }
-
-
-def left_aligned(batch: Mapping[str, Any]) -> torch.Tensor:
-    """A batch's advantages as Unsloth lays out log-probabilities: (B, T + W), each row further
-    right by as many columns as its prompt has less padding on the left than W. Those of whole
-    responses stay (B,)."""
-    advantages_BT = batch["advantages"]
-    if advantages_BT.dim() == 1:
-        return advantages_BT
-    columns_BT, width = _columns(batch)
-    rows, length = advantages_BT.shape
-    return advantages_BT.new_zeros(rows, length + width).scatter_(1, columns_BT, advantages_BT)
-
-
-def right_aligned(batch: Mapping[str, Any]) -> dict[str, Any]:
-    """The batch with the log-probabilities that Unsloth noted in it, (B, T + W), by sampled
-    token, (B, T).
-    """
-    columns_BT, _ = _columns(batch)
-    return {
-        **batch,
-        **{
-            name: batch[name].gather(1, columns_BT) for name in NOTED if batch.get(name) is not None
-        },
-    }
-
-
-NOTED = ("old_per_token_logps", "ref_per_token_logps")
-
-
-def _columns(batch: Mapping[str, Any]) -> tuple[torch.Tensor, int]:
-    """Where Unsloth has each sampled token, and W: the padding of the most padded prompt among
-    those whose log-probabilities were with_token_stats together, else among these."""
-    import torch
-
-    length = batch["completion_ids"].shape[1]
-    padding_B = (batch["prompt_mask"] == 0).sum(1)
-    noted_BT = next((batch[name] for name in NOTED if batch.get(name) is not None), None)
-    width = int(padding_B.max()) if noted_BT is None else noted_BT.shape[1] - length
-    return torch.arange(length, device=padding_B.device) + (width - padding_B)[:, None], width
 
 
 def masked(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,6 @@
 """What every training records: graded responses, a row of metrics a step, complete checkpoints,
 progress, and a stop that was asked for. It depends on no training library: see
-`workbench.training.trl_trainer`.
+`workbench.training.trl_common`.
 """
 
 from __future__ import annotations
