@@ -41,8 +41,8 @@ def token_advantages(
     return list(chain.from_iterable(estimator(groups)))
 
 
-def less(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> Rewarded:
-    """A response's token rewards less a penalty on each, with the critic's values."""
+def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> Rewarded:
+    """Subtract a KL penalty from each token reward, and add the critic's values."""
     if row.rewards is None:
         return row
     rewards = tuple(

@@ -125,7 +125,9 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> list[float | None]:
         """TRL's reward function: grade the completions and return their rewards, or None."""
         step = self.state.global_step // self.config.iterations + 1
-        self.feedbacks = self.recorder.pay(self.as_responses(completion_ids, number, step), step)
+        self.feedbacks = self.recorder.grade_responses(
+            self.as_responses(completion_ids, number, step), step
+        )
         self.responses += [feedback.response for feedback in self.feedbacks]
         return [self.reward_value(feedback) for feedback in self.feedbacks]
 

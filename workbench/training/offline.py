@@ -179,7 +179,7 @@ def train_offline(
                     for name in (SFT_LOGGED if supervised else DPO_LOGGED)
                 },
                 "tokens": sum(map(tokens_of, learnt)),
-                "seconds": round(journal.took(), 3),
+                "seconds": round(journal.lap_seconds(), 3),
             }
             journal.write(row)
 
