@@ -64,8 +64,8 @@ def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.T
 
 
 def without(rows: Sequence[int], batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
-    """The batch with the tokens of some rows masked out: they are no tokens of the total and pay
-    no KL.
+    """Return the batch with the tokens of some rows masked: they count neither in the number of
+    tokens nor in the KL.
     """
     mask_BT = batch["completion_mask"].clone()
     mask_BT[list(rows)] = 0
@@ -78,7 +78,7 @@ def without(rows: Sequence[int], batch: dict[str, Any], accelerator: Any) -> dic
 
 
 def masked(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
-    """0 wherever the mask is: a product would keep what is not finite."""
+    """Return the values with 0 where the mask is 0. A product would keep NaN and infinity."""
     import torch
 
     return torch.where(
@@ -91,13 +91,13 @@ def masked_mean(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
 
 
 def whitened(advantages_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
-    """Mean 0 and variance 1 over the tokens."""
+    """Return the advantages with mean 0 and variance 1 over the unmasked tokens."""
     centred_BT = advantages_BT - masked_mean(advantages_BT, mask_BT)
     return masked(centred_BT * (masked_mean(centred_BT**2, mask_BT) + 1e-8).rsqrt(), mask_BT)
 
 
 def ratio_of(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor) -> torch.Tensor:
-    """How likely a token is now to how likely it was, between e⁻²⁰ and e²⁰."""
+    """Return the probability ratios exp(new − old), between e⁻²⁰ and e²⁰."""
     return (logprobs_BT - old_logprobs_BT).clamp(-20, 20).exp()
 
 

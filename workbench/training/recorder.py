@@ -243,7 +243,7 @@ def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
         },
         "failed": len(feedbacks) - len(rewards),
         "unplaced": mean([len(reward.unplaced) for reward in rewards]),
-        "no_signal": mean([not told for told in groups.values()]),
+        "no_signal": mean([not has_signal for has_signal in groups.values()]),
     }
 
 
