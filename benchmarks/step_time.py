@@ -23,17 +23,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tiny_speed import WARM, EveryOther, compared, in_turns
+from tiny_speed import WARM, EveryOther, compared, durations, in_turns
 
 from workbench.methods import METHODS
 from workbench.methods.bench import bench
 from workbench.methods.method import scaled, training_questions
 from workbench.runs.folder import versions
-from workbench.training.grpo import GRPO, make_trainer, train_grpo
+from workbench.training.grpo import train_grpo
+from workbench.training.grpo_config import GRPO
 from workbench.training.loading import load_trainee
 from workbench.training.ppo import PPO, train_ppo
 from workbench.training.recorder import RolloutRecorder
-from workbench.training.trl_trainer import TRLAdapter
 from workbench.types import Feedback, Grade, Response
 from workbench.util.jsonl import iter_rows, write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
@@ -56,10 +56,8 @@ def settings(config: Any, steps: int) -> GRPO:
     return scaled(config.grpo, **STILL, steps=steps, save_every=10 * steps)
 
 
-def steps(grade: Grade, count: int, adapter_of: Callable[..., Any]) -> tuple[list[float], Any]:
-    """The seconds of `count` steps, after `WARM` that do not count, and the adapter that saw
-    them.
-    """
+def steps(grade: Grade, count: int, trainer_type: type[EveryOther]) -> list[float]:
+    """Return the seconds of `count` steps, after `WARM` warm-up steps."""
     config = config_of()
     grpo = settings(config, WARM + count + 1)
     tiny = bench("tiny")
@@ -69,36 +67,22 @@ def steps(grade: Grade, count: int, adapter_of: Callable[..., Any]) -> tuple[lis
         out = Path(folder)
         with RolloutRecorder(
             out, RLFH.name, grade, steps=grpo.steps, done=0, max_failed=0.2
-        ) as record:
-            adapter = adapter_of(grpo, record, questions, trainee)
-            make_trainer(grpo, trainee, adapter, out=out, seed=0).train()
-    seconds = [
-        after - before for before, after in zip(adapter.begun, adapter.begun[1:], strict=False)
-    ]
-    return seconds[WARM : WARM + count], adapter
+        ) as recorder:
+            trainer = trainer_type(grpo, trainee, recorder, questions, out, seed=0)
+            trainer.train()
+    return durations(trainer.started)[WARM : WARM + count]
 
 
-class Timed(EveryOther):
-    """Notes when each step began, and grades them all."""
+class Every(EveryOther):
+    """A trainer that grades and records all steps."""
 
-    def reward(
-        self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any
-    ) -> list[float | None]:
-        self.graded = True
-        return TRLAdapter.reward(self, completion_ids, number, trainer_state)
-
-    def reports(self, state: Any) -> bool:
+    def is_graded(self, step: int) -> bool:
         return True
 
 
 def claims(rounds: int) -> dict[str, Any]:
     grade = RLFH.grader(config_of(), bench("tiny").checks)
-
-    def adapter_of(grpo: GRPO, record: RolloutRecorder, questions: Any, trainee: Any) -> EveryOther:
-        return EveryOther(record, questions, trainee.tokenizer, grpo.group_size, grpo.advantages)
-
-    seconds, _ = steps(grade, 2 * rounds, adapter_of)
-    return alternated(seconds, ("claims_s", "constant_s"))
+    return alternated(steps(grade, 2 * rounds, EveryOther), ("claims_s", "constant_s"))
 
 
 def granularity(rounds: int) -> dict[str, Any]:
@@ -110,11 +94,7 @@ def granularity(rounds: int) -> dict[str, Any]:
     def grade(responses: Sequence[Response]) -> list[Feedback]:
         return (by_paragraph if next(calls) % 2 else by_statement)(responses)
 
-    def adapter_of(grpo: GRPO, record: RolloutRecorder, questions: Any, trainee: Any) -> Timed:
-        return Timed(record, questions, trainee.tokenizer, grpo.group_size, grpo.advantages)
-
-    seconds, _ = steps(grade, 2 * rounds, adapter_of)
-    return alternated(seconds, ("statement_s", "paragraph_s"))
+    return alternated(steps(grade, 2 * rounds, Every), ("statement_s", "paragraph_s"))
 
 
 def alternated(seconds: Sequence[float], names: tuple[str, str]) -> dict[str, Any]:

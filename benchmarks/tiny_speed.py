@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import os
 import subprocess
@@ -34,6 +35,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from transformers import TrainerCallback
+
 from workbench.methods import METHODS
 from workbench.methods.bench import bench
 from workbench.methods.method import training_questions
@@ -42,11 +45,11 @@ from workbench.policies.generate import Policy, Sampling, generate, prompt_ids
 from workbench.policies.hf import by_generate
 from workbench.runs.folder import versions
 from workbench.training.actor import Actor
-from workbench.training.grpo import batches, make_trainer
+from workbench.training.grpo_config import batches
+from workbench.training.grpo_step import RolloutTrainer
 from workbench.training.loading import load_trainee
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.shared_prefix import shared_prefix
-from workbench.training.trl_trainer import TRLAdapter
 from workbench.util.config import scaled
 from workbench.util.threads import DEFAULT_THREADS, use_threads
 
@@ -116,56 +119,52 @@ def generation(rounds: int) -> dict[str, Any]:
     }
 
 
-class EveryOther(TRLAdapter):
-    """Grades and records the odd steps; the even ones are paid a constant.
+class EveryOther(RolloutTrainer):
+    """Grades and records the odd steps; the even ones get a constant reward.
 
-    `begun` and `paying` are when each step began, and the seconds that it took to pay its
-    responses.
+    `started` is when each step began, `grading` how many seconds its rewards took.
     """
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.begun: list[float] = []
-        self.paying: list[float] = []
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        self.started: list[float] = []
+        self.grading: list[float] = []
+        super().__init__(*args, **settings)
+        started = self.started
+
+        class Start(TrainerCallback):
+            def on_step_begin(self, *_: Any, **__: Any) -> None:
+                started.append(time.perf_counter())
+
+        self.add_callback(Start())
+
+    def is_graded(self, step: int) -> bool:
+        """Return whether a step, counted from 1, is graded and recorded."""
+        return step % 2 == 1
 
     def reward(
-        self, completion_ids: list[list[int]], number: list[int], trainer_state: Any, **_: Any
+        self, completion_ids: list[list[int]], number: list[int], **_: Any
     ) -> list[float | None]:
         start = time.perf_counter()
-        self.graded = trainer_state.global_step % 2 == 0  # it counts the steps that are done
-        paid = (
-            super().reward(completion_ids, number, trainer_state)
-            if self.graded
-            else [0.0] * len(number)
-        )
-        self.paying.append(time.perf_counter() - start)
-        return paid
+        self.graded = self.is_graded(self.state.global_step + 1)
+        rewards = super().reward(completion_ids, number) if self.graded else [0.0] * len(number)
+        self.grading.append(time.perf_counter() - start)
+        return rewards
 
-    def credited(self, batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
-        return super().credited(batch, accelerator) if self.graded else batch
+    def with_advantages(self, batch: dict[str, Any]) -> dict[str, Any]:
+        return super().with_advantages(batch) if self.graded else batch
 
     def record_loss_inputs(self, batch: Mapping[str, Any], logprobs_BT: Any = None) -> None:
         if self.graded:
             super().record_loss_inputs(batch, logprobs_BT)
 
-    def reports(self, state: Any) -> bool:
-        """Whether the step that has just ended is recorded."""
-        return bool(state.global_step % 2)
+    def log_update(self, state: Any, logs: Mapping[str, Any]) -> None:
+        if self.is_graded(state.global_step):
+            super().log_update(state, logs)
 
-    def callback(self) -> Any:
-        begun, reports = self.begun, self.reports
 
-        class Timed(type(super().callback())):  # type: ignore[misc]
-            def on_step_begin(self, *_: Any, **__: Any) -> None:
-                begun.append(time.perf_counter())
-
-            def on_log(
-                self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any
-            ) -> None:
-                if reports(state):
-                    super().on_log(args, state, control, logs)
-
-        return Timed()
+def durations(started: Sequence[float]) -> list[float]:
+    """Return the seconds from each start to the next."""
+    return [after - before for before, after in itertools.pairwise(started)]
 
 
 @functools.cache
@@ -183,15 +182,13 @@ def steps(each: int) -> dict[str, list[float]]:
         out = Path(folder)
         with RolloutRecorder(
             out, TRUTHRL.name, grade, steps=count + 1, done=0, max_failed=0.2
-        ) as record:
+        ) as recorder:
             questions = training_questions(config.prompts, tiny)
-            adapter = EveryOther(record, questions, trainee.tokenizer, settings.group_size)
-            make_trainer(settings, trainee, adapter, out=out, seed=0).train()
-    seconds = [
-        after - before for before, after in zip(adapter.begun, adapter.begun[1:], strict=False)
-    ]
+            trainer = EveryOther(settings, trainee, recorder, questions, out, seed=0)
+            trainer.train()
+    seconds = durations(trainer.started)
     assert len(seconds) == count, (len(seconds), count)  # the last step, which saves, is left out
-    paying = adapter.paying[WARM:count:2]
+    paying = trainer.grading[WARM:count:2]
     return {"graded": seconds[WARM::2], "constant": seconds[WARM + 1 :: 2], "paying": paying}
 
 

@@ -22,8 +22,7 @@ from tests.test_grpo import SMALL
 from workbench.experiments.experiment import run_experiment
 from workbench.methods import TRAINED
 from workbench.policies.load import load_checkpoint
-from workbench.training.colocate import check_colocate
-from workbench.training.grpo import GRPO, make_adapter, make_trainer
+from workbench.training.grpo_config import GRPO, check_colocate
 from workbench.training.loading import (
     Trainee,
     _load_plain,
@@ -72,7 +71,8 @@ def test_a_run_is_refused_before_its_first_evaluation_and_an_idle_part_is_not_as
 
 def test_vllm_beside_it_is_refused() -> None:
     with pytest.raises(
-        WorkbenchError, match="takes none in 4 bits: leave it false, or use vllm=none"
+        WorkbenchError,
+        match="work for weights in 4 bits: leave it false, or use vllm=none",
     ):
         check_colocate(scaled(GRPO(), vllm="colocate", load_in_4bit=True))
     check_colocate(scaled(GRPO(), load_in_4bit=True))
@@ -133,8 +133,7 @@ def test_the_adapter_stays_in_float32_where_trl_would_round_it(policy: str, tmp_
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1, unsloth=False)
     trainee.model.get_base_model().is_loaded_in_4bit = True
     with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
-        adapter = make_adapter(SMALL, record, run.QUESTIONS, trainee)
-        trainer = make_trainer(SMALL, trainee, adapter, tmp_path, seed=1)
+        trainer = run.make_trainer(SMALL, trainee, record, tmp_path)
     learnt = [weight for weight in trainer.model.parameters() if weight.requires_grad]
     assert learnt and {weight.dtype for weight in learnt} == {torch.float32}
 

@@ -18,11 +18,11 @@ import pytest
 import tests.helpers.grpo_run as run
 from workbench.runs.checkpoints import mark_complete, rewind
 from workbench.runs.folder import lock, open_run
-from workbench.training.grpo import GRPO, check, make_trainer, train_grpo
+from workbench.training.grpo import train_grpo
+from workbench.training.grpo_config import GRPO, check
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.sampling import grouped
 from workbench.training.stage import order
-from workbench.training.trl_trainer import TRLAdapter
 from workbench.types import Failure, Feedback, Response, Reward, WorkbenchError
 from workbench.util.config import scaled
 from workbench.util.failures import TooManyFailures
@@ -71,9 +71,7 @@ def test_an_argument_that_the_trainer_changed_in_silence_is_named(
             setattr(self, name, value)
 
     monkeypatch.setattr("trl.GRPOConfig", Knowing)
-    with pytest.raises(
-        WorkbenchError, match=rf"changed what it was asked for \({name} is {told}\)"
-    ):
+    with pytest.raises(WorkbenchError, match=rf"changed its arguments \({name} is {told}\)"):
         train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
 
 
@@ -137,8 +135,7 @@ def test_no_reward_is_left_out_of_the_baseline_and_gets_advantage_zero(
     trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
     config = scaled(SMALL, prompts_per_step=8)
     with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
-        adapter = TRLAdapter(record, run.QUESTIONS, trainee.tokenizer, config.group_size)
-        trainer = make_trainer(config, trainee, adapter, tmp_path, seed=1)
+        trainer = run.make_trainer(config, trainee, record, tmp_path)
         trainer.model.train()
         batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
     values = [feedback.rewards["m"].value for feedback in record.step_feedbacks]
@@ -179,12 +176,15 @@ def test_too_many_failures_stop_the_run_and_stay_on_record(policy: str, tmp_path
     [
         ({"top_p": 7.0}, "top_p is 7.0: it must lie between 0 and 1"),
         ({"report_to": "foo"}, "report_to is 'foo': choose one of none, trackio"),
-        ({"kl": "k1"}, "kl is k1: TRL's GRPO estimates the KL by k3 only"),
+        ({"kl": "k1"}, "kl is k1: TRL's GRPO only has the estimator k3"),
         ({"micro_batch": 0}, "do not split into generation_batch 256 and micro_batch 0"),
         ({"generation_batch": 6, "micro_batch": 2}, "do not split"),
-        ({"advantages": "process", "importance_sampling": "sequence"}, "would cancel with"),
+        (
+            {"advantages": "process", "importance_sampling": "sequence"},
+            "would cancel over a whole response",
+        ),
         ({"clip_high": 0.1}, r"clip_high is 0\.1: it must be at least clip"),
-        ({"clip_high": 2.5, "importance_sampling": "trajectory"}, "no farther than 3"),
+        ({"clip_high": 2.5, "importance_sampling": "trajectory"}, "bounded by 3"),
         ({"iterations": 2, "generation_batch": 8}, "leave out generation_batch"),
     ],
 )

@@ -17,27 +17,25 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import all_scored, by_token, largest_difference
 from workbench.credit.advantages import ESTIMATORS, batch_advantages
-from workbench.credit.tensors import left_aligned, right_aligned
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
-from workbench.training.grpo import GRPO, make_adapter, make_trainer, train_grpo
+from workbench.training.grpo import train_grpo
+from workbench.training.grpo_config import GRPO
 from workbench.training.loading import load_trainee
 from workbench.training.recorder import RolloutRecorder
+from workbench.training.unsloth_hooks import left_aligned, right_aligned
 from workbench.types import Feedback, Response, Reward
 from workbench.util.config import scaled
 
 CONFIG = scaled(run.SHORT, advantages="rtg", beta=0.0)
 
 
-def trainer_of(
-    config: GRPO, policy: str, out: Path, grade: Any = by_token, seed: int = 1
-) -> tuple[Any, Any]:
-    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=seed)
+def trainer_of(config: GRPO, policy: str, out: Path, grade: Any = by_token) -> Any:
+    trainee = load_trainee(policy, lora_r=4, lora_alpha=8, seed=1)
     record = RolloutRecorder(
         out, "m", grade, steps=config.steps, done=0, max_failed=0.95
     ).__enter__()
-    adapter = make_adapter(config, record, run.QUESTIONS, trainee)
-    return make_trainer(config, trainee, adapter, out, seed=seed), adapter
+    return run.make_trainer(config, trainee, record, out)
 
 
 def a_batch(trainer: Any) -> dict[str, Any]:
@@ -49,7 +47,7 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
     policy: str, tmp_path: Path
 ) -> None:
     config = scaled(CONFIG, micro_batch=2, generation_batch=8)
-    trainer, adapter = trainer_of(config, policy, tmp_path)
+    trainer = trainer_of(config, policy, tmp_path)
     trainer.model.train()
     generation_batch = next(iter(trainer.get_train_dataloader()))
     seen: list[int] = []
@@ -62,8 +60,8 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
             batch["advantages"].tolist(),
             strict=True,
         ):
-            response = adapter.trained[place]
-            group = adapter.record.step_feedbacks[place // 4 * 4 : place // 4 * 4 + 4]
+            response = trainer.responses[place]
+            group = trainer.recorder.step_feedbacks[place // 4 * 4 : place // 4 * 4 + 4]
             (expected,) = batch_advantages([group], "m", ESTIMATORS["rtg"])
             assert tuple(ids[: len(response.token_ids)]) == response.token_ids
             assert advantages[: len(response.token_ids)] == pytest.approx(
@@ -76,11 +74,11 @@ def test_advantages_stay_with_their_tokens_when_a_batch_is_shuffled_and_split(
 def test_a_response_without_a_reward_pays_nothing_not_even_kl(policy: str, tmp_path: Path) -> None:
     import torch
 
-    trainer, adapter = trainer_of(
+    trainer = trainer_of(
         scaled(CONFIG, beta=0.5, loss_type="dapo", prompts_per_step=8), policy, tmp_path
     )
     batch = a_batch(trainer)
-    unscored = [f.rewards["m"].value is None for f in adapter.record.step_feedbacks]
+    unscored = [f.rewards["m"].value is None for f in trainer.recorder.step_feedbacks]
     assert any(unscored) and not all(unscored)
     assert [not any(mask) for mask in batch["completion_mask"].tolist()] == unscored
     assert batch["num_items_in_batch"] == batch["completion_mask"].sum()
@@ -110,16 +108,16 @@ def test_a_response_cut_off_has_no_part_in_the_baseline_that_it_is_not_trained_o
     config = scaled(
         CONFIG, advantages="group", mask_truncated=True, max_new_tokens=40, prompts_per_step=8
     )
-    trainer, adapter = trainer_of(config, policy, tmp_path, cut)
+    trainer = trainer_of(config, policy, tmp_path, cut)
     with_eos = trainer.processing_class.eos_token_id
     trainer.model.base_model.model.lm_head.weight.data[with_eos] *= 3  # ends often enough
     batch = a_batch(trainer)
-    finished = [response.finish == "stop" for response in adapter.trained]
+    finished = [response.finish == "stop" for response in trainer.responses]
     assert any(finished) and not all(finished)
     assert [any(mask) for mask in batch["completion_mask"].tolist()] == finished
     for start in range(0, len(finished), 4):
         group = range(start, start + 4)
-        values = {n: len(adapter.trained[n].token_ids) / 2 for n in group if finished[n]}
+        values = {n: len(trainer.responses[n].token_ids) / 2 for n in group if finished[n]}
         mean = statistics.mean(values.values()) if values else 0.0
         std = statistics.stdev(values.values()) if len(values) > 1 else 0.0
         expected = [(values[n] - mean) / (std + 1e-4) if n in values else 0.0 for n in group]

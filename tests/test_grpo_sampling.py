@@ -13,10 +13,8 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers.chi_square import chi_square, next_probabilities
 from workbench.policies.generate import Sampling
-from workbench.training.grpo import make_trainer
 from workbench.training.loading import load_trainee
 from workbench.training.recorder import RolloutRecorder
-from workbench.training.trl_trainer import TRLAdapter
 from workbench.util.config import scaled
 
 CONFIG = scaled(run.SHORT, steps=6, temperature=0.9, top_p=0.6, max_new_tokens=3)
@@ -31,9 +29,7 @@ def trainer(policy: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[A
         if "lora_B" in name:
             weight.data.normal_(std=0.3)
     with RolloutRecorder(out, "m", run.grade, steps=2, done=0, max_failed=0.9) as record:
-        yield make_trainer(
-            CONFIG, trainee, TRLAdapter(record, run.QUESTIONS, trainee.tokenizer, 4), out, seed=1
-        )
+        yield run.make_trainer(CONFIG, trainee, record, out)
 
 
 def test_rollouts_have_the_distribution_of_the_model_in_training(trainer: Any) -> None:

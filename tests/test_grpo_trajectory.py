@@ -20,18 +20,12 @@ from tests.helpers.small_bench import SMALL, make_bench
 from workbench.credit.tensors import whole_responses
 from workbench.experiments.experiment import run_experiment
 from workbench.methods import METHODS
-from workbench.training.grpo import (
-    GRPO,
-    check_split,
-    grpo_stage,
-    make_adapter,
-    make_trainer,
-    may_be_unsloths,
-    train_grpo,
-)
+from workbench.training.grpo import grpo_stage, train_grpo
+from workbench.training.grpo_config import GRPO, check_split
 from workbench.training.loading import load_trainee
 from workbench.training.recorder import RolloutRecorder
 from workbench.training.stage import Stage
+from workbench.training.unsloth_hooks import choose_unsloth
 from workbench.types import WorkbenchError
 from workbench.util.config import scaled
 
@@ -53,9 +47,7 @@ def trainer_and_batch(
     record = RolloutRecorder(
         out, "m", all_scored, steps=config.steps, done=0, max_failed=0.95
     ).__enter__()
-    trainer = make_trainer(
-        config, trainee, make_adapter(config, record, run.QUESTIONS, trainee), out, seed=1
-    )
+    trainer = run.make_trainer(config, trainee, record, out)
     trainer.model.train()
     batch = trainer._generate_and_score_completions(next(iter(trainer.get_train_dataloader())))
     batch["completion_mask"][::2, -2:] = 0
@@ -219,9 +211,9 @@ def test_several_processes_train_without_unsloth_on_batches_that_they_can_share(
     token = scaled(
         CONFIG, importance_sampling="token", prompts_per_step=4, group_size=3, micro_batch=None
     )
-    assert may_be_unsloths(token, None) is False
+    assert choose_unsloth(token, None) is False
     with pytest.raises(WorkbenchError, match="no sampling by several processes: leave unsloth out"):
-        may_be_unsloths(token, True)
+        choose_unsloth(token, True)
     check_split(token, 4)
     with pytest.raises(WorkbenchError, match="12 responses do not split among 8 processes"):
         check_split(token, 8)

@@ -70,7 +70,7 @@ def test_a_killed_training_ends_like_a_whole_one(
     assert launch(policy, out, kind, moment).returncode == -signal.SIGKILL
     again = launch(policy, out, kind)
     assert again.returncode == 0, again.stderr
-    assert (f"after step {resumed} of 6" in again.stderr) is bool(resumed)
+    assert (f"after step {resumed}\n" in again.stderr) is bool(resumed)
     assert ("resuming" in again.stderr) is bool(resumed)
     assert result(out) == whole(kind)
 

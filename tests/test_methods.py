@@ -25,7 +25,8 @@ from workbench.methods.bench import Bench
 from workbench.methods.lookup import Table, find, label, scored
 from workbench.methods.method import Method, Prompts, reward_settings, scaled, training_questions
 from workbench.methods.truthrl.method import TruthRL
-from workbench.training.grpo import GRPO, check, grpo_stage
+from workbench.training.grpo import grpo_stage
+from workbench.training.grpo_config import GRPO, check
 from workbench.training.settings import Sampling
 from workbench.training.stage import Job, Stage, Status
 from workbench.types import (

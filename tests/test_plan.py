@@ -32,7 +32,7 @@ from workbench.experiments.plan import (
 )
 from workbench.judge import elements
 from workbench.methods import METHODS, TRAINED
-from workbench.training.grpo import GRPO
+from workbench.training.grpo_config import GRPO
 from workbench.training.offline import DPO, SFT
 from workbench.training.ppo import PPO
 from workbench.training.reward_model import RewardModel

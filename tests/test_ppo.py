@@ -13,7 +13,7 @@ import pytest
 import tests.helpers.grpo_run as run
 from tests.helpers.credit import by_token
 from workbench.credit import advantages as credit
-from workbench.credit.tensors import kl_of, less, masked, ratio_of, whitened
+from workbench.credit.tensors import kl_of, masked, minus_kl, ratio_of, whitened
 from workbench.policies.generate import Sampling
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.store import iter_feedback
@@ -33,11 +33,13 @@ def actor_of(policy: str) -> Actor:
 
 def test_advantages_by_hand_less_the_penalty() -> None:
     # δ = 0, 0, .5; A₂ = .5, A₁ = .95 · .5, A₀ = .95² · .5
-    row = less(credit.Rewarded(3, (0.5, 0.25, 1.0)), (0.5, 0.25, 0.0, 9.0), (0.5, 0.5, 0.5, 9.0))
+    row = minus_kl(
+        credit.Rewarded(3, (0.5, 0.25, 1.0)), (0.5, 0.25, 0.0, 9.0), (0.5, 0.5, 0.5, 9.0)
+    )
     ((advantages,),) = credit.gae(1.0, 0.95)([[row]])
     assert advantages == pytest.approx((0.45125, 0.475, 0.5))
     unscored = credit.Rewarded(2, None)
-    assert less(unscored, (1.0, 1.0), (1.0, 1.0)) == unscored
+    assert minus_kl(unscored, (1.0, 1.0), (1.0, 1.0)) == unscored
 
 
 def test_whitening_counts_the_tokens_alone_and_kl_is_estimated_as_named() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from workbench.policies.generate import Sampling
 from workbench.runs.store import iter_feedback
-from workbench.training.grpo import check_processes, check_whole
+from workbench.training.grpo import check_processes, check_unsharded
 from workbench.types import Feedback, WorkbenchError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -212,24 +212,24 @@ def test_a_share_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variable", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])
 def test_parts_of_a_model_are_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
-    check_whole()
+    check_unsharded()
     monkeypatch.setenv(variable, "true")
     with pytest.raises(
         WorkbenchError,
         match=r"samples from the whole model in every process: launch it with docs/scaling.md's",
     ):
-        check_whole()
+        check_unsharded()
 
 
 def test_a_run_goes_on_with_as_many_processes(tmp_path: Path) -> None:
     check_processes(None, 2)
     (tmp_path / "rng_state.pth").touch()
     check_processes(tmp_path, 1)
-    with pytest.raises(WorkbenchError, match="begun with 1 processes, and 2 go on"):
+    with pytest.raises(WorkbenchError, match="started with 1 processes, not 2"):
         check_processes(tmp_path, 2)
     (tmp_path / "rng_state.pth").unlink()
     for rank in (0, 1):
         (tmp_path / f"rng_state_{rank}.pth").touch()
     check_processes(tmp_path, 2)
-    with pytest.raises(WorkbenchError, match="begun with 2 processes, and 1 go on"):
+    with pytest.raises(WorkbenchError, match="started with 2 processes, not 1"):
         check_processes(tmp_path, 1)

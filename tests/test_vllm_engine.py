@@ -24,8 +24,9 @@ from workbench.policies.generate import Sampling
 from workbench.policies.load import load_checkpoint, load_policy
 from workbench.policies.weights import with_adapter
 from workbench.training import colocate
-from workbench.training.grpo import GRPO, check, may_be_unsloths
+from workbench.training.grpo_config import GRPO, check
 from workbench.training.loading import Trainee, load_trainee, save_policy
+from workbench.training.unsloth_hooks import choose_unsloth
 from workbench.types import WorkbenchError
 from workbench.util.config import scaled
 
@@ -101,7 +102,7 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What vLLM has of a model in its stead: something with a way to end it."""
     from types import SimpleNamespace
 
-    monkeypatch.setattr(vllm, "_held", [])
+    monkeypatch.setattr(vllm, "_engines", [])
     ended: list[int] = []
     first, second = (
         SimpleNamespace(
@@ -111,10 +112,10 @@ def test_one_model_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         for number in (1, 2)
     )
-    vllm.hold(first)
-    vllm.check_held(first)
+    vllm.register(first)
+    vllm.check_registered(first)
     vllm.release()
-    vllm.hold(second)
+    vllm.register(second)
     assert ended == [1]
     engine = vllm.Engine(first, 64)
     with pytest.raises(WorkbenchError, match="has loaded another since: load this policy again"):
@@ -150,7 +151,7 @@ def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
 ) -> None:
     from types import SimpleNamespace
 
-    monkeypatch.setattr(vllm, "_held", [])
+    monkeypatch.setattr(vllm, "_engines", [])
     monkeypatch.setenv("MASTER_PORT", "7")
     monkeypatch.delenv("LOCAL_RANK", raising=False)
     ended: list[int] = []
@@ -159,9 +160,9 @@ def test_a_training_with_vllm_ends_it_and_leaves_the_environment_as_it_was(
         vllm_generation=SimpleNamespace(llm=SimpleNamespace(llm_engine=engine))
     )
     config = scaled(GRPO(), vllm="colocate")
-    with pytest.raises(KeyError), colocate.beside(config):
+    with pytest.raises(KeyError), colocate.engine(config):
         os.environ |= {"LOCAL_RANK": "0", "MASTER_PORT": "8"}
-        colocate.hold(config, trainer)
+        colocate.register_engine(config, trainer)
         raise KeyError
     assert ended == [1] and "LOCAL_RANK" not in os.environ and os.environ["MASTER_PORT"] == "7"
 
@@ -205,7 +206,7 @@ def test_what_vllm_is_given_in_training_is_the_merged_model_and_leaves_the_train
     import torch
 
     before = {name: weight.clone() for name, weight in trainee.model.state_dict().items()}
-    given = {name: weight.clone() for name, weight in colocate.merged(trainee.model)}
+    given = {name: weight.clone() for name, weight in colocate.merged_weights(trainee.model)}
     assert all(
         torch.equal(weight, before[name]) for name, weight in trainee.model.state_dict().items()
     )
@@ -229,9 +230,9 @@ def test_trl_is_given_every_setting_of_vllm(
 
     for name in (*vllm.FIXED, *vllm.QUIET):  # restored after the test
         monkeypatch.setenv(name, os.environ.get(name, ""))
-    assert colocate.arguments(GRPO()) == {"use_vllm": False}
+    assert colocate.engine_arguments(GRPO()) == {"use_vllm": False}
     wanted = scaled(GRPO(), vllm="colocate", vllm_memory=0.4, vllm_sleep=True)
-    given = colocate.arguments(wanted)
+    given = colocate.engine_arguments(wanted)
     config = GRPOConfig(output_dir=str(tmp_path), use_cpu=True, bf16=False, **given)
     assert {name: getattr(config, name) for name in given} == given
     assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
@@ -255,12 +256,12 @@ def test_colocated_settings_that_cannot_work_are_refused(
 
 def test_colocated_training_is_plain_and_of_one_process() -> None:
     config = scaled(GRPO(), vllm="colocate")
-    assert may_be_unsloths(config, None) is False
+    assert choose_unsloth(config, None) is False
     with pytest.raises(WorkbenchError, match="leave unsloth out"):
-        may_be_unsloths(config, True)
+        choose_unsloth(config, True)
     colocate.check_alone(config, 1)
     colocate.check_alone(GRPO(), 2)
-    with pytest.raises(WorkbenchError, match="is for one process, and 2 train together"):
+    with pytest.raises(WorkbenchError, match="works in one process, not in 2"):
         colocate.check_alone(config, 2)
 
 

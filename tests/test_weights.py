@@ -82,9 +82,9 @@ BROKEN: dict[str, tuple[Change, str]] = {
         lambda folder: clipped(folder, "tokenizer.json"),
         "name a folder with",
     ),
-    "a chat template that is none": (
+    "an invalid chat template": (
         lambda folder: (folder / "chat_template.jinja").write_text("{% for x in %}"),
-        "mend the chat template",
+        "fix the chat template",
     ),
 }
 

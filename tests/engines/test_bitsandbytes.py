@@ -68,7 +68,6 @@ def test_an_adapter_on_it_learns_in_float32_and_is_merged_into_the_base_as_it_is
     from safetensors.torch import load_file
 
     from workbench.policies.load import load_checkpoint
-    from workbench.training.grpo import make_adapter, make_trainer
     from workbench.training.loading import _load_plain, save_merged, save_policy
     from workbench.training.recorder import RolloutRecorder
     from workbench.training.settings import LoRA
@@ -77,8 +76,7 @@ def test_an_adapter_on_it_learns_in_float32_and_is_merged_into_the_base_as_it_is
     with RolloutRecorder(
         tmp_path, "m", run.grade, steps=SMALL.steps, done=0, max_failed=0.9
     ) as record:
-        adapter = make_adapter(SMALL, record, run.QUESTIONS, trainee)
-        make_trainer(SMALL, trainee, adapter, tmp_path, seed=1).train()
+        run.make_trainer(SMALL, trainee, record, tmp_path).train()
     save_policy(trainee, tmp_path / "run")
     learnt: dict[str, Any] = load_file(tmp_path / "run" / "policy" / "adapter_model.safetensors")
     assert {weight.dtype for weight in learnt.values()} == {torch.float32}

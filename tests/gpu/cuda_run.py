@@ -14,20 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.credit.tensors import right_aligned, without
+from workbench.credit.tensors import without
 from workbench.methods.bench import bench
 from workbench.methods.method import Prompts, scaled, training_questions
 from workbench.methods.truthrl.method import METHOD
-from workbench.training.grpo import GRPO, make_trainer, train_grpo
+from workbench.training.grpo import train_grpo
+from workbench.training.grpo_config import GRPO
 from workbench.training.loading import Trainee, load_trainee
 from workbench.training.recorder import RolloutRecorder
-from workbench.training.trl_trainer import TRLAdapter
-
-
-class Unrecorded(TRLAdapter):
-    def record_loss_inputs(self, *_: Any) -> None:
-        """The process that reads the batch did not sample what it holds."""
-
+from workbench.training.unsloth_hooks import right_aligned
 
 CONFIG = scaled(
     METHOD.configure("tiny"),
@@ -71,6 +66,12 @@ def losses(path: str, folder: Path, cases: Sequence[str]) -> None:
         chosen.path("sft"), lora_r=8, lora_alpha=16, seed=1, unsloth=path == "unsloth"
     )
     assert trainee.path == path, trainee.path
+    from workbench.training.grpo_step import RolloutTrainer  # after Unsloth, which patches TRL
+
+    class Unrecorded(RolloutTrainer):
+        def record_loss_inputs(self, *_: Any) -> None:
+            """Overridden because the other process may have sampled the batch."""
+
     fill_adapter(trainee)
     results: dict[str, Any] = {}
     for case in cases:
@@ -79,8 +80,7 @@ def losses(path: str, folder: Path, cases: Sequence[str]) -> None:
         with RolloutRecorder(
             run, "truthrl", grade, steps=config.steps, done=0, max_failed=config.sampling.max_failed
         ) as record:
-            adapter = Unrecorded(record, asked, trainee.tokenizer, config.group_size)
-            trainer = make_trainer(config, trainee, adapter, run, seed=1)
+            trainer = Unrecorded(config, trainee, record, asked, run, seed=1)
             trainer.model.train()
             # set by the training loop, which does not run here
             trainer.current_gradient_accumulation_steps = 1

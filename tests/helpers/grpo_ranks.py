@@ -11,7 +11,7 @@ from typing import Any
 
 import tests.helpers.grpo_run as run
 import workbench.training.grpo as grpo
-import workbench.training.trl_trainer as grpo_trainer
+import workbench.training.grpo_step as grpo_step
 from tests.helpers.credit import by_token
 from workbench.util.config import scaled
 
@@ -33,7 +33,7 @@ def main(policy: str, out: str) -> None:
 
     torch.set_num_threads(1)
     Path(out).mkdir(exist_ok=True)
-    grpo_trainer.sample = fixed
+    grpo_step.sample = fixed
     config = scaled(
         run.CONFIG,
         steps=2,

@@ -11,8 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.training.grpo import GRPO, train_grpo
+from workbench.training.grpo import train_grpo
+from workbench.training.grpo_config import GRPO
+from workbench.training.loading import Trainee
 from workbench.training.ppo import PPO, train_ppo
+from workbench.training.recorder import RolloutRecorder
 from workbench.types import Failure, Feedback, Question, Response, Reward, Verdict
 from workbench.util.config import scaled
 
@@ -28,6 +31,15 @@ SHORT = scaled(CONFIG, steps=2, micro_batch=None, generation_batch=None, save_ev
 AS_PPO = scaled(
     PPO(), **SMALL, **SAMPLED, critic_learning_rate=1e-2, epochs=2, minibatch=8, micro_batch=4
 )
+
+
+def make_trainer(
+    config: GRPO, trainee: Trainee, recorder: RolloutRecorder, out: Path, seed: int = 1
+) -> Any:
+    """Return the trainer of a run that asks `QUESTIONS`."""
+    from workbench.training.grpo_step import RolloutTrainer
+
+    return RolloutTrainer(config, trainee, recorder, QUESTIONS, out, seed)
 
 
 def grade(responses: Sequence[Response]) -> list[Feedback]:

@@ -23,7 +23,8 @@ from typing import Any
 
 from tests.helpers.tiny_model import byte_tokenizer
 from workbench.policies.load import load_tokenizer
-from workbench.training.grpo import GRPO, train_grpo
+from workbench.training.grpo import train_grpo
+from workbench.training.grpo_config import GRPO
 from workbench.training.offline import DPO, SFT, train_offline
 from workbench.training.ppo import PPO, train_ppo
 from workbench.training.reward_model import RewardModel, train_reward_model

@@ -7,7 +7,7 @@ may hold anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -41,8 +41,8 @@ def token_advantages(
     return list(chain.from_iterable(estimator(groups)))
 
 
-def less(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> Rewarded:
-    """A response's token rewards less a penalty on each, with the critic's values."""
+def minus_kl(row: Rewarded, penalties: Sequence[float], values: Sequence[float]) -> Rewarded:
+    """Subtract a KL penalty from each token reward, and add the critic's values."""
     if row.rewards is None:
         return row
     rewards = tuple(
@@ -64,8 +64,8 @@ def as_tensor(rows: Sequence[Sequence[float]], like_BT: torch.Tensor) -> torch.T
 
 
 def without(rows: Sequence[int], batch: dict[str, Any], accelerator: Any) -> dict[str, Any]:
-    """The batch with the tokens of some rows masked out: they are no tokens of the total and pay
-    no KL.
+    """Return the batch with the tokens of some rows masked: they count neither in the number of
+    tokens nor in the KL.
     """
     mask_BT = batch["completion_mask"].clone()
     mask_BT[list(rows)] = 0
@@ -77,48 +77,8 @@ def without(rows: Sequence[int], batch: dict[str, Any], accelerator: Any) -> dic
     }
 
 
-def left_aligned(batch: Mapping[str, Any]) -> torch.Tensor:
-    """A batch's advantages as Unsloth lays out log-probabilities: (B, T + W), each row further
-    right by as many columns as its prompt has less padding on the left than W. Those of whole
-    responses stay (B,)."""
-    advantages_BT = batch["advantages"]
-    if advantages_BT.dim() == 1:
-        return advantages_BT
-    columns_BT, width = _columns(batch)
-    rows, length = advantages_BT.shape
-    return advantages_BT.new_zeros(rows, length + width).scatter_(1, columns_BT, advantages_BT)
-
-
-def right_aligned(batch: Mapping[str, Any]) -> dict[str, Any]:
-    """The batch with the log-probabilities that Unsloth noted in it, (B, T + W), by sampled
-    token, (B, T).
-    """
-    columns_BT, _ = _columns(batch)
-    return {
-        **batch,
-        **{
-            name: batch[name].gather(1, columns_BT) for name in NOTED if batch.get(name) is not None
-        },
-    }
-
-
-NOTED = ("old_per_token_logps", "ref_per_token_logps")
-
-
-def _columns(batch: Mapping[str, Any]) -> tuple[torch.Tensor, int]:
-    """Where Unsloth has each sampled token, and W: the padding of the most padded prompt among
-    those whose log-probabilities were with_token_stats together, else among these."""
-    import torch
-
-    length = batch["completion_ids"].shape[1]
-    padding_B = (batch["prompt_mask"] == 0).sum(1)
-    noted_BT = next((batch[name] for name in NOTED if batch.get(name) is not None), None)
-    width = int(padding_B.max()) if noted_BT is None else noted_BT.shape[1] - length
-    return torch.arange(length, device=padding_B.device) + (width - padding_B)[:, None], width
-
-
 def masked(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
-    """0 wherever the mask is: a product would keep what is not finite."""
+    """Return the values with 0 where the mask is 0. A product would keep NaN and infinity."""
     import torch
 
     return torch.where(
@@ -131,13 +91,13 @@ def masked_mean(values_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
 
 
 def whitened(advantages_BT: torch.Tensor, mask_BT: torch.Tensor) -> torch.Tensor:
-    """Mean 0 and variance 1 over the tokens."""
+    """Return the advantages with mean 0 and variance 1 over the unmasked tokens."""
     centred_BT = advantages_BT - masked_mean(advantages_BT, mask_BT)
     return masked(centred_BT * (masked_mean(centred_BT**2, mask_BT) + 1e-8).rsqrt(), mask_BT)
 
 
 def ratio_of(logprobs_BT: torch.Tensor, old_logprobs_BT: torch.Tensor) -> torch.Tensor:
-    """How likely a token is now to how likely it was, between e⁻²⁰ and e²⁰."""
+    """Return the probability ratios exp(new − old), between e⁻²⁰ and e²⁰."""
     return (logprobs_BT - old_logprobs_BT).clamp(-20, 20).exp()
 
 

@@ -21,7 +21,7 @@ from workbench.methods.method import Method
 from workbench.policies import weights
 from workbench.policies.hf import default_rows
 from workbench.policies.load import check_policy_name
-from workbench.training import grpo, offline, ppo, reward_model
+from workbench.training import grpo_config, offline, ppo, reward_model
 from workbench.types import OF_CLAIMS, WorkbenchError
 from workbench.util.config import get, parts, settings
 from workbench.util.hub import from_disk_or_hub
@@ -29,7 +29,7 @@ from workbench.util.hub import from_disk_or_hub
 # GPUs: GiB as drivers report, FLOP/s in bf16, bytes/s; and the configs of public models
 GPUS, MODELS = json.loads(Path(__file__).with_suffix(".json").read_text()).values()
 CHECKS: dict[type, Callable[[Any], None]] = {
-    grpo.GRPO: grpo.check,
+    grpo_config.GRPO: grpo_config.check,
     ppo.PPO: ppo.check,
     offline.SFT: offline.check,
     offline.DPO: offline.check,
@@ -128,14 +128,14 @@ def read_training(path: str, part: Any, prompt: int, shape: Shape) -> Training:
     """Convert a trainer's config to a `Training`."""
     lora, kind = part.lora, type(part).__name__
     common = (path, kind, lora.lora_r, lora.gradient_checkpointing, lora.load_in_4bit)
-    if not isinstance(part, grpo.GRPO | ppo.PPO):
+    if not isinstance(part, grpo_config.GRPO | ppo.PPO):
         rows, steps, pairs = part.passes.batch, part.passes.steps, kind == "DPO"
         length = min(part.passes.max_length, shape.config.max_position_embeddings)
         scored = 0 if kind == "RewardModel" else length
         micro = part.passes.micro_batch or rows
         return Training(*common, micro, rows, steps, length, scored, 1 + pairs, int(pairs))
-    if isinstance(part, grpo.GRPO):
-        rows, at_once, micro = grpo.batches(part)
+    if isinstance(part, grpo_config.GRPO):
+        rows, at_once, micro = grpo_config.batches(part)
         epochs = part.iterations
         passes = bool(part.kl.beta) + (epochs > 1 or at_once < rows)
     else:

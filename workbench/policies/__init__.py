@@ -1,1 +1,4 @@
-"""Policies: load them by name, sample from them, check and export their weights."""
+"""Policies, one file per task: `load` loads them by name, `weights` checks their weights.
+`generate` samples responses with an engine: `hf` (transformers, with `decode`) or `vllm`. `serve`
+runs a judge model behind vLLM's server, and `gguf` writes a policy for llama.cpp.
+"""

@@ -40,7 +40,7 @@ QUIET = {
 
 # vLLM's model in this process. There can be one: what it keeps for the process as a whole goes with
 # the first that goes, and any other is then broken.
-_held: list[Any] = []
+_engines: list[Any] = []
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def load(base: str, adapter: Path | None = None, rank: int = 0) -> Engine:
             **where,
             **lora,
         )
-        hold(llm)
+        register(llm)
     finally:
         torch.set_num_threads = set_num_threads  # on a CPU it is replaced by one that does nothing
     request = None
@@ -148,21 +148,21 @@ def free_share(memory: float) -> float:
     return min(memory, 0.95 * free / whole)
 
 
-def hold(llm: Any) -> None:
+def register(llm: Any) -> None:
     """Note vLLM's model of this process."""
-    _held[:] = [llm]
+    _engines[:] = [llm]
 
 
 def release() -> None:
     """End vLLM's model of this process, if there is one."""
-    for llm in _held:
+    for llm in _engines:
         llm.llm_engine.engine_core.shutdown()
-    _held.clear()
+    _engines.clear()
 
 
-def check_held(llm: Any) -> None:
+def check_registered(llm: Any) -> None:
     """Raise a WorkbenchError for a model that was ended."""
-    if not any(one is llm for one in _held):
+    if not any(one is llm for one in _engines):
         raise WorkbenchError(
             "vLLM holds one model in a process, and has loaded another since: load this policy"
             " again"
@@ -189,7 +189,7 @@ def complete(
         WorkbenchError: another model was loaded since, prompts or completions that are too long,
         probabilities that are not numbers.
     """
-    check_held(engine.llm)
+    check_registered(engine.llm)
     longest = max(map(len, prompts), default=0)
     if longest >= engine.longest:
         raise WorkbenchError(

@@ -83,7 +83,7 @@ def check_weight(name: str, key: str, weight: Any) -> None:
 
 def check_prompts(name: str, tokenizer: Any) -> None:
     """Refuse a tokenizer whose chat template cannot be used, before anything is asked."""
-    with loading(name, "mend the chat template beside its tokenizer_config.json"):
+    with loading(name, "fix the chat template next to its tokenizer_config.json"):
         tokenizer.apply_chat_template(
             [{"role": "user", "content": "?"}], add_generation_prompt=True, tokenize=True
         )

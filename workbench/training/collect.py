@@ -132,12 +132,12 @@ def ungraded(feedback: Feedback) -> str | None:
     the rest of use."""
     if feedback.error is not None and feedback.error.kind not in LACKING:
         return feedback.error.message
-    told = [
+    errors = [
         verdict.error
         for verdict in feedback.verdicts
         if verdict.error is None or verdict.error.kind not in LACKING
     ]
-    return told[0].message if told and told[0] and all(told) else None
+    return errors[0].message if errors and errors[0] and all(errors) else None
 
 
 def _check_graded(feedbacks: Sequence[Feedback], method: str | None, max_failed: float) -> None:

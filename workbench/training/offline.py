@@ -29,7 +29,12 @@ from workbench.training.settings import (
     check_report_to,
 )
 from workbench.training.stage import Job, Stage, Status, order
-from workbench.training.trl_trainer import quiet, ready, reporting, trainer_arguments
+from workbench.training.trl_common import (
+    Offline,
+    finish_trainer,
+    report_callback,
+    trainer_arguments,
+)
 from workbench.util.config import setting
 from workbench.util.jsonl import write_json
 
@@ -174,7 +179,7 @@ def train_offline(
                     for name in (SFT_LOGGED if supervised else DPO_LOGGED)
                 },
                 "tokens": sum(map(tokens_of, learnt)),
-                "seconds": round(journal.took(), 3),
+                "seconds": round(journal.lap_seconds(), 3),
             }
             journal.write(row)
 
@@ -188,7 +193,7 @@ def train_offline(
         )
         make_trainer: Any = sft_trainer if supervised else dpo_trainer
         trainer = make_trainer(
-            config, trainee, arguments, in_order(used, numbers), reporting(journal, log)
+            config, trainee, arguments, in_order(used, numbers), report_callback(journal, log)
         )
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if journal.stopped:
@@ -224,7 +229,7 @@ def dpo_trainer(
     """TRL's trainer with no setting but those of `config`, kept off the network."""
     from trl import DPOConfig, DPOTrainer
 
-    class Trainer(quiet(DPOTrainer)):  # type: ignore[misc]
+    class Trainer(Offline, DPOTrainer):
         def _prepare_dataset(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
             """The rows are token ids already."""
             return dataset
@@ -237,7 +242,8 @@ def dpo_trainer(
         processing_class=trainee.tokenizer,
         callbacks=[callback],
     )
-    return ready(trainer, asked_for)
+    finish_trainer(trainer, asked_for)
+    return trainer
 
 
 def sft_trainer(
@@ -247,7 +253,7 @@ def sft_trainer(
     from trl import SFTConfig, SFTTrainer
     from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 
-    class Trainer(quiet(SFTTrainer)):  # type: ignore[misc]
+    class Trainer(Offline, SFTTrainer):
         def _set_signature_columns_if_needed(self) -> None:
             self._signature_columns = ["input_ids", "labels", "weight"]
 
@@ -281,7 +287,8 @@ def sft_trainer(
         compute_loss_func=loss,
         callbacks=[callback],
     )
-    return ready(trainer, asked_for)
+    finish_trainer(trainer, asked_for)
+    return trainer
 
 
 def weighted_loss(

@@ -18,9 +18,9 @@ from workbench.credit.advantages import gae, rewarded
 from workbench.credit.tensors import (
     as_tensor,
     kl_of,
-    less,
     masked,
     masked_mean,
+    minus_kl,
     ratio_of,
     token_advantages,
     whitened,
@@ -185,7 +185,7 @@ def ppo_step(
         responses = rollouts(
             state.actor.model, state.actor.tokenizer, questions, config.group_size, how, step
         )
-    feedbacks = record.pay(responses, step)
+    feedbacks = record.grade_responses(responses, step)
     batch = prepare(state.actor, feedbacks, record.method, config)
     rate = state.set_rates(step)
     ratios_BT = torch.ones_like(batch.mask_BT)
@@ -280,7 +280,7 @@ def prepare(actor: Actor, feedbacks: Sequence[Feedback], method: str, config: PP
             ref_logprobs_BT, _ = read()
     kl_BT = kl_of(logprobs_BT, ref_logprobs_BT, config.kl.kl)
     paid = [
-        less(row, *parts)
+        minus_kl(row, *parts)
         for row, *parts in zip(
             rows, (config.kl.beta * kl_BT).tolist(), values_BT.tolist(), strict=True
         )

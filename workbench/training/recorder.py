@@ -1,6 +1,6 @@
 """What every training records: graded responses, a row of metrics a step, complete checkpoints,
 progress, and a stop that was asked for. It depends on no training library: see
-`workbench.training.trl_trainer`.
+`workbench.training.trl_common`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class MetricsLog:
         self.interrupted = True
         print("stopping after this step; once more stops at once", file=sys.stderr)
 
-    def took(self) -> float:
+    def lap_seconds(self) -> float:
         """Seconds since the training began, or since this was asked last."""
         now = time.perf_counter()
         seconds, self.since = now - self.since, now
@@ -147,7 +147,7 @@ class RolloutRecorder(MetricsLog):
             self.store.close()
         super().__exit__(kind, *others)
 
-    def pay(self, responses: Sequence[Response], step: int) -> list[Feedback]:
+    def grade_responses(self, responses: Sequence[Response], step: int) -> list[Feedback]:
         """Grade responses of a step. They are stored when the step is logged, or when something
         breaks it off.
 
@@ -174,7 +174,7 @@ class RolloutRecorder(MetricsLog):
         )
         if self.main:
             self.store.append(feedbacks)
-        took, spent = self.took(), self.spent
+        took, spent = self.lap_seconds(), self.spent
         seconds = {
             "generation": spent["generation"],
             "grading": spent["grading"],
@@ -243,7 +243,7 @@ def paid(feedbacks: Sequence[Feedback], method: str) -> dict[str, Any]:
         },
         "failed": len(feedbacks) - len(rewards),
         "unplaced": mean([len(reward.unplaced) for reward in rewards]),
-        "no_signal": mean([not told for told in groups.values()]),
+        "no_signal": mean([not has_signal for has_signal in groups.values()]),
     }
 
 

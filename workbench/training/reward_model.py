@@ -110,7 +110,12 @@ def train_reward_model(
             used = [reads[number] for number in asked[(step - 1) * batch : step * batch]]
             logs = update(state, scorer, used, config)
             journal.write(
-                {"step": step, **logs, "learning_rate": rate, "seconds": round(journal.took(), 3)}
+                {
+                    "step": step,
+                    **logs,
+                    "learning_rate": rate,
+                    "seconds": round(journal.lap_seconds(), 3),
+                }
             )
     if journal.stopped:
         return "interrupted"

@@ -31,7 +31,7 @@ def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]
 
     settings = trainer.generation_kwargs
     seed, rows = shares(trainer.accelerator, int(torch.randint(2**31, ())), prompt_ids)
-    trainer.drawn = torch.get_rng_state()
+    trainer.sampling_state = torch.get_rng_state()
     how = Sampling(
         settings["max_new_tokens"],
         temperature=settings["temperature"],

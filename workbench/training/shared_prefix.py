@@ -56,12 +56,12 @@ def shared_prefix(model: Any) -> Any:
         ).logits
         # differentiable: the keys and values of every row are selected from its prompt's
         cache.reorder_cache(places_B)
-        told = {
+        inputs = {
             "input_ids": ids_BT,
             "attention_mask": attention_mask,
             "position_ids": at_BL[:, -length:],
         }
-        logits_BTV = model(**told, **read).logits
+        logits_BTV = model(**inputs, **read).logits
         return SimpleNamespace(logits=torch.cat((first_G1V[places_B], logits_BTV), 1))
 
     return forward

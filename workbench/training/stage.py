@@ -18,7 +18,7 @@ Status = Literal["done", "interrupted"]
 
 @dataclass(frozen=True)
 class Job:
-    """What a stage is told: the policy to start from, where to write, the seed, and the folders
+    """The arguments of a stage: the policy to start from, where to write, the seed, and the folders
     of the stages before it.
 
     The next stage starts from the checkpoint that one leaves in `policy/` of its folder, if it
@@ -40,7 +40,7 @@ class Stage:
     before it its part in `stages/NAME` of that folder. `steps` is how many rows of metrics it
     writes; None where that is not known before. With `plain` it needs TRL's trainer as TRL has
     it: Unsloth, which changes it for the whole process, is not imported for a run with such a
-    stage. `check` is told the policy that a run starts from, before any work, and raises a
+    stage. `check` gets the initial policy of a run, before any work, and raises a
     WorkbenchError for what cannot work with it. `cache_key` is all that the stage takes of the
     run's config, as JSON can say it: runs of a queue that agree on it, and on that of the stages
     before, share what it leaves; None where it is not shared.

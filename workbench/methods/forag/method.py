@@ -26,7 +26,7 @@ from workbench.methods.bench import Bench
 from workbench.methods.forag.reward import Aggregate, forag, mean
 from workbench.methods.forag.stages import Outlined, stages_for
 from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled
-from workbench.training.grpo import GRPO
+from workbench.training.grpo_config import GRPO
 from workbench.training.offline import SFT
 from workbench.training.ppo import PPO
 from workbench.training.reward_model import RewardModel

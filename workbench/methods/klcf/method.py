@@ -33,7 +33,7 @@ from workbench.methods.klcf.prepare import Prepare
 from workbench.methods.klcf.reward import klcf
 from workbench.methods.klcf.stages import outside, stages_for, trains_general
 from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled
-from workbench.training.grpo import GRPO
+from workbench.training.grpo_config import GRPO
 from workbench.training.offline import DPO
 from workbench.training.reward_model import RewardModel
 from workbench.training.settings import Optim, Passes, Samples, Sampling

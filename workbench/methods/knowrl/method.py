@@ -31,7 +31,8 @@ from workbench.methods.knowrl.reward import knowrl
 from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled, training_questions
 from workbench.pipeline import THOUGHT
 from workbench.training.collect import collect_in_stage
-from workbench.training.grpo import GRPO, grpo_stage
+from workbench.training.grpo import grpo_stage
+from workbench.training.grpo_config import GRPO
 from workbench.training.offline import SFT, offline_stage
 from workbench.training.pairs import cold_start_knowrl
 from workbench.training.rows import Card, Example

@@ -32,7 +32,8 @@ from workbench.methods.rlfh.annotators import (
     flipped,
 )
 from workbench.methods.rlfh.reward import LAUNCH_SCRIPT_F, PAPER_F, rlfh, warn_of_paid_mistakes
-from workbench.training.grpo import GRPO, grpo_stage
+from workbench.training.grpo import grpo_stage
+from workbench.training.grpo_config import GRPO
 from workbench.training.ppo import PPO, ppo_stage
 from workbench.training.settings import KL, Optim, Sampling
 from workbench.training.stage import Stage

@@ -33,7 +33,8 @@ from workbench.methods.truthrl.reward import (
     ternary,
 )
 from workbench.pipeline import THOUGHT
-from workbench.training.grpo import GRPO, grpo_stage
+from workbench.training.grpo import grpo_stage
+from workbench.training.grpo_config import GRPO
 from workbench.training.settings import KL, LoRA, Optim, Sampling
 from workbench.training.stage import Job, Stage
 from workbench.types import Grade, Question, RewardFn

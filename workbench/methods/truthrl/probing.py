@@ -25,7 +25,7 @@ from workbench.pipeline import assemble
 from workbench.policies.generate import Policy, Sampling, generate
 from workbench.policies.load import load_policy
 from workbench.text import final_answer, normalise
-from workbench.training.grpo import GRPO, asked
+from workbench.training.grpo_config import GRPO, question_order
 from workbench.training.stage import Job, Stage, Status
 from workbench.types import Checks, Failure, Feedback, Grade, Question, Response, WorkbenchError
 from workbench.util.config import check_values, setting
@@ -180,7 +180,8 @@ def probe_stage(
 
     def probe(job: Job) -> Status:
         mine = [
-            questions[number] for number in dict.fromkeys(asked(config, len(questions), job.seed))
+            questions[number]
+            for number in dict.fromkeys(question_order(config, len(questions), job.seed))
         ]
         sampler = here(load_policy(job.start), grade, replace(how, seed=job.seed))
         probe_questions(

@@ -1,0 +1,164 @@
+"""Settings of a GRPO run, and their checks. No training library is imported here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.policies import vllm
+from workbench.training.settings import KL, LoRA, Optim, Sampling, Saving, check_report_to
+from workbench.training.stage import order
+from workbench.types import WorkbenchError
+from workbench.util.config import check_values, setting
+
+# (ours) Upper bound of a whole response's ratio, from the dual clip of arXiv 1912.09729. For a
+# negative advantage the loss takes the unclipped ratio, and a product over hundreds of tokens is
+# unbounded.
+MAX_TRAJECTORY_RATIO = 3.0
+
+
+@dataclass(frozen=True)
+class GRPO:
+    """Settings of a GRPO run. A step samples `prompts_per_step` × `group_size` responses and
+    trains on them once.
+    """
+
+    steps: int = setting(100, "training steps; each samples a new batch of responses", least=1)
+    prompts_per_step: int = setting(32, "questions per step", least=1)
+    group_size: int = setting(8, "responses sampled for each question", least=2)
+    advantages: Literal["group", "batch", "process", "rtg", "whiten"] = setting(
+        "group", "estimator of token advantages"
+    )
+    clip: float = setting(0.2, "ε: largest change of a probability ratio from 1", above=0)
+    clip_high: float | None = setting(
+        None, "largest increase of a probability ratio above 1; none: the value of clip"
+    )
+    loss_type: Literal["grpo", "bnpo", "dr_grpo", "dapo"] = setting(
+        "grpo", "how the loss is averaged, by TRL's name"
+    )
+    importance_sampling: Literal["token", "sequence", "trajectory"] = setting(
+        "token",
+        "level of the probability ratio: token; sequence: a response's, normalised by length;"
+        " trajectory: a whole response's",
+    )
+    entropy: float = setting(
+        0.0, "weight of the bonus for the mean entropy of the tokens' distributions", least=0
+    )
+    iterations: int = setting(1, "optimizer steps on the responses of each step", least=1)
+    mask_truncated: bool = setting(
+        False, "leave truncated responses out of the loss and of its baselines"
+    )
+    micro_batch: int | None = setting(
+        None, "responses per backward pass; none: all that were sampled together"
+    )
+    generation_batch: int | None = setting(
+        None, "responses sampled together; none: those of the whole step"
+    )
+    vllm: Literal["none", "colocate"] = setting(
+        "none",
+        "sampling engine; none: the trained model itself; colocate: vLLM in the same process and"
+        " on the same GPU",
+    )
+    vllm_memory: float = setting(0.3, "share of the GPU's memory for vLLM")
+    vllm_sleep: bool = setting(False, "free vLLM's memory during the updates")
+    optim: Optim = Optim(schedule="linear", warmup=0.0)
+    sampling: Sampling = Sampling(max_new_tokens=256)
+    kl: KL = KL()
+    lora: LoRA = LoRA()
+    saving: Saving = Saving()
+
+
+def check(config: GRPO) -> None:
+    """Raise a WorkbenchError that names the field of an invalid setting."""
+    check_values(config)
+    high = config.clip_high or config.clip
+    if config.kl.kl != "k3":
+        raise WorkbenchError(
+            f"kl is {config.kl.kl}: TRL's GRPO only has the estimator k3; set kl=k3"
+        )
+    if config.clip_high is not None and config.clip_high < config.clip:
+        raise WorkbenchError(
+            f"clip_high is {config.clip_high}: it must be at least clip, {config.clip}, or none"
+        )
+    if config.importance_sampling != "token" and config.advantages not in ("group", "batch"):
+        raise WorkbenchError(
+            f"advantages is {config.advantages}: advantages by token would cancel over a whole"
+            f" response with importance_sampling={config.importance_sampling}; use"
+            " importance_sampling=token, or advantages=group or batch"
+        )
+    if config.importance_sampling == "trajectory" and 1 + high >= MAX_TRAJECTORY_RATIO:
+        raise WorkbenchError(
+            f"clip or clip_high is {high}: with importance_sampling=trajectory it must be below"
+            f" {MAX_TRAJECTORY_RATIO - 1:g}, because ratios are bounded by"
+            f" {MAX_TRAJECTORY_RATIO:g}"
+        )
+    check_report_to(config.saving)
+    check_colocate(config)
+    responses, generated, micro = batches(config)
+    if (
+        min(micro, generated) < 1
+        or responses % generated
+        or generated % micro
+        or generated % config.group_size
+    ):
+        raise WorkbenchError(
+            f"{responses} responses per step do not split into generation_batch {generated} and"
+            f" micro_batch {micro}: each must divide the one before, and generation_batch must be"
+            f" a multiple of group_size {config.group_size}"
+        )
+    if config.iterations > 1 and generated != responses:
+        raise WorkbenchError(
+            f"iterations is {config.iterations}: this needs all responses of a step at once, so"
+            " leave out generation_batch"
+        )
+
+
+def check_colocate(config: GRPO) -> None:
+    """Raise a WorkbenchError for invalid settings of the sampling by vLLM."""
+    if config.vllm == "none":
+        return
+    if not 0 < config.vllm_memory < 1:
+        raise WorkbenchError(
+            f"vllm_memory is {config.vllm_memory}: it is a share of the GPU's memory, between 0"
+            " and 1"
+        )
+    if config.lora.load_in_4bit:
+        raise WorkbenchError(
+            "load_in_4bit is true: colocated vLLM reads the weights from memory, which does not"
+            " work for weights in 4 bits: leave it false, or use vllm=none"
+        )
+    if config.sampling.top_p < 1:
+        raise WorkbenchError(
+            f"top_p is {config.sampling.top_p}: with vllm=colocate the removed tokens would be"
+            " corrected as a difference between the engines: use top_p=1, or vllm=none"
+        )
+    import torch
+
+    if config.vllm_sleep and not torch.cuda.is_available():
+        raise WorkbenchError("vllm_sleep is true: it needs a GPU, and there is none; set it false")
+    vllm.check_installed("leave vllm at none")
+
+
+def batches(config: GRPO, processes: int = 1) -> tuple[int, int, int]:
+    """Return the responses per step, per generation (over all processes), and per backward pass
+    of one process.
+    """
+    responses = config.prompts_per_step * config.group_size
+    generated = responses if config.generation_batch is None else config.generation_batch
+    micro = generated // processes if config.micro_batch is None else config.micro_batch
+    return responses, generated, micro
+
+
+def check_split(config: GRPO, processes: int) -> None:
+    """Raise a WorkbenchError if the processes cannot share a batch equally."""
+    _, generated, micro = batches(config, processes)
+    if micro < 1 or generated % (micro * processes):
+        raise WorkbenchError(
+            f"{generated} responses do not split among {processes} processes with micro_batch"
+            f" {micro}: change prompts_per_step, group_size or micro_batch"
+        )
+
+
+def question_order(config: GRPO, count: int, seed: int) -> list[int]:
+    """Return the indices, among `count` questions, of the questions of a run in training order."""
+    return order(count, config.steps * config.prompts_per_step, seed)

@@ -1,0 +1,337 @@
+"""One GRPO step (arXiv 2402.03300) on TRL's trainer, in the order in which it runs: prompts →
+rollouts → grades → advantages → loss → update → log.
+
+TRL's trainer runs the loop, the optimizer and the checkpoints, and calls the methods of
+`RolloutTrainer` in this order. Import this module inside functions, after `load_trainee`: it
+imports TRL, and Unsloth patches TRL only if it is imported first.
+
+Shapes: B responses of a batch, T tokens of the longest.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import torch
+import trl
+from datasets import Dataset
+
+from workbench.credit.advantages import ESTIMATORS, Rewarded, rewarded
+from workbench.credit.tensors import (
+    as_tensor,
+    ratio_of,
+    token_advantages,
+    whole_responses,
+    with_token_stats,
+    without,
+)
+from workbench.policies.generate import as_response
+from workbench.training import colocate, unsloth_hooks
+from workbench.training.grpo_config import GRPO, MAX_TRAJECTORY_RATIO, batches, question_order
+from workbench.training.loading import Trainee
+from workbench.training.recorder import LOGGED, RolloutRecorder, reward_of
+from workbench.training.sampling import grouped, named, sample
+from workbench.training.shared_prefix import shared_prefix
+from workbench.training.trl_common import (
+    Offline,
+    finish_trainer,
+    process_state,
+    report_callback,
+    trainer_arguments,
+)
+from workbench.types import Feedback, Question, Response, WorkbenchError
+
+# TRL logs the whole prompt of every response without a reward. The recorder counts them instead.
+logging.getLogger("trl.trainer.grpo_trainer").addFilter(
+    lambda record: not record.getMessage().startswith("All reward functions returned None")
+)
+
+
+class RolloutTrainer(Offline, trl.GRPOTrainer):
+    """TRL's GRPO trainer with our sampling, grades, token advantages and records.
+
+    With `importance_sampling=trajectory` and `loss_type=grpo`, the loss is the mean over responses
+    of −min(ϱA, clip(ϱ, 1 − ε, 1 + ε)A), KnowRL's surrogate objective (arXiv 2506.19807), with
+    ϱ ≤ `MAX_TRAJECTORY_RATIO`. The other loss types weigh responses by their lengths.
+
+    Args:
+        trainee: the policy. If `path` is not "plain", it is an Unsloth model with its own forward
+            pass and loss.
+        recorder: grades the rollouts and stores them.
+        questions: the training questions; column `number` of the data set is an index into them.
+    """
+
+    loss_called = False  # whether `_compute_loss` of this class has run
+    sampling_state: torch.Tensor | None = None  # torch's random state after the last sampling
+    # the batch in the loss, if its ratio is that of whole responses
+    trajectory_batch: dict[str, Any] | None = None
+
+    def __init__(
+        self,
+        config: GRPO,
+        trainee: Trainee,
+        recorder: RolloutRecorder,
+        questions: Sequence[Question],
+        out: Path,
+        seed: int,
+    ) -> None:
+        self.config, self.recorder, self.questions = config, recorder, questions
+        self.plain = trainee.path == "plain"
+        # Of the current step:
+        self.group_counts: Counter[str] = Counter()  # groups by question
+        self.responses: list[Response] = []  # in the order of their grading
+        self.feedbacks: list[Feedback] = []  # of the responses that were graded last
+        self.update_logs: list[Mapping[str, Any]] = []
+        requested = trl_arguments(config, out, seed)
+        arguments = trl.GRPOConfig(**requested)
+        # Unsloth's config sets "none" for dr_grpo.
+        arguments.scale_rewards = requested["scale_rewards"]
+        rows = [
+            {"prompt": questions[number].messages(), "number": number}
+            for number in question_order(config, len(questions), seed)
+        ]
+        super().__init__(
+            model=trainee.model,
+            reward_funcs=self.reward,
+            args=arguments,
+            train_dataset=Dataset.from_list(rows),
+            processing_class=trainee.tokenizer,
+            callbacks=[report_callback(recorder, self.log_update, self.step_ends)],
+        )
+        finish_trainer(self, requested)
+
+    # --- prompts → rollouts
+
+    def _generate_single_turn(self, prompt_ids: list[list[int]], *args: Any, **kwargs: Any) -> Any:
+        """Overridden to sample with our engine, or with vLLM, which also returns the
+        log-probabilities. An Unsloth model has another forward pass: TRL samples from it.
+        """
+        with self.recorder.timed("generation"):
+            if not self.plain:
+                return super()._generate_single_turn(prompt_ids, *args, **kwargs)
+            if self.use_vllm:
+                return colocate.sample(self, prompt_ids)
+            return sample(self, prompt_ids), None
+
+    # --- rollouts → grades
+
+    def reward(
+        self, completion_ids: list[list[int]], number: list[int], **_: Any
+    ) -> list[float | None]:
+        """TRL's reward function: grade the completions and return their rewards, or None."""
+        step = self.state.global_step // self.config.iterations + 1
+        self.feedbacks = self.recorder.grade_responses(
+            self.as_responses(completion_ids, number, step), step
+        )
+        self.responses += [feedback.response for feedback in self.feedbacks]
+        return [self.reward_value(feedback) for feedback in self.feedbacks]
+
+    def as_responses(
+        self, completion_ids: list[list[int]], number: list[int], step: int
+    ) -> list[Response]:
+        """Return the completions as responses. Group names are assigned over all processes,
+        because a group may be split between two.
+        """
+        numbers, size = self.recorder.gather(number), self.config.group_size
+        if not all(len(set(numbers[at : at + size])) == 1 for at in range(0, len(numbers), size)):
+            raise RuntimeError(f"the trainer must repeat each question {size} times: {numbers}")
+        questions = [self.questions[index] for index in numbers]
+        names = list(grouped(questions, step, size, self.group_counts))
+        tokenizer = self.processing_class
+        return [
+            named(
+                as_response(tokenizer, self.questions[index], ids, [tokenizer.eos_token_id]),
+                group,
+                sample_number,
+                step,
+            )
+            for index, ids, (group, sample_number) in zip(
+                number, completion_ids, names[self.own_rows(len(number))], strict=True
+            )
+        ]
+
+    def own_rows(self, count: int) -> slice:
+        """Return where this process's `count` rows are among the rows of all processes."""
+        first = self.recorder.rank * count
+        return slice(first, first + count)
+
+    def reward_value(self, feedback: Feedback) -> float | None:
+        """Return the reward; None for a response that is not trained on."""
+        if self.config.mask_truncated and feedback.response.finish == "length":
+            return None
+        return reward_of(feedback, self.recorder.method)
+
+    # --- grades → advantages
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        """Overridden to replace the advantages that TRL computed from the rewards."""
+        return self.with_advantages(super()._generate_and_score_completions(inputs))
+
+    def with_advantages(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Return the graded batch with our advantages, (B, T), and the indices of its rows in
+        `responses`. The tokens of responses without a reward are masked.
+        """
+        size, values = len(self.feedbacks), [self.reward_value(f) for f in self.feedbacks]
+        if self.config.advantages != "group":  # TRL has computed these itself, (B,)
+            rows = [
+                Rewarded(len(feedback.response.token_ids), None)
+                if value is None
+                else rewarded(feedback, self.recorder.method)
+                for feedback, value in zip(self.feedbacks, values, strict=True)
+            ]
+            advantages = token_advantages(
+                self.recorder.gather(rows),
+                self.config.group_size,
+                ESTIMATORS[self.config.advantages],
+            )
+            advantages_BT = as_tensor(advantages[self.own_rows(size)], batch["completion_mask"])
+            batch = {**batch, "advantages": advantages_BT}
+        unscored = [row for row, value in enumerate(values) if value is None]
+        end, device = len(self.responses), batch["completion_ids"].device
+        places_B = torch.arange(end - size, end, device=device)
+        return {**without(unscored, batch, self.accelerator), "row": places_B}
+
+    def _prepare_inputs(self, generation_batch: Any) -> Any:
+        """Overridden so that several processes end with the random state of a single one, which
+        shuffles the whole generation batch.
+        """
+        inputs = super()._prepare_inputs(generation_batch)
+        if self.accelerator.num_processes > 1 and self.sampling_state is not None:
+            torch.set_rng_state(self.sampling_state)
+            torch.randperm(self.args.generation_batch_size)
+            self.sampling_state = None
+        return inputs
+
+    # --- advantages → loss
+
+    def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Overridden for Unsloth, whose trainer computes the loss here and skips
+        `_compute_loss`.
+        """
+        if not self.plain:
+            self.record_loss_inputs(unsloth_hooks.right_aligned(inputs))
+            inputs = unsloth_hooks.loss_inputs(inputs)
+        return super().compute_loss(model, inputs, *args, **kwargs)
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+        """Overridden to record the inputs of the loss, and to give the next override the batch
+        of a loss with the ratio of whole responses.
+        """
+        batch = dict(inputs)  # a copy: the next iteration reads the batch again
+        if self.config.importance_sampling == "trajectory":
+            self.trajectory_batch = batch
+        loss = super()._compute_loss(model, batch)
+        self.trajectory_batch, self.loss_called = None, True
+        self.record_loss_inputs(inputs, self.logprobs_BT)
+        return loss
+
+    def _get_per_token_logps_and_entropies(self, model: Any, *args: Any, **kwargs: Any) -> Any:
+        """Overridden to read a shared prompt once, to keep the log-probabilities for the record,
+        and to change the old ones so that TRL's ratio by token is that of the whole response:
+        TRL's loss reads the old ones after this call.
+        """
+        unwrapped = model is self.accelerator.unwrap_model(model)  # a wrapper expects one pass
+        if self.plain and unwrapped and not self.use_liger_kernel:
+            model = shared_prefix(model)
+        outputs = super()._get_per_token_logps_and_entropies(model, *args, **kwargs)
+        if not self.plain:  # Unsloth returns None here
+            return outputs
+        self.logprobs_BT = outputs[0].detach()
+        if (batch := self.trajectory_batch) is not None:
+            old_BT = batch.get("old_per_token_logps")
+            batch["old_per_token_logps"] = whole_responses(
+                outputs[0],
+                self.logprobs_BT if old_BT is None else old_BT,
+                batch["completion_mask"],
+            )
+        return outputs
+
+    def record_loss_inputs(
+        self, batch: Mapping[str, Any], logprobs_BT: torch.Tensor | None = None
+    ) -> None:
+        """Add the inputs of the loss, and the log-probabilities if known, to the responses."""
+        advantages_BT, reference_BT = batch["advantages"], batch.get("ref_per_token_logps")
+        if advantages_BT.dim() == 1:
+            advantages_BT = advantages_BT[:, None].expand_as(batch["completion_ids"])
+        old_BT = batch.get("old_per_token_logps")
+        old_BT = logprobs_BT if old_BT is None else old_BT
+        ratios_BT = None if logprobs_BT is None else ratio_of(logprobs_BT, old_BT)
+        for row, place in enumerate(batch["row"].tolist()):
+            if batch["completion_mask"][row].any():  # it is trained on
+                self.responses[place] = with_token_stats(
+                    self.responses[place],
+                    row,
+                    advantages=advantages_BT,
+                    logprobs=old_BT,
+                    ref_logprobs=reference_BT,
+                    ratios=ratios_BT,
+                )
+
+    # --- loss → update → log
+
+    def training_step(self, *args: Any, **kwargs: Any) -> Any:
+        """Overridden to detect another library's patch that bypasses our loss."""
+        loss = super().training_step(*args, **kwargs)
+        if self.plain and not self.loss_called:
+            raise WorkbenchError(
+                "TRL's trainer was patched in this process, as Unsloth does, and computes another"
+                " loss: train in a process that does not import the patching library"
+            )
+        return loss
+
+    def log_update(self, state: Any, logs: Mapping[str, Any]) -> None:
+        """Keep the logs of an update, and record the step after its last update."""
+        self.update_logs.append(logs)
+        if not self.step_ends(state):
+            return
+        means = {}
+        for name in LOGGED:
+            values = [float(one[name]) for one in self.update_logs if one.get(name) is not None]
+            if values:
+                means[name] = fmean(values)
+        self.recorder.log(state.global_step // self.config.iterations, means, list(self.responses))
+        self.group_counts.clear()
+        self.responses.clear()
+        self.update_logs.clear()
+
+    def step_ends(self, state: Any) -> bool:
+        """Return whether the last update was the last one on its responses."""
+        return bool(state.global_step % self.config.iterations == 0)
+
+
+def trl_arguments(config: GRPO, out: Path, seed: int) -> dict[str, Any]:
+    """Return TRL's arguments for `config`, including those whose defaults could change."""
+    processes = process_state().num_processes
+    trajectory = config.importance_sampling == "trajectory"
+    responses, generated, micro = batches(config, processes)
+    return dict(
+        **trainer_arguments(config, out, steps=config.steps, updates=config.iterations, seed=seed),
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=responses // (micro * processes),
+        generation_batch_size=generated,
+        num_generations=config.group_size,
+        num_iterations=config.iterations,
+        epsilon=config.clip,
+        epsilon_high=config.clip if config.clip_high is None else config.clip_high,
+        delta=MAX_TRAJECTORY_RATIO if trajectory else None,
+        beta=config.kl.beta,
+        temperature=config.sampling.temperature,
+        top_p=config.sampling.top_p,
+        top_k=0,
+        max_completion_length=config.sampling.max_new_tokens,
+        loss_type=config.loss_type,
+        scale_rewards="group",
+        # every token gets the ratio of its response, see `_get_per_token_logps_and_entropies`
+        importance_sampling_level="token" if trajectory else config.importance_sampling,
+        # TRL would multiply the KL by the ratio; the papers do not
+        use_bias_correction_kl=False,
+        entropy_coef=config.entropy,
+        mask_truncated_completions=config.mask_truncated,
+        **colocate.engine_arguments(config),
+        shuffle_dataset=False,  # the rows are in training order, so resuming skips rows
+    )

@@ -1,0 +1,150 @@
+"""What the trainings on TRL's trainers share: arguments, no network access, and the callback that
+reports to a `MetricsLog`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from workbench.training.loading import keep_exact
+from workbench.training.recorder import MetricsLog
+from workbench.training.settings import LoRA, Optim, Saving
+from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    from accelerate import PartialState
+    from transformers import TrainerCallback, TrainerState
+
+
+class TRLConfig(Protocol):
+    """The parts that the configs of all TRL trainings have."""
+
+    @property
+    def optim(self) -> Optim: ...
+    @property
+    def lora(self) -> LoRA: ...
+    @property
+    def saving(self) -> Saving: ...
+
+
+class Offline:
+    """Mixin for a TRL trainer: no network access and no model card."""
+
+    def _send_telemetry(self) -> None:
+        """Overridden because a run sends no data."""
+
+    def create_model_card(self, *_: object, **__: object) -> None:
+        """Overridden because config.json and summary.json describe a run."""
+
+
+def process_state() -> PartialState:
+    """Return this process's rank and the number of processes that train together; without a
+    launcher there is one.
+    """
+    import torch
+    from accelerate import PartialState
+
+    return PartialState(cpu=not torch.cuda.is_available())
+
+
+def trainer_arguments(
+    config: TRLConfig, out: Path, *, steps: int, seed: int, updates: int = 1
+) -> dict[str, Any]:
+    """Return the arguments of transformers' trainer for `steps` with `updates` optimizer steps
+    each.
+    """
+    import torch
+
+    on_gpu, optim = torch.cuda.is_available(), config.optim
+    warm = optim.schedule == "constant" and optim.warmup > 0
+    return {
+        "output_dir": str(out / "checkpoints"),
+        "max_steps": steps * updates,
+        "learning_rate": optim.learning_rate,
+        "lr_scheduler_type": "constant_with_warmup" if warm else optim.schedule,
+        "warmup_steps": round(optim.warmup * steps * updates),
+        "optim": "adamw_torch",
+        "weight_decay": 0.0,  # transformers' default; Unsloth's differs
+        "seed": seed,
+        "use_cpu": not on_gpu,
+        "bf16": on_gpu,
+        "gradient_checkpointing": config.lora.gradient_checkpointing,
+        "dataloader_pin_memory": on_gpu,
+        "logging_steps": 1,
+        "save_strategy": "steps",
+        "save_steps": config.saving.save_every * updates,
+        "report_to": config.saving.report_to,
+        "disable_tqdm": True,
+    }
+
+
+def finish_trainer(trainer: Any, arguments: Mapping[str, object]) -> None:
+    """Check that a new trainer kept its `arguments`, and adapt it to our runs: no printed logs, the
+    adapter in float32, and the model without its adapter as the reference model.
+
+    Raises:
+        WorkbenchError: the trainer changed an argument.
+    """
+    from transformers import PrinterCallback
+
+    # Unsloth's trainers replace values that their authors consider wrong.
+    values = {
+        name: getattr(trainer, name, getattr(trainer.args, name))
+        for name in arguments
+        if name != "report_to"  # transformers stores it as a list
+    }
+    changed = [
+        f"{name} is {value!r}, not {arguments[name]!r}"
+        for name, value in values.items()
+        if value != arguments[name]
+    ]
+    if changed:
+        raise WorkbenchError(
+            f"the trainer changed its arguments ({'; '.join(changed)}): use these values, or train"
+            " where Unsloth is not installed"
+        )
+    trainer.remove_callback(PrinterCallback)
+    # TRL copies a given adapter as its reference. Ours starts as the identity, so disabling it
+    # gives the same; and a checkpoint would not restore a second adapter exactly.
+    if "ref" in getattr(trainer.model, "peft_config", {}):
+        trainer.model.delete_adapter("ref")
+    keep_exact(trainer.model)
+
+
+def report_callback(
+    metrics: MetricsLog,
+    log: Callable[[TrainerState, Mapping[str, Any]], None],
+    step_ends: Callable[[TrainerState], bool] = lambda state: True,
+) -> TrainerCallback:
+    """Return the callback through which a trainer reports: it passes the logs of each update to
+    `log`, stops after an interrupted step, and marks checkpoints complete.
+
+    `step_ends` returns whether the last update was the last of its step.
+    """
+    from transformers import TrainerCallback
+
+    class Report(TrainerCallback):
+        def on_train_begin(self, *_: object, **__: object) -> None:
+            metrics.begin()
+
+        def on_log(
+            self, _: object, state: Any, control: object, logs: Any = None, **__: Any
+        ) -> None:
+            if logs and "loss" in logs:  # the log at the end of training has no loss
+                log(state, logs)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: object) -> None:
+            if (
+                step_ends(state)
+                and state.global_step < args.max_steps
+                and any(metrics.gather([metrics.interrupted]))
+            ):
+                metrics.stopped = control.should_save = control.should_training_stop = True
+
+        def on_save(self, args: Any, state: Any, control: object, **_: object) -> None:
+            metrics.gather([0])  # wait until every process has written its part
+            metrics.saved(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+
+    return Report()

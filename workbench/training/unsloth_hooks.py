@@ -1,0 +1,102 @@
+"""Unsloth's differences from TRL's GRPO trainer: which settings it lacks, and how it lays out the
+log-probabilities and advantages of a batch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.training.grpo_config import GRPO
+from workbench.types import WorkbenchError
+
+if TYPE_CHECKING:
+    import torch
+
+STORED_LOGPROBS = ("old_per_token_logps", "ref_per_token_logps")
+
+
+def choose_unsloth(config: GRPO, unsloth: bool | None) -> bool | None:
+    """Return the `unsloth` argument for `load_trainee`: False for settings that Unsloth's trainer
+    lacks, because its loss and its sampling are its own.
+
+    Raises:
+        WorkbenchError: Unsloth is required for such settings, or has already patched the trainers
+        of this process.
+    """
+    if (
+        config.importance_sampling != "trajectory"
+        and not config.entropy
+        and config.vllm == "none"
+        and int(os.environ.get("WORLD_SIZE", "1")) == 1
+    ):
+        return unsloth
+    missing = (
+        "has no trajectory ratio, no entropy bonus, no colocated vLLM and no sampling by several"
+        " processes"
+    )
+    settings = "use importance_sampling=token, entropy=0, vllm=none and one process"
+    if unsloth:
+        raise WorkbenchError(f"Unsloth's trainer {missing}: leave unsloth out, or {settings}")
+    if "unsloth" in sys.modules:
+        raise WorkbenchError(
+            f"Unsloth was imported in this process, and its trainer {missing}: train in a separate"
+            f" process, or {settings}"
+        )
+    return False
+
+
+def loss_inputs(batch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the batch as Unsloth's loss reads it.
+
+    Its loss recomputes the completion mask from the ids. The tool mask is the only mask that it
+    takes from the batch, so the masked responses go there.
+    """
+    return {
+        **batch,
+        "advantages": left_aligned(batch),
+        "tool_mask": batch["completion_mask"],
+    }
+
+
+def left_aligned(batch: Mapping[str, Any]) -> torch.Tensor:
+    """Return a batch's advantages in the columns of Unsloth's log-probabilities, (B, T + W).
+
+    A row is shifted right by W minus the left padding of its prompt. One advantage per response,
+    (B,), stays as it is.
+    """
+    advantages_BT = batch["advantages"]
+    if advantages_BT.dim() == 1:
+        return advantages_BT
+    columns_BT, width = _columns(batch)
+    rows, length = advantages_BT.shape
+    return advantages_BT.new_zeros(rows, length + width).scatter_(1, columns_BT, advantages_BT)
+
+
+def right_aligned(batch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the batch with Unsloth's stored log-probabilities, (B, T + W), moved to the sampled
+    tokens, (B, T).
+    """
+    columns_BT, _ = _columns(batch)
+    return {
+        **batch,
+        **{
+            name: batch[name].gather(1, columns_BT)
+            for name in STORED_LOGPROBS
+            if batch.get(name) is not None
+        },
+    }
+
+
+def _columns(batch: Mapping[str, Any]) -> tuple[torch.Tensor, int]:
+    """Return Unsloth's column of each sampled token, and W: the largest left padding of a prompt
+    among the rows whose log-probabilities were computed together, or in this batch."""
+    import torch
+
+    length = batch["completion_ids"].shape[1]
+    padding_B = (batch["prompt_mask"] == 0).sum(1)
+    stored = next((batch[name] for name in STORED_LOGPROBS if batch.get(name) is not None), None)
+    width = int(padding_B.max()) if stored is None else stored.shape[1] - length
+    return torch.arange(length, device=padding_B.device) + (width - padding_B)[:, None], width
