@@ -134,7 +134,7 @@ def test_runs_lead_to_their_rollouts(page, address, shots):
     shown = ("Reward", "Accuracy", "Claims not placed", "Rows not scored")
     assert [now[title] for title in shown] == ["0.300", "0.500", "0", "0.250"]
     # RLFH and FoRAG, whose segments go by the label too, rank these rollouts
-    assert page.locator(".wb-told").count() == 1
+    assert page.locator(".wb-disagreement").count() == 1
     page.get_by_label("draw logged").check()
     page.wait_for_selector(".wb-line-1")
     page.get_by_label("smoothing").fill("0.5")

@@ -46,7 +46,7 @@ def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
     ]
     page.locator(f"{view} .wb-side-group").first.locator("tr[data-row='tarven/1/1']").press("Enter")
     page.wait_for_function(f"document.querySelectorAll('{value}')[0].textContent === '+2.66'")
-    page.get_by_label("Beside it: run").select_option("changed")
+    page.get_by_label("Compare with run").select_option("changed")
     page.wait_for_selector(f"{view} ins")
     assert (
         page.locator(f"{view} del").all_inner_texts(),
@@ -62,12 +62,12 @@ def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
     page.get_by_label("rewards by").select_option("truthrl")
     assert page.locator(value).all_inner_texts() == ["+1.00", "+1.00"]
     page.locator(view).screenshot(path=shots / "same-prompt.png")
-    page.get_by_label("Beside it: run").select_option("logged")
+    page.get_by_label("Compare with run").select_option("logged")
     page.get_by_text("Run 'logged' has no other answer to this prompt.").wait_for()
     tab(page, "Inspect")
     page.get_by_label("Samples").check()
     tab(page, "Compare")
-    page.get_by_text("This answer is of no stored run").wait_for()
+    page.get_by_text("This answer does not belong to a stored run").wait_for()
 
 
 def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shots):
@@ -143,17 +143,17 @@ def test_the_keys_of_an_open_answer(page, address, root, shots):
         page.locator("#inspect-view [data-method=truthrl]").get_attribute("aria-pressed") == "true"
     )
     page.keyboard.press("1")
-    page.get_by_text("choose a claim first: v").wait_for()
+    page.get_by_text("select a claim first: v").wait_for()
     page.keyboard.press("v")
     page.keyboard.press("v")
     assert page.locator("#inspect-view tr.tv-row-on").get_attribute("data-claim") == "1"
     page.keyboard.press("Shift+V")
     page.keyboard.press("3")
-    page.get_by_text("claim 1: vague, kept in annotations/keyed/rollouts.jsonl").wait_for()
+    page.get_by_text("claim 1: vague, stored in annotations/keyed/rollouts.jsonl").wait_for()
     said = page.locator("#inspect-view tr[data-claim='0'] .tv-person").inner_text()
     assert said.split() == ["a", "person:", "~", "vague", "disagrees"]
     page.keyboard.press("u")
-    page.get_by_text("claim 1: taken back").wait_for()
+    page.get_by_text("claim 1: label removed").wait_for()
     assert page.locator("#inspect-view .tv-person").count() == 0
     page.get_by_label("Row", exact=True).press("n")  # in a field, a key writes
     assert page.locator("#inspect-view .tv-facts").inner_text().count("tarven/1/0") == 1
