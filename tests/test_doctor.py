@@ -58,7 +58,7 @@ atexit.register(tell)
 
 
 @pytest.mark.slow
-def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -> None:
+def test_the_cpu_path_works_without_network_and_heavy_imports() -> None:
     code, found, said = doctor(NO_NETWORK)
     assert code == 0 and found["cpu"]["works"] and found["cpu"]["failed"] == []
     checks = by_name(found)
@@ -72,7 +72,7 @@ def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -
 
 
 @pytest.mark.slow
-def test_a_torch_that_does_not_load_is_a_line_and_not_a_crash(tmp_path: Path) -> None:
+def test_a_broken_torch_is_reported(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise RuntimeError('no\\nmore')")
     code, found, _ = doctor(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
     checks = by_name(found)
@@ -92,7 +92,7 @@ def test_pins_are_those_of_the_environment() -> None:
     assert {**pins[""], **pins["gpu"]}.items() <= dict(listed).items()
 
 
-def test_packages_that_are_missing_or_other_are_told_with_the_remedy() -> None:
+def test_missing_or_different_packages_are_reported_with_a_remedy() -> None:
     own = importlib.metadata.version("typer")
     found = packages(
         {
@@ -182,7 +182,7 @@ def test_the_command_shows_both_verdicts(cli: Callable[..., tuple[int, str, str]
         ({"memory/memory.limit_in_bytes": "2000000"}, 2_000_000),
     ],
 )
-def test_memory_here_is_what_a_container_allows(
+def test_memory_here_includes_the_limit_of_a_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], allowed: int | None
 ) -> None:
     monkeypatch.setattr(module, "GROUPS", tmp_path)

@@ -137,7 +137,7 @@ def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
     assert evaluate(policy, questions, grade([outcome()], {}), 6, samples=0)["sampled"]["n"] == 0
 
 
-def test_greedy_answers_are_kept_to_be_compared(tmp_path: Path) -> None:
+def test_greedy_answers_are_stored_for_comparison(tmp_path: Path) -> None:
     """A row for each question, in the record's own form; a file that is there is left as it is,
     before anything is asked.
     """

@@ -52,7 +52,7 @@ def test_without_the_package_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch
         check(None, None)
 
 
-def test_how_text_is_cut_is_read_from_the_tokenizer() -> None:
+def test_the_pre_tokenizer_is_recognised() -> None:
     from transformers import Qwen2Tokenizer
 
     def stored(tokenizer: Any) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def test_the_order_of_a_heads_rows_by_hand() -> None:
         ("llama", {"vocab_size": 40}, "the model 40 of them"),
     ],
 )
-def test_models_that_a_file_cannot_describe_are_refused(
+def test_unsupported_models_are_refused(
     kind: str, more: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from transformers import AutoConfig

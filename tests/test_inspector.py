@@ -117,7 +117,7 @@ def runs(tmp_path_factory) -> Runs:
     return Runs(root)
 
 
-def test_evidence_that_was_retrieved_is_shown_with_its_text(tmp_path):
+def test_retrieved_evidence_is_shown_with_its_text(tmp_path):
     """As `workbench score --store` stores it: a passage that is not the question's own, beside
     the rows.
     """
@@ -181,7 +181,7 @@ def test_paths_stay_under_the_runs_folder(tmp_path, name):
         "policy",
     ],
 )
-def test_no_link_of_a_run_leads_out_of_the_runs_folder(tmp_path, name):
+def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
     """A run that others made: what it links to is not shown, and the page and the other runs are
     as ever.
     """
@@ -218,7 +218,7 @@ def test_no_link_of_a_run_leads_out_of_the_runs_folder(tmp_path, name):
             runs.question("sly", "tarven")
 
 
-def test_a_policy_that_is_linked_is_not_asked(tmp_path):
+def test_a_linked_policy_is_not_loaded(tmp_path):
     run = record(tmp_path / "runs" / "run")
     (tmp_path / "elsewhere.safetensors").touch()
     (run / "policy").mkdir()
@@ -229,7 +229,7 @@ def test_a_policy_that_is_linked_is_not_asked(tmp_path):
         answers_of(runs, "run", "Who?", 1, 0.0)
 
 
-def test_where_the_runs_lie(runs, tmp_path):
+def test_settings_find_the_runs_folder(runs, tmp_path):
     inside = runs.root / "a" / "first"
     assert settings(inside, runs.root, 0).run == "a/first"
     assert settings(inside, None, 0) == Settings(inside.parent.resolve(), "first", 0)
@@ -302,7 +302,7 @@ def test_what_if_refuses_in_one_line():
     assert "error" in what_if(None) and "error" in export_page({})
 
 
-def test_edited_labels_are_kept_as_annotations(tmp_path):
+def test_edited_labels_are_stored_as_annotations(tmp_path):
     opened = open_feedback(worked_example(), (), "test")
     key = json.loads(show(opened))["key"]
     keep = labeller(Runs(tmp_path))
@@ -317,7 +317,7 @@ def test_edited_labels_are_kept_as_annotations(tmp_path):
     ]
 
 
-def test_what_a_person_could_read_is_no_longer_unread_or_useless():
+def test_a_persons_label_replaces_unread_and_useless_verdicts():
     row = worked_example()
     unread = [
         unparsed("claim:2", "script", "local"),
@@ -357,7 +357,7 @@ def test_rollouts_of_a_step_in_order(runs):
     )
 
 
-def test_a_run_without_steps_or_rollouts_says_so(tmp_path):
+def test_a_run_without_steps_or_rollouts_has_a_note(tmp_path):
     record_scored(tmp_path / "scored")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "rollouts.jsonl").touch()
@@ -379,14 +379,14 @@ def test_curves(runs):
     assert drawn[0]["series"]["unplaced"] == [0.0] * 3
 
 
-def test_a_run_that_is_not_there_is_told_at_once(tmp_path, capsys):
+def test_a_missing_run_is_refused(tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["inspect", "--run", str(tmp_path / "none")])
     assert stopped.value.code == 2 and "no run 'none'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_question_of_every_kind_can_be_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_questions_of_every_kind_are_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.inspector.live.KINDS", (kind,))
     assert some_question() in {
         question.text for question in bench("tiny").questions("test", [kind])

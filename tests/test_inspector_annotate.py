@@ -29,7 +29,7 @@ def asked(runs: Runs, **request: Any) -> dict[str, Any]:
     return told
 
 
-def test_one_claim_after_another_is_labelled_and_none_twice(tmp_path: Path) -> None:
+def test_every_claim_is_offered_once(tmp_path: Path) -> None:
     record(tmp_path / "run", [rollout(1, 0), rollout(1, 3)])
     runs, told, seen = Runs(tmp_path), asked(Runs(tmp_path), order="recorded"), []
     assert (told["done"], told["total"], told["agreement"]["n"]) == (
@@ -54,7 +54,7 @@ def test_one_claim_after_another_is_labelled_and_none_twice(tmp_path: Path) -> N
     assert compared["claims"]["accuracy"] == 0.625 and compared["excluded"]["unreadable"] == 0
 
 
-def test_a_random_order_is_the_same_for_everyone_and_no_other(tmp_path: Path) -> None:
+def test_the_random_order_depends_on_ids_alone(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs = Runs(tmp_path)
     passed: list[Any] = []
@@ -72,7 +72,7 @@ def test_a_random_order_is_the_same_for_everyone_and_no_other(tmp_path: Path) ->
     ]
 
 
-def test_a_label_is_changed_and_taken_back(tmp_path: Path) -> None:
+def test_a_label_is_changed_and_removed(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs, row, place = Runs(tmp_path), rollout(1, 0), ["tarven/1/0", 2]
     told = asked(runs, given={"place": place, "label": "correct"})
@@ -97,7 +97,7 @@ def test_a_label_is_changed_and_taken_back(tmp_path: Path) -> None:
     asked(runs, given={"place": place, "label": None})  # of one that was never labelled
 
 
-def test_what_was_said_stands_beside_the_verdict_when_the_row_is_opened_again(
+def test_an_opened_row_shows_a_persons_labels(
     tmp_path: Path,
 ) -> None:
     record(tmp_path / "run")
@@ -122,7 +122,7 @@ def test_what_was_said_stands_beside_the_verdict_when_the_row_is_opened_again(
     assert labeller(runs)({"key": key, "edits": {"1": {}}})["labels"] == {"0": "vague"}
 
 
-def test_labels_of_an_answer_that_is_another_now_count_for_nothing(tmp_path: Path) -> None:
+def test_labels_of_a_changed_answer_are_ignored(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs, row = Runs(tmp_path), rollout(1, 0)
     annotate(runs, "run", row, {"0": {"label": "wrong"}})
@@ -146,7 +146,7 @@ FOOLISH = (
 
 
 @pytest.mark.parametrize("request_", FOOLISH)
-def test_a_request_that_is_none_is_refused_in_one_line_and_keeps_nothing(
+def test_a_malformed_request_is_refused_and_stores_nothing(
     tmp_path: Path, request_: dict[str, Any]
 ) -> None:
     record(tmp_path / "run")
@@ -158,7 +158,7 @@ def test_a_request_that_is_none_is_refused_in_one_line_and_keeps_nothing(
     )
 
 
-def test_damaged_rows_are_passed_over_and_a_damaged_record_of_labels_says_so(
+def test_damaged_rows_are_skipped_and_damaged_labels_are_an_error(
     tmp_path: Path,
 ) -> None:
     record(tmp_path / "run", [rollout(1, 0), rollout(1, 1)])

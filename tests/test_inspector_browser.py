@@ -116,7 +116,7 @@ def test_what_if_by_hand(page, address, shots):
     )
 
 
-def test_runs_lead_to_their_rollouts(page, address, shots):
+def test_runs_show_curves_and_rollouts(page, address, shots):
     tab(page, "Runs")
     page.wait_for_selector(".wb-run-table tbody tr")
     names = [row.get_attribute("data-run") for row in page.locator(".wb-run-table tbody tr").all()]
@@ -225,7 +225,7 @@ def test_hostile_text_is_shown_as_text(page, address, seen):
     page.wait_for_timeout(300)
 
 
-def test_an_exported_page_is_inert_and_alone(browser, tmp_path, shots):
+def test_an_exported_page_is_inert_and_self_contained(browser, tmp_path, shots):
     seen = Seen()
     for number, text in enumerate(PAYLOADS):
         (tmp_path / f"{number}.html").write_text(
@@ -278,7 +278,7 @@ def test_the_notebook_widget_is_the_same_view(browser):
 
 
 @pytest.mark.parametrize("scheme", ["dark"])
-def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
+def test_a_narrow_page_scrolls_only_vertically(browser, address, shots, scheme):
     seen = Seen()
     page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
     page.set_default_timeout(15000)
@@ -305,7 +305,7 @@ def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
 
 
 @pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
-def test_live_answers_with_its_sources_beside(page, shots):
+def test_live_answers_with_sources(page, shots):
     tab(page, "Live")
     answer = page.get_by_role("button", name="Answer with sources")
     answer.click()

@@ -115,7 +115,7 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
         for number, name in enumerate(DAMAGE)
     ],
 )
-def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: str) -> None:
+def test_a_damaged_run_is_an_error_and_others_are_shown(tmp_path: Path, name: str) -> None:
     root = tmp_path / "runs"
     good, bad = record(root / "good"), record(root / "bad")
     (good / "policy").mkdir()
@@ -154,14 +154,14 @@ def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: st
         ("NaN in a row", "NaN is not a JSON number"),
     ],
 )
-def test_what_is_damaged_is_named(tmp_path: Path, name: str, told: str) -> None:
+def test_the_error_names_the_damaged_file(tmp_path: Path, name: str, told: str) -> None:
     DAMAGE[name](record(tmp_path / "runs" / "bad"))
     with pytest.raises(WorkbenchError) as error:
         show(open_row(Runs(tmp_path / "runs"), "bad", ROW))
     assert told in str(error.value)
 
 
-def test_damaged_rows_are_counted_and_the_rest_of_their_step_is_listed(tmp_path: Path) -> None:
+def test_damaged_rows_are_counted_and_others_are_listed(tmp_path: Path) -> None:
     DAMAGE["claims that are a text"](record(tmp_path / "bad"))
     runs = Runs(tmp_path)
     told = json.loads(rollouts(runs, "bad", Query(1, ORDERS[0])))
@@ -181,13 +181,13 @@ def test_damaged_rows_are_counted_and_the_rest_of_their_step_is_listed(tmp_path:
 @pytest.mark.parametrize(
     "name", ["r" * 5000, "r/" * 2500, "r" * 900, "\ud800", "a\nb", "%00", "bad\0"]
 )
-def test_a_name_that_cannot_be_a_run_is_one_short_line(tmp_path: Path, name: str) -> None:
+def test_an_invalid_run_name_is_a_short_error(tmp_path: Path, name: str) -> None:
     record(tmp_path / "good")
     opened, error = first_shown(Runs(tmp_path), Settings(tmp_path), {"run": name, "id": "x"})
     assert opened.feedback and error and len(str(error)) < 400
 
 
-def test_a_folder_that_may_not_be_read_hides_no_other(tmp_path: Path) -> None:
+def test_unreadable_folders_do_not_hide_runs(tmp_path: Path) -> None:
     record(tmp_path / "good")
     os.mkdir(os.fsencode(tmp_path) + b"/\xff\xfe")
     (tmp_path / "file").write_text("")

@@ -77,7 +77,7 @@ def record_untagged(folder: Path, method: str = "truthrl") -> None:
     append_feedback(folder, rows)
 
 
-def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
+def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
     """KLCF pays −1 for the missing tags, whatever the answer says: of rows that nobody read for
     it, that is no reward.
     """
@@ -112,7 +112,7 @@ def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
     assert open_row(Runs(tmp_path), "asked", "r2").feedback.rewards["klcf"].value == -1.0
 
 
-def test_what_a_trainer_logged_is_no_method(tmp_path: Path) -> None:
+def test_logged_numbers_are_not_a_method(tmp_path: Path) -> None:
     record_logged(tmp_path / "run")
     runs = Runs(tmp_path)
     assert (
@@ -140,7 +140,7 @@ def curves(folder: Path, name: str) -> dict[str, Any]:
     return {one["title"]: found["runs"][0]["series"][one["name"]] for one in found["series"]}
 
 
-def test_the_rows_of_an_imported_run_draw_its_curves(tmp_path: Path) -> None:
+def test_an_imported_run_has_curves(tmp_path: Path) -> None:
     """By hand: accuracy 0 and `step` in each group, format ½; so the mean reward is step/2 + ½,
     a group's spread step/√2.
     """
@@ -191,7 +191,7 @@ def ids(root: Path, **query: Any) -> list[str]:
     ]
 
 
-def test_rollouts_are_chosen_by_all_that_is_known_of_them(tmp_path: Path) -> None:
+def test_rollouts_are_selected_by_every_filter(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     # of all steps, by reward
     assert ids(tmp_path) == ["r3", "r1", "r6", "r0", "r4", "r7", "r5", "r2"]
@@ -226,13 +226,11 @@ ASKED = (
 
 
 @pytest.mark.parametrize("request_", ASKED)
-def test_a_query_that_is_none_asks_for_everything(request_: dict[str, Any]) -> None:
+def test_a_malformed_query_selects_everything(request_: dict[str, Any]) -> None:
     assert query_of(request_) == Query()
 
 
-def test_every_row_can_be_reached_page_by_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_cover_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record_queried(tmp_path / "run")
     monkeypatch.setattr("workbench.inspector.listing.PAGE", 3)
     assert [ids(tmp_path, start=start) for start in (0, 3, 6)] == [
@@ -246,7 +244,7 @@ def test_every_row_can_be_reached_page_by_page(
     )
 
 
-def test_next_and_previous_follow_the_list_that_a_row_was_opened_from(tmp_path: Path) -> None:
+def test_next_and_previous_follow_the_list(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     runs, came = Runs(tmp_path), {"run": "run", "query": {"order": "highest", "tier": "half"}}
     place, seen = 6.0, []  # row 6 is r5, the best of its tier
@@ -265,7 +263,7 @@ def test_next_and_previous_follow_the_list_that_a_row_was_opened_from(tmp_path: 
     assert json.loads(step_row(runs, 1, "run", 1, {"run": "other"})[1])["id"] == "r1"
 
 
-def test_runs_are_listed_newest_first_with_what_is_known_of_them(tmp_path: Path) -> None:
+def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     for age, name in ((30, "old"), (20, "seed")):
         record_queried(tmp_path / name)
@@ -293,7 +291,7 @@ def test_runs_are_listed_newest_first_with_what_is_known_of_them(tmp_path: Path)
     assert [told[0][key] for key in keys] == ["truthrl", None, "recorded", 2, 4.25, [2, 4.25]]
 
 
-def test_a_run_that_is_being_trained_is_told_apart_and_seen_to_grow(tmp_path: Path) -> None:
+def test_a_running_training_is_marked_and_updated(tmp_path: Path) -> None:
     folder, runs = record_queried(tmp_path / "run"), Runs(tmp_path)
     (folder / "config.json").write_text('{"method": "truthrl"}')
     assert run_list(runs)[0]["status"] == "unfinished"
@@ -325,7 +323,7 @@ def test_a_run_that_is_being_trained_is_told_apart_and_seen_to_grow(tmp_path: Pa
     )
 
 
-def test_what_is_listed_is_saved_and_no_cell_is_a_formula(tmp_path: Path) -> None:
+def test_the_list_is_exported_without_formulas(tmp_path: Path) -> None:
     folder = record_queried(tmp_path / "run")
     row = worked_example()
     evil = replace(row.response, id="evil", text='=HYPERLINK("http://evil.example")\n<b>', step=3)
@@ -358,7 +356,7 @@ def test_no_part_of_a_cell_is_a_formula(text: str) -> None:
     assert re.sub(r"'(?=[=+\-@])", "", out) == plain
 
 
-def test_an_index_that_names_another_row_shows_none(tmp_path: Path) -> None:
+def test_a_wrong_index_shows_no_row(tmp_path: Path) -> None:
     runs = Runs(record_queried(tmp_path / "run").parent)
     runs.rows("run").table.loc[0, "id"] = "r1"
     with pytest.raises(WorkbenchError, match="its index names another row"):
@@ -393,7 +391,7 @@ LONG = (
 
 
 @pytest.mark.parametrize("pair", LONG)
-def test_comparing_long_texts_loses_none_of_them(pair: tuple[str, str]) -> None:
+def test_comparing_long_texts_keeps_all_text(pair: tuple[str, str]) -> None:
     _, pieces = difference(*pair)
     assert tuple("".join(column) for column in list(zip(*pieces, strict=True))[1:]) == pair
 
@@ -452,7 +450,7 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     )([])
 
 
-def test_the_sum_of_a_trainer_s_columns_is_the_reward() -> None:
+def test_the_sum_of_logged_columns_is_the_reward() -> None:
     assert reward_columns(["trl:accuracy", "trl:format", "trl:completion_length", "rlfh"]) == [
         "trl:accuracy",
         "trl:format",

@@ -71,7 +71,7 @@ def calls(address: str) -> dict[str, bytes]:
     }
 
 
-def test_the_page_is_served_under_its_own_names(address: str, calls: dict[str, bytes]) -> None:
+def test_the_page_is_served_under_its_own_host_names(address: str, calls: dict[str, bytes]) -> None:
     port = urlsplit(address).port
     for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", PROXY):
         assert [ask(address, "GET", path, host=host)[0] for path in ROUTES] == [200] * 6 + [404]

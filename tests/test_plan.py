@@ -74,7 +74,7 @@ def folder(path: Path, **config: Any) -> str:
     return str(path)
 
 
-def test_parameters_are_the_published_ones_and_the_adapters_pefts() -> None:
+def test_parameter_counts_match_published_models_and_peft() -> None:
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM
@@ -89,7 +89,7 @@ def test_parameters_are_the_published_ones_and_the_adapters_pefts() -> None:
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2"])
 @pytest.mark.parametrize("size", [4, 2], ids=["float32", "bfloat16"])
-def test_what_a_layer_keeps_is_what_pytorch_saves(kind: str, size: int, tmp_path: Path) -> None:
+def test_saved_bytes_match_pytorch(kind: str, size: int, tmp_path: Path) -> None:
     """Every tensor that autograd saves in a forward pass, of two depths: the difference is that
     of the layers."""
     rank, rows, length = 8, 3, 40
@@ -131,7 +131,7 @@ def saved(kind: str, size: int, layers: int, rank: int, rows: int, length: int) 
     not os.access("/proc/self/clear_refs", os.W_OK),
     reason="this system does not report a process's peak",
 )
-def test_memory_is_what_a_step_takes_on_a_cpu(tmp_path: Path) -> None:
+def test_memory_matches_a_step_on_a_cpu(tmp_path: Path) -> None:
     """Two random models of 3 and 7 million parameters, one step of each real trainer, resident
     memory at its peak, with activations kept and computed again."""
     rows, tokens, rank = 16, 64, 16
@@ -201,7 +201,7 @@ def test_gradient_checkpointing_saves_memory_and_takes_longer() -> None:
     assert slow["peak_bytes"] < quick["peak_bytes"] and slow["hours"] > quick["hours"]
 
 
-def test_a_phase_holds_what_it_says_by_hand() -> None:
+def test_the_items_of_a_phase_by_hand() -> None:
     """TruthRL on Qwen2.5-7B: 7,615,616,512 weights of 2 bytes; 64 · 28 · Σ(in + out) of an
     adapter in float32 with its copy, its gradients and Adam's moments; 2 · 28 layers · 512 keys
     · 2 bytes of 128 rows of 2,560 tokens, and one layer more; the inputs of 28 layers."""
@@ -232,7 +232,7 @@ def test_a_phase_holds_what_it_says_by_hand() -> None:
         ("klcf", ["w_general=1"], 2),
     ],
 )
-def test_reward_models_are_counted_beside_the_policy(
+def test_reward_models_are_counted_with_the_policy(
     method: str, settings: list[str], count: int
 ) -> None:
     found = plan(method, overrides=[f"{method}.{setting}" for setting in settings])
@@ -240,7 +240,7 @@ def test_reward_models_are_counted_beside_the_policy(
     assert found["phases"][-1]["bytes"]["reward_models"] == count * one
 
 
-def test_time_is_what_the_assumptions_make_of_it() -> None:
+def test_hours_by_hand() -> None:
     """A forward pass of one token: two operations a weight but for the embeddings that are looked
     up, and attention's. A step of DPO: two passes that learn, computed again, and the reference's.
     """
@@ -258,7 +258,7 @@ def test_time_is_what_the_assumptions_make_of_it() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_requests_are_those_that_the_checks_make(method: str) -> None:
+def test_judge_requests_match_the_checks(method: str) -> None:
     """A response of three claims, through the method's own grader."""
     tasks = list[str]()
 
@@ -305,9 +305,7 @@ def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -
         (["truthrl", "--gpu", "a100"], "one of l4-24"),
     ],
 )
-def test_what_cannot_be_planned_is_refused_in_one_line(
-    cli: Cli, command: list[str], told: str
-) -> None:
+def test_an_impossible_plan_is_refused_in_one_line(cli: Cli, command: list[str], told: str) -> None:
     status, out, said = cli("plan", *command, "--json")
     assert (status, out) == (2, "") and told in said and len(said.splitlines()) == 1
 
@@ -325,7 +323,7 @@ def test_what_cannot_be_planned_is_refused_in_one_line(
         b"[1]",
     ],
 )
-def test_a_config_that_cannot_be_right_is_refused(cli: Cli, tmp_path: Path, changed: Any) -> None:
+def test_an_invalid_model_config_is_refused(cli: Cli, tmp_path: Path, changed: Any) -> None:
     folder(tmp_path, **(changed if isinstance(changed, dict) else {}))
     if changed is None:
         (tmp_path / "config.json").unlink()

@@ -78,9 +78,7 @@ def test_a_probe_from_start_to_result_and_again(
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == modified
 
 
-def test_samples_of_a_question_do_not_depend_on_what_is_asked_beside_it(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_samples_do_not_depend_on_other_questions(bench: Bench, tmp_path: Path) -> None:
     every, policy = rows_of(run(bench, tmp_path / "all")), bench.load("sft")
     few = rows_of(run(bench, tmp_path / "few", limit=3))
     assert len(few) == 3 and all(every[name] == row for name, row in few.items())
@@ -99,7 +97,7 @@ def rows_of(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_an_unfinished_probe_goes_on_wherever_it_was_cut(bench: Bench, tmp_path: Path) -> None:
+def test_an_unfinished_probe_resumes_at_any_point(bench: Bench, tmp_path: Path) -> None:
     whole, out = run(bench, tmp_path / "whole"), tmp_path / "cut"
     text = (tmp_path / "whole" / "probe.jsonl").read_bytes()
     lines = text.splitlines(keepends=True)
@@ -127,7 +125,7 @@ def failing(share: int) -> Verify:
     return verify
 
 
-def test_a_sample_that_failed_leaves_its_question_open(bench: Bench, tmp_path: Path) -> None:
+def test_a_failed_sample_leaves_its_question_undecided(bench: Bench, tmp_path: Path) -> None:
     judged = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": failing(30)}))
     # 60 samples: the first of the first question, and of the sixth
     result = run(judged, tmp_path / "probe")
@@ -140,7 +138,7 @@ def test_a_sample_that_failed_leaves_its_question_open(bench: Bench, tmp_path: P
 
 
 @pytest.mark.slow
-def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_path: Path) -> None:
+def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     summary = run_experiment(TRUTHRL, KNOWING, bench, out, seed=3, threads=1)
     assert (summary["status"], summary["failed"]) == ("done", 0)

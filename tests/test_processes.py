@@ -81,7 +81,7 @@ def adapter(out: Path, file: str = "policy/adapter_model.safetensors") -> Any:
 
 
 @pytest.mark.slow
-def test_two_processes_are_one(tmp_path: Path) -> None:
+def test_two_processes_equal_one(tmp_path: Path) -> None:
     """What is sampled, paid and learnt on the tiny bench, as the page says; whitening looks at
     the whole batch.
 
@@ -176,7 +176,7 @@ def check_parts_are_the_whole(parts: Path, wholes: Path) -> float:
 
 
 @pytest.mark.slow
-def test_parts_of_a_model_by_fsdp2_learn_as_the_whole(tmp_path: Path) -> None:
+def test_fsdp2_equals_training_the_whole_model(tmp_path: Path) -> None:
     """What wraps, gathers and saves is what does so on GPUs, see tests/helpers/cpu_ranks.py."""
     check_parts_are_the_whole(in_parts(tmp_path, "fsdp2", block("yaml", 1)), whole(tmp_path))
 
@@ -192,7 +192,7 @@ def test_accelerate_reads_the_configs_of_the_page(tmp_path: Path, number: int) -
     assert config.distributed_type == kinds[number] and config.num_processes == 8
 
 
-def test_a_share_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
+def test_a_part_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
     """Half of the prompts, with the rows that they have among all in the order in which they are
     begun.
     """
@@ -211,7 +211,7 @@ def test_a_share_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])
-def test_parts_of_a_model_are_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+def test_sharded_models_are_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     check_whole()
     monkeypatch.setenv(variable, "true")
     with pytest.raises(
@@ -221,7 +221,7 @@ def test_parts_of_a_model_are_refused(monkeypatch: pytest.MonkeyPatch, variable:
         check_whole()
 
 
-def test_a_run_goes_on_with_as_many_processes(tmp_path: Path) -> None:
+def test_a_run_resumes_with_the_same_number_of_processes(tmp_path: Path) -> None:
     check_processes(None, 2)
     (tmp_path / "rng_state.pth").touch()
     check_processes(tmp_path, 1)

@@ -129,7 +129,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
         ({"method": "truthrl", "seed": [1, -1]}, "run 2: the seed is -1"),
     ],
 )
-def test_what_cannot_work_is_refused_before_the_first_run(
+def test_an_invalid_run_is_refused_before_the_first_run(
     cli: Cli, tmp_path: Path, fields: dict[str, Any], told: str
 ) -> None:
     file = write(tmp_path / "q.toml", table(method="truthrl") + table(**fields))
@@ -139,7 +139,7 @@ def test_what_cannot_work_is_refused_before_the_first_run(
     assert (code, out, err.count("\n")) == (2, "", 1) and not (tmp_path / "runs").exists()
 
 
-def test_a_run_is_named_by_its_identity_however_it_was_written(tmp_path: Path) -> None:
+def test_equal_runs_have_equal_hashes(tmp_path: Path) -> None:
     three: dict[str, Any] = {"method": "truthrl", "steps": 3}
     same: dict[str, Any] = {"method": "truthrl", "set": ["truthrl.grpo.steps=3"], "name": "same"}
     others: list[dict[str, Any]] = [
@@ -176,7 +176,7 @@ def small(tmp_path: Path) -> Callable[..., Run]:
 
 
 @pytest.mark.slow
-def test_a_run_that_was_trained_is_found_by_its_description(small: Callable[..., Run]) -> None:
+def test_a_trained_run_is_found_by_its_description(small: Callable[..., Run]) -> None:
     run = small(name="first")
     assert run.summary is None
     summary = run_experiment(
@@ -197,7 +197,7 @@ def test_a_run_that_was_trained_is_found_by_its_description(small: Callable[...,
         train_queue([run], run.folder.parent)
 
 
-def test_how_runs_stand_is_read_from_their_folders(small: Callable[..., Run]) -> None:
+def test_status_is_read_from_the_folders(small: Callable[..., Run]) -> None:
     run = small()
 
     def status() -> str:

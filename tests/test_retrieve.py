@@ -32,7 +32,7 @@ def find(questions: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
 FOUND = Sources(find, rule_checks)
 
 
-def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_out(
+def test_questions_keep_their_passages_and_those_without_results_are_left_out(
     tmp_path: Path,
 ) -> None:
     own = Passage("own", "Vaasa", "Vaasa lies in Finland.")
@@ -69,9 +69,7 @@ def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_o
     assert not (tmp_path / "none.jsonl").exists()
 
 
-def test_from_the_command_line_what_is_made_is_what_forag_trains_on(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_the_command_writes_forags_training_questions(tmp_path: Path, cli: Cli) -> None:
     rows = [
         {"question": f"Where does Oslo lie, on map {n}?", "answer": "Norway"} for n in range(40)
     ]
@@ -98,7 +96,7 @@ def test_from_the_command_line_what_is_made_is_what_forag_trains_on(
     assert "brings no passages" not in str(refused.value)
 
 
-def test_what_is_for_evaluation_only_is_not_made_trainable(tmp_path: Path, cli: Cli) -> None:
+def test_evaluation_only_data_sets_are_refused(tmp_path: Path, cli: Cli) -> None:
     """Written anew, nothing would say that it must not be trained on."""
     source, out = tmp_path / "asked.jsonl", tmp_path / "questions.jsonl"
     source.write_text(

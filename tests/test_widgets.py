@@ -31,7 +31,7 @@ def test_hostile_text_stays_text():
     assert "<script" not in html and "<img" not in html and "<i>" not in html and "<b>" not in html
 
 
-def test_the_token_view_shows_what_it_is_given(monkeypatch):
+def test_the_token_view_shows_a_response(monkeypatch):
     row = worked_example()
     widget = token_view(rescore(row, reward_fns(method_configs(("rlfh",)))), "rlfh")
     assert repr(widget) == "TokenView(tarven/0, rlfh, 41 tokens, 4 claims)"
@@ -50,7 +50,7 @@ def test_the_token_view_shows_what_it_is_given(monkeypatch):
     assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
 
 
-def test_sliders_pay_anew():
+def test_sliders_recompute_rewards():
     told, controls, view = what_if(worked_example(), "rlfh").children
     box = {control.description: control for control in controls.children}
     assert told.value == "rlfh: +1.6551  "
@@ -62,7 +62,7 @@ def test_sliders_pay_anew():
     assert told.value == "rlfh: +2.6551  rlfh.f_wrong=-1"
 
 
-def test_a_setting_that_cannot_work_is_told():
+def test_an_invalid_setting_is_an_error():
     told, controls, view = what_if(worked_example(), "klcf", fields=("w_check", "w_truth")).children
     before = view.data
     for control in controls.children:
