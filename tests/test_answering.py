@@ -1,6 +1,4 @@
-"""Answers with their sources: what each sentence rests on and how well it is supported, and all
-that may go wrong.
-"""
+"""Answers with sources: the sources and support of each sentence, and errors."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
 Cli = Callable[..., tuple[int, str, str]]
-SMALL = str(TINY_POLICY / "sft")  # by its folder, whatever world it was built on
+SMALL = str(TINY_POLICY / "sft")  # its folder, whichever world it was built on
 WORLD = load_world()
 ASKED = bench("tiny").questions("test", [TWO_FACETS])[0]
 FIRST, SECOND = ASKED.title.split(";")
@@ -74,9 +72,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def writes(policy: Policy, text: str, ends: bool = True) -> Callable[[], Policy]:
-    """The policy, whose engine writes this text whatever it is asked, and goes on where it does
-    not end.
-    """
+    """The policy with an engine that always generates this text, unfinished if it does not end."""
     ids = policy.tokenizer(text, add_special_tokens=False)["input_ids"] + (
         [policy.stop_ids[0]] if ends else []
     )
@@ -96,7 +92,7 @@ def answered(
 
 
 def facts(person: str) -> tuple[str, str]:
-    """A true sentence and a false one about what a person does."""
+    """A true and a false sentence about a person's occupation."""
     job = WORLD.by[person]["profession"].object
     other = next(
         fact.object for fact in WORLD.facts if fact.relation == "profession" and fact.object != job
@@ -105,7 +101,7 @@ def facts(person: str) -> tuple[str, str]:
 
 
 def number_of(answer: Answer, text: str) -> int:
-    """The number of the passage with these words in it."""
+    """The number of the passage that contains these words."""
     return next(
         number for number, passage in enumerate(answer.passages, start=1) if text in passage.text
     )
@@ -231,7 +227,7 @@ def test_a_mistake_is_one_line_that_names_the_remedy(
 
 
 def reply(label: str, fails: str = "") -> Callable[[str, Sequence[Element]], str]:
-    """A judge that labels every claim alike and breaks off at those with the words `fails`."""
+    """A judge that gives all claims the same label, and fails for claims that contain `fails`."""
 
     def script(task: str, elements: Sequence[Element]) -> str:
         said = " ".join(element.text for element in elements if element.tag == "claim")

@@ -1,6 +1,4 @@
-"""The demo's tables and sentences, from reports made by hand; the runs themselves are trained in
-the notebooks.
-"""
+"""The demo's tables and sentences, from reports by hand; the notebooks train the runs."""
 
 from __future__ import annotations
 
@@ -72,7 +70,7 @@ def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, dict[str
     ]
     whole = {row[1]: row[2:] for row in rows[:3]}
     assert [cell.split()[0] for cell in whole["ternary"]] == ["0.50", "0.38", "0.12", "0.38"]
-    # ternary on the unknown, without intervals
+    # ternary on unknown entities, without intervals
     assert rows[-2][2:] == ["0.00", "0.75", "0.25", "-0.25"]
 
 

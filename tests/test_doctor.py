@@ -1,6 +1,4 @@
-"""`workbench doctor`: what it finds here, what it says of machines that lack something, and that
-it asks no network.
-"""
+"""`workbench doctor`: its checks on this machine and on simulated ones, without a network."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import
 
 
 def doctor(before: str = "", **environment: str) -> tuple[int, dict[str, Any], str]:
-    """The command in a process of its own, after some lines of Python: exit code, its object,
-    stderr.
-    """
+    """Run the command in its own process after some lines of Python: exit code, object, stderr."""
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{before}\n{ALONE}"],
         cwd=ROOT,
@@ -110,7 +106,7 @@ def test_missing_or_different_packages_are_reported_with_a_remedy() -> None:
 
 
 def machine(**changed: Any) -> Any:
-    """What torch says of a machine with an H100, as far as it is asked."""
+    """A simulated torch on a machine with an H100."""
     own = SimpleNamespace(name="NVIDIA H100", total_memory=85 * 10**9, major=9, minor=0)
     return SimpleNamespace(
         __version__="2.13.0+cu130",

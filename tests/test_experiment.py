@@ -1,6 +1,4 @@
-"""An experiment's life: from start to summary, killed and resumed, refused before anything is
-written.
-"""
+"""Experiments: from start to summary, killed and resumed, and refused before any write."""
 
 from __future__ import annotations
 
@@ -78,7 +76,7 @@ def test_run_from_start_to_summary_and_again(
         "done",
     )
     assert summary["before"]["split"] == summary["after"]["split"] == "validation"
-    assert summary["before"]["n"] == len(NAMES)  # not the one without answers
+    assert summary["before"]["n"] == len(NAMES)  # without the question that has no gold answer
     assert summary["cost"]["calls"] == 0 and summary["failed"] == 0
     assert json.loads((out / "config.json").read_text())["versions"] == summary["versions"]
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
@@ -187,10 +185,10 @@ def test_a_failed_evaluation_is_repeated_and_not_stored(bench: Bench, tmp_path: 
 @pytest.mark.parametrize(
     ("method", "settings", "share"),
     [
-        ("rlfh", ["ppo.max_failed=0.05"], 0.05),  # and GRPO, which it is not trained by, has 0.2
+        ("rlfh", ["ppo.max_failed=0.05"], 0.05),  # the unused GRPO has 0.2
         ("rlfh", ["trainer=grpo", "grpo.max_failed=0.3"], 0.3),
         ("truthrl", ["knowledge=true", "grpo.max_failed=0.05"], 0.05),  # not the probe's
-        # by which its samples are drawn: DPO grades nothing
+        # the limit of its samples: DPO grades no response
         ("dpo", ["drawn.max_failed=0.4"], 0.4),
         ("iterative_dpo", ["rounds.max_failed=0.1"], 0.1),
         ("sft_gold", [], 0.2),
@@ -207,9 +205,7 @@ def test_the_failure_limit_is_that_of_the_used_trainer(
 
 
 def test_an_evaluation_fails_if_its_facts_fail(bench: Bench, tmp_path: Path) -> None:
-    """Its outcomes may be well: what nobody could verify is not measured. What the input lacks
-    is no failure.
-    """
+    """Unverified facts are not measured, even with outcomes. Missing inputs are not failures."""
     told = rule_checks().extract([Response("r", Question("q", "?"), "Ada was born in Rome.")])[0]
 
     def facts(kind: str) -> Any:
@@ -253,9 +249,8 @@ def test_methods_and_benches_are_named_on_the_command_line(
 
 @pytest.mark.slow
 def test_a_stage_starts_from_the_policy_of_the_stage_before(bench: Bench, tmp_path: Path) -> None:
-    """A first stage of another policy: the last one's adapter is trained on it, evaluated over
-    it, and loaded over it.
-    """
+    """A first stage with another policy: the last stage's adapter is trained on it, evaluated with
+    it and loaded with it."""
 
     def cold_start(job: Job) -> Status:
         make_policy(job.out / "policy", seed=7)

@@ -1,4 +1,4 @@
-"""Merging an adapter into its base, and pushing the result to a local stand-in for the hub."""
+"""Merge an adapter into its base, and push the result to a local hub server."""
 
 from __future__ import annotations
 

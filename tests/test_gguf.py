@@ -1,4 +1,4 @@
-"""A trained policy as a GGUF file: what is refused. tests/engines/test_gguf.py reads files."""
+"""Export to GGUF: refusals. tests/engines/test_gguf.py reads the files."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ SENTENCES = (
 
 
 def bpe(cut: str) -> Any:
-    """A byte-level BPE tokenizer that cuts text like Qwen2's or Llama 3's, learnt from a few
-    sentences.
-    """
+    """A byte-level BPE tokenizer with the pre-tokenizer of Qwen2 or Llama 3, trained on a few
+    sentences."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,6 +1,5 @@
-"""Labels that people give: kept in a record of their own, asked for claim by claim, and compared
-with the judge's.
-"""
+"""A person's labels: stored in their own files, requested claim by claim, and compared with the
+judge's."""
 
 from __future__ import annotations
 
@@ -94,7 +93,7 @@ def test_a_label_is_changed_and_removed(tmp_path: Path) -> None:
     assert told["done"] == 1 and told["last"]["label"] is None and told["claim"]["label"] is None
     asked(runs, given={"place": ["tarven/1/0", 0], "label": None})
     assert (tmp_path / "annotations" / "run" / "rollouts.jsonl").read_text() == ""
-    asked(runs, given={"place": place, "label": None})  # of one that was never labelled
+    asked(runs, given={"place": place, "label": None})  # a claim without a label
 
 
 def test_an_opened_row_shows_a_persons_labels(
@@ -106,7 +105,7 @@ def test_an_opened_row_shows_a_persons_labels(
     kept = labeller(runs)({"key": key, "edits": {"1": {"label": "wrong"}}})
     assert kept == {"path": "annotations/run/rollouts.jsonl", "labels": {"1": "wrong"}}
     labeller(runs)({"key": key, "edits": {"0": {"informativeness": 2, "label": "vague"}}})
-    # rated after a reload: the label stays the person's
+    # a rating after a reload keeps the person's label
     labeller(runs)({"key": key, "edits": {"1": {"informativeness": 4}}})
     claims = json.loads(show(open_row(Runs(tmp_path), "run", "tarven/2/1")))["claims"]
     assert [(claim["label"], claim["person"]) for claim in claims[:3]] == [
@@ -176,7 +175,7 @@ def test_damaged_rows_are_skipped_and_damaged_labels_are_an_error(
     kept = tmp_path / "annotations" / "run" / "rollouts.jsonl"
     kept.write_text("[1]\n" + kept.read_text())
     assert "remove or mend that line" in annotator(runs)({})["error"]
-    opened = open_row(runs, "run", "tarven/1/1")  # which is shown all the same
+    opened = open_row(runs, "run", "tarven/1/1")  # the row is still shown
     assert opened.labels == {} and "remove or mend that line" in opened.note
     with pytest.raises(WorkbenchError, match="mend"):
         annotate(runs, "run", rollout(1, 1), {"0": {"label": "vague"}})

@@ -1,6 +1,5 @@
-"""The inspector in a real Chromium: every tab does its job, hostile text stays text, and nothing
-leaves the machine.
-"""
+"""The inspector in Chromium: every tab works, hostile text stays text, and no request leaves the
+machine."""
 
 from __future__ import annotations
 
@@ -79,7 +78,7 @@ def test_claims_and_tokens_are_linked_both_ways(page, shots):
 
 
 def test_what_if_by_hand(page, address, shots):
-    """RLFH pays −0.25·α + 1.9051·β; the wrong claim weighs 1.0."""
+    """RLFH's reward is −0.25·α + 1.9051·β; the wrong claim has weight 1.0."""
     tab(page, "What if")
     view = "#what-if-view"
     page.wait_for_selector(f"{view} #wb-rlfh-alpha")
@@ -120,7 +119,7 @@ def test_runs_show_curves_and_rollouts(page, address, shots):
     tab(page, "Runs")
     page.wait_for_selector(".wb-run-table tbody tr")
     names = [row.get_attribute("data-run") for row in page.locator(".wb-run-table tbody tr").all()]
-    # the labels that another test has kept here
+    # the labels that another test has stored
     trained = [name for name in names if name != "annotations"]
     assert trained[0] == "hostile" and trained[-1] == RUN  # newest first
     choose_run(page, RUN)
@@ -253,9 +252,7 @@ def test_an_exported_page_is_inert_and_self_contained(browser, tmp_path, shots):
 
 
 def test_the_notebook_widget_is_the_same_view(browser):
-    """The widget's module, as anywidget loads it, with a model that stands in for the
-    notebook's.
-    """
+    """The widget's module, as anywidget loads it, with a simulated model of the notebook."""
     pytest.importorskip("anywidget", reason="the notebooks extra is not installed")
     from workbench.inspector.widgets import token_view
 
@@ -342,7 +339,7 @@ def test_live_answers_with_sources(page, shots):
         "payload" in sources.first.inner_text()
         and page.locator("#sourced-view img, #sourced-view script").count() == 0
     )
-    # the sampled answers stand in its place
+    # the sampled answers replace it
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
     assert page.locator("#sourced-view .wb-split").count() == 0

@@ -1,6 +1,4 @@
-"""Runs that were damaged, linked or cut: each says so where it is opened, and every other run is
-shown as ever.
-"""
+"""Damaged, linked or truncated runs: opening one is an error, and every other run is shown."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def lines(change: Callable[[bytes], bytes], file: str = "rollouts.jsonl") -> Cal
 
 
 def field(name: str, value: object) -> Callable[[Path], None]:
-    """Put something else into a field of the first row."""
+    """Replace a field of the first row."""
     return lines(lambda line: json.dumps({**json.loads(line), name: value}).encode())
 
 
@@ -128,7 +126,7 @@ def test_a_damaged_run_is_an_error_and_others_are_shown(tmp_path: Path, name: st
             opened, error = first_shown(runs, settings, start)
             assert json.loads(show(opened))["text"] and (error is None or "\n" not in str(error))
     for place in range(1, STEPS * SIZE + 1):
-        view, note = shown_or_error(lambda place=place: open_number(runs, "bad", place))  # type: ignore[misc]
+        view, note = shown_or_error(open_number, runs, "bad", place)
         assert (view == NOTHING) == ("error" in json.loads(note))
         assert len(step_row(runs, 1, "bad", place)) == 3
     for step in range(STEPS + 1):
@@ -169,7 +167,7 @@ def test_damaged_rows_are_counted_and_others_are_listed(tmp_path: Path) -> None:
         len(told["rows"]) == SIZE - 1
         and "1 row is left out: row 1 of run 'bad' is damaged" in told["note"]
     )
-    # Advantages over what is left of the group would be other numbers: there are none.
+    # advantages over the rest of the group would be wrong, so there are none
     data = json.loads(show(open_row(runs, "bad", "tarven/1/1")))
     assert not any(method["advantages"] for method in data["methods"].values())
     assert any(

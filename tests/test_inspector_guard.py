@@ -1,4 +1,4 @@
-"""Who is let in to the inspector: its own names and its own page; and nothing is uploaded."""
+"""Access control of the inspector: its own host names and its own page; no uploads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ask(
     kind: str = "http",
     names=(),
 ) -> tuple[int, dict[str, str]]:
-    """The status and the headers that a request gets; 200 where it has reached what is guarded."""
+    """Return the status and headers of a response; 200 if the request reaches the guarded app."""
     sent: list[dict[str, Any]] = []
 
     async def behind(scope, receive, send) -> None:

@@ -1,6 +1,4 @@
-"""What the inspector makes of a run: the settings it was scored with, what nobody paid, and what
-a trainer logged.
-"""
+"""Runs in the inspector: their settings, missing rewards, and a trainer's logged numbers."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ def record_logged(folder: Path) -> Path:
 
 
 def record_untagged(folder: Path, method: str = "truthrl") -> None:
-    """Rows without tags and with an outcome alone, as a run of TruthRL keeps them."""
+    """Write rows without tags and with only an outcome, as a run of TruthRL stores them."""
     rows = []
     for number, (label, value) in enumerate(OUTCOMES):
         response = replace(
@@ -78,9 +76,7 @@ def record_untagged(folder: Path, method: str = "truthrl") -> None:
 
 
 def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
-    """KLCF pays −1 for the missing tags, whatever the answer says: of rows that nobody read for
-    it, that is no reward.
-    """
+    """KLCF gives −1 for missing tags. Without a check of the answer this is not a reward."""
     record_untagged(tmp_path / "run")
     runs = Runs(tmp_path)
     opened = open_row(runs, "run", "r0")
@@ -102,8 +98,7 @@ def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
     assert [row["disagreement"] for row in found["rows"]] == [None] * 3
     again = what_if({"key": json.loads(show(opened))["key"]})["view"]["methods"]
     assert again["klcf"]["value"] is None and again["truthrl"]["value"] == 1.0
-    # Without the terms that need verdicts, the form is all that is asked for; and what the run
-    # itself was paid stays.
+    # Without the terms that need verdicts, only the form is checked; a stored reward stays.
     form = what_if({"key": json.loads(show(opened))["key"], "settings": {"klcf": {"w_check": 0}}})[
         "view"
     ]["methods"]["klcf"]
@@ -154,13 +149,11 @@ def test_an_imported_run_has_curves(tmp_path: Path) -> None:
         None,
         None,
     ]
-    assert drawn["Length, tokens"] == [1.5, 1.5]  # words: the prompt's one, and none or one "So"
+    assert drawn["Length, tokens"] == [1.5, 1.5]  # words: "Who?" with zero or one "So"
 
 
 def record_queried(folder: Path) -> Path:
-    """Two steps of four rows each on two questions, of tiers known and half, the rewards 0 to 7
-    in a shuffled order.
-    """
+    """Write two steps of four rows on two questions of two tiers, with rewards 0 to 7."""
     rows = []
     for number, value in enumerate((3, 1, 7, 0, 4, 6, 2, 5)):
         question = Question(
@@ -300,7 +293,7 @@ def test_a_running_training_is_marked_and_updated(tmp_path: Path) -> None:
         first = look({"names": ["run"], "stamp": None})
         assert json.loads(first["runs"])[0]["status"] == "running"
         assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
-    # as a killed process leaves it: nothing is written
+    # like after a kill: no status is written
     left = look({"names": ["run"], "stamp": first["stamp"]})
     assert json.loads(left["runs"])[0]["status"] == "unfinished"
     first = look({"names": ["run"], "stamp": None})
@@ -374,7 +367,7 @@ def test_two_texts_are_compared_word_by_word() -> None:
         (False, " 1934", " 1931"),
         (True, ".", " ."),
     ]
-    # no spaces stand between these words
+    # scripts without spaces between words
     assert difference("河边住着他。", "河边住着她。")[1][1] == (False, "他", "她")
     assert difference("", "") == ("words", []) and difference("", "a") == (
         "words",

@@ -1,6 +1,4 @@
-"""Comparing answers and labelling claims in a real Chromium: by mouse and by keys, and with
-hostile text.
-"""
+"""Comparison of answers and labels of claims in Chromium, by mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -55,8 +53,7 @@ def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
         ["Only in the first", " green"],
         ["only in the second", " blue"],
     )
-    # The group's advantages stand on the open answer's side: 2.66 lies 0.625 below the mean, over
-    # 1.377.
+    # the open answer's advantage: 2.66 is 0.625 below the mean, divided by 1.377
     on = page.locator(f"{view} .wb-side-group").first.locator("tr.tv-row-on")
     assert on.locator("[data-estimator=group]").inner_text() == "−0.45"
     page.get_by_label("rewards by").select_option("truthrl")
@@ -80,13 +77,13 @@ def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shot
         f"document.querySelector('{done}').textContent.includes('0 of 8 claims labelled')"
     )
     page.get_by_label("Order").select_option("recorded")
-    # drawn anew
+    # redrawn
     page.wait_for_function(
         "[...document.querySelectorAll('#annotate-view select')].at(-1).value === 'recorded'"
     )
     assert page.locator(claim).inner_text() == "The Osk tunnel is the younger one."
     card = page.locator("#annotate-view .wb-panel")
-    # not what the judge said
+    # without the judge's verdict
     assert "correct" not in card.inner_text().split("Evidence")[1] and card.locator("mark").count()
     page.keyboard.press("5")
     page.wait_for_function(
@@ -113,7 +110,7 @@ def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shot
         f"document.querySelector('{done}').textContent.includes('1 of 8 claims labelled')"
     )
     assert page.locator(claim).inner_text() == first
-    page.goto(f"{address}?run=work&id=tarven/1/0")  # after a reload: beside what the judge said
+    page.goto(f"{address}?run=work&id=tarven/1/0")  # after a reload, with the judge's verdict
     page.wait_for_selector("#inspect-view .tv-person")
     assert page.locator("#inspect-view .tv-person").count() == 1
     told = (
@@ -155,5 +152,5 @@ def test_the_keys_of_an_open_answer(page, address, root, shots):
     page.keyboard.press("u")
     page.get_by_text("claim 1: label removed").wait_for()
     assert page.locator("#inspect-view .tv-person").count() == 0
-    page.get_by_label("Row", exact=True).press("n")  # in a field, a key writes
+    page.get_by_label("Row", exact=True).press("n")  # a key in a field is not a shortcut
     assert page.locator("#inspect-view .tv-facts").inner_text().count("tarven/1/0") == 1

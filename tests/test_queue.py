@@ -1,6 +1,4 @@
-"""A queue's file, what identifies its runs, how they stand, and real queues that are killed,
-interrupted and taken up again.
-"""
+"""Queue files, the identities and status of runs, and real queues that are killed and resumed."""
 
 from __future__ import annotations
 
@@ -71,7 +69,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def table(**fields: Any) -> str:
-    """A run of a TOML file; what JSON writes of these values is TOML too."""
+    """A run of a TOML file; JSON's notation of these values is also TOML."""
     return "\n".join(
         ["[[run]]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items()), ""]
     )
@@ -79,7 +77,7 @@ def table(**fields: Any) -> str:
 
 def test_a_file_is_read_in_its_order(tmp_path: Path) -> None:
     first, second, third = read_entries(write(tmp_path / "q.toml", TWO))
-    # of the defaults, those of the run's method
+    # only the defaults of the run's method
     settings = ("truthrl.reward=binary", "truthrl.beta=0.1")
     assert first == Entry(
         "truthrl", 1, "tiny", settings, name="binary", where=f"'{tmp_path / 'q.toml'}', run 1"
@@ -165,7 +163,7 @@ def test_equal_runs_have_equal_hashes(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Callable[..., Run]:
-    """Runs on a bench of seconds: by seed, below `tmp_path / "runs"`."""
+    """Runs on a very small bench, by seed, below `tmp_path / "runs"`."""
     bench = make_bench(tmp_path / "policy")
 
     def make(seed: int = 1, name: str = "") -> Run:
@@ -266,7 +264,7 @@ def finish(file: Path, root: Path) -> tuple[int, dict[str, Any], str]:
 
 
 def steps_of(folder: Path) -> list[dict[str, Any]]:
-    """A run's metrics, without what differs between equal runs."""
+    """A run's metrics without values that differ between equal runs."""
     return [
         {key: value for key, value in row.items() if not key.startswith("seconds")}
         for row in metrics_rows(folder)
@@ -280,11 +278,11 @@ def test_a_killed_queue_goes_on_and_a_failed_run_spoils_no_other(tmp_path: Path)
     file = write(tmp_path / "q.toml", table(method="truthrl", seed=[1, 2], steps=12, set=LIGHT))
     bad, good = queue_runs(file, root)
     bad.folder.mkdir(parents=True)
-    write(bad.folder / "config.json", "{")  # so that its process, and it alone, is refused
+    write(bad.folder / "config.json", "{")  # only this run's process is refused
     with begin(file, root) as queue:
         wait_for(lambda: len(metrics_rows(good.folder)) > 4, seconds=300)
         queue.kill()
-    wait_for(lambda: not in_use(good.folder), seconds=60)  # nothing trains on
+    wait_for(lambda: not in_use(good.folder), seconds=60)  # no training continues
     made = len(metrics_rows(good.folder))
     assert 4 < made < 12 and [row["status"] for row in status_of([bad, good])["runs"]] == [
         "failed",

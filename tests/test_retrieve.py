@@ -1,6 +1,5 @@
-"""`workbench data retrieve`: questions without passages get those of an index, and what may not
-be trained on gets none.
-"""
+"""`workbench data show --store`: questions without passages get them from an index; evaluation-only
+data sets are refused."""
 
 from __future__ import annotations
 
@@ -91,13 +90,13 @@ def test_the_command_writes_forags_training_questions(tmp_path: Path, cli: Cli) 
     assert forag.stages is not None
     with pytest.raises(WorkbenchError, match="brings no passages"):
         forag.stages(forag.configure("paper"), bench("paper", bare))
-    with pytest.raises(WorkbenchError) as refused:  # by what comes next: nobody is there to judge
+    with pytest.raises(WorkbenchError) as refused:  # by the next check: there is no judge
         forag.stages(forag.configure("paper"), bench("paper", out))
     assert "brings no passages" not in str(refused.value)
 
 
 def test_evaluation_only_data_sets_are_refused(tmp_path: Path, cli: Cli) -> None:
-    """Written anew, nothing would say that it must not be trained on."""
+    """A written copy would no longer be marked as evaluation-only."""
     source, out = tmp_path / "asked.jsonl", tmp_path / "questions.jsonl"
     source.write_text(
         json.dumps({"question": "Where does Oslo lie?", "canary": "not for training"}) + "\n"

@@ -1,6 +1,4 @@
-"""The token view's data and pages: what is shown is what the row holds, and nothing in it can
-become markup.
-"""
+"""The token view's data and pages: they show the row's values, and no text becomes markup."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ HOSTILE = "</script><script>window.hit=1</script><!--<img src=x onerror=alert(1)
 
 
 class Tags(HTMLParser):
-    """The tags of a page with their attributes' names."""
+    """The tags of a page with the names of their attributes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,9 +151,7 @@ def test_the_script_never_parses_html():
 
 
 def test_every_name_has_words(example):
-    """A label, a part of a reward or a method that the view has no words for would be shown as
-    the code names it.
-    """
+    """Labels, parts of rewards and methods without words would be shown as identifiers."""
     from workbench.types import ASPECTS
 
     for method, reward in example.rewards.items():

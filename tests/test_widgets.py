@@ -39,14 +39,14 @@ def test_the_token_view_shows_a_response(monkeypatch):
     assert shown["methods"]["rlfh"]["value"] == pytest.approx(1.65509, abs=1e-5)
     widget.show(row)
     assert json.loads(widget.data)["methods"] == {}
-    # a notebook of anyone's does not hold it twice
+    # other notebooks do not store the data twice
     assert VIEW not in widget._repr_mimebundle_()[1]
     monkeypatch.setenv(PICTURES, "1")
     data, told = widget._repr_mimebundle_()
     assert told[VIEW] == json.loads(widget.data) and data["text/plain"].startswith(
         "TokenView(tarven/0"
     )
-    # a replay is compared by these
+    # replayed notebooks compare these
     assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
 
 
@@ -58,7 +58,7 @@ def test_sliders_recompute_rewards():
     assert told.value == "rlfh: +1.4051  rlfh.alpha=2"
     assert json.loads(view.data)["methods"]["rlfh"]["value"] == pytest.approx(1.40509, abs=1e-5)
     box["alpha"].value = 1.0
-    box["f(wrong)"].value = -1.0  # one unit less is charged for the wrong claim of weight 1.0
+    box["f(wrong)"].value = -1.0  # the wrong claim of weight 1.0 costs one unit less
     assert told.value == "rlfh: +2.6551  rlfh.f_wrong=-1"
 
 

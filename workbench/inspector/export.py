@@ -79,7 +79,7 @@ def _frame(record: Record, numbers: Sequence[int]) -> DataFrame:
     return frame
 
 
-def _inert(value: object) -> object:
+def _inert(value: Any) -> Any:
     """Quote every line and tab-separated part of a text that a spreadsheet would execute."""
     if not isinstance(value, str):
         return value
