@@ -27,9 +27,9 @@ from workbench.experiments.plan import (
     read_training,
     sampling,
     saved_bytes,
-    shape_of,
     total,
 )
+from workbench.experiments.shape import shape_of
 from workbench.judge import elements
 from workbench.methods import METHODS, TRAINED
 from workbench.training.grpo import GRPO

@@ -17,7 +17,8 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
-from workbench.experiments.plan import GPUS, gib, plan
+from workbench.experiments.plan import gib, plan
+from workbench.experiments.shape import GPUS
 from workbench.methods import TRAINED
 
 

@@ -24,6 +24,7 @@ from workbench.policies.generate import generate
 
 Status = Literal["ok", "warning", "failed"]
 Route = Literal["cpu", "gpu"]
+ROUTES: tuple[tuple[Route, str], ...] = (("cpu", ""), ("gpu", "gpu"))  # with their extras
 NAME = "factuality-workbench"
 GROUPS = Path("/sys/fs/cgroup")  # limits of containers on Linux
 GB, GIB = 10**9, 2**30
@@ -138,22 +139,26 @@ def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
 
     No package is imported.
     """
-    found = [_package(name, version, "cpu") for name, version in pins.get("", {}).items()]
-    found += [_package(name, version, "gpu") for name, version in pins.get("gpu", {}).items()]
+    found = []
+    for path, extra in ROUTES:
+        for name, wanted in pins.get(extra, {}).items():
+            check = partial(Check, f"package {name}", path=path)
+            remedy = f"`pip install {name}=={wanted}`"
+            try:
+                version = importlib.metadata.version(name)
+            except importlib.metadata.PackageNotFoundError:
+                if path == "gpu":
+                    found.append(check("warning", "not installed: optional", remedy))
+                else:
+                    found.append(
+                        check("failed", "not installed", f"{remedy}, or `make demo` in a clone")
+                    )
+                continue
+            if version.split("+")[0] == wanted:  # torch: 2.13.0+cpu
+                found.append(check("ok", version))
+            else:
+                found.append(check("warning", f"{version}, but {wanted} is pinned", remedy))
     return found or [Check("packages", "warning", "no pins found", "`pip install -e .`")]
-
-
-def _package(name: str, wanted: str, path: Route) -> Check:
-    line, remedy = f"package {name}", f"`pip install {name}=={wanted}`"
-    try:
-        found = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        if path == "gpu":
-            return Check(line, "warning", "not installed: optional", remedy, path)
-        return Check(line, "failed", "not installed", f"{remedy}, or `make demo` in a clone", path)
-    if found.split("+")[0] != wanted:  # torch: 2.13.0+cpu
-        return Check(line, "warning", f"{found}, but {wanted} is pinned", remedy, path)
-    return Check(line, "ok", found, path=path)
 
 
 def memory_here() -> int | None:

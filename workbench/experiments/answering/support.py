@@ -120,13 +120,9 @@ def _by_span(
     """The claims of each sentence, by the beginning of their own sentence or their span."""
     claims: dict[tuple[int, int], list[Claim]] = {span: [] for span in spans}
     for claim in feedback.claims:
-        start = (
-            feedback.sentences[claim.sentence][0]
-            if claim.sentence is not None
-            else claim.span[0]
-            if claim.span
-            else -1
-        )
+        start, _ = claim.span or (-1, -1)
+        if claim.sentence is not None:
+            start, _ = feedback.sentences[claim.sentence]
         for span in spans:
             if span[0] <= start < span[1]:
                 claims[span].append(claim)
