@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,6 +19,7 @@ from workbench.cli.frame import (
 from workbench.experiments.plan import gib, plan
 from workbench.experiments.shape import GPUS
 from workbench.methods import TRAINED
+from workbench.types import JsonMapping
 
 
 @app.command(
@@ -66,7 +66,7 @@ def plan_command(
     return 2 if result["remedies"] else 0
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     phases = result["phases"]
     items = dict.fromkeys(item for phase in phases for item in phase["bytes"])
     rows = [

@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from workbench.methods.bench import SCALES, bench
 from workbench.policies.generate import generate
+from workbench.types import JsonObject
 
 Status = Literal["ok", "warning", "failed"]
 Route = Literal["cpu", "gpu"]
@@ -43,7 +44,7 @@ class Check:
     path: Route = "cpu"
 
 
-def examine() -> dict[str, Any]:
+def examine() -> JsonObject:
     """All `checks`, and for each path whether it `works`, its worst `status` and what `failed`."""
     torch = _torch()
     checks = [_python(), torch, *packages(pinned()), *_room(), _cache()]
@@ -61,7 +62,7 @@ def examine() -> dict[str, Any]:
     }
 
 
-def verdict(checks: Sequence[Check]) -> dict[str, Any]:
+def verdict(checks: Sequence[Check]) -> JsonObject:
     statuses = {"ok", *(check.status for check in checks)}
     worst = next(status for status in ("failed", "warning", "ok") if status in statuses)
     failed = [check.name for check in checks if check.status == "failed"]

@@ -17,7 +17,7 @@ from workbench.methods.bench import NAMES, SCALES
 from workbench.methods.method import Method
 from workbench.policies.hf import default_rows
 from workbench.training import grpo, offline, ppo, reward_model
-from workbench.types import OF_CLAIMS, WorkbenchError
+from workbench.types import OF_CLAIMS, JsonObject, WorkbenchError
 from workbench.util.config import get, parts, settings
 
 GIB, MOST, CPU = 2**30, 10**12, "cpu"
@@ -226,7 +226,7 @@ def plan(
     gpu: str | None = None,
     overrides: Sequence[str] = (),
     prompt_tokens: int | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Plan a training of `method` at the scale of `bench`, phase by phase.
 
     Args:
@@ -262,7 +262,7 @@ def plan(
     jobs = [("evaluation", replace(evaluation, at_once=rows, prompts=rows), sampling)]
     jobs += [("rollouts", last, sampling)] if last.at_once else []
     jobs += [(step.trainer, step, learning) for step in steps]
-    phases, remedies = list[dict[str, Any]](), []
+    phases, remedies = list[JsonObject](), []
     for name, step, memory in jobs:
         online, sampled = step is last and last.at_once, memory is sampling
         models = chosen.training(config).resident_models if online else 0

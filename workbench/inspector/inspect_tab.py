@@ -15,7 +15,7 @@ from workbench.inspector.runs import Runs
 from workbench.inspector.token_view.page import page
 from workbench.inspector.what_if import labeller
 from workbench.runs.rows import Rows
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 
 SOURCES = ("Samples", "Stored run", "Paste")
 JUDGES = {
@@ -225,7 +225,7 @@ def most_claims(rows: Rows) -> int:
 
 
 @server_function
-def export_page(request: dict[str, Any]) -> dict[str, Any]:
+def export_page(request: JsonObject) -> JsonObject:
     """The open response as a self-contained page."""
     opened = recall(str(request["key"]))
     method = request.get("method")
