@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from workbench.inspector.annotated import (
     labels_in,
 )
 from workbench.inspector.opened import stored_evidence
-from workbench.inspector.parts import server_function
+from workbench.inspector.parts import ServerFunction, server_function
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view import as_json, payload
 from workbench.runs.rows import Rows
@@ -33,7 +33,7 @@ SKIPPED = 2000  # maximum number of skipped claims in a request
 Place = tuple[str, int]  # ids of a row and a claim
 
 
-def annotator(runs: Runs) -> Callable[[Any], JsonObject]:
+def annotator(runs: Runs) -> ServerFunction:
     """The function with which the page stores a label and gets the next claim, as JSON text."""
 
     @server_function

@@ -13,7 +13,7 @@ from workbench.experiments.answering.sources import question_text
 from workbench.inspector.inspect_tab import InspectTab, shown_or_error
 from workbench.inspector.listing import listed_row
 from workbench.inspector.opened import Opened, open_feedback
-from workbench.inspector.parts import component, gradio_arguments, page_json
+from workbench.inspector.parts import Component, component, gradio_arguments, page_json
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view import as_json
 from workbench.methods.bench import bench
@@ -46,7 +46,7 @@ _lock = Lock()  # one policy at a time: two would compete for cores and memory
 _answers: dict[str, tuple[Feedback, ...]] = {}  # the answers of each group
 
 
-def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
+def live_tab(runs: Runs, inspect: InspectTab, tabs: Component) -> tuple[Component, Component]:
     """Build the tab and connect its events; returns the menus of policies and of sources."""
     import gradio as gr
 

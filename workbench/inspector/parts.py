@@ -13,6 +13,8 @@ from typing import Any
 from workbench.inspector.token_view import as_json, script, style
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
+Component = Any  # a gradio component; gradio is imported late
+ServerFunction = Callable[[Any], JsonObject]  # a function that the page calls
 HERE = Path(__file__).parent
 SCRIPTS = (
     "app.js",
@@ -108,7 +110,7 @@ def page_json(
     return decorate
 
 
-def server_function(function: Callable[[Any], JsonObject]) -> Callable[[Any], JsonObject]:
+def server_function(function: ServerFunction) -> ServerFunction:
     """A function that the page calls; its errors are returned as {"error": …}."""
 
     @wraps(function)

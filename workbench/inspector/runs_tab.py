@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.experiments.demo import answers
@@ -12,6 +12,8 @@ from workbench.inspector.inspect_tab import InspectTab
 from workbench.inspector.listing import query_of, rollouts
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import (
+    Component,
+    ServerFunction,
     component,
     gradio_arguments,
     message,
@@ -23,7 +25,7 @@ from workbench.inspector.token_view import as_json
 from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 
-def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
+def runs_tab(runs: Runs, inspect: InspectTab, tabs: Component) -> Component:
     """Build the tab and connect its events; returns the view, whose value selects a run."""
     import gradio as gr
 
@@ -48,7 +50,7 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
     return view
 
 
-def server_functions(runs: Runs) -> tuple[Callable[[Any], JsonObject], ...]:
+def server_functions(runs: Runs) -> tuple[ServerFunction, ...]:
     """The functions of the Runs tab that the page calls.
 
     Rows are returned as JSON text, because gradio's own encoding fails for some texts.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
 from workbench.inspector.listing import rewards_of
 from workbench.inspector.opened import Opened, open_row
-from workbench.inspector.parts import server_function
+from workbench.inspector.parts import ServerFunction, server_function
 from workbench.inspector.runs import Runs, damage
 from workbench.inspector.token_view import as_json, encodable
 from workbench.inspector.what_if import group_rows
@@ -43,7 +43,7 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
     ]
 
 
-def same_prompt(runs: Runs) -> Callable[[Any], JsonObject]:
+def same_prompt(runs: Runs) -> ServerFunction:
     """The function that returns another answer to the same prompt to the page, as JSON text."""
 
     @server_function

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 from workbench.inspector.annotated import annotate, labels, relabelled
 from workbench.inspector.controls import controls
 from workbench.inspector.opened import recall, show, with_rewards
-from workbench.inspector.parts import server_function
+from workbench.inspector.parts import ServerFunction, server_function
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view.payload import encodable, group_advantages
 from workbench.methods import method_configs
@@ -48,7 +48,7 @@ def differences(method: str, config: Any) -> list[str]:
     ]
 
 
-def _spelled(value: Any) -> str:
+def _spelled(value: object) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
@@ -108,7 +108,7 @@ def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
     ]
 
 
-def labeller(runs: Runs) -> Callable[[Any], JsonObject]:
+def labeller(runs: Runs) -> ServerFunction:
     """The function with which the page stores a person's labels and ratings of claims."""
 
     @server_function

@@ -35,7 +35,7 @@ def browser(
     )
     panel = HTML()
 
-    def show(_: Any = None) -> None:
+    def show(_: object = None) -> None:
         if box.value in options:
             panel.value = as_html(describe(box.value))
 
@@ -44,7 +44,7 @@ def browser(
     return VBox([box, panel])
 
 
-def as_html(value: Any) -> str:
+def as_html(value: object) -> str:
     """Nested mappings and sequences as escaped tables and lists."""
     if isinstance(value, Mapping):
         rows = "".join(
@@ -146,7 +146,7 @@ def what_if(
     }
     message, view = HTML(), token_view(with_rewards(feedback, {method: config}), method, group)
 
-    def show(_: Any = None) -> None:
+    def show(_: object = None) -> None:
         changes = {name: _value(box) for name, box in boxes.items() if _value(box) != box.start}
         try:
             configs, arguments = changed({method: config}, {method: changes})

@@ -157,7 +157,7 @@ class _Stopping:
                 self.handlers[name] = signal.signal(name, self._stop)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         for name, handler in self.handlers.items():
             signal.signal(name, handler)
 
@@ -171,7 +171,7 @@ class _Stopping:
         finally:
             self.process = None
 
-    def _stop(self, *_: Any) -> None:
+    def _stop(self, *_: object) -> None:
         self.signals += 1
         if self.signals == 1:
             _say("stopping after this step; a second interrupt stops at once")

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from workbench.credit.advantages import ESTIMATORS, advantages
 from workbench.credit.attribute import assign_token_rewards, is_placed, place, token_at
@@ -126,7 +125,7 @@ def encodable(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def as_json(data: Any) -> str:
+def as_json(data: object) -> str:
     """JSON that is safe inside a script element and in any encoding: ASCII without `<>&`."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
