@@ -24,15 +24,14 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.findings_tables import PAPER  # noqa: E402
 from workbench.experiments.plan import (  # noqa: E402
     GIB,
-    GPUS,
     OF_FLOPS,
     PER_RESPONSE,
     forward_flops,
     judge_requests,
     judged_checks,
     plan,
-    shape_of,
 )
+from workbench.experiments.shape import GPUS, shape_of  # noqa: E402
 from workbench.judge import render  # noqa: E402
 from workbench.methods import METHODS  # noqa: E402
 from workbench.scoring.estimate import CHARACTERS, Counter  # noqa: E402

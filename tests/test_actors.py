@@ -1,6 +1,5 @@
-"""Ray's actors, as far as they need no Ray: refusals, and questions that could not be answered.
-`tests/engines/test_ray.py` has the actors themselves.
-"""
+"""Ray actors, without Ray: refusals, and questions without an answer. `tests/engines/test_ray.py`
+tests the actors."""
 
 from __future__ import annotations
 
@@ -94,8 +93,8 @@ def test_a_question_that_could_not_be_answered_is_undecided(
 
 
 class Ray:
-    """Ray's interface as the pool uses it. Calls end in any order; some die with their process:
-    a share of them by chance, and all with a deadly item."""
+    """A simulation of Ray's interface. Calls end in any order; some fail with their process: a
+    random share, and all with a deadly item."""
 
     class exceptions:
         class RayError(Exception): ...

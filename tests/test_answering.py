@@ -1,6 +1,4 @@
-"""Answers with their sources: what each sentence rests on and how well it is supported, and all
-that may go wrong.
-"""
+"""Answers with sources: the sources and support of each sentence, and errors."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
 
 Cli = Callable[..., tuple[int, str, str]]
-SMALL = str(TINY_POLICY / "sft")  # by its folder, whatever world it was built on
+SMALL = str(TINY_POLICY / "sft")  # its folder, whichever world it was built on
 WORLD = load_world()
 ASKED = bench("tiny").questions("test", [TWO_FACETS])[0]
 FIRST, SECOND = ASKED.title.split(";")
@@ -74,9 +72,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def writes(policy: Policy, text: str, ends: bool = True) -> Callable[[], Policy]:
-    """The policy, whose engine writes this text whatever it is asked, and goes on where it does
-    not end.
-    """
+    """The policy with an engine that always generates this text, unfinished if it does not end."""
     ids = policy.tokenizer(text, add_special_tokens=False)["input_ids"] + (
         [policy.stop_ids[0]] if ends else []
     )
@@ -96,7 +92,7 @@ def answered(
 
 
 def facts(person: str) -> tuple[str, str]:
-    """A true sentence and a false one about what a person does."""
+    """A true and a false sentence about a person's occupation."""
     job = WORLD.by[person]["profession"].object
     other = next(
         fact.object for fact in WORLD.facts if fact.relation == "profession" and fact.object != job
@@ -105,14 +101,14 @@ def facts(person: str) -> tuple[str, str]:
 
 
 def number_of(answer: Answer, text: str) -> int:
-    """The number of the passage with these words in it."""
+    """The number of the passage that contains these words."""
     return next(
         number for number, passage in enumerate(answer.passages, start=1) if text in passage.text
     )
 
 
 @pytest.mark.slow
-def test_the_tiny_policy_plans_an_answer_from_the_worlds_own_pages(
+def test_the_tiny_policy_plans_an_answer_from_the_worlds_pages(
     cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = cli("answer", ASKED.text, "--policy", SMALL, "--json")
@@ -137,7 +133,7 @@ def test_the_tiny_policy_plans_an_answer_from_the_worlds_own_pages(
     )
 
 
-def test_a_sentence_rests_on_what_it_cites_and_is_judged_by_all_passages(small: Policy) -> None:
+def test_a_sentence_has_its_cited_sources_and_is_judged_by_all_passages(small: Policy) -> None:
     true, false = (
         facts(FIRST)[0],
         f"{SECOND} was born in the year {int(WORLD.by[SECOND]['birth_year'].object) - 1}.",
@@ -168,7 +164,7 @@ def test_a_sentence_rests_on_what_it_cites_and_is_judged_by_all_passages(small: 
     assert result.failed == 0 and result.judge == "world" and result.notes == ()
 
 
-def test_a_citation_of_a_passage_that_was_not_given_is_told_and_leads_nowhere(
+def test_a_citation_of_a_missing_passage_is_noted(
     small: Policy,
 ) -> None:
     true, _ = facts(FIRST)
@@ -180,7 +176,7 @@ def test_a_citation_of_a_passage_that_was_not_given_is_told_and_leads_nowhere(
     assert result.notes == ("[0], [7], [9] is cited, but the passages are numbered from 1 to 3",)
 
 
-def test_a_policy_that_writes_nothing_or_is_cut_off(small: Policy) -> None:
+def test_empty_and_truncated_answers_are_noted(small: Policy) -> None:
     for text in ("", " ", "<think>"):
         result = answered(small, text)
         assert (result.sentences, result.structure, result.failed) == ((), None, 0) and result.notes
@@ -196,7 +192,7 @@ def test_a_policy_that_writes_nothing_or_is_cut_off(small: Policy) -> None:
     assert note.startswith("the answer was cut off after")
 
 
-def test_where_nothing_is_found_nobody_is_asked(cli: Cli) -> None:
+def test_without_passages_no_answer_is_generated(cli: Cli) -> None:
     def asked() -> Policy:
         raise AssertionError("the policy was asked")
 
@@ -231,7 +227,7 @@ def test_a_mistake_is_one_line_that_names_the_remedy(
 
 
 def reply(label: str, fails: str = "") -> Callable[[str, Sequence[Element]], str]:
-    """A judge that labels every claim alike and breaks off at those with the words `fails`."""
+    """A judge that gives all claims the same label, and fails for claims that contain `fails`."""
 
     def script(task: str, elements: Sequence[Element]) -> str:
         said = " ".join(element.text for element in elements if element.tag == "claim")
@@ -244,7 +240,7 @@ def reply(label: str, fails: str = "") -> Callable[[str, Sequence[Element]], str
 
 
 @pytest.mark.slow
-def test_a_judge_behind_a_url_labels_sentences_and_its_failure_is_no_label(
+def test_a_judge_at_a_url_labels_sentences_and_its_failure_is_not_a_label(
     cli: Cli, store: str
 ) -> None:
     command = ("answer", ASKED.text, "--policy", SMALL, "--json", "--judge-model", "m", "--judge")
@@ -263,7 +259,7 @@ def test_a_judge_behind_a_url_labels_sentences_and_its_failure_is_no_label(
     assert {s["label"] for s in failed["sentences"] if not s["error"]} <= {"wrong"}
 
 
-def test_a_policy_is_shown_what_it_can_read(small: Policy) -> None:
+def test_a_prompt_has_the_passages_that_fit(small: Policy) -> None:
     reader = reader_of(SMALL, small)
     found = [Passage(f"p{n}", "", f"{FIRST} works at place number {n}. " * 2) for n in range(5)]
     question = Question("q", "Who?")
@@ -283,7 +279,7 @@ def test_a_policy_is_shown_what_it_can_read(small: Policy) -> None:
         reader.prompt(Question("q", "Who? " * 500), found, None)
 
 
-def test_no_claim_of_the_judge_is_lost_unseen(small: Policy) -> None:
+def test_claims_outside_the_answer_are_noted(small: Policy) -> None:
     checks = world_checks(WORLD)
 
     def astray(responses: Sequence[Response]) -> list[Claims]:
@@ -303,7 +299,7 @@ def test_no_claim_of_the_judge_is_lost_unseen(small: Policy) -> None:
     )
 
 
-def test_a_terminal_gets_no_commands_of_a_model_or_a_page(
+def test_terminal_commands_in_texts_are_removed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     hostile = f"{ESCAPES}[bold]{HTML}"
@@ -330,7 +326,7 @@ def test_a_terminal_gets_no_commands_of_a_model_or_a_page(
 
 
 @pytest.mark.slow
-def test_the_inspector_loads_no_encoder_that_an_index_names(tmp_path: Path) -> None:
+def test_the_inspector_does_not_load_an_encoder_named_by_an_index(tmp_path: Path) -> None:
     encoder, root = make_encoder(tmp_path / "encoder"), tmp_path / "runs" / "indexes"
     build_index(
         "dense",

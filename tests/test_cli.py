@@ -1,4 +1,4 @@
-"""The command line: help, exit codes, one-line errors, and a stdout that holds the result alone."""
+"""The command line: help, exit codes, one-line errors, and only the result on stdout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.cli.frame import TASKS, app
 
 
 def commands(command: Any, path: str = "") -> Iterator[str]:
-    """The command line's own list of commands, so that a new one cannot be forgotten here."""
+    """The registered commands, so that the tests cover new ones."""
     yield path
     for name, inner in sorted(getattr(command, "commands", {}).items()):
         yield from commands(inner, f"{path} {name}".strip())
@@ -40,9 +40,7 @@ def small_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def stand_in(
     monkeypatch: pytest.MonkeyPatch, command: str, **functions: Callable[..., Any]
 ) -> None:
-    """Replace what a command's module calls by functions that return or raise what an exit code
-    is to be tested for.
-    """
+    """Replace functions that a command's module calls."""
     for name, function in functions.items():
         monkeypatch.setattr(f"workbench.cli.{command}.{name}", function)
 

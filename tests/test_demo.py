@@ -1,6 +1,4 @@
-"""The demo's tables and sentences, from reports made by hand; the runs themselves are trained in
-the notebooks.
-"""
+"""The demo's tables and sentences, from reports by hand; the notebooks train the runs."""
 
 from __future__ import annotations
 
@@ -72,17 +70,17 @@ def test_results_table_has_a_row_per_tier_and_policy(reports: dict[str, dict[str
     ]
     whole = {row[1]: row[2:] for row in rows[:3]}
     assert [cell.split()[0] for cell in whole["ternary"]] == ["0.50", "0.38", "0.12", "0.38"]
-    # ternary on the unknown, without intervals
+    # ternary on unknown entities, without intervals
     assert rows[-2][2:] == ["0.00", "0.75", "0.25", "-0.25"]
 
 
-def test_oracle_line_tells_how_far_each_reward_went(reports: dict[str, dict[str, Any]]) -> None:
+def test_oracle_line_states_the_share_of_each_reward(reports: dict[str, dict[str, Any]]) -> None:
     assert oracle_line(reports).endswith(": ternary +0.75, binary -0.50")
     never_wrong = {**reports, "initial policy": report(graded({"known": "cc"}), [])}
     assert oracle_line(never_wrong).endswith("this policy is wrong: ")
 
 
-def test_shown_questions_are_the_same_and_about_different_people() -> None:
+def test_fixed_questions_are_about_different_people() -> None:
     asked = fixed_questions()
     assert asked == fixed_questions()
     counts = Counter(question.meta["tier"] for question in asked)

@@ -1,6 +1,4 @@
-"""`workbench doctor`: what it finds here, what it says of machines that lack something, and that
-it asks no network.
-"""
+"""`workbench doctor`: its checks on this machine and on simulated ones, without a network."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ ALONE = "sys.argv = ['workbench', 'doctor', '--json']; from workbench.cli import
 
 
 def doctor(before: str = "", **environment: str) -> tuple[int, dict[str, Any], str]:
-    """The command in a process of its own, after some lines of Python: exit code, its object,
-    stderr.
-    """
+    """Run the command in its own process after some lines of Python: exit code, object, stderr."""
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{before}\n{ALONE}"],
         cwd=ROOT,
@@ -58,7 +54,7 @@ atexit.register(tell)
 
 
 @pytest.mark.slow
-def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -> None:
+def test_the_cpu_path_works_without_network_and_heavy_imports() -> None:
     code, found, said = doctor(NO_NETWORK)
     assert code == 0 and found["cpu"]["works"] and found["cpu"]["failed"] == []
     checks = by_name(found)
@@ -72,7 +68,7 @@ def test_here_the_cpu_path_works_without_a_network_and_without_heavy_imports() -
 
 
 @pytest.mark.slow
-def test_a_torch_that_does_not_load_is_a_line_and_not_a_crash(tmp_path: Path) -> None:
+def test_a_broken_torch_is_reported(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise RuntimeError('no\\nmore')")
     code, found, _ = doctor(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
     checks = by_name(found)
@@ -92,7 +88,7 @@ def test_pins_are_those_of_the_environment() -> None:
     assert {**pins[""], **pins["gpu"]}.items() <= dict(listed).items()
 
 
-def test_packages_that_are_missing_or_other_are_told_with_the_remedy() -> None:
+def test_missing_or_different_packages_are_reported_with_a_remedy() -> None:
     own = importlib.metadata.version("typer")
     found = packages(
         {
@@ -110,7 +106,7 @@ def test_packages_that_are_missing_or_other_are_told_with_the_remedy() -> None:
 
 
 def machine(**changed: Any) -> Any:
-    """What torch says of a machine with an H100, as far as it is asked."""
+    """A simulated torch on a machine with an H100."""
     own = SimpleNamespace(name="NVIDIA H100", total_memory=85 * 10**9, major=9, minor=0)
     return SimpleNamespace(
         __version__="2.13.0+cu130",
@@ -182,7 +178,7 @@ def test_the_command_shows_both_verdicts(cli: Callable[..., tuple[int, str, str]
         ({"memory/memory.limit_in_bytes": "2000000"}, 2_000_000),
     ],
 )
-def test_memory_here_is_what_a_container_allows(
+def test_memory_here_includes_the_limit_of_a_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], allowed: int | None
 ) -> None:
     monkeypatch.setattr(module, "GROUPS", tmp_path)

@@ -1,6 +1,4 @@
-"""Rates, intervals, paired differences and the oracle on feedback small enough to work out by
-hand.
-"""
+"""Rates, intervals, paired differences and the oracle, on feedback with results by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def feedback(
 
 
 def run(labels: str) -> list[Feedback]:
-    """One response a question: q0, q1, …"""
+    """One response per question: q0, q1, …"""
     return [feedback(f"q{number}", label) for number, label in enumerate(labels)]
 
 
@@ -105,9 +103,8 @@ def test_paired_difference_of_one_run() -> None:
 
 
 def test_paired_difference_resamples_seeds_too() -> None:
-    """Seeds that disagree: on every question +2 with one seed and 0 with the other; only seeds
-    make it uncertain.
-    """
+    """Seeds disagree: +2 with one seed and 0 with the other on every question. Only the seeds cause
+    uncertainty."""
     result = paired_difference([run("cccc"), run("cccc")], [run("iiii"), run("cccc")])
     assert (result["diff"], result["low"], result["high"]) == (1.0, 0.0, 2.0)
 
@@ -116,7 +113,9 @@ def test_oracle_and_share_of_it() -> None:
     before, after = table(run("ccccuiiiii")), table(run("ccccuuuuui"))  # T −.1 → .3, oracle .4
     assert share_of_oracle(before, after) == pytest.approx(0.8)
     assert share_of_oracle(before, before) == 0.0
-    assert share_of_oracle(table(run("cu")), after) is None  # never wrong: no way to go
+    assert (
+        share_of_oracle(table(run("cu")), after) is None
+    )  # never wrong, so the share is undefined
     assert share_of_oracle(table([]), after) is None
 
 
@@ -137,10 +136,8 @@ def test_evaluating_a_policy_is_reproducible(tmp_path: Path) -> None:
     assert evaluate(policy, questions, grade([outcome()], {}), 6, samples=0)["sampled"]["n"] == 0
 
 
-def test_greedy_answers_are_kept_to_be_compared(tmp_path: Path) -> None:
-    """A row for each question, in the record's own form; a file that is there is left as it is,
-    before anything is asked.
-    """
+def test_greedy_answers_are_stored_for_comparison(tmp_path: Path) -> None:
+    """A feedback row for each question. An existing file is refused before any generation."""
     policy, out = make_policy(tmp_path), tmp_path / "test" / "it.jsonl"
     found = evaluate_policy(
         str(policy), "validation", "tiny", samples=0, limit=3, threads=1, out=out

@@ -1,6 +1,4 @@
-"""An experiment's life: from start to summary, killed and resumed, refused before anything is
-written.
-"""
+"""Experiments: from start to summary, killed and resumed, and refused before any write."""
 
 from __future__ import annotations
 
@@ -78,7 +76,7 @@ def test_run_from_start_to_summary_and_again(
         "done",
     )
     assert summary["before"]["split"] == summary["after"]["split"] == "validation"
-    assert summary["before"]["n"] == len(NAMES)  # not the one without answers
+    assert summary["before"]["n"] == len(NAMES)  # without the question that has no gold answer
     assert summary["cost"]["calls"] == 0 and summary["failed"] == 0
     assert json.loads((out / "config.json").read_text())["versions"] == summary["versions"]
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
@@ -92,7 +90,7 @@ def test_run_from_start_to_summary_and_again(
         run(bench, out, seed=4)
 
 
-def test_nothing_is_written_for_what_cannot_start(bench: Bench, tmp_path: Path) -> None:
+def test_an_invalid_run_writes_nothing(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     broken = (
         "steps=0 nope=1 kinds=biography kinds=single,nonsense eval_split=foo eval_split=rl"
@@ -109,7 +107,7 @@ def test_nothing_is_written_for_what_cannot_start(bench: Bench, tmp_path: Path) 
     assert not out.exists()
 
 
-def test_a_folder_in_use_is_left_alone(bench: Bench, tmp_path: Path) -> None:
+def test_a_folder_in_use_is_refused(bench: Bench, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     with lock(tmp_path / "run"), pytest.raises(WorkbenchError, match="another process is using"):
         run(bench, tmp_path / "run", threads=None)
@@ -143,9 +141,7 @@ def test_interrupted_evaluation_is_an_interrupted_run(
 
 
 @pytest.mark.slow
-def test_a_run_that_was_begun_before_configs_had_parts_goes_on(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_a_run_with_an_older_config_format_resumes(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run(bench, out)
     summary = json.loads((out / "summary.json").read_text())
@@ -166,7 +162,7 @@ def test_a_run_that_was_begun_before_configs_had_parts_goes_on(
 
 
 @pytest.mark.slow
-def test_an_evaluation_that_fails_is_made_again_and_not_kept(bench: Bench, tmp_path: Path) -> None:
+def test_a_failed_evaluation_is_repeated_and_not_stored(bench: Bench, tmp_path: Path) -> None:
     def fail(batch: Any) -> list[Checked]:
         return [
             Checked((Verdict("outcome", "answer", error=Failure("judge", "server", "it is away")),))
@@ -189,16 +185,16 @@ def test_an_evaluation_that_fails_is_made_again_and_not_kept(bench: Bench, tmp_p
 @pytest.mark.parametrize(
     ("method", "settings", "share"),
     [
-        ("rlfh", ["ppo.max_failed=0.05"], 0.05),  # and GRPO, which it is not trained by, has 0.2
+        ("rlfh", ["ppo.max_failed=0.05"], 0.05),  # the unused GRPO has 0.2
         ("rlfh", ["trainer=grpo", "grpo.max_failed=0.3"], 0.3),
         ("truthrl", ["knowledge=true", "grpo.max_failed=0.05"], 0.05),  # not the probe's
-        # by which its samples are drawn: DPO grades nothing
+        # the limit of its samples: DPO grades no response
         ("dpo", ["drawn.max_failed=0.4"], 0.4),
         ("iterative_dpo", ["rounds.max_failed=0.1"], 0.1),
         ("sft_gold", [], 0.2),
     ],
 )
-def test_an_evaluation_goes_by_the_trainer_that_is_used(
+def test_the_failure_limit_is_that_of_the_used_trainer(
     method: str, settings: list[str], share: float
 ) -> None:
     chosen = trained(method)
@@ -208,10 +204,8 @@ def test_an_evaluation_goes_by_the_trainer_that_is_used(
     )
 
 
-def test_an_evaluation_whose_facts_fail_is_none_either(bench: Bench, tmp_path: Path) -> None:
-    """Its outcomes may be well: what nobody could verify is not measured. What the input lacks
-    is no failure.
-    """
+def test_an_evaluation_fails_if_its_facts_fail(bench: Bench, tmp_path: Path) -> None:
+    """Unverified facts are not measured, even with outcomes. Missing inputs are not failures."""
     told = rule_checks().extract([Response("r", Question("q", "?"), "Ada was born in Rome.")])[0]
 
     def facts(kind: str) -> Any:
@@ -254,12 +248,9 @@ def test_methods_and_benches_are_named_on_the_command_line(
 
 
 @pytest.mark.slow
-def test_the_next_stage_starts_from_the_policy_that_one_has_made(
-    bench: Bench, tmp_path: Path
-) -> None:
-    """A first stage of another policy: the last one's adapter is trained on it, evaluated over
-    it, and loaded over it.
-    """
+def test_a_stage_starts_from_the_policy_of_the_stage_before(bench: Bench, tmp_path: Path) -> None:
+    """A first stage with another policy: the last stage's adapter is trained on it, evaluated with
+    it and loaded with it."""
 
     def cold_start(job: Job) -> Status:
         make_policy(job.out / "policy", seed=7)

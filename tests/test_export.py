@@ -1,4 +1,4 @@
-"""Merging an adapter into its base, and pushing the result to a local stand-in for the hub."""
+"""Merge an adapter into its base, and push the result to a local hub server."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def random_base(folder: Path, kind: str, stored: str, **sizes: Any) -> Path:
         ("mixtral", "bfloat16", {"num_local_experts": 2}, {"target_modules": ["q_proj"]}),
     ],
 )
-def test_the_merged_policy_is_the_adapters_and_stored_as_its_base(
+def test_the_merged_policy_equals_the_adapter_and_has_the_bases_type(
     kind: str, stored: str, sizes: dict[str, Any], how: dict[str, Any], tmp_path: Path
 ) -> None:
     from safetensors.torch import load_file
@@ -94,9 +94,7 @@ def test_the_merged_policy_is_the_adapters_and_stored_as_its_base(
     assert all(half[name].equal(one.to(half[name].dtype)) for name, one in single.items())
 
 
-def test_a_checkpoint_is_checked_when_it_is_loaded_but_for_its_card(
-    run: Path, tmp_path: Path
-) -> None:
+def test_a_checkpoint_is_verified_on_loading_except_for_its_card(run: Path, tmp_path: Path) -> None:
     export(str(run), tmp_path / "merged")
     card = tmp_path / "merged" / "README.md"
     told = card.read_text()
@@ -110,7 +108,7 @@ def test_a_checkpoint_is_checked_when_it_is_loaded_but_for_its_card(
         load_policy(tmp_path / "merged", device="cpu")
 
 
-def test_what_cannot_be_merged_is_refused_and_leaves_nothing(
+def test_an_invalid_export_is_refused_and_writes_nothing(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from safetensors.torch import load_file, save_file
@@ -150,7 +148,7 @@ def test_what_cannot_be_merged_is_refused_and_leaves_nothing(
     refused("is quantised: name the unquantised model as --base")
 
 
-def test_an_export_that_fails_leaves_nothing_and_one_in_an_empty_folder_goes_there(
+def test_a_failed_export_writes_nothing(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from transformers import PreTrainedTokenizerBase
@@ -170,7 +168,7 @@ def test_an_export_that_fails_leaves_nothing_and_one_in_an_empty_folder_goes_the
     assert (tmp_path / "empty" / "config.json").is_file()
 
 
-def test_a_checkpoint_is_sent_as_it_lies_on_the_disk_and_only_its_owner_sees_it(
+def test_a_pushed_checkpoint_equals_the_files_and_is_private(
     cli: Cli, hub: Hub, run: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "merged"
@@ -189,7 +187,7 @@ def test_a_checkpoint_is_sent_as_it_lies_on_the_disk_and_only_its_owner_sees_it(
     assert not hub.repositories["ada/open"].private
 
 
-def test_a_repository_that_cannot_be_written_is_refused_and_refused_weights_create_none(
+def test_an_unwritable_repository_is_refused_and_invalid_weights_create_none(
     cli: Cli, hub: Hub, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from huggingface_hub import constants
@@ -228,7 +226,7 @@ def test_a_repository_that_cannot_be_written_is_refused_and_refused_weights_crea
     refused("or leave out --push")
 
 
-def test_an_export_that_the_hub_refuses_stays_here_and_the_next_command_is_named(
+def test_an_export_refused_by_the_hub_stays_and_names_the_next_command(
     cli: Cli, hub: Hub, run: Path, tmp_path: Path
 ) -> None:
     hub.takes, out = False, tmp_path / "merged"

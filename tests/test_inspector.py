@@ -1,6 +1,4 @@
-"""The inspector's data: only what lies under the runs folder, paid by every method, paid anew by
-what-if.
-"""
+"""The inspector's data: runs below the runs folder, rewards by every method, and what-if."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ def rollout(step: int, sample: int, text: str | None = None) -> Feedback:
 
 
 def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
-    """A run's folder as training leaves it."""
+    """Write a run's folder as training leaves it."""
     found = (
         [rollout(step, sample) for step in range(1, STEPS + 1) for sample in range(SIZE)]
         if rows is None
@@ -86,9 +84,7 @@ def record(folder: Path, rows: Sequence[Feedback] | None = None) -> Path:
 
 
 def record_scored(folder: Path) -> None:
-    """Rows without steps: a correct outcome, one whose judge failed, one without a gold answer,
-    one never asked for.
-    """
+    """Write rows without steps: a correct outcome, a failed judge, no gold answer, and no check."""
     timeout, no_gold = (
         Failure("judge", "timeout", "the judge gave no answer"),
         Failure("verify", "no_gold", "no gold answers"),
@@ -117,10 +113,8 @@ def runs(tmp_path_factory) -> Runs:
     return Runs(root)
 
 
-def test_evidence_that_was_retrieved_is_shown_with_its_text(tmp_path):
-    """As `workbench score --store` stores it: a passage that is not the question's own, beside
-    the rows.
-    """
+def test_retrieved_evidence_is_shown_with_its_text(tmp_path):
+    """As `workbench score --store` stores it: the passage does not belong to the question."""
     row, text = rollout(1, 0), "The Tarven bridge was opened in 1934 by the mayor."
     cited = Verdict(
         "claim:1",
@@ -181,10 +175,8 @@ def test_paths_stay_under_the_runs_folder(tmp_path, name):
         "policy",
     ],
 )
-def test_no_link_of_a_run_leads_out_of_the_runs_folder(tmp_path, name):
-    """A run that others made: what it links to is not shown, and the page and the other runs are
-    as ever.
-    """
+def test_links_out_of_the_runs_folder_are_not_followed(tmp_path, name):
+    """Linked files of a foreign run are not shown; the page and other runs work as before."""
     secret, root = "SECRET-of-the-machine", tmp_path / "runs"
     record(root / "good")
     sly, outside = record(root / "sly"), record(tmp_path / "outside")
@@ -218,7 +210,7 @@ def test_no_link_of_a_run_leads_out_of_the_runs_folder(tmp_path, name):
             runs.question("sly", "tarven")
 
 
-def test_a_policy_that_is_linked_is_not_asked(tmp_path):
+def test_a_linked_policy_is_not_loaded(tmp_path):
     run = record(tmp_path / "runs" / "run")
     (tmp_path / "elsewhere.safetensors").touch()
     (run / "policy").mkdir()
@@ -229,7 +221,7 @@ def test_a_policy_that_is_linked_is_not_asked(tmp_path):
         answers_of(runs, "run", "Who?", 1, 0.0)
 
 
-def test_where_the_runs_lie(runs, tmp_path):
+def test_settings_find_the_runs_folder(runs, tmp_path):
     inside = runs.root / "a" / "first"
     assert settings(inside, runs.root, 0).run == "a/first"
     assert settings(inside, None, 0) == Settings(inside.parent.resolve(), "first", 0)
@@ -267,7 +259,7 @@ def value(found: dict, method: str) -> float:
 
 
 def test_what_if_by_hand():
-    """RLFH pays −0.25·α + 1.9051·β; see `worked_example`."""
+    """RLFH's reward is −0.25·α + 1.9051·β; see `worked_example`."""
     assert value(asked(), "rlfh") == pytest.approx(1.65509, abs=1e-5)
     both = asked(settings={"rlfh": {"alpha": 2.0, "beta": 0.5}, "truthrl": {"correct": 3}})
     assert (
@@ -276,7 +268,7 @@ def test_what_if_by_hand():
     )
     assert both["line"] == "--set rlfh.alpha=2 --set rlfh.beta=0.5 --set truthrl.correct=3"
     assert both["config"]["rlfh"]["alpha"] == 2.0 and both["config"]["rlfh"]["method"] == "rlfh"
-    # The wrong claim (weight 1.0) found correct: −2 becomes +1.
+    # the wrong claim (weight 1.0) relabelled as correct: −2 becomes +1
     assert value(asked(edits={"2": {"label": "correct"}}), "rlfh") == pytest.approx(
         4.65509, abs=1e-5
     )
@@ -302,7 +294,7 @@ def test_what_if_refuses_in_one_line():
     assert "error" in what_if(None) and "error" in export_page({})
 
 
-def test_edited_labels_are_kept_as_annotations(tmp_path):
+def test_edited_labels_are_stored_as_annotations(tmp_path):
     opened = open_feedback(worked_example(), (), "test")
     key = json.loads(show(opened))["key"]
     keep = labeller(Runs(tmp_path))
@@ -317,7 +309,7 @@ def test_edited_labels_are_kept_as_annotations(tmp_path):
     ]
 
 
-def test_what_a_person_could_read_is_no_longer_unread_or_useless():
+def test_a_persons_label_replaces_unread_and_useless_verdicts():
     row = worked_example()
     unread = [
         unparsed("claim:2", "script", "local"),
@@ -339,7 +331,7 @@ def test_disagreement_is_the_spread_of_ranks():
         {"m0": 1.0, "m1": 4.0, "m2": 1.0},
         {"m0": 2.0, "m1": None, "m2": 1.0},
     ]
-    # m0 ranks 0, ½, 1; m1 ranks 1, 0; m2 tells nothing apart.
+    # m0 ranks 0, ½, 1; m1 ranks 1, 0; m2 ranks no row.
     assert disagreement(rows) == [1.0, 0.5, None]
 
 
@@ -357,7 +349,7 @@ def test_rollouts_of_a_step_in_order(runs):
     )
 
 
-def test_a_run_without_steps_or_rollouts_says_so(tmp_path):
+def test_a_run_without_steps_or_rollouts_has_a_note(tmp_path):
     record_scored(tmp_path / "scored")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "rollouts.jsonl").touch()
@@ -379,14 +371,14 @@ def test_curves(runs):
     assert drawn[0]["series"]["unplaced"] == [0.0] * 3
 
 
-def test_a_run_that_is_not_there_is_told_at_once(tmp_path, capsys):
+def test_a_missing_run_is_refused(tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["inspect", "--run", str(tmp_path / "none")])
     assert stopped.value.code == 2 and "no run 'none'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_question_of_every_kind_can_be_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_questions_of_every_kind_are_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.inspector.live.KINDS", (kind,))
     assert some_question() in {
         question.text for question in bench("tiny").questions("test", [kind])

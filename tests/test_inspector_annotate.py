@@ -1,6 +1,5 @@
-"""Labels that people give: kept in a record of their own, asked for claim by claim, and compared
-with the judge's.
-"""
+"""A person's labels: stored in their own files, requested claim by claim, and compared with the
+judge's."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def asked(runs: Runs, **request: Any) -> dict[str, Any]:
     return told
 
 
-def test_one_claim_after_another_is_labelled_and_none_twice(tmp_path: Path) -> None:
+def test_every_claim_is_offered_once(tmp_path: Path) -> None:
     record(tmp_path / "run", [rollout(1, 0), rollout(1, 3)])
     runs, told, seen = Runs(tmp_path), asked(Runs(tmp_path), order="recorded"), []
     assert (told["done"], told["total"], told["agreement"]["n"]) == (
@@ -54,7 +53,7 @@ def test_one_claim_after_another_is_labelled_and_none_twice(tmp_path: Path) -> N
     assert compared["claims"]["accuracy"] == 0.625 and compared["excluded"]["unreadable"] == 0
 
 
-def test_a_random_order_is_the_same_for_everyone_and_no_other(tmp_path: Path) -> None:
+def test_the_random_order_depends_on_ids_alone(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs = Runs(tmp_path)
     passed: list[Any] = []
@@ -72,7 +71,7 @@ def test_a_random_order_is_the_same_for_everyone_and_no_other(tmp_path: Path) ->
     ]
 
 
-def test_a_label_is_changed_and_taken_back(tmp_path: Path) -> None:
+def test_a_label_is_changed_and_removed(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs, row, place = Runs(tmp_path), rollout(1, 0), ["tarven/1/0", 2]
     told = asked(runs, given={"place": place, "label": "correct"})
@@ -94,10 +93,10 @@ def test_a_label_is_changed_and_taken_back(tmp_path: Path) -> None:
     assert told["done"] == 1 and told["last"]["label"] is None and told["claim"]["label"] is None
     asked(runs, given={"place": ["tarven/1/0", 0], "label": None})
     assert (tmp_path / "annotations" / "run" / "rollouts.jsonl").read_text() == ""
-    asked(runs, given={"place": place, "label": None})  # of one that was never labelled
+    asked(runs, given={"place": place, "label": None})  # a claim without a label
 
 
-def test_what_was_said_stands_beside_the_verdict_when_the_row_is_opened_again(
+def test_an_opened_row_shows_a_persons_labels(
     tmp_path: Path,
 ) -> None:
     record(tmp_path / "run")
@@ -106,7 +105,7 @@ def test_what_was_said_stands_beside_the_verdict_when_the_row_is_opened_again(
     kept = labeller(runs)({"key": key, "edits": {"1": {"label": "wrong"}}})
     assert kept == {"path": "annotations/run/rollouts.jsonl", "labels": {"1": "wrong"}}
     labeller(runs)({"key": key, "edits": {"0": {"informativeness": 2, "label": "vague"}}})
-    # rated after a reload: the label stays the person's
+    # a rating after a reload keeps the person's label
     labeller(runs)({"key": key, "edits": {"1": {"informativeness": 4}}})
     claims = json.loads(show(open_row(Runs(tmp_path), "run", "tarven/2/1")))["claims"]
     assert [(claim["label"], claim["person"]) for claim in claims[:3]] == [
@@ -122,7 +121,7 @@ def test_what_was_said_stands_beside_the_verdict_when_the_row_is_opened_again(
     assert labeller(runs)({"key": key, "edits": {"1": {}}})["labels"] == {"0": "vague"}
 
 
-def test_labels_of_an_answer_that_is_another_now_count_for_nothing(tmp_path: Path) -> None:
+def test_labels_of_a_changed_answer_are_ignored(tmp_path: Path) -> None:
     record(tmp_path / "run")
     runs, row = Runs(tmp_path), rollout(1, 0)
     annotate(runs, "run", row, {"0": {"label": "wrong"}})
@@ -146,7 +145,7 @@ FOOLISH = (
 
 
 @pytest.mark.parametrize("request_", FOOLISH)
-def test_a_request_that_is_none_is_refused_in_one_line_and_keeps_nothing(
+def test_a_malformed_request_is_refused_and_stores_nothing(
     tmp_path: Path, request_: dict[str, Any]
 ) -> None:
     record(tmp_path / "run")
@@ -158,7 +157,7 @@ def test_a_request_that_is_none_is_refused_in_one_line_and_keeps_nothing(
     )
 
 
-def test_damaged_rows_are_passed_over_and_a_damaged_record_of_labels_says_so(
+def test_damaged_rows_are_skipped_and_damaged_labels_are_an_error(
     tmp_path: Path,
 ) -> None:
     record(tmp_path / "run", [rollout(1, 0), rollout(1, 1)])
@@ -176,7 +175,7 @@ def test_damaged_rows_are_passed_over_and_a_damaged_record_of_labels_says_so(
     kept = tmp_path / "annotations" / "run" / "rollouts.jsonl"
     kept.write_text("[1]\n" + kept.read_text())
     assert "remove or mend that line" in annotator(runs)({})["error"]
-    opened = open_row(runs, "run", "tarven/1/1")  # which is shown all the same
+    opened = open_row(runs, "run", "tarven/1/1")  # the row is still shown
     assert opened.labels == {} and "remove or mend that line" in opened.note
     with pytest.raises(WorkbenchError, match="mend"):
         annotate(runs, "run", rollout(1, 1), {"0": {"label": "vague"}})

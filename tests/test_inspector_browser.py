@@ -1,6 +1,5 @@
-"""The inspector in a real Chromium: every tab does its job, hostile text stays text, and nothing
-leaves the machine.
-"""
+"""The inspector in Chromium: every tab works, hostile text stays text, and no request leaves the
+machine."""
 
 from __future__ import annotations
 
@@ -79,7 +78,7 @@ def test_claims_and_tokens_are_linked_both_ways(page, shots):
 
 
 def test_what_if_by_hand(page, address, shots):
-    """RLFH pays −0.25·α + 1.9051·β; the wrong claim weighs 1.0."""
+    """RLFH's reward is −0.25·α + 1.9051·β; the wrong claim has weight 1.0."""
     tab(page, "What if")
     view = "#what-if-view"
     page.wait_for_selector(f"{view} #wb-rlfh-alpha")
@@ -116,11 +115,11 @@ def test_what_if_by_hand(page, address, shots):
     )
 
 
-def test_runs_lead_to_their_rollouts(page, address, shots):
+def test_runs_show_curves_and_rollouts(page, address, shots):
     tab(page, "Runs")
     page.wait_for_selector(".wb-run-table tbody tr")
     names = [row.get_attribute("data-run") for row in page.locator(".wb-run-table tbody tr").all()]
-    # the labels that another test has kept here
+    # the labels that another test has stored
     trained = [name for name in names if name != "annotations"]
     assert trained[0] == "hostile" and trained[-1] == RUN  # newest first
     choose_run(page, RUN)
@@ -134,7 +133,7 @@ def test_runs_lead_to_their_rollouts(page, address, shots):
     shown = ("Reward", "Accuracy", "Claims not placed", "Rows not scored")
     assert [now[title] for title in shown] == ["0.300", "0.500", "0", "0.250"]
     # RLFH and FoRAG, whose segments go by the label too, rank these rollouts
-    assert page.locator(".wb-told").count() == 1
+    assert page.locator(".wb-disagreement").count() == 1
     page.get_by_label("draw logged").check()
     page.wait_for_selector(".wb-line-1")
     page.get_by_label("smoothing").fill("0.5")
@@ -225,7 +224,7 @@ def test_hostile_text_is_shown_as_text(page, address, seen):
     page.wait_for_timeout(300)
 
 
-def test_an_exported_page_is_inert_and_alone(browser, tmp_path, shots):
+def test_an_exported_page_is_inert_and_self_contained(browser, tmp_path, shots):
     seen = Seen()
     for number, text in enumerate(PAYLOADS):
         (tmp_path / f"{number}.html").write_text(
@@ -253,9 +252,7 @@ def test_an_exported_page_is_inert_and_alone(browser, tmp_path, shots):
 
 
 def test_the_notebook_widget_is_the_same_view(browser):
-    """The widget's module, as anywidget loads it, with a model that stands in for the
-    notebook's.
-    """
+    """The widget's module, as anywidget loads it, with a simulated model of the notebook."""
     pytest.importorskip("anywidget", reason="the notebooks extra is not installed")
     from workbench.inspector.widgets import token_view
 
@@ -278,7 +275,7 @@ def test_the_notebook_widget_is_the_same_view(browser):
 
 
 @pytest.mark.parametrize("scheme", ["dark"])
-def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
+def test_a_narrow_page_scrolls_only_vertically(browser, address, shots, scheme):
     seen = Seen()
     page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
     page.set_default_timeout(15000)
@@ -305,7 +302,7 @@ def test_a_phone_scrolls_only_down(browser, address, shots, scheme):
 
 
 @pytest.mark.skipif(not TINY_POLICY.is_dir(), reason="the shipped policy is not in this checkout")
-def test_live_answers_with_its_sources_beside(page, shots):
+def test_live_answers_with_sources(page, shots):
     tab(page, "Live")
     answer = page.get_by_role("button", name="Answer with sources")
     answer.click()
@@ -342,7 +339,7 @@ def test_live_answers_with_its_sources_beside(page, shots):
         "payload" in sources.first.inner_text()
         and page.locator("#sourced-view img, #sourced-view script").count() == 0
     )
-    # the sampled answers stand in its place
+    # the sampled answers replace it
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_selector(".wb-listed tr.wb-open:visible", timeout=60000)
     assert page.locator("#sourced-view .wb-split").count() == 0

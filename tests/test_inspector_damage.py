@@ -1,6 +1,4 @@
-"""Runs that were damaged, linked or cut: each says so where it is opened, and every other run is
-shown as ever.
-"""
+"""Damaged, linked or truncated runs: opening one is an error, and every other run is shown."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def lines(change: Callable[[bytes], bytes], file: str = "rollouts.jsonl") -> Cal
 
 
 def field(name: str, value: object) -> Callable[[Path], None]:
-    """Put something else into a field of the first row."""
+    """Replace a field of the first row."""
     return lines(lambda line: json.dumps({**json.loads(line), name: value}).encode())
 
 
@@ -115,7 +113,7 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
         for number, name in enumerate(DAMAGE)
     ],
 )
-def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: str) -> None:
+def test_a_damaged_run_is_an_error_and_others_are_shown(tmp_path: Path, name: str) -> None:
     root = tmp_path / "runs"
     good, bad = record(root / "good"), record(root / "bad")
     (good / "policy").mkdir()
@@ -128,7 +126,7 @@ def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: st
             opened, error = first_shown(runs, settings, start)
             assert json.loads(show(opened))["text"] and (error is None or "\n" not in str(error))
     for place in range(1, STEPS * SIZE + 1):
-        view, note = shown_or_error(lambda place=place: open_number(runs, "bad", place))
+        view, note = shown_or_error(open_number, runs, "bad", place)
         assert (view == NOTHING) == ("error" in json.loads(note))
         assert len(step_row(runs, 1, "bad", place)) == 3
     for step in range(STEPS + 1):
@@ -154,14 +152,14 @@ def test_a_damaged_run_says_so_and_every_other_is_shown(tmp_path: Path, name: st
         ("NaN in a row", "NaN is not a JSON number"),
     ],
 )
-def test_what_is_damaged_is_named(tmp_path: Path, name: str, told: str) -> None:
+def test_the_error_names_the_damaged_file(tmp_path: Path, name: str, told: str) -> None:
     DAMAGE[name](record(tmp_path / "runs" / "bad"))
     with pytest.raises(WorkbenchError) as error:
         show(open_row(Runs(tmp_path / "runs"), "bad", ROW))
     assert told in str(error.value)
 
 
-def test_damaged_rows_are_counted_and_the_rest_of_their_step_is_listed(tmp_path: Path) -> None:
+def test_damaged_rows_are_counted_and_others_are_listed(tmp_path: Path) -> None:
     DAMAGE["claims that are a text"](record(tmp_path / "bad"))
     runs = Runs(tmp_path)
     told = json.loads(rollouts(runs, "bad", Query(1, ORDERS[0])))
@@ -169,7 +167,7 @@ def test_damaged_rows_are_counted_and_the_rest_of_their_step_is_listed(tmp_path:
         len(told["rows"]) == SIZE - 1
         and "1 row is left out: row 1 of run 'bad' is damaged" in told["note"]
     )
-    # Advantages over what is left of the group would be other numbers: there are none.
+    # advantages over the rest of the group would be wrong, so there are none
     data = json.loads(show(open_row(runs, "bad", "tarven/1/1")))
     assert not any(method["advantages"] for method in data["methods"].values())
     assert any(
@@ -181,13 +179,13 @@ def test_damaged_rows_are_counted_and_the_rest_of_their_step_is_listed(tmp_path:
 @pytest.mark.parametrize(
     "name", ["r" * 5000, "r/" * 2500, "r" * 900, "\ud800", "a\nb", "%00", "bad\0"]
 )
-def test_a_name_that_cannot_be_a_run_is_one_short_line(tmp_path: Path, name: str) -> None:
+def test_an_invalid_run_name_is_a_short_error(tmp_path: Path, name: str) -> None:
     record(tmp_path / "good")
     opened, error = first_shown(Runs(tmp_path), Settings(tmp_path), {"run": name, "id": "x"})
     assert opened.feedback and error and len(str(error)) < 400
 
 
-def test_a_folder_that_may_not_be_read_hides_no_other(tmp_path: Path) -> None:
+def test_unreadable_folders_do_not_hide_runs(tmp_path: Path) -> None:
     record(tmp_path / "good")
     os.mkdir(os.fsencode(tmp_path) + b"/\xff\xfe")
     (tmp_path / "file").write_text("")

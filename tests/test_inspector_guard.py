@@ -1,4 +1,4 @@
-"""Who is let in to the inspector: its own names and its own page; and nothing is uploaded."""
+"""Access control of the inspector: its own host names and its own page; no uploads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ask(
     kind: str = "http",
     names=(),
 ) -> tuple[int, dict[str, str]]:
-    """The status and the headers that a request gets; 200 where it has reached what is guarded."""
+    """Return the status and headers of a response; 200 if the request reaches the guarded app."""
     sent: list[dict[str, Any]] = []
 
     async def behind(scope, receive, send) -> None:
@@ -62,7 +62,7 @@ async def _run(app, *given) -> None:
 
 
 @pytest.mark.parametrize("host", [OWN, f"localhost:{PORT}", f"[::1]:{PORT}", f"LocalHost:{PORT}"])
-def test_its_own_names_are_let_in(host: str) -> None:
+def test_own_host_names_are_allowed(host: str) -> None:
     assert ask({"host": host})[0] == ask({"host": host, "origin": f"http://{host}"})[0] == 200
     assert ask({**JSON, "host": host}, "POST", "/gradio_api/component_server/")[0] == 200
 
@@ -93,7 +93,7 @@ HOSTS = [
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("kind", ["http", "websocket"])
-def test_another_name_is_refused_on_every_route(host: str, kind: str) -> None:
+def test_other_host_names_are_refused_on_every_route(host: str, kind: str) -> None:
     for path in (
         "/",
         "/config",
@@ -123,7 +123,7 @@ ORIGINS = [
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_another_origin_is_refused_and_gets_no_cors_headers(origin: str) -> None:
+def test_other_origins_are_refused_without_cors_headers(origin: str) -> None:
     preflight = {"host": OWN, "origin": origin, "access-control-request-method": "POST"}
     for method, headers in (
         ("GET", {"host": OWN, "origin": origin}),
@@ -137,7 +137,7 @@ def test_another_origin_is_refused_and_gets_no_cors_headers(origin: str) -> None
     assert ask({"host": OWN, "origin": origin}, kind="websocket")[0] == 403
 
 
-def test_what_another_page_embeds_is_refused_and_a_link_is_not() -> None:
+def test_embedding_is_refused_and_links_are_allowed() -> None:
     for site in ("cross-site", "same-site"):
         for what in ("iframe", "image", "script", "empty", "object"):
             assert ask({"host": OWN, "sec-fetch-site": site, "sec-fetch-dest": what})[0] == 403
@@ -154,7 +154,7 @@ def test_what_another_page_embeds_is_refused_and_a_link_is_not() -> None:
     "path",
     ["queue/join", "run/predict", "component_server", "component_server/", "cancel", "reset"],
 )
-def test_only_the_page_itself_posts(path: str) -> None:
+def test_only_the_page_itself_can_post(path: str) -> None:
     path = f"/gradio_api/{path}"
     assert ask(JSON, "POST", path)[0] == 200
     assert ask({**JSON, "content-type": "application/json; charset=utf-8"}, "POST", path)[0] == 200
@@ -190,11 +190,11 @@ WRITING = [
 
 
 @pytest.mark.parametrize(("method", "path"), WRITING)
-def test_no_route_takes_or_gives_files(method: str, path: str) -> None:
+def test_no_route_uploads_or_downloads_files(method: str, path: str) -> None:
     assert ask(JSON, method, f"/gradio_api/{path}")[0] == 404
 
 
-def test_further_names_are_those_that_were_given() -> None:
+def test_allow_host_adds_names() -> None:
     names = allowed(["lab.example.org", "Box:8888"])
     for host in ("lab.example.org", "lab.example.org:8443", "box:8888", OWN):
         assert ask({"host": host}, names=names)[0] == 200
@@ -214,7 +214,7 @@ def test_further_names_are_those_that_were_given() -> None:
 @pytest.mark.parametrize(
     "name", ["*", "*.example.org", "http://lab.example.org", "a b", "", "lab/x", "lab:port"]
 )
-def test_what_is_no_name_is_refused(
+def test_an_invalid_host_name_is_refused(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(WorkbenchError, match="not a host's name"):

@@ -1,6 +1,4 @@
-"""What the inspector makes of a run: the settings it was scored with, what nobody paid, and what
-a trainer logged.
-"""
+"""Runs in the inspector: their settings, missing rewards, and a trainer's logged numbers."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ def record_logged(folder: Path) -> Path:
 
 
 def record_untagged(folder: Path, method: str = "truthrl") -> None:
-    """Rows without tags and with an outcome alone, as a run of TruthRL keeps them."""
+    """Write rows without tags and with only an outcome, as a run of TruthRL stores them."""
     rows = []
     for number, (label, value) in enumerate(OUTCOMES):
         response = replace(
@@ -77,10 +75,8 @@ def record_untagged(folder: Path, method: str = "truthrl") -> None:
     append_feedback(folder, rows)
 
 
-def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
-    """KLCF pays −1 for the missing tags, whatever the answer says: of rows that nobody read for
-    it, that is no reward.
-    """
+def test_a_method_without_its_checks_has_no_reward(tmp_path: Path) -> None:
+    """KLCF gives −1 for missing tags. Without a check of the answer this is not a reward."""
     record_untagged(tmp_path / "run")
     runs = Runs(tmp_path)
     opened = open_row(runs, "run", "r0")
@@ -102,8 +98,7 @@ def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
     assert [row["disagreement"] for row in found["rows"]] == [None] * 3
     again = what_if({"key": json.loads(show(opened))["key"]})["view"]["methods"]
     assert again["klcf"]["value"] is None and again["truthrl"]["value"] == 1.0
-    # Without the terms that need verdicts, the form is all that is asked for; and what the run
-    # itself was paid stays.
+    # Without the terms that need verdicts, only the form is checked; a stored reward stays.
     form = what_if({"key": json.loads(show(opened))["key"], "settings": {"klcf": {"w_check": 0}}})[
         "view"
     ]["methods"]["klcf"]
@@ -112,7 +107,7 @@ def test_what_nobody_asked_for_is_not_paid(tmp_path: Path) -> None:
     assert open_row(Runs(tmp_path), "asked", "r2").feedback.rewards["klcf"].value == -1.0
 
 
-def test_what_a_trainer_logged_is_no_method(tmp_path: Path) -> None:
+def test_logged_numbers_are_not_a_method(tmp_path: Path) -> None:
     record_logged(tmp_path / "run")
     runs = Runs(tmp_path)
     assert (
@@ -140,7 +135,7 @@ def curves(folder: Path, name: str) -> dict[str, Any]:
     return {one["title"]: found["runs"][0]["series"][one["name"]] for one in found["series"]}
 
 
-def test_the_rows_of_an_imported_run_draw_its_curves(tmp_path: Path) -> None:
+def test_an_imported_run_has_curves(tmp_path: Path) -> None:
     """By hand: accuracy 0 and `step` in each group, format ½; so the mean reward is step/2 + ½,
     a group's spread step/√2.
     """
@@ -154,13 +149,11 @@ def test_the_rows_of_an_imported_run_draw_its_curves(tmp_path: Path) -> None:
         None,
         None,
     ]
-    assert drawn["Length, tokens"] == [1.5, 1.5]  # words: the prompt's one, and none or one "So"
+    assert drawn["Length, tokens"] == [1.5, 1.5]  # words: "Who?" with zero or one "So"
 
 
 def record_queried(folder: Path) -> Path:
-    """Two steps of four rows each on two questions, of tiers known and half, the rewards 0 to 7
-    in a shuffled order.
-    """
+    """Write two steps of four rows on two questions of two tiers, with rewards 0 to 7."""
     rows = []
     for number, value in enumerate((3, 1, 7, 0, 4, 6, 2, 5)):
         question = Question(
@@ -191,7 +184,7 @@ def ids(root: Path, **query: Any) -> list[str]:
     ]
 
 
-def test_rollouts_are_chosen_by_all_that_is_known_of_them(tmp_path: Path) -> None:
+def test_rollouts_are_selected_by_every_filter(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     # of all steps, by reward
     assert ids(tmp_path) == ["r3", "r1", "r6", "r0", "r4", "r7", "r5", "r2"]
@@ -226,13 +219,11 @@ ASKED = (
 
 
 @pytest.mark.parametrize("request_", ASKED)
-def test_a_query_that_is_none_asks_for_everything(request_: dict[str, Any]) -> None:
+def test_a_malformed_query_selects_everything(request_: dict[str, Any]) -> None:
     assert query_of(request_) == Query()
 
 
-def test_every_row_can_be_reached_page_by_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_cover_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record_queried(tmp_path / "run")
     monkeypatch.setattr("workbench.inspector.listing.PAGE", 3)
     assert [ids(tmp_path, start=start) for start in (0, 3, 6)] == [
@@ -246,7 +237,7 @@ def test_every_row_can_be_reached_page_by_page(
     )
 
 
-def test_next_and_previous_follow_the_list_that_a_row_was_opened_from(tmp_path: Path) -> None:
+def test_next_and_previous_follow_the_list(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     runs, came = Runs(tmp_path), {"run": "run", "query": {"order": "highest", "tier": "half"}}
     place, seen = 6.0, []  # row 6 is r5, the best of its tier
@@ -265,7 +256,7 @@ def test_next_and_previous_follow_the_list_that_a_row_was_opened_from(tmp_path: 
     assert json.loads(step_row(runs, 1, "run", 1, {"run": "other"})[1])["id"] == "r1"
 
 
-def test_runs_are_listed_newest_first_with_what_is_known_of_them(tmp_path: Path) -> None:
+def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
     record_queried(tmp_path / "run")
     for age, name in ((30, "old"), (20, "seed")):
         record_queried(tmp_path / name)
@@ -293,7 +284,7 @@ def test_runs_are_listed_newest_first_with_what_is_known_of_them(tmp_path: Path)
     assert [told[0][key] for key in keys] == ["truthrl", None, "recorded", 2, 4.25, [2, 4.25]]
 
 
-def test_a_run_that_is_being_trained_is_told_apart_and_seen_to_grow(tmp_path: Path) -> None:
+def test_a_running_training_is_marked_and_updated(tmp_path: Path) -> None:
     folder, runs = record_queried(tmp_path / "run"), Runs(tmp_path)
     (folder / "config.json").write_text('{"method": "truthrl"}')
     assert run_list(runs)[0]["status"] == "unfinished"
@@ -302,7 +293,7 @@ def test_a_run_that_is_being_trained_is_told_apart_and_seen_to_grow(tmp_path: Pa
         first = look({"names": ["run"], "stamp": None})
         assert json.loads(first["runs"])[0]["status"] == "running"
         assert look({"names": ["run"], "stamp": first["stamp"]}) == {"same": True}
-    # as a killed process leaves it: nothing is written
+    # like after a kill: no status is written
     left = look({"names": ["run"], "stamp": first["stamp"]})
     assert json.loads(left["runs"])[0]["status"] == "unfinished"
     first = look({"names": ["run"], "stamp": None})
@@ -325,7 +316,7 @@ def test_a_run_that_is_being_trained_is_told_apart_and_seen_to_grow(tmp_path: Pa
     )
 
 
-def test_what_is_listed_is_saved_and_no_cell_is_a_formula(tmp_path: Path) -> None:
+def test_the_list_is_exported_without_formulas(tmp_path: Path) -> None:
     folder = record_queried(tmp_path / "run")
     row = worked_example()
     evil = replace(row.response, id="evil", text='=HYPERLINK("http://evil.example")\n<b>', step=3)
@@ -358,7 +349,7 @@ def test_no_part_of_a_cell_is_a_formula(text: str) -> None:
     assert re.sub(r"'(?=[=+\-@])", "", out) == plain
 
 
-def test_an_index_that_names_another_row_shows_none(tmp_path: Path) -> None:
+def test_a_wrong_index_shows_no_row(tmp_path: Path) -> None:
     runs = Runs(record_queried(tmp_path / "run").parent)
     runs.rows("run").table.loc[0, "id"] = "r1"
     with pytest.raises(WorkbenchError, match="its index names another row"):
@@ -376,7 +367,7 @@ def test_two_texts_are_compared_word_by_word() -> None:
         (False, " 1934", " 1931"),
         (True, ".", " ."),
     ]
-    # no spaces stand between these words
+    # scripts without spaces between words
     assert difference("河边住着他。", "河边住着她。")[1][1] == (False, "他", "她")
     assert difference("", "") == ("words", []) and difference("", "a") == (
         "words",
@@ -393,7 +384,7 @@ LONG = (
 
 
 @pytest.mark.parametrize("pair", LONG)
-def test_comparing_long_texts_loses_none_of_them(pair: tuple[str, str]) -> None:
+def test_comparing_long_texts_keeps_all_text(pair: tuple[str, str]) -> None:
     _, pieces = difference(*pair)
     assert tuple("".join(column) for column in list(zip(*pieces, strict=True))[1:]) == pair
 
@@ -452,7 +443,7 @@ def test_the_same_prompt_is_found_in_other_steps_and_runs(tmp_path: Path) -> Non
     )([])
 
 
-def test_the_sum_of_a_trainer_s_columns_is_the_reward() -> None:
+def test_the_sum_of_logged_columns_is_the_reward() -> None:
     assert reward_columns(["trl:accuracy", "trl:format", "trl:completion_length", "rlfh"]) == [
         "trl:accuracy",
         "trl:format",

@@ -1,4 +1,4 @@
-"""The inspector as it is served, and requests of other origins."""
+"""The served inspector, and requests from other origins."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ ROUTES = (
 def ask(
     address: str, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
-    """One request, with no header but those that are given and the server's own name; None
-    leaves that out.
-    """
+    """Send one request with these headers and the server's own host name; None leaves it out."""
     given = {"host": urlsplit(address).netloc, "content_type": "application/json"} | headers
     connection = HTTPConnection("127.0.0.1", urlsplit(address).port or 80, timeout=20)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
@@ -48,7 +46,7 @@ def ask(
 
 @pytest.fixture(scope="module")
 def calls(address: str) -> dict[str, bytes]:
-    """What the page posts to have a stored row, and to have labels worked out."""
+    """The page's requests for a stored row and for labels."""
     config = json.loads(ask(address, "GET", "/config")[2])
     load = next(
         one["id"]
@@ -71,7 +69,7 @@ def calls(address: str) -> dict[str, bytes]:
     }
 
 
-def test_the_page_is_served_under_its_own_names(address: str, calls: dict[str, bytes]) -> None:
+def test_the_page_is_served_under_its_own_host_names(address: str, calls: dict[str, bytes]) -> None:
     port = urlsplit(address).port
     for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", PROXY):
         assert [ask(address, "GET", path, host=host)[0] for path in ROUTES] == [200] * 6 + [404]
@@ -81,7 +79,7 @@ def test_the_page_is_served_under_its_own_names(address: str, calls: dict[str, b
 
 
 def test_no_other_name_or_origin_reads_a_stored_run(address: str, calls: dict[str, bytes]) -> None:
-    """A page of another origin, and one whose name was made to lead here (DNS rebinding)."""
+    """A page of another origin, and one whose name resolves to this machine (DNS rebinding)."""
     evil = f"evil.example:{urlsplit(address).port}"
     others = ({"host": evil}, {"origin": "http://evil.example"}, {"sec_fetch_site": "same-site"})
     for headers in ({"host": evil, "origin": f"http://{evil}"}, *others):

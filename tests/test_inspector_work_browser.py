@@ -1,6 +1,4 @@
-"""Comparing answers and labelling claims in a real Chromium: by mouse and by keys, and with
-hostile text.
-"""
+"""Comparison of answers and labels of claims in Chromium, by mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
     ]
     page.locator(f"{view} .wb-side-group").first.locator("tr[data-row='tarven/1/1']").press("Enter")
     page.wait_for_function(f"document.querySelectorAll('{value}')[0].textContent === '+2.66'")
-    page.get_by_label("Beside it: run").select_option("changed")
+    page.get_by_label("Compare with run").select_option("changed")
     page.wait_for_selector(f"{view} ins")
     assert (
         page.locator(f"{view} del").all_inner_texts(),
@@ -55,19 +53,18 @@ def test_two_answers_to_one_prompt_side_by_side(page, address, root, shots):
         ["Only in the first", " green"],
         ["only in the second", " blue"],
     )
-    # The group's advantages stand on the open answer's side: 2.66 lies 0.625 below the mean, over
-    # 1.377.
+    # the open answer's advantage: 2.66 is 0.625 below the mean, divided by 1.377
     on = page.locator(f"{view} .wb-side-group").first.locator("tr.tv-row-on")
     assert on.locator("[data-estimator=group]").inner_text() == "−0.45"
     page.get_by_label("rewards by").select_option("truthrl")
     assert page.locator(value).all_inner_texts() == ["+1.00", "+1.00"]
     page.locator(view).screenshot(path=shots / "same-prompt.png")
-    page.get_by_label("Beside it: run").select_option("logged")
+    page.get_by_label("Compare with run").select_option("logged")
     page.get_by_text("Run 'logged' has no other answer to this prompt.").wait_for()
     tab(page, "Inspect")
     page.get_by_label("Samples").check()
     tab(page, "Compare")
-    page.get_by_text("This answer is of no stored run").wait_for()
+    page.get_by_text("This answer does not belong to a stored run").wait_for()
 
 
 def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shots):
@@ -80,13 +77,13 @@ def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shot
         f"document.querySelector('{done}').textContent.includes('0 of 8 claims labelled')"
     )
     page.get_by_label("Order").select_option("recorded")
-    # drawn anew
+    # redrawn
     page.wait_for_function(
         "[...document.querySelectorAll('#annotate-view select')].at(-1).value === 'recorded'"
     )
     assert page.locator(claim).inner_text() == "The Osk tunnel is the younger one."
     card = page.locator("#annotate-view .wb-panel")
-    # not what the judge said
+    # without the judge's verdict
     assert "correct" not in card.inner_text().split("Evidence")[1] and card.locator("mark").count()
     page.keyboard.press("5")
     page.wait_for_function(
@@ -113,7 +110,7 @@ def test_claims_are_labelled_one_after_another_by_keys(page, address, root, shot
         f"document.querySelector('{done}').textContent.includes('1 of 8 claims labelled')"
     )
     assert page.locator(claim).inner_text() == first
-    page.goto(f"{address}?run=work&id=tarven/1/0")  # after a reload: beside what the judge said
+    page.goto(f"{address}?run=work&id=tarven/1/0")  # after a reload, with the judge's verdict
     page.wait_for_selector("#inspect-view .tv-person")
     assert page.locator("#inspect-view .tv-person").count() == 1
     told = (
@@ -143,17 +140,17 @@ def test_the_keys_of_an_open_answer(page, address, root, shots):
         page.locator("#inspect-view [data-method=truthrl]").get_attribute("aria-pressed") == "true"
     )
     page.keyboard.press("1")
-    page.get_by_text("choose a claim first: v").wait_for()
+    page.get_by_text("select a claim first: v").wait_for()
     page.keyboard.press("v")
     page.keyboard.press("v")
     assert page.locator("#inspect-view tr.tv-row-on").get_attribute("data-claim") == "1"
     page.keyboard.press("Shift+V")
     page.keyboard.press("3")
-    page.get_by_text("claim 1: vague, kept in annotations/keyed/rollouts.jsonl").wait_for()
+    page.get_by_text("claim 1: vague, stored in annotations/keyed/rollouts.jsonl").wait_for()
     said = page.locator("#inspect-view tr[data-claim='0'] .tv-person").inner_text()
     assert said.split() == ["a", "person:", "~", "vague", "disagrees"]
     page.keyboard.press("u")
-    page.get_by_text("claim 1: taken back").wait_for()
+    page.get_by_text("claim 1: label removed").wait_for()
     assert page.locator("#inspect-view .tv-person").count() == 0
-    page.get_by_label("Row", exact=True).press("n")  # in a field, a key writes
+    page.get_by_label("Row", exact=True).press("n")  # a key in a field is not a shortcut
     assert page.locator("#inspect-view .tv-facts").inner_text().count("tarven/1/0") == 1

@@ -1,6 +1,5 @@
-"""A training seen from a notebook: curves that grow with the file, a button and an interrupt
-that stop it cleanly.
-"""
+"""A training in a notebook: curves that grow with the file, and a clean stop by button or
+interrupt."""
 
 from __future__ import annotations
 
@@ -72,7 +71,7 @@ def test_the_button_stops_the_training(tmp_path: Path) -> None:
     view.button.click()
     assert view.button.description == "Stop at once"
     assert view.wait() == {"status": "interrupted"} and view.button.disabled and not in_use(run)
-    # which hears no button while it waits
+    # a waiting kernel receives no clicks
     assert view.button.description == "Interrupt the kernel to stop"
     assert view.status.value == f"run: step {len(metrics_rows(run))} of 1000000, interrupted"
 
@@ -84,7 +83,7 @@ def test_what_is_shown_meanwhile_grows_with_the_figure() -> None:
         redraw(chart, curves(rows[:count], "run"))
         assert steps_of(chart) == count and chart.layout.width is None
     [curve] = curves([{"step": step, "reward": 0.5} for step in range(1, 1002)], "run").data
-    # every third, from the last back
+    # every third step, counted from the last
     assert len(curve.x) == 334 <= POINTS and curve.x[:2] == (2, 5) and curve.x[-1] == 1001
     assert (
         chart.data[0].y == (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -116,7 +115,7 @@ def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
 
 
 def test_what_cannot_work_starts_nothing(tmp_path: Path) -> None:
-    judged = {"judge": "http://127.0.0.1:9/v1"}  # by which model?
+    judged = {"judge": "http://127.0.0.1:9/v1"}  # without a model
     wrongs = (
         {"settings": ["truthrl.nope=1"]},
         {"bench_name": "huge"},
@@ -145,7 +144,7 @@ from pathlib import Path
 def interrupt():  # as the kernel's menu does
     while not Path({run!r}, "metrics.jsonl").exists():
         time.sleep(0.02)
-    time.sleep(1)  # by then the cell waits
+    time.sleep(1)  # the cell is waiting by then
     os.kill(os.getpid(), signal.SIGINT)
 
 threading.Thread(target=interrupt).start()
@@ -186,7 +185,7 @@ def test_a_notebook_trains_is_interrupted_and_goes_on(
         for output in cell
         if mime in output.get("data", {})
     ]
-    assert len(curves) == 3  # whatever else a cell shows
+    assert len(curves) == 3  # whatever else the cell shows
     assert curves[0][0]["x"] == list(range(1, 41)) and curves[0] == curves[1] == curves[2]
     texts = [json.dumps(output, sort_keys=True) for output in (shown, again)]
     # as replayed notebooks are compared

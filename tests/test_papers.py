@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import papers
 from benchmarks.papers import MILLION, SETTINGS, judge_hours, measured
-from workbench.experiments.plan import GPUS, shape_of
+from workbench.experiments.shape import GPUS, shape_of
 
 STORED = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "papers.json"
 RLFH = next(one for one in SETTINGS if one.name == "RLFH")

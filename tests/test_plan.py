@@ -1,5 +1,5 @@
-"""`workbench plan`: counts against transformers' and PEFT's, memory against measurements on a CPU,
-requests against the checks', refusals."""
+"""`workbench plan`: parameter counts, memory against measurements on a CPU, judge requests,
+refusals."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from workbench.experiments.plan import (
     read_training,
     sampling,
     saved_bytes,
-    shape_of,
     total,
 )
+from workbench.experiments.shape import shape_of
 from workbench.judge import elements
 from workbench.methods import METHODS, TRAINED
 from workbench.training.grpo_config import GRPO
@@ -74,7 +74,7 @@ def folder(path: Path, **config: Any) -> str:
     return str(path)
 
 
-def test_parameters_are_the_published_ones_and_the_adapters_pefts() -> None:
+def test_parameter_counts_match_published_models_and_peft() -> None:
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM
@@ -89,9 +89,9 @@ def test_parameters_are_the_published_ones_and_the_adapters_pefts() -> None:
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2"])
 @pytest.mark.parametrize("size", [4, 2], ids=["float32", "bfloat16"])
-def test_what_a_layer_keeps_is_what_pytorch_saves(kind: str, size: int, tmp_path: Path) -> None:
-    """Every tensor that autograd saves in a forward pass, of two depths: the difference is that
-    of the layers."""
+def test_saved_bytes_match_pytorch(kind: str, size: int, tmp_path: Path) -> None:
+    """The tensors that autograd saves for models of two depths; their difference is that of the
+    layers."""
     rank, rows, length = 8, 3, 40
     found = [saved(kind, size, layers, rank, rows, length) for layers in (2, 4)]
     shape = shape_of(folder(tmp_path, model_type=kind))
@@ -99,7 +99,7 @@ def test_what_a_layer_keeps_is_what_pytorch_saves(kind: str, size: int, tmp_path
 
 
 def saved(kind: str, size: int, layers: int, rank: int, rows: int, length: int) -> int:
-    """Bytes that autograd saves beside the weights, on the CPU in that precision."""
+    """Bytes that autograd saves besides the weights, on the CPU in this precision."""
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -119,7 +119,7 @@ def saved(kind: str, size: int, layers: int, rank: int, rows: int, length: int) 
 
     ids = torch.ones(rows, length, dtype=torch.long)
     attention = torch.ones_like(ids)
-    attention[0, :3] = 0  # a padded row: attention goes by a mask
+    attention[0, :3] = 0  # a padded row, so that attention has a mask
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         model(input_ids=ids, attention_mask=attention, use_cache=False, logits_to_keep=1)
     return sum(tensor.untyped_storage().nbytes() for tensor in seen.values())
@@ -131,9 +131,9 @@ def saved(kind: str, size: int, layers: int, rank: int, rows: int, length: int) 
     not os.access("/proc/self/clear_refs", os.W_OK),
     reason="this system does not report a process's peak",
 )
-def test_memory_is_what_a_step_takes_on_a_cpu(tmp_path: Path) -> None:
-    """Two random models of 3 and 7 million parameters, one step of each real trainer, resident
-    memory at its peak, with activations kept and computed again."""
+def test_memory_matches_a_step_on_a_cpu(tmp_path: Path) -> None:
+    """One step of each trainer on random models of 3 and 7 million parameters, with and without
+    gradient checkpointing; the peak of the resident memory."""
     rows, tokens, rank = 16, 64, 16
     cases = [*product(["middle"], TRAINERS, (False, True))]
     cases += product(["large"], ("grpo", "sft"), (False, True))
@@ -201,10 +201,10 @@ def test_gradient_checkpointing_saves_memory_and_takes_longer() -> None:
     assert slow["peak_bytes"] < quick["peak_bytes"] and slow["hours"] > quick["hours"]
 
 
-def test_a_phase_holds_what_it_says_by_hand() -> None:
-    """TruthRL on Qwen2.5-7B: 7,615,616,512 weights of 2 bytes; 64 · 28 · Σ(in + out) of an
-    adapter in float32 with its copy, its gradients and Adam's moments; 2 · 28 layers · 512 keys
-    · 2 bytes of 128 rows of 2,560 tokens, and one layer more; the inputs of 28 layers."""
+def test_the_items_of_a_phase_by_hand() -> None:
+    """TruthRL on Qwen2.5-7B: 7,615,616,512 weights of 2 bytes; an adapter of 64 · 28 · Σ(in + out)
+    in float32 with its copy, gradients and Adam's moments; a cache of 2 · 29 layers · 512 keys · 2
+    bytes for 128 rows of 2,560 tokens; the inputs of 28 layers."""
     found = plan("truthrl")
     rollouts, step = (phase["bytes"] for phase in found["phases"][1:])
     lora = 64 * 28 * (2 * (3584 + 3584) + 2 * (3584 + 512) + 3 * (3584 + 18944))
@@ -232,7 +232,7 @@ def test_a_phase_holds_what_it_says_by_hand() -> None:
         ("klcf", ["w_general=1"], 2),
     ],
 )
-def test_reward_models_are_counted_beside_the_policy(
+def test_reward_models_are_counted_with_the_policy(
     method: str, settings: list[str], count: int
 ) -> None:
     found = plan(method, overrides=[f"{method}.{setting}" for setting in settings])
@@ -240,10 +240,9 @@ def test_reward_models_are_counted_beside_the_policy(
     assert found["phases"][-1]["bytes"]["reward_models"] == count * one
 
 
-def test_time_is_what_the_assumptions_make_of_it() -> None:
-    """A forward pass of one token: two operations a weight but for the embeddings that are looked
-    up, and attention's. A step of DPO: two passes that learn, computed again, and the reference's.
-    """
+def test_hours_by_hand() -> None:
+    """A forward pass takes two operations per weight, except for the embedding lookup, plus
+    attention. A step of DPO has two passes with recomputation, and the reference's pass."""
     shape = shape_of("Qwen/Qwen3-8B")
     weights = shape.parameters - 151_936 * 4096
     assert forward_flops(shape, 0) == pytest.approx(2 * weights, rel=1e-3)
@@ -258,7 +257,7 @@ def test_time_is_what_the_assumptions_make_of_it() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_requests_are_those_that_the_checks_make(method: str) -> None:
+def test_judge_requests_match_the_checks(method: str) -> None:
     """A response of three claims, through the method's own grader."""
     tasks = list[str]()
 
@@ -305,9 +304,7 @@ def test_a_steps_requests_by_hand(method: str, settings: list[str], step: int) -
         (["truthrl", "--gpu", "a100"], "one of l4-24"),
     ],
 )
-def test_what_cannot_be_planned_is_refused_in_one_line(
-    cli: Cli, command: list[str], told: str
-) -> None:
+def test_an_impossible_plan_is_refused_in_one_line(cli: Cli, command: list[str], told: str) -> None:
     status, out, said = cli("plan", *command, "--json")
     assert (status, out) == (2, "") and told in said and len(said.splitlines()) == 1
 
@@ -325,7 +322,7 @@ def test_what_cannot_be_planned_is_refused_in_one_line(
         b"[1]",
     ],
 )
-def test_a_config_that_cannot_be_right_is_refused(cli: Cli, tmp_path: Path, changed: Any) -> None:
+def test_an_invalid_model_config_is_refused(cli: Cli, tmp_path: Path, changed: Any) -> None:
     folder(tmp_path, **(changed if isinstance(changed, dict) else {}))
     if changed is None:
         (tmp_path / "config.json").unlink()

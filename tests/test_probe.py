@@ -1,6 +1,4 @@
-"""`workbench probe`: what it writes, that a killed one ends as a whole one, and TruthRL trained
-on what it finds.
-"""
+"""`workbench probe`: its files, resuming after a kill, and TruthRL trained on its result."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ Cli = Callable[..., tuple[int, str, str]]
 
 
 def shown(question: Question) -> int | None:
-    """As if every second name had been shown three times."""
+    """Counts of exposures: 3 for every second name."""
     return 3 * (NAMES.index(question.id.rpartition("-")[2]) % 2)
 
 
@@ -66,7 +64,7 @@ def test_a_probe_from_start_to_result_and_again(
         ["0", "3"],
     )
     found = rows(out)
-    # not the one without answers
+    # without the question that has no gold answer
     assert [row["question_id"] for row in found] == [f"validation-{name}" for name in NAMES]
     assert all(row["samples"] == 6 == len(row["drawn"]) and row["failed"] == 0 for row in found)
     assert result["ook"] == sum(row["correct"] == 0 for row in found)
@@ -78,9 +76,7 @@ def test_a_probe_from_start_to_result_and_again(
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == modified
 
 
-def test_samples_of_a_question_do_not_depend_on_what_is_asked_beside_it(
-    bench: Bench, tmp_path: Path
-) -> None:
+def test_samples_do_not_depend_on_other_questions(bench: Bench, tmp_path: Path) -> None:
     every, policy = rows_of(run(bench, tmp_path / "all")), bench.load("sft")
     few = rows_of(run(bench, tmp_path / "few", limit=3))
     assert len(few) == 3 and all(every[name] == row for name, row in few.items())
@@ -90,7 +86,7 @@ def test_samples_of_a_question_do_not_depend_on_what_is_asked_beside_it(
     assert [response.token_ids for response in together[6:9]] == [
         response.token_ids for response in apart
     ]
-    # nor are they all the same
+    # and they are not all equal
     assert len({tuple(row["drawn"]) + tuple(map(str, row["given"])) for row in every.values()}) > 5
 
 
@@ -99,7 +95,7 @@ def rows_of(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_an_unfinished_probe_goes_on_wherever_it_was_cut(bench: Bench, tmp_path: Path) -> None:
+def test_an_unfinished_probe_resumes_at_any_point(bench: Bench, tmp_path: Path) -> None:
     whole, out = run(bench, tmp_path / "whole"), tmp_path / "cut"
     text = (tmp_path / "whole" / "probe.jsonl").read_bytes()
     lines = text.splitlines(keepends=True)
@@ -114,7 +110,7 @@ def test_an_unfinished_probe_goes_on_wherever_it_was_cut(bench: Bench, tmp_path:
 
 
 def failing(share: int) -> Verify:
-    """An outcome that cannot be found for one response in `share`."""
+    """Checks whose outcome fails for one response in `share`."""
 
     def verify(batch: Any) -> list[Checked]:
         lost = Failure("judge", "timeout", "no reply")
@@ -127,7 +123,7 @@ def failing(share: int) -> Verify:
     return verify
 
 
-def test_a_sample_that_failed_leaves_its_question_open(bench: Bench, tmp_path: Path) -> None:
+def test_a_failed_sample_leaves_its_question_undecided(bench: Bench, tmp_path: Path) -> None:
     judged = replace(bench, judge=lambda: Checks(rule_checks().extract, {"outcome": failing(30)}))
     # 60 samples: the first of the first question, and of the sixth
     result = run(judged, tmp_path / "probe")
@@ -140,7 +136,7 @@ def test_a_sample_that_failed_leaves_its_question_open(bench: Bench, tmp_path: P
 
 
 @pytest.mark.slow
-def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_path: Path) -> None:
+def test_truthrl_probes_its_training_questions_for_its_reward(bench: Bench, tmp_path: Path) -> None:
     out = tmp_path / "run"
     summary = run_experiment(TRUTHRL, KNOWING, bench, out, seed=3, threads=1)
     assert (summary["status"], summary["failed"]) == ("done", 0)
@@ -164,7 +160,7 @@ def test_truthrl_probes_what_it_will_ask_and_is_paid_by_that(bench: Bench, tmp_p
 
 @pytest.mark.slow
 def test_the_command_prints_one_object_or_tables(tmp_path: Path, cli: Cli) -> None:
-    """On the shipped policy: the label is better than a guess, and known facts are answered."""
+    """On the shipped policy the label is better than chance, and known facts are answered."""
     arguments = ["probe", "--k", 8, "--limit", 60, "--kind", "single", "--out", tmp_path / "probe"]
     code, out, _ = cli(*arguments, "--json")
     result = json.loads(out)

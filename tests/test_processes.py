@@ -1,4 +1,4 @@
-"""Training on several processes: the page's script and configs, and two processes against one."""
+"""Training on several processes: the documented script and configs, and two against one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def block(language: str, number: int = 0) -> str:
 
 
 def trained(folder: Path, count: int) -> Path:
-    """A run of the page's script on so many processes."""
+    """Train with the documented script on this number of processes."""
     (folder / "train.py").write_text(block("python"))
     launcher = [
         "-m",
@@ -63,7 +63,7 @@ def metrics(out: Path) -> list[dict[str, Any]]:
 
 
 def moments(out: Path) -> Any:
-    """Adam's means of the gradients after the last step, one number a weight."""
+    """Adam's first moments after the last step, one number per weight."""
     import torch
 
     states = torch.load(out / "checkpoints" / "checkpoint-3" / "optimizer.pt", weights_only=True)[
@@ -81,13 +81,13 @@ def adapter(out: Path, file: str = "policy/adapter_model.safetensors") -> Any:
 
 
 @pytest.mark.slow
-def test_two_processes_are_one(tmp_path: Path) -> None:
-    """What is sampled, paid and learnt on the tiny bench, as the page says; whitening looks at
-    the whole batch.
+def test_two_processes_equal_one(tmp_path: Path) -> None:
+    """Samples, rewards and weights on the tiny bench are equal; whitening uses the whole batch.
 
-    Gradients are sums in another order, and differ by rounding. Adam divides a weight's first
-    one by its own size: where that is rounding itself, below its ε of 1e-8, the weight's first
-    step is any share of the learning rate, 4e-4. In float64 no weight differs by 1e-5."""
+    Gradients are sums in another order and differ by rounding. Adam divides a weight's first
+    gradient by its own size. If this is rounding itself, below ε = 1e-8, the weight's first step is
+    any share of the learning rate, 4e-4. In float64 no weight differs by 1e-5.
+    """
     one, two = trained(tmp_path, 1), trained(tmp_path, 2)
     rows: list[list[Feedback]] = [
         sorted(iter_feedback(out), key=lambda row: row.response.id) for out in (one, two)
@@ -113,9 +113,7 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
 
 
 def launched(folder: Path, name: str, *launcher: str, **more: str) -> Path:
-    """What the page's script for TRL's trainer leaves after four steps of two processes on a
-    CPU.
-    """
+    """The output of the documented script for TRL's trainer: four steps of two processes."""
     (folder / "train_trl.py").write_text(block("python", 1))
     command = [sys.executable, "-m", *launcher, "train_trl.py", name, "4"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
@@ -127,7 +125,7 @@ def launched(folder: Path, name: str, *launcher: str, **more: str) -> Path:
 
 
 def in_parts(folder: Path, name: str, config: str, **more: str) -> Path:
-    """As `launched`, by a config of the page, each process with a part of the model."""
+    """As `launched`, with a documented config that shards the model."""
     (folder / f"{name}.yaml").write_text(config)
     how = (
         f"--config_file {name}.yaml --num_processes 2 --mixed_precision no --main_process_port"
@@ -158,11 +156,11 @@ def logged(out: Path) -> list[dict[str, Any]]:
 
 
 def check_parts_are_the_whole(parts: Path, wholes: Path) -> float:
-    """Whether two processes with parts of the model sampled and learnt what two with the whole
-    of it did.
+    """Check that two processes with shards sample and learn as two with the whole model.
 
-    Responses differ in length, so that a process whose own have ended has to wait for the other.
-    Returns the largest difference of a weight of the adapters."""
+    Responses differ in length, so a process with finished responses must wait for the other.
+    Returns the largest difference of an adapter weight.
+    """
     steps = logged(wholes)
     assert len(steps) == 4 and any(step["grad_norm"] > 0.1 for step in steps)
     assert any(step["completions/min_length"] < step["completions/max_length"] for step in steps)
@@ -176,8 +174,9 @@ def check_parts_are_the_whole(parts: Path, wholes: Path) -> float:
 
 
 @pytest.mark.slow
-def test_parts_of_a_model_by_fsdp2_learn_as_the_whole(tmp_path: Path) -> None:
-    """What wraps, gathers and saves is what does so on GPUs, see tests/helpers/cpu_ranks.py."""
+def test_fsdp2_equals_training_the_whole_model(tmp_path: Path) -> None:
+    """The wrapping, gathering and saving code is the one used on GPUs, see
+    tests/helpers/cpu_ranks.py."""
     check_parts_are_the_whole(in_parts(tmp_path, "fsdp2", block("yaml", 1)), whole(tmp_path))
 
 
@@ -192,10 +191,8 @@ def test_accelerate_reads_the_configs_of_the_page(tmp_path: Path, number: int) -
     assert config.distributed_type == kinds[number] and config.num_processes == 8
 
 
-def test_a_share_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
-    """Half of the prompts, with the rows that they have among all in the order in which they are
-    begun.
-    """
+def test_a_part_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
+    """Half of the prompts, with their row numbers in the order of the whole batch."""
     from tests.helpers.tiny_model import make_policy
     from workbench.policies import hf
     from workbench.policies.load import load_policy
@@ -211,7 +208,7 @@ def test_a_share_of_a_batch_is_sampled_as_in_the_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", ["ACCELERATE_USE_FSDP", "ACCELERATE_USE_DEEPSPEED"])
-def test_parts_of_a_model_are_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+def test_sharded_models_are_refused(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     check_unsharded()
     monkeypatch.setenv(variable, "true")
     with pytest.raises(
@@ -221,7 +218,7 @@ def test_parts_of_a_model_are_refused(monkeypatch: pytest.MonkeyPatch, variable:
         check_unsharded()
 
 
-def test_a_run_goes_on_with_as_many_processes(tmp_path: Path) -> None:
+def test_a_run_resumes_with_the_same_number_of_processes(tmp_path: Path) -> None:
     check_processes(None, 2)
     (tmp_path / "rng_state.pth").touch()
     check_processes(tmp_path, 1)

@@ -1,6 +1,4 @@
-"""A queue's file, what identifies its runs, how they stand, and real queues that are killed,
-interrupted and taken up again.
-"""
+"""Queue files, the identities and status of runs, and real queues that are killed and resumed."""
 
 from __future__ import annotations
 
@@ -71,7 +69,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def table(**fields: Any) -> str:
-    """A run of a TOML file; what JSON writes of these values is TOML too."""
+    """A run of a TOML file; JSON's notation of these values is also TOML."""
     return "\n".join(
         ["[[run]]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items()), ""]
     )
@@ -79,7 +77,7 @@ def table(**fields: Any) -> str:
 
 def test_a_file_is_read_in_its_order(tmp_path: Path) -> None:
     first, second, third = read_entries(write(tmp_path / "q.toml", TWO))
-    # of the defaults, those of the run's method
+    # only the defaults of the run's method
     settings = ("truthrl.reward=binary", "truthrl.beta=0.1")
     assert first == Entry(
         "truthrl", 1, "tiny", settings, name="binary", where=f"'{tmp_path / 'q.toml'}', run 1"
@@ -129,7 +127,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
         ({"method": "truthrl", "seed": [1, -1]}, "run 2: the seed is -1"),
     ],
 )
-def test_what_cannot_work_is_refused_before_the_first_run(
+def test_an_invalid_run_is_refused_before_the_first_run(
     cli: Cli, tmp_path: Path, fields: dict[str, Any], told: str
 ) -> None:
     file = write(tmp_path / "q.toml", table(method="truthrl") + table(**fields))
@@ -139,7 +137,7 @@ def test_what_cannot_work_is_refused_before_the_first_run(
     assert (code, out, err.count("\n")) == (2, "", 1) and not (tmp_path / "runs").exists()
 
 
-def test_a_run_is_named_by_its_identity_however_it_was_written(tmp_path: Path) -> None:
+def test_equal_runs_have_equal_hashes(tmp_path: Path) -> None:
     three: dict[str, Any] = {"method": "truthrl", "steps": 3}
     same: dict[str, Any] = {"method": "truthrl", "set": ["truthrl.grpo.steps=3"], "name": "same"}
     others: list[dict[str, Any]] = [
@@ -165,7 +163,7 @@ def test_a_run_is_named_by_its_identity_however_it_was_written(tmp_path: Path) -
 
 @pytest.fixture
 def small(tmp_path: Path) -> Callable[..., Run]:
-    """Runs on a bench of seconds: by seed, below `tmp_path / "runs"`."""
+    """Runs on a very small bench, by seed, below `tmp_path / "runs"`."""
     bench = make_bench(tmp_path / "policy")
 
     def make(seed: int = 1, name: str = "") -> Run:
@@ -176,7 +174,7 @@ def small(tmp_path: Path) -> Callable[..., Run]:
 
 
 @pytest.mark.slow
-def test_a_run_that_was_trained_is_found_by_its_description(small: Callable[..., Run]) -> None:
+def test_a_trained_run_is_found_by_its_description(small: Callable[..., Run]) -> None:
     run = small(name="first")
     assert run.summary is None
     summary = run_experiment(
@@ -197,7 +195,7 @@ def test_a_run_that_was_trained_is_found_by_its_description(small: Callable[...,
         train_queue([run], run.folder.parent)
 
 
-def test_how_runs_stand_is_read_from_their_folders(small: Callable[..., Run]) -> None:
+def test_status_is_read_from_the_folders(small: Callable[..., Run]) -> None:
     run = small()
 
     def status() -> str:
@@ -266,7 +264,7 @@ def finish(file: Path, root: Path) -> tuple[int, dict[str, Any], str]:
 
 
 def steps_of(folder: Path) -> list[dict[str, Any]]:
-    """A run's metrics, without what differs between equal runs."""
+    """A run's metrics without values that differ between equal runs."""
     return [
         {key: value for key, value in row.items() if not key.startswith("seconds")}
         for row in metrics_rows(folder)
@@ -280,11 +278,11 @@ def test_a_killed_queue_goes_on_and_a_failed_run_spoils_no_other(tmp_path: Path)
     file = write(tmp_path / "q.toml", table(method="truthrl", seed=[1, 2], steps=12, set=LIGHT))
     bad, good = queue_runs(file, root)
     bad.folder.mkdir(parents=True)
-    write(bad.folder / "config.json", "{")  # so that its process, and it alone, is refused
+    write(bad.folder / "config.json", "{")  # only this run's process is refused
     with begin(file, root) as queue:
         wait_for(lambda: len(metrics_rows(good.folder)) > 4, seconds=300)
         queue.kill()
-    wait_for(lambda: not in_use(good.folder), seconds=60)  # nothing trains on
+    wait_for(lambda: not in_use(good.folder), seconds=60)  # no training continues
     made = len(metrics_rows(good.folder))
     assert 4 < made < 12 and [row["status"] for row in status_of([bad, good])["runs"]] == [
         "failed",

@@ -1,6 +1,5 @@
-"""`workbench data retrieve`: questions without passages get those of an index, and what may not
-be trained on gets none.
-"""
+"""`workbench data show --store`: questions without passages get them from an index; evaluation-only
+data sets are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ def find(questions: Sequence[str], k: int) -> Sequence[Sequence[Passage]]:
 FOUND = Sources(find, rule_checks)
 
 
-def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_out(
+def test_questions_keep_their_passages_and_those_without_results_are_left_out(
     tmp_path: Path,
 ) -> None:
     own = Passage("own", "Vaasa", "Vaasa lies in Finland.")
@@ -69,9 +68,7 @@ def test_what_brings_passages_keeps_them_and_what_nothing_is_found_for_is_left_o
     assert not (tmp_path / "none.jsonl").exists()
 
 
-def test_from_the_command_line_what_is_made_is_what_forag_trains_on(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_the_command_writes_forags_training_questions(tmp_path: Path, cli: Cli) -> None:
     rows = [
         {"question": f"Where does Oslo lie, on map {n}?", "answer": "Norway"} for n in range(40)
     ]
@@ -93,13 +90,13 @@ def test_from_the_command_line_what_is_made_is_what_forag_trains_on(
     assert forag.stages is not None
     with pytest.raises(WorkbenchError, match="brings no passages"):
         forag.stages(forag.configure("paper"), bench("paper", bare))
-    with pytest.raises(WorkbenchError) as refused:  # by what comes next: nobody is there to judge
+    with pytest.raises(WorkbenchError) as refused:  # by the next check: there is no judge
         forag.stages(forag.configure("paper"), bench("paper", out))
     assert "brings no passages" not in str(refused.value)
 
 
-def test_what_is_for_evaluation_only_is_not_made_trainable(tmp_path: Path, cli: Cli) -> None:
-    """Written anew, nothing would say that it must not be trained on."""
+def test_evaluation_only_data_sets_are_refused(tmp_path: Path, cli: Cli) -> None:
+    """A written copy would no longer be marked as evaluation-only."""
     source, out = tmp_path / "asked.jsonl", tmp_path / "questions.jsonl"
     source.write_text(
         json.dumps({"question": "Where does Oslo lie?", "canary": "not for training"}) + "\n"

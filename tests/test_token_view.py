@@ -1,6 +1,4 @@
-"""The token view's data and pages: what is shown is what the row holds, and nothing in it can
-become markup.
-"""
+"""The token view's data and pages: they show the row's values, and no text becomes markup."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ HOSTILE = "</script><script>window.hit=1</script><!--<img src=x onerror=alert(1)
 
 
 class Tags(HTMLParser):
-    """The tags of a page with their attributes' names."""
+    """The tags of a page with the names of their attributes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +68,7 @@ def test_advantages_need_the_group(example):
     assert "gae" not in both["advantages"]  # no critic's values are stored
 
 
-def test_what_is_unplaced_or_failed_says_so():
+def test_unplaced_and_failed_claims_are_marked():
     response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
     failure = Failure("verify", "unparsed", "the reply is not one JSON object", "x")
     row = Feedback(
@@ -88,7 +86,7 @@ def test_what_is_unplaced_or_failed_says_so():
     )
 
 
-def test_what_speaks_against_a_claim_is_a_note_and_no_evidence():
+def test_objections_are_notes_and_not_evidence():
     response = Response("r", Question("q", "?"), "Some words.", offsets=((0, 11),))
     for item, note in (
         (
@@ -115,7 +113,7 @@ def test_any_text_keeps_its_positions_and_stays_inert(text):
     assert json.loads(written)["text"] == shown["text"]
 
 
-def test_a_page_stands_alone_and_forbids_the_network(example):
+def test_a_page_is_self_contained_and_forbids_the_network(example):
     hostile = replace(
         example,
         response=replace(
@@ -153,9 +151,7 @@ def test_the_script_never_parses_html():
 
 
 def test_every_name_has_words(example):
-    """A label, a part of a reward or a method that the view has no words for would be shown as
-    the code names it.
-    """
+    """Labels, parts of rewards and methods without words would be shown as identifiers."""
     from workbench.types import ASPECTS
 
     for method, reward in example.rewards.items():
@@ -177,7 +173,7 @@ def test_claims_show_whole_words_and_their_evidence(example):
     assert "".join(piece for piece, level in parts if level) == "painted red"
 
 
-def test_events_stand_in_for_token_rewards_that_were_not_stored():
+def test_events_replace_missing_token_rewards():
     response = Response("r", Question("q", "?"), "a b", offsets=((0, 1), (1, 3)))
     row = Feedback(response, rewards={"m": Reward(1.0, {}, (Event("outcome", 1.0),))})
     assert payload(row)["methods"]["m"]["tokens"] == [0.0, 1.0]

@@ -31,7 +31,7 @@ def test_hostile_text_stays_text():
     assert "<script" not in html and "<img" not in html and "<i>" not in html and "<b>" not in html
 
 
-def test_the_token_view_shows_what_it_is_given(monkeypatch):
+def test_the_token_view_shows_a_response(monkeypatch):
     row = worked_example()
     widget = token_view(rescore(row, reward_fns(method_configs(("rlfh",)))), "rlfh")
     assert repr(widget) == "TokenView(tarven/0, rlfh, 41 tokens, 4 claims)"
@@ -39,18 +39,18 @@ def test_the_token_view_shows_what_it_is_given(monkeypatch):
     assert shown["methods"]["rlfh"]["value"] == pytest.approx(1.65509, abs=1e-5)
     widget.show(row)
     assert json.loads(widget.data)["methods"] == {}
-    # a notebook of anyone's does not hold it twice
+    # other notebooks do not store the data twice
     assert VIEW not in widget._repr_mimebundle_()[1]
     monkeypatch.setenv(PICTURES, "1")
     data, told = widget._repr_mimebundle_()
     assert told[VIEW] == json.loads(widget.data) and data["text/plain"].startswith(
         "TokenView(tarven/0"
     )
-    # a replay is compared by these
+    # replayed notebooks compare these
     assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
 
 
-def test_sliders_pay_anew():
+def test_sliders_recompute_rewards():
     told, controls, view = what_if(worked_example(), "rlfh").children
     box = {control.description: control for control in controls.children}
     assert told.value == "rlfh: +1.6551  "
@@ -58,11 +58,11 @@ def test_sliders_pay_anew():
     assert told.value == "rlfh: +1.4051  rlfh.alpha=2"
     assert json.loads(view.data)["methods"]["rlfh"]["value"] == pytest.approx(1.40509, abs=1e-5)
     box["alpha"].value = 1.0
-    box["f(wrong)"].value = -1.0  # one unit less is charged for the wrong claim of weight 1.0
+    box["f(wrong)"].value = -1.0  # the wrong claim of weight 1.0 costs one unit less
     assert told.value == "rlfh: +2.6551  rlfh.f_wrong=-1"
 
 
-def test_a_setting_that_cannot_work_is_told():
+def test_an_invalid_setting_is_an_error():
     told, controls, view = what_if(worked_example(), "klcf", fields=("w_check", "w_truth")).children
     before = view.data
     for control in controls.children:

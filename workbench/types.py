@@ -487,3 +487,8 @@ class Checks:
 OF_CLAIMS = frozenset(
     {"fact", "single_pass", "claim_checklist", "reasoning", "truth", "factuality"}
 )
+
+
+# values by name: a JSON object, and its read-only view
+JsonObject = dict[str, Any]
+JsonMapping = Mapping[str, Any]

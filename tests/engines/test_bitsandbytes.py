@@ -37,6 +37,7 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
     import torch
 
     from workbench.experiments import plan
+    from workbench.experiments.shape import shape_of
     from workbench.policies.load import load_checkpoint
     from workbench.training.loading import quantisation
     from workbench.training.offline import SFT
@@ -51,7 +52,7 @@ def test_matrices_take_what_the_plan_counts_and_nothing_else_is_rounded(policy: 
             found += module.weight.nbytes + state.absmax.nbytes + state.state2.absmax.nbytes
             now = bitsandbytes.functional.dequantize_4bit(module.weight, state).float()
             assert 0 < (now - was).abs().mean() < 0.12 * was.abs().mean(), name
-    shape = plan.shape_of(policy)
+    shape = shape_of(policy)
     one = plan.read_training("sft", scaled(SFT(), load_in_4bit=True), 8, shape)
     exact_ones = 2 * (shape.parameters - shape.matrices)
     planned = plan.state(shape, one, 0, 2)["weights"]

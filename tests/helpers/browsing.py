@@ -1,6 +1,4 @@
-"""The inspector in a real Chromium, for the tests that look at its pages: fixtures, and hostile
-text to show.
-"""
+"""Fixtures for browser tests of the inspector in Chromium, and hostile texts."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from workbench.types import Claim, Failure, Feedback, Passage, Question, Respons
 pytest.importorskip("gradio", reason="the apps extra is not installed")
 pytest.importorskip("playwright.sync_api", reason="the dev extra is not installed")
 
-BROWSER = [  # the marks of a module of such tests
+BROWSER = [  # marks of a browser test module
     pytest.mark.slow,
     pytest.mark.skipif(
         CHROMIUM is None, reason="no chromium on the path (Debian: apt install chromium)"
@@ -34,7 +32,7 @@ BROWSER = [  # the marks of a module of such tests
 ]
 ROOT = Path(__file__).resolve().parents[2]
 RUN = "a/first"
-PROXY = "lab.example.org"  # a name that the inspector is told to be opened under
+PROXY = "lab.example.org"  # an allowed host name
 
 HIT = "window.hit=(window.hit||0)+1"
 PAYLOADS = (
@@ -68,7 +66,7 @@ PAYLOADS = (
 
 
 def hostile(number: int, text: str) -> Feedback:
-    """A row in which everything that a model, a judge or a file can write is the payload."""
+    """A row in which every text of a model, a judge or a file is the payload."""
     passage = Passage(f"p{number}", text, f"{text} and more {text}")
     question = Question(f"h{number}", text, (text,), text, (passage,), (text,))
     body = f"{text} A word. {text}"
@@ -100,7 +98,7 @@ def hostile(number: int, text: str) -> Feedback:
 
 @dataclass
 class Seen:
-    """What the browser did besides showing the page."""
+    """The browser's errors, dialogs and requests outside."""
 
     requests: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -130,13 +128,13 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory) -> Path:
-    """The folder of the runs that are shown."""
+    """The folder of the runs."""
     return tmp_path_factory.mktemp("runs")
 
 
 @pytest.fixture(scope="module")
 def address(root) -> Iterator[str]:
-    """The inspector as its command starts it, over a folder with a run and a hostile one."""
+    """The inspector, started by its command, with a normal and a hostile run."""
     record(root / "a" / "first")
     record_logged(root / "logged")
     (root / "damaged").mkdir()
@@ -188,9 +186,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shots(tmp_path_factory) -> Path:
-    """Where screenshots are kept: the folder that WORKBENCH_SCREENSHOTS names, or a temporary
-    one.
-    """
+    """The folder of screenshots: WORKBENCH_SCREENSHOTS, or a temporary one."""
     folder = Path(os.environ.get("WORKBENCH_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -203,9 +199,8 @@ def seen() -> Seen:
 
 @pytest.fixture
 def page(browser, address, seen) -> Iterator[Any]:
-    """A fresh page on the worked example; afterwards it has made no request outside, no error
-    and no dialog.
-    """
+    """A new page with the worked example. After the test it must have no outside request, error or
+    dialog."""
     found = browser.new_page(viewport={"width": 1280, "height": 900})
     found.set_default_timeout(15000)
     seen.watch(found)
@@ -221,7 +216,7 @@ FIXTURES = (address, browser, page, root, seen, shots)  # a test module assigns 
 
 
 def tab(page: Any, name: str) -> None:
-    """Open a tab, from the menu that narrow pages move it to if need be."""
+    """Open a tab, from the menu on a narrow page."""
     found = page.get_by_role("tab", name=name, exact=True)
     if found.count() and found.first.is_visible():
         found.first.click()
@@ -231,9 +226,7 @@ def tab(page: Any, name: str) -> None:
 
 
 def choose_run(page: Any, name: str) -> None:
-    """Choose a run of the Runs tab, and wait until its rollouts are listed or there is said to
-    be none.
-    """
+    """Select a run in the Runs tab, and wait for its rollouts or its note."""
     page.locator(f"#runs-view tr[data-run='{name}'] .wb-run-name").click()
     page.wait_for_selector(f"#runs-view tr[data-run='{name}'].tv-row-on")
     page.wait_for_function("document.querySelector('#runs-view .wb-busy').textContent === ''")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -25,6 +25,7 @@ from workbench.cli.frame import (
     stdout_kept_clean,
 )
 from workbench.experiments.answering import answer as answer_question
+from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.verdicts.llm_judge import llm_judge
 
@@ -79,7 +80,7 @@ def answer(
     return code
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     """Print the plan, each sentence of the answer with its support, and the sources."""
     numbers = {
         passage["id"]: f"[{number}]" for number, passage in enumerate(result["passages"], start=1)
@@ -106,7 +107,7 @@ def _print(result: Mapping[str, Any]) -> None:
         print_table("sources", ("", "title", "text", "id"), rows)
 
 
-def _support(sentence: Mapping[str, Any], numbers: Mapping[str, str]) -> tuple[str, ...]:
+def _support(sentence: JsonMapping, numbers: Mapping[str, str]) -> tuple[str, ...]:
     label = "not judged" if sentence["error"] else sentence["label"] or "no claim"
     p = ABSENT if sentence["p"] is None else f"{sentence['p']:.2f}"
     sources = "".join(numbers[name] for name in sentence["passages"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -25,7 +25,7 @@ from workbench.data import FIELDS, load
 from workbench.data.sets import SETS
 from workbench.experiments.answering.retrieve import retrieve
 from workbench.experiments.answering.sources import stored
-from workbench.types import Question, WorkbenchError
+from workbench.types import JsonMapping, JsonObject, Question, WorkbenchError
 
 data_app = add_group(
     "data",
@@ -121,7 +121,7 @@ def data_show(
     show(result, as_json, _print if store is None else print_mapping)
 
 
-def _describe(questions: Sequence[Question], count: int) -> dict[str, Any]:
+def _describe(questions: Sequence[Question], count: int) -> JsonObject:
     """Counts of a data set, and its first `count` questions."""
     return {
         "schema": questions[0].meta["source"],
@@ -135,7 +135,7 @@ def _describe(questions: Sequence[Question], count: int) -> dict[str, Any]:
     }
 
 
-def _print(description: Mapping[str, Any]) -> None:
+def _print(description: JsonMapping) -> None:
     names = [name for name in description if name != "questions"]
     print_table("", ("", ""), [(name, text(description[name])) for name in names])
     rows = [

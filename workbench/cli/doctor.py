@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from workbench.cli.frame import Json, app, complain, print_table, printable, show, stdout_kept_clean
 from workbench.experiments.doctor import examine
+from workbench.types import JsonMapping
 
 
 @app.command(epilog="Example: workbench doctor --json")
@@ -23,7 +21,7 @@ def doctor(as_json: Json = False) -> int:
     return 0 if result["cpu"]["works"] else 2
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     rows = [
         (check["status"], check["name"], printable(check["found"]), check["remedy"])
         for check in result["checks"]

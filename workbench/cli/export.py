@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from workbench.cli.frame import Json, app, show, stdout_kept_clean
 from workbench.experiments.export import Dtype
 from workbench.experiments.export import export as export_policy
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 
 @app.command(epilog="Example: workbench export runs/truthrl --merged runs/truthrl-merged")
@@ -50,13 +49,13 @@ def export(
     """
     if push is None and not private:
         raise WorkbenchError("--public needs --push: name the repository with --push OWNER/NAME")
-    how: dict[str, Any] = {"base": base, "dtype": dtype, "push": push, "private": private}
+    how: JsonObject = {"base": base, "dtype": dtype, "push": push, "private": private}
     with stdout_kept_clean():
         result = export_policy(policy, merged, **how)
     return show(result, as_json, _print)
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     out, size = result["out"], f"{result['bytes'] / 1e6:,.1f} MB"
     print(f"{out}: {result['parameters']:,} parameters as {result['dtype']}, {size}")
     print(f"serve it: vllm serve {shlex.quote(out)}")

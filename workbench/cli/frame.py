@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from workbench import __version__
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, WorkbenchError
 from workbench.util import disk
 from workbench.util.threads import DEFAULT_THREADS
 
@@ -259,7 +259,7 @@ def complain(message: str) -> None:
     print("workbench:", " ".join(message.split()), file=sys.stderr)
 
 
-def exit_code(result: Mapping[str, Any]) -> int:
+def exit_code(result: JsonMapping) -> int:
     """The exit code for a result, from every `status` and `failed` in it."""
     parts = list(_mappings(result))
     statuses = {part.get("status") for part in parts}
@@ -271,7 +271,7 @@ def exit_code(result: Mapping[str, Any]) -> int:
     return 3 if any(isinstance(value, int | float) and value > 0 for value in failed) else 0
 
 
-def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
+def _mappings(value: object) -> Iterator[JsonMapping]:
     """`value` and every mapping in it."""
     if isinstance(value, Mapping):
         yield value
@@ -279,9 +279,7 @@ def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
             yield from _mappings(item)
 
 
-def show(
-    result: Mapping[str, Any], as_json: bool, pretty: Callable[[Mapping[str, Any]], None]
-) -> int:
+def show(result: JsonMapping, as_json: bool, pretty: Callable[[JsonMapping], None]) -> int:
     """Print a result as JSON or by `pretty`; return its exit code."""
     if as_json:
         print(json.dumps(result, ensure_ascii=False, allow_nan=False))
@@ -290,7 +288,7 @@ def show(
     return exit_code(result)
 
 
-def print_mapping(mapping: Mapping[str, Any]) -> None:
+def print_mapping(mapping: JsonMapping) -> None:
     """Print scalars as one table of names and values, then a table for every list or mapping."""
     nested = {
         key: value

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -23,6 +23,7 @@ from workbench.cli.frame import (
 )
 from workbench.retrieval import build_index, list_indexes, open_index
 from workbench.retrieval.index import ROOT
+from workbench.types import JsonMapping
 
 index_app = add_group(
     "index", "Build and search indexes of passages.", "index build world --from world"
@@ -137,7 +138,7 @@ def index_search(
     return 0
 
 
-def _print_passages(result: Mapping[str, Any]) -> None:
+def _print_passages(result: JsonMapping) -> None:
     cells = [
         (f"{row['score']:.3f}", row["id"], row["title"], row["text"]) for row in result["passages"]
     ]

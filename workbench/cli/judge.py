@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from workbench.cli.frame import Json, add_group, complain, ended_by_signal, show
 from workbench.policies.serve import serve
 from workbench.policies.vllm import MEMORY
+from workbench.types import JsonMapping
 
 EXAMPLE = "judge serve Qwen/Qwen2.5-7B-Instruct --gpu-memory 0.4"
 judge_app = add_group("judge", "Serve a language model as a judge.", EXAMPLE)
@@ -61,7 +61,7 @@ def judge_serve(
     return 0
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     options = shlex.join(["--judge", result["judge"], "--judge-model", result["judge_model"]])
     print(f"ready; in another terminal: workbench evaluate … {options}", flush=True)
     print(f"Ctrl-C stops it; its log: {result['log']}", flush=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -30,6 +29,7 @@ from workbench.cli.frame import (
     text,
 )
 from workbench.experiments.prepare import prepare_klcf
+from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.verdicts.llm_judge import llm_judge
 
@@ -91,7 +91,7 @@ def klcf_prepare(
     return show(result, as_json, _print)
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     if result["status"] == "done":
         stages = ("samples", "claims", "checklists", "truth", "known")
         rows = [(stage, text(result[stage])) for stage in stages if result[stage]]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from workbench.cli.frame import Json, app, print_mapping, show
 from workbench.methods import METHODS, TRAINED, trained
+from workbench.types import JsonMapping
 from workbench.util.config import settings
 
 
@@ -46,5 +46,5 @@ def methods(
         show(fields, as_json, _print)
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     print_mapping({"": [{"name": name, **one} for name, one in result.items()]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -35,7 +35,7 @@ from workbench.metrics.plots.hacks import hack_shares
 from workbench.metrics.plots.rlfh import figures as figures_of
 from workbench.metrics.rows import file_of
 from workbench.scoring.estimate import estimate_pairs
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, WorkbenchError
 from workbench.verdicts.llm_judge import LLMJudge, llm_judge
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _with_cache(judge: LLMJudge, feedback: Path, pairs: Pairs) -> LLMJudge:
 
 
 def _figures(
-    feedback: Path, other: Path | None, result: Mapping[str, Any], sections: Sequence[str]
+    feedback: Path, other: Path | None, result: JsonMapping, sections: Sequence[str]
 ) -> dict[str, Figure]:
     """Figures by file name: the comparison of two files, and the hacks by step if counted."""
     figures: dict[str, Figure] = {}
@@ -159,7 +159,7 @@ def _figures(
     return figures
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     other, tests = result.get("other", {}), result.get("paired", {})
     names = [
         name
@@ -196,7 +196,7 @@ def _print(result: Mapping[str, Any]) -> None:
             complain(f"{name}: {reason}")
 
 
-def _complain_of_rows(name: str, report: Mapping[str, Any]) -> None:
+def _complain_of_rows(name: str, report: JsonMapping) -> None:
     of = f"of {report['n']} rows of {name}"
     if failed := report["failed"]:
         complain(f"{failed} {of} failed: each records a failure")
@@ -206,7 +206,7 @@ def _complain_of_rows(name: str, report: Mapping[str, Any]) -> None:
         complain(f"{repeated} {of} repeat an earlier id; they are counted again")
 
 
-def _print_preferences(result: Mapping[str, Any]) -> None:
+def _print_preferences(result: JsonMapping) -> None:
     """Print the win rate with the lengths of the answers, which may explain it."""
     pairs, mean = result["pairs"], result["words"]
     title = (
@@ -225,14 +225,14 @@ def _print_preferences(result: Mapping[str, Any]) -> None:
         complain(f"win_rate: {reason}")
 
 
-def _value(cell: Mapping[str, Any], key: str = "value") -> str:
+def _value(cell: JsonMapping, key: str = "value") -> str:
     return ABSENT if cell[key] is None else f"{cell[key]:.3f}"
 
 
-def _with_interval(cell: Mapping[str, Any], key: str = "value") -> str:
+def _with_interval(cell: JsonMapping, key: str = "value") -> str:
     bounds = "" if cell["low"] is None else f" [{cell['low']:.3f}, {cell['high']:.3f}]"
     return _value(cell, key) + bounds
 
 
-def _test(cell: Mapping[str, Any]) -> tuple[str, str, str]:
+def _test(cell: JsonMapping) -> tuple[str, str, str]:
     return _with_interval(cell, "diff"), _value(cell, "p"), text(cell["n"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,8 +16,10 @@ from workbench.cli.frame import (
     show,
     stdout_kept_clean,
 )
-from workbench.experiments.plan import GPUS, gib, plan
+from workbench.experiments.plan import gib, plan
+from workbench.experiments.shape import GPUS
 from workbench.methods import TRAINED
+from workbench.types import JsonMapping
 
 
 @app.command(
@@ -65,7 +66,7 @@ def plan_command(
     return 2 if result["remedies"] else 0
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     phases = result["phases"]
     items = dict.fromkeys(item for phase in phases for item in phase["bytes"])
     rows = [

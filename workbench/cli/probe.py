@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -36,6 +35,7 @@ from workbench.cli.frame import (
 from workbench.experiments.probe import probe_policy
 from workbench.metrics import RATES
 from workbench.metrics.boundary import SHARES
+from workbench.types import JsonMapping, JsonObject
 from workbench.util.actors import actors_of
 from workbench.verdicts.llm_judge import llm_judge
 
@@ -109,9 +109,9 @@ def probe(
     return code
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     """Print percentages by number of samples, and by number of documents that state the fact."""
-    tables: dict[str, Any] = {
+    tables: JsonObject = {
         "majority of the samples, in %": [
             {"samples": size, **{rate: percent(row[rate]) for rate in OF_MAJORITY}}
             for size, row in result["majority"].items()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,6 +19,7 @@ from workbench.cli.frame import (
 from workbench.experiments.queue import ROOT, queue_runs, status_of, train_queue
 from workbench.experiments.queue.runs import QUICK_STEPS
 from workbench.experiments.queue.training import duration
+from workbench.types import JsonMapping
 
 
 @app.command(epilog="Example: workbench queue seeds.toml --status")
@@ -58,7 +58,7 @@ def queue(
     return 0 if status else code
 
 
-def _print(result: Mapping[str, Any]) -> None:
+def _print(result: JsonMapping) -> None:
     columns = ("run", "name", "method", "seed", "status", "step", "took")
     print_table("", columns, [_cells(row) for row in result["runs"]])
     for row in result["runs"]:
@@ -66,7 +66,7 @@ def _print(result: Mapping[str, Any]) -> None:
             print(f"{row['hash']}: {row['error']}")
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _cells(row: JsonMapping) -> tuple[str, ...]:
     return (
         row["hash"],
         text(row["name"] or None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -32,7 +32,7 @@ from workbench.scoring import Options, estimate_file, score_file
 from workbench.scoring.agree import agreement
 from workbench.scoring.imports import import_completions
 from workbench.scoring.run import progress_bar
-from workbench.types import REASONS
+from workbench.types import REASONS, JsonMapping
 
 _FIELDS = tuple(
     "id question question_id response answers title passages checklist group sample step finish"
@@ -244,16 +244,16 @@ def import_logged(
     return 3 if summary["malformed"] else 0
 
 
-def _report(source: Path, summary: Mapping[str, Any]) -> None:
+def _report(source: Path, summary: JsonMapping) -> None:
     """Print unreadable rows on stderr, one per line."""
-    problems: Sequence[Mapping[str, Any]] = summary.get("problems", ())[:MALFORMED]
+    problems: Sequence[JsonMapping] = summary.get("problems", ())[:MALFORMED]
     for problem in problems:
         complain(f"{source}:{problem['line']}: {problem['problem']}")
     if (more := summary["malformed"] - len(problems)) > 0:
         complain(f"{source}: {more} more rows could not be read")
 
 
-def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
+def _explain(summary: JsonMapping, max_failed: float) -> None:
     """Print on stderr the most frequent failures, missing inputs, and why scoring stopped."""
     counts: Mapping[str, int] = summary.get("failures", {})
     for kind in sorted(counts, key=lambda kind: -counts[kind])[:KINDS]:
@@ -279,7 +279,7 @@ def _explain(summary: Mapping[str, Any], max_failed: float) -> None:
         )
 
 
-def _print_summary(summary: Mapping[str, Any]) -> None:
+def _print_summary(summary: JsonMapping) -> None:
     """Print all non-empty entries, the rewards by method and the first failed rows."""
     entries = {
         name: value
@@ -300,7 +300,7 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
         print(f"next: workbench {inspect if out.name == ROLLOUTS else metrics}")
 
 
-def _print_agreement(report: Mapping[str, Any]) -> None:
+def _print_agreement(report: JsonMapping) -> None:
     excluded = {reason: count for reason, count in report["excluded"].items() if count}
     print(f"{report['rows']} responses compared; left out: {text(excluded)}")
     for name, cell in report.items():

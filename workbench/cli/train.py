@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -35,6 +35,7 @@ from workbench.experiments.evaluate import evaluate_policy
 from workbench.experiments.experiment import train as run
 from workbench.methods import TRAINED
 from workbench.metrics import RATES
+from workbench.types import JsonMapping
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.verdicts.llm_judge import llm_judge
 
@@ -156,7 +157,7 @@ def evaluate(
     return show(report, as_json, _print_report)
 
 
-def _print_report(report: Mapping[str, Any]) -> None:
+def _print_report(report: JsonMapping) -> None:
     for decoding in ("greedy", "sampled"):
         scores = report.get(decoding) or {}
         if scores.get("n"):  # `--samples 0` samples nothing
@@ -170,7 +171,7 @@ def _print_report(report: Mapping[str, Any]) -> None:
             print_table(title, ("tier", "n", *metrics), rows)
 
 
-def _print_summary(summary: Mapping[str, Any]) -> None:
+def _print_summary(summary: JsonMapping) -> None:
     before, after = ((summary.get(when) or {}).get("greedy", {}) for when in ("before", "after"))
     title = f"{summary['method']}, seed {summary['seed']}: greedy answers, percent [95 % interval]"
     metrics = _metrics((before, after))
@@ -181,7 +182,7 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
     )
 
 
-def _metrics(tables: Iterable[Mapping[str, Any]]) -> list[str]:
+def _metrics(tables: Iterable[JsonMapping]) -> list[str]:
     """The metrics with values: outcome rates with gold answers, else shares of claims."""
     known = {
         name

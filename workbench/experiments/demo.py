@@ -15,7 +15,7 @@ from workbench.methods.bench import bench
 from workbench.metrics import share_of_oracle
 from workbench.metrics.plots import learning_curves, outcomes_by_tier
 from workbench.policies.generate import generate
-from workbench.types import Question
+from workbench.types import JsonMapping, JsonObject, Question
 from workbench.util.jsonl import iter_rows
 from workbench.util.threads import DEFAULT_THREADS
 from workbench.world.facts import TIERS
@@ -24,7 +24,7 @@ REWARDS = ("ternary", "binary")
 SHOWN_PER_TIER = 2
 
 
-def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, dict[str, Any]]:
+def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[str, JsonObject]:
     """Train two runs of about a minute each, and show tables, sample answers and two figures.
 
     The runs are in `out/ternary` and `out/binary`. A killed demo is resumed, and a finished one is
@@ -34,7 +34,7 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     from rich.console import Console
 
     console = Console(width=max(Console().width, 104))  # narrower tables truncate the intervals
-    summaries: dict[str, dict[str, Any]] = {}
+    summaries: dict[str, JsonObject] = {}
     for reward in REWARDS:
         print(f"TruthRL on the tiny policy, {reward} reward → {out / reward}", file=sys.stderr)
         summaries[reward] = demo_run(out / reward, reward, seed, threads)
@@ -59,13 +59,13 @@ def run_demo(out: Path, seed: int = 1, threads: int = DEFAULT_THREADS) -> dict[s
     return summaries
 
 
-def demo_run(out: Path, reward: str, seed: int, threads: int) -> dict[str, Any]:
+def demo_run(out: Path, reward: str, seed: int, threads: int) -> JsonObject:
     """One run of the demo: default settings, evaluated on the test split."""
     settings = [f"truthrl.reward={reward}", "truthrl.eval_split=test", "truthrl.eval_samples=2"]
     return train("truthrl", "tiny", seed=seed, out=out, threads=threads, overrides=settings)
 
 
-def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
+def results_table(reports: Mapping[str, JsonMapping], mode: str) -> Any:
     """Outcome rates of every policy, for all questions and by tier."""
     from rich.table import Table
 
@@ -88,7 +88,7 @@ def results_table(reports: Mapping[str, Mapping[str, Any]], mode: str) -> Any:
     return table
 
 
-def oracle_line(reports: Mapping[str, Mapping[str, Any]]) -> str:
+def oracle_line(reports: Mapping[str, JsonMapping]) -> str:
     """The share of the distance to an oracle that each reward covers, with greedy answers."""
     shares = {
         reward: share_of_oracle(reports["initial policy"]["greedy"], reports[reward]["greedy"])
@@ -151,7 +151,7 @@ def answers_table(run: Path) -> Any:
     return table
 
 
-def write_figures(out: Path, reports: Mapping[str, Mapping[str, Any]]) -> list[Path]:
+def write_figures(out: Path, reports: Mapping[str, JsonMapping]) -> list[Path]:
     """Write the two figures of the demo as self-contained pages."""
     runs = {reward: list(iter_rows(out / reward / "metrics.jsonl")) for reward in REWARDS}
     figures = {

@@ -21,9 +21,11 @@ from typing import Any, Literal
 
 from workbench.methods.bench import SCALES, bench
 from workbench.policies.generate import generate
+from workbench.types import JsonObject
 
 Status = Literal["ok", "warning", "failed"]
 Route = Literal["cpu", "gpu"]
+ROUTES: tuple[tuple[Route, str], ...] = (("cpu", ""), ("gpu", "gpu"))  # with their extras
 NAME = "factuality-workbench"
 GROUPS = Path("/sys/fs/cgroup")  # limits of containers on Linux
 GB, GIB = 10**9, 2**30
@@ -42,7 +44,7 @@ class Check:
     path: Route = "cpu"
 
 
-def examine() -> dict[str, Any]:
+def examine() -> JsonObject:
     """All `checks`, and for each path whether it `works`, its worst `status` and what `failed`."""
     torch = _torch()
     checks = [_python(), torch, *packages(pinned()), *_room(), _cache()]
@@ -60,7 +62,7 @@ def examine() -> dict[str, Any]:
     }
 
 
-def verdict(checks: Sequence[Check]) -> dict[str, Any]:
+def verdict(checks: Sequence[Check]) -> JsonObject:
     statuses = {"ok", *(check.status for check in checks)}
     worst = next(status for status in ("failed", "warning", "ok") if status in statuses)
     failed = [check.name for check in checks if check.status == "failed"]
@@ -138,22 +140,26 @@ def packages(pins: Mapping[str, Mapping[str, str]]) -> list[Check]:
 
     No package is imported.
     """
-    found = [_package(name, version, "cpu") for name, version in pins.get("", {}).items()]
-    found += [_package(name, version, "gpu") for name, version in pins.get("gpu", {}).items()]
+    found = []
+    for path, extra in ROUTES:
+        for name, wanted in pins.get(extra, {}).items():
+            check = partial(Check, f"package {name}", path=path)
+            remedy = f"`pip install {name}=={wanted}`"
+            try:
+                version = importlib.metadata.version(name)
+            except importlib.metadata.PackageNotFoundError:
+                if path == "gpu":
+                    found.append(check("warning", "not installed: optional", remedy))
+                else:
+                    found.append(
+                        check("failed", "not installed", f"{remedy}, or `make demo` in a clone")
+                    )
+                continue
+            if version.split("+")[0] == wanted:  # torch: 2.13.0+cpu
+                found.append(check("ok", version))
+            else:
+                found.append(check("warning", f"{version}, but {wanted} is pinned", remedy))
     return found or [Check("packages", "warning", "no pins found", "`pip install -e .`")]
-
-
-def _package(name: str, wanted: str, path: Route) -> Check:
-    line, remedy = f"package {name}", f"`pip install {name}=={wanted}`"
-    try:
-        found = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        if path == "gpu":
-            return Check(line, "warning", "not installed: optional", remedy, path)
-        return Check(line, "failed", "not installed", f"{remedy}, or `make demo` in a clone", path)
-    if found.split("+")[0] != wanted:  # torch: 2.13.0+cpu
-        return Check(line, "warning", f"{found}, but {wanted} is pinned", remedy, path)
-    return Check(line, "ok", found, path=path)
 
 
 def memory_here() -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.methods.bench import Bench, check_policy
 from workbench.methods.bench import bench as bench_of
@@ -16,7 +16,15 @@ from workbench.policies.generate import Policy, generate
 from workbench.policies.load import Engine, check_engine
 from workbench.runs.folder import read_json
 from workbench.runs.store import append_feedback
-from workbench.types import Checks, Feedback, Grade, Question, WorkbenchError
+from workbench.types import (
+    Checks,
+    Feedback,
+    Grade,
+    JsonMapping,
+    JsonObject,
+    Question,
+    WorkbenchError,
+)
 from workbench.util.failures import check_failed, failures
 from workbench.util.threads import use_threads
 from workbench.verdicts.llm_judge import LLMJudge
@@ -43,7 +51,7 @@ def evaluate_policy(
     as_trained: bool = True,
     engine: Engine = "hf",
     out: Path | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Evaluate a policy on one split of a bench, by the bench's own checks.
 
     Args:
@@ -106,7 +114,7 @@ def training_prompt(policy: str) -> str | None:
     return prompts.get("system") if isinstance(prompts, Mapping) else None
 
 
-def training_config(policy: str) -> Mapping[str, Any] | None:
+def training_config(policy: str) -> JsonMapping | None:
     """The stored config of a policy's run, found from the run's folder or any policy in it.
 
     None if the policy does not belong to a run.
@@ -134,7 +142,7 @@ def evaluate(
     seed: int = 0,
     max_failed: float = 1.0,
     out: Path | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Evaluate a loaded policy on `questions`; `report` describes the result.
 
     Args:
@@ -167,7 +175,7 @@ def report(
     split: str = "",
     seeds: Sequence[int] = (0,),
     resamples: int = 2000,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Report graded responses as `{policy, split, n, seeds, greedy, sampled}`.
 
     `greedy` and `sampled` have the outcome rates of `metrics.table`, with extracted claims also
@@ -175,9 +183,9 @@ def report(
     They repeat these `by_tier` and `by_kind`. `n` counts questions; intervals are 95 % bootstraps
     over questions. Empty input gives null values, never NaN.
     """
-    options: dict[str, Any] = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
+    options: JsonObject = {"seed": seeds[0] if seeds else 0, "resamples": resamples}
 
-    def measured(graded: Sequence[tuple[Feedback, Row]]) -> dict[str, Any]:
+    def measured(graded: Sequence[tuple[Feedback, Row]]) -> JsonObject:
         feedbacks, rows = [one for one, _ in graded], [row for _, row in graded]
         return {
             **table(feedbacks, **options),
@@ -185,7 +193,7 @@ def report(
             **facet_table(feedbacks, rows, **options),
         }
 
-    def block(feedbacks: Sequence[Feedback]) -> dict[str, Any]:
+    def block(feedbacks: Sequence[Feedback]) -> JsonObject:
         graded = list(zip(feedbacks, rows_of(feedbacks, tuple(SAID)), strict=True))
         return {
             **measured(graded),
@@ -201,7 +209,7 @@ def report(
 
 
 def compare(
-    reports: Mapping[str, Mapping[str, Any]], mode: str = "greedy", tiers: Sequence[str] = ()
+    reports: Mapping[str, JsonMapping], mode: str = "greedy", tiers: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Several policies' reports as one table, with a row per tier and policy.
 

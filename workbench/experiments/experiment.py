@@ -24,7 +24,7 @@ from workbench.runs.folder import finished, lock, open_run, policy_hash, read_js
 from workbench.runs.shared import Shared
 from workbench.training.loading import check_four_bits, import_unsloth_first
 from workbench.training.stage import Job, Stage
-from workbench.types import Cost, WorkbenchError
+from workbench.types import Cost, JsonMapping, JsonObject, WorkbenchError
 from workbench.util.config import leaves, restore, settings
 from workbench.util.failures import TooManyFailures
 from workbench.util.jsonl import iter_rows, write_json
@@ -51,7 +51,7 @@ def train(
     *,
     policy: str | None = None,
     judge: LLMJudge | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """`run_experiment` by names, as on the command line.
 
     Args:
@@ -90,7 +90,7 @@ def run_experiment(
     seed: int,
     threads: int | None = None,
     shared: Path | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Evaluate, train, evaluate again; store everything in `out` and return the summary.
 
     The same call on an unfinished `out` continues it, with the result of an uninterrupted run; on
@@ -167,8 +167,8 @@ def identity_of(
     *,
     seed: int,
     threads: int | None = None,
-    stored: Mapping[str, Any] = MappingProxyType({}),
-) -> dict[str, Any]:
+    stored: JsonMapping = MappingProxyType({}),
+) -> JsonObject:
     """The identity of a run: runs with equal identities have equal results and share a folder.
 
     Args:
@@ -199,7 +199,7 @@ def identity_of(
     }
 
 
-def _restored(stored: dict[str, Any], default: Any, out: Path) -> dict[str, Any]:
+def _restored(stored: JsonObject, default: Any, out: Path) -> JsonObject:
     """A stored identity with its config in the current form; newer fields have their defaults."""
     config = stored.get("config", {})
     if not isinstance(config, Mapping):
@@ -243,11 +243,11 @@ class _Run:
     prompts: Prompts
     bench: Bench
     out: Path
-    identity: Mapping[str, Any]
+    identity: JsonMapping
     max_failed: float
     shared: Shared | None = None
 
-    def run(self, stages: Sequence[Stage], start: str) -> dict[str, Any]:
+    def run(self, stages: Sequence[Stage], start: str) -> JsonObject:
         """Evaluate, train the stages, evaluate; write the summary also after a stop."""
         started, earlier = time.perf_counter(), earlier_seconds(self.out)
         before, after, status = read_json(self.out / "before.json"), None, "interrupted"
@@ -314,7 +314,7 @@ class _Run:
             self.shared.keep(place, job.out)
         return status == "done"
 
-    def evaluate(self, policy: str) -> dict[str, Any]:
+    def evaluate(self, policy: str) -> JsonObject:
         """Evaluate a policy on the run's questions with the run's system prompt."""
         return evaluate_policy(
             policy,
@@ -339,7 +339,7 @@ def earlier_seconds(out: Path) -> float:
     return max(summary.get("seconds", 0.0), steps)
 
 
-def totals(files: Sequence[Path], method: str) -> dict[str, Any]:
+def totals(files: Sequence[Path], method: str) -> JsonObject:
     """The number of `failed` rows, which lack their reward, and the `cost` of all rows."""
     failed = 0
     cost: dict[str, float] = {field.name: 0 for field in fields(Cost)}

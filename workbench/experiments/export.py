@@ -7,7 +7,7 @@ import os
 import shlex
 import tempfile
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from workbench.methods.bench import bench
 from workbench.policies import weights
@@ -22,7 +22,7 @@ from workbench.policies.load import (
 )
 from workbench.runs.checkpoints import mark_complete
 from workbench.runs.folder import read_json
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 from workbench.util.disk import check_space
 from workbench.util.hub import check_adapter, from_disk_or_hub
 
@@ -51,7 +51,7 @@ def export(
     dtype: Dtype = "base",
     push: str | None = None,
     private: bool = True,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Merge a policy's adapter into its base on the CPU, and write `out` completely or not at all.
 
     Each layer is merged in float32. Memory holds the model in its stored type, or in float32 if
@@ -169,7 +169,7 @@ def check_repository(repository: str, private: bool, *, create: bool = False) ->
         )
 
 
-def publish(repository: str, private: bool, out: Path) -> dict[str, Any]:
+def publish(repository: str, private: bool, out: Path) -> JsonObject:
     """Upload a finished export in one commit."""
     from huggingface_hub import HfApi
 

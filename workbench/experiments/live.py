@@ -11,7 +11,7 @@ Tag a cell that shows an unfinished run `nbval-ignore-output`, because its outpu
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
@@ -23,7 +23,7 @@ from workbench.methods.bench import Bench
 from workbench.metrics.plots import training_dynamics
 from workbench.runs.folder import finished, in_use, read_json
 from workbench.runs.growing import Growing, add_objects
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.subprocess import INTERRUPTED, Background, start
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def start_live(entry: Entry, out: Path) -> Live:
     return Live(out, training, run.steps, run.bench.with_cache_dir(out))
 
 
-def _train(entry: dict[str, Any], out: str) -> None:
+def _train(entry: JsonObject, out: str) -> None:
     train_run(plan_run(Entry.of(entry), Path(out).parent), Path(out))
 
 
@@ -120,7 +120,7 @@ class Live:
         self.chart = FigureWidget()
         self._handle: Any = None
         self._grew = False  # the run was unfinished when it was displayed
-        self._file: Growing[list[dict[str, Any]]] = Growing(list, add_objects)
+        self._file: Growing[list[JsonObject]] = Growing(list, add_objects)
         self._lock, self._used = threading.RLock(), False
         self._ended = not in_use(folder) and finished(folder) is not None
         self.refresh()
@@ -139,7 +139,7 @@ class Live:
         self.training.interrupt()
         self.button.description = "Stop at once"
 
-    def wait(self) -> dict[str, Any] | None:
+    def wait(self) -> JsonObject | None:
         """Wait for the end of the run, and return its summary; None without a summary.
 
         A kernel interrupt stops a training of this kernel. The button cannot: a waiting kernel
@@ -202,7 +202,7 @@ class Live:
         used, self._used = self._used, in_use(self.folder)
         return not self._used and (used or finished(self.folder) is not None)
 
-    def _status(self, rows: Sequence[Mapping[str, Any]]) -> str:
+    def _status(self, rows: Sequence[JsonMapping]) -> str:
         step = f"step {rows[-1]['step'] if rows else 0}"
         step += f" of {self.steps}" if self.steps else ""
         if self.training.running if self.training else in_use(self.folder):
@@ -212,7 +212,7 @@ class Live:
         status = (read_json(self.folder / "summary.json") or {}).get("status")
         return f"{step}, {status or 'not running'}"
 
-    def _bundle(self) -> dict[str, Any]:
+    def _bundle(self) -> JsonObject:
         """The figure, and the widget if the run was unfinished when it was displayed."""
         widget = self.chart._repr_mimebundle_() if self._grew else {}
         return {**widget, "text/plain": repr(self), **self.figure._repr_mimebundle_()}
@@ -245,7 +245,7 @@ def redraw(chart: FigureWidget, figure: Figure) -> None:
             curve.x, curve.y = grown.x, grown.y
 
 
-def curves(rows: Sequence[Mapping[str, Any]], label: str) -> Figure:
+def curves(rows: Sequence[JsonMapping], label: str) -> Figure:
     """The curves of a run's rows, with at most `POINTS` steps including the last."""
     every = -(-len(rows) // POINTS) or 1
     return training_dynamics({label: rows[::-1][::every][::-1]}, COLUMNS)

@@ -1,41 +1,26 @@
 """Estimate a training before it starts: GPU memory by phase, judge requests and hours.
 
-The inputs are a method's config and a model's sizes; no weights are loaded. docs/scaling.md derives
-the formulas and lists the measurements behind them.
+The inputs are a method's config and a model's shape. docs/scaling.md derives the formulas.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from workbench.experiments.doctor import memory_here
+from workbench.experiments.shape import GPUS, Shape, shape_of
 from workbench.methods import trained
 from workbench.methods.bench import NAMES, SCALES
 from workbench.methods.method import Method
-from workbench.policies import weights
 from workbench.policies.hf import default_rows
-from workbench.policies.load import check_policy_name
 from workbench.training import grpo_config, offline, ppo, reward_model
-from workbench.types import OF_CLAIMS, WorkbenchError
+from workbench.types import OF_CLAIMS, JsonObject, WorkbenchError
 from workbench.util.config import get, parts, settings
-from workbench.util.hub import from_disk_or_hub
 
-# GPUs: GiB as drivers report, FLOP/s in bf16, bytes/s; and the configs of public models
-GPUS, MODELS = json.loads(Path(__file__).with_suffix(".json").read_text()).values()
-CHECKS: dict[type, Callable[[Any], None]] = {
-    grpo_config.GRPO: grpo_config.check,
-    ppo.PPO: ppo.check,
-    offline.SFT: offline.check,
-    offline.DPO: offline.check,
-    reward_model.RewardModel: reward_model.check,
-}
-GIB, MOST, CPU, TYPES = 2**30, 10**12, "cpu", ("llama", "qwen2", "qwen3")
+GIB, MOST, CPU = 2**30, 10**12, "cpu"
 PER_RESPONSE = 24  # response tokens per claim
 # utilisation of a GPU's FLOP/s and bandwidth; minimum seconds per layer and token
 OF_FLOPS, OF_BANDWIDTH, LAYER_SECONDS = 0.3, 0.5, 1e-3
@@ -45,58 +30,7 @@ ASSUMED = (
     f" generation, a claim per {PER_RESPONSE} tokens; hours and requests cover the last stage,"
     " without evaluations and the judge's own time"
 )
-LARGER = "a smaller --policy, or a --gpu with more memory"
 Items = dict[str, int]  # bytes by item
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A dense decoder: its config and parameter count, the weights of its linear layers with the
-    sum of their inputs and outputs, and the total width of queries and of keys."""
-
-    config: Any
-    parameters: int
-    matrices: int
-    sides: int
-    queries: int
-    keys: int
-
-
-def shape_of(policy: str) -> Shape:
-    """Read a model's config by public name, folder or hub name, and count its parameters on the
-    meta device.
-
-    Raises:
-        WorkbenchError: there is no such model, or it is not a dense decoder of a known type.
-    """
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    with weights.loading(policy, f"name a model's folder, or one of {', '.join(MODELS)}"):
-        if known := MODELS.get(re.sub(r"-(Instruct|Base)$", "", policy)):
-            config = AutoConfig.for_model(**known)
-        else:
-            check_policy_name(policy)
-            config = from_disk_or_hub(AutoConfig.from_pretrained, policy)
-        with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(config)
-        head = model.model.layers[0].self_attn.head_dim
-    unsupported = ("quantization_config", "use_sliding_window", "num_experts")
-    if config.model_type not in TYPES or any(getattr(config, key, None) for key in unsupported):
-        raise WorkbenchError(
-            f"'{policy}' (type {config.model_type}) is not a plain dense model of the types"
-            f" {', '.join(TYPES)}: plan with such a model of about the same size"
-        )
-    modules = model.model.layers.modules()
-    linear = [module.weight.shape for module in modules if isinstance(module, torch.nn.Linear)]
-    return Shape(
-        config,
-        parameters=sum(weight.numel() for weight in model.parameters()),
-        matrices=sum(map(math.prod, linear)),
-        sides=sum(map(sum, linear)),
-        queries=config.num_attention_heads * head,
-        keys=config.num_key_value_heads * head,
-    )
 
 
 @dataclass(frozen=True)
@@ -223,8 +157,7 @@ def step_hours(shape: Shape, training: Training, gpu: Mapping[str, float]) -> fl
         token = max(layers * LAYER_SECONDS, moving, training.at_once * forward)
         prompt = training.length - training.scored
         prompts = training.prompts * prompt * forward_flops(shape, prompt) / flops
-        batches = math.ceil(training.rows / training.at_once)
-        seconds += batches * (training.scored * token + prompts)
+        seconds += math.ceil(training.rows / training.at_once) * (training.scored * token + prompts)
     return float(seconds / 3600)
 
 
@@ -247,15 +180,15 @@ def judged_checks(checks: Sequence[str], config: Any) -> list[str]:
 
 def remedy(training: Training, sampled: bool) -> str:
     """Name the settings that reduce the memory of a phase."""
+    larger = "a smaller --policy, or a --gpu with more memory"
     if not training.part:  # the evaluation has no settings
-        return LARGER
-    if sampled:
-        names = ["prompts_per_step" if training.trainer == "PPO" else "generation_batch"]
-    else:
-        names = ["gradient_checkpointing"] * (not training.checkpointing) + ["micro_batch"]
+        return larger
+    batch = "prompts_per_step" if training.trainer == "PPO" else "generation_batch"
+    recompute = ["gradient_checkpointing"] * (not training.checkpointing)
+    names = [batch] if sampled else [*recompute, "micro_batch"]
     names.append("max_new_tokens" if training.at_once else "max_length")
     fields = ", ".join(f"{training.part}.{name}" for name in names)
-    return f"change {fields} by --set, or take {LARGER}"
+    return f"change {fields} by --set, or take {larger}"
 
 
 def read_trainings(method: Method, config: Any, prompt: int, shape: Shape) -> list[Training]:
@@ -275,7 +208,12 @@ def read_trainings(method: Method, config: Any, prompt: int, shape: Shape) -> li
                 raise WorkbenchError(f"{path}.{field} is above {MOST:,}: set a smaller number")
         if getattr(part, "vllm", "none") != "none":
             raise WorkbenchError(f"{path}.vllm is {part.vllm}: vLLM is not planned; set it to none")
-        CHECKS[type(part)](part)
+        modules = {
+            grpo_config.GRPO: grpo_config,
+            ppo.PPO: ppo,
+            reward_model.RewardModel: reward_model,
+        }
+        modules.get(type(part), offline).check(part)
         found.append(read_training(path, part, prompt, shape))
     return found
 
@@ -292,7 +230,7 @@ def plan(
     gpu: str | None = None,
     overrides: Sequence[str] = (),
     prompt_tokens: int | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Plan a training of `method` at the scale of `bench`, phase by phase.
 
     Args:
@@ -328,8 +266,7 @@ def plan(
     jobs = [("evaluation", replace(evaluation, at_once=rows, prompts=rows), sampling)]
     jobs += [("rollouts", last, sampling)] if last.at_once else []
     jobs += [(step.trainer, step, learning) for step in steps]
-    phases: list[dict[str, Any]] = []
-    remedies = []
+    phases, remedies = list[JsonObject](), []
     for name, step, memory in jobs:
         online, sampled = step is last and last.at_once, memory is sampling
         models = chosen.training(config).resident_models if online else 0
@@ -338,8 +275,8 @@ def plan(
         phase = {"phase": name, "part": step.part, "rows": rows, "tokens": step.length}
         phases.append({**phase, "bytes": items, "total": needed})
         if needed > room:
-            need = f"{name} needs {gib(needed)} of {gib(room)}"
-            remedies.append(f"{need}: {remedy(step, sampled)}")
+            size_note = f"{name} needs {gib(needed)} of {gib(room)}"
+            remedies.append(f"{size_note}: {remedy(step, sampled)}")
     peak = max(phase["total"] for phase in phases)
     fits_on = [name for name, card in GPUS.items() if peak <= GIB * card["memory"]]
     checks = judged_checks(chosen.checks(config), config)

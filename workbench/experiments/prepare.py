@@ -21,7 +21,7 @@ from workbench.methods.klcf.prepare import check_checks, compared, prepare, read
 from workbench.methods.klcf.stages import source_of
 from workbench.methods.method import check_evidence, training_questions
 from workbench.runs.folder import differences, finished, lock, open_run, versions
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 from workbench.util.config import check_values
 from workbench.util.jsonl import write_json
 from workbench.util.threads import DEFAULT_THREADS, use_threads
@@ -38,7 +38,7 @@ def prepare_klcf(
     threads: int = DEFAULT_THREADS,
     questions: str | Path | None = None,
     judge: LLMJudge | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Sample the base model on a bench's training questions and store KLCF's training data.
 
     Trainings use the folder `out` by the setting `klcf.prepare.folder`. The same call on an
@@ -90,7 +90,7 @@ def prepare_klcf(
     return {**summary, "out": str(out)}
 
 
-def _restored(stored: dict[str, Any]) -> dict[str, Any]:
+def _restored(stored: JsonObject) -> JsonObject:
     return {**stored, "prepare": read_values(stored.get("prepare"))}
 
 

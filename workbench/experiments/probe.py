@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from workbench.experiments.evaluate import select, training_prompt
 from workbench.methods.bench import Bench, check_policy
@@ -38,7 +37,15 @@ from workbench.policies.load import Engine, adapter_base, adapter_folder, check_
 from workbench.runs.folder import finished, lock, open_run, policy_hash, versions
 from workbench.training.settings import Samples
 from workbench.training.settings import Sampling as Settings
-from workbench.types import Failure, Grade, Question, Response, WorkbenchError
+from workbench.types import (
+    Failure,
+    Grade,
+    JsonMapping,
+    JsonObject,
+    Question,
+    Response,
+    WorkbenchError,
+)
 from workbench.util.actors import Actors, map_chunks
 from workbench.util.config import check_values
 from workbench.util.jsonl import write_json
@@ -68,7 +75,7 @@ def probe_policy(
     judge: LLMJudge | None = None,
     engine: Engine = "hf",
     actors: Actors | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Sample k answers to each question of a split, grade their outcomes and report.
 
     The same call on an unfinished folder continues it, with the result of an uninterrupted probe;
@@ -200,7 +207,7 @@ def _checkpoint(bench: Bench, policy: str) -> tuple[str, Path | None, str | None
     return path, adapter, (bench.base(policy) or adapter_base(adapter)) if adapter else None
 
 
-def _weights(bench: Bench, policy: str) -> dict[str, Any]:
+def _weights(bench: Bench, policy: str) -> JsonObject:
     """The identity of a policy: hashes of its weights and its base, its bench and its judge."""
     path, adapter, base = _checkpoint(bench, policy)
     return {
@@ -212,7 +219,7 @@ def _weights(bench: Bench, policy: str) -> dict[str, Any]:
     }
 
 
-def _name(identity: Mapping[str, Any]) -> str:
+def _name(identity: JsonMapping) -> str:
     """A probe's folder name: its policy and split, and a digest of its identity."""
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]
     policy = re.sub(r"[^\w.-]+", "-", Path(identity["policy"]).name)[:40]

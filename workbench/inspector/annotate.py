@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,12 +17,12 @@ from workbench.inspector.annotated import (
     labels_in,
 )
 from workbench.inspector.opened import stored_evidence
-from workbench.inspector.parts import server_function
+from workbench.inspector.parts import ServerFunction, server_function
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view import as_json, payload
 from workbench.runs.rows import Rows
 from workbench.scoring.agree import compare
-from workbench.types import CLAIM_LABELS, Feedback, WorkbenchError
+from workbench.types import CLAIM_LABELS, Feedback, JsonMapping, JsonObject, WorkbenchError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -33,17 +33,17 @@ SKIPPED = 2000  # maximum number of skipped claims in a request
 Place = tuple[str, int]  # ids of a row and a claim
 
 
-def annotator(runs: Runs) -> Callable[[Any], dict[str, Any]]:
+def annotator(runs: Runs) -> ServerFunction:
     """The function with which the page stores a label and gets the next claim, as JSON text."""
 
     @server_function
-    def annotation(request: dict[str, Any]) -> dict[str, Any]:
+    def annotation(request: JsonObject) -> JsonObject:
         if not (names := [name for name in runs.names() if name.partition("/")[0] != ANNOTATIONS]):
             raise WorkbenchError(
                 "the runs folder has no run yet: train one, or start the inspector with --run DIR"
             )
         run = str(request.get("run") or _first(runs, names))
-        data: dict[str, Any] = {
+        data: JsonObject = {
             "runs": names,
             "run": run,
             "orders": list(ORDERS),
@@ -65,7 +65,7 @@ def _first(runs: Runs, names: Sequence[str]) -> str:
     return names[0]
 
 
-def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
+def turn(runs: Runs, run: str, request: JsonMapping) -> JsonObject:
     """The claim to label, the progress and the agreement.
 
     `at` selects the claim; by default it is the next unlabelled one that is not in `passed`.
@@ -79,7 +79,7 @@ def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if claim in row.judge
     ]
     skipped = {_place(place) for place in list(request.get("passed") or ())[-SKIPPED:]}
-    claim: dict[str, Any] | None
+    claim: JsonObject | None
     if request.get("at"):
         claim = _claim(runs, run, *_place(request["at"]))
     else:
@@ -94,7 +94,7 @@ def turn(runs: Runs, run: str, request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _store(runs: Runs, run: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _store(runs: Runs, run: str, given: JsonMapping) -> JsonObject:
     """Store a label, or remove it (None), and return it with the judge's label."""
     row, claim = _place(given["place"])
     feedback, label = runs.feedback(run, runs.number(run, row)), given.get("label")
@@ -180,7 +180,7 @@ def _unlabelled(
         )
 
 
-def _claim(runs: Runs, run: str, row: str, claim: int) -> dict[str, Any]:
+def _claim(runs: Runs, run: str, row: str, claim: int) -> JsonObject:
     feedback = runs.feedback(run, runs.number(run, row))
     if claim not in {one.id for one in feedback.claims}:
         raise WorkbenchError(
@@ -189,7 +189,7 @@ def _claim(runs: Runs, run: str, row: str, claim: int) -> dict[str, Any]:
     return _card(runs, run, feedback, claim) | {"label": labels(runs, run, feedback).get(claim)}
 
 
-def _card(runs: Runs, run: str, row: Feedback, claim: int) -> dict[str, Any]:
+def _card(runs: Runs, run: str, row: Feedback, claim: int) -> JsonObject:
     """A claim with its answer and evidence, without the judge's verdict."""
     data = payload(row, name=run, lookup=stored_evidence(runs, run))
     columns = next(one for one in data["claims"] if one["id"] == claim)

@@ -10,18 +10,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from workbench.inspector.runs import Runs, damage
 from workbench.runs.store import ROLLOUTS, iter_feedback, put_feedback
-from workbench.types import CLAIM_LABELS, Feedback, Verdict, WorkbenchError
+from workbench.types import CLAIM_LABELS, Feedback, JsonMapping, Verdict, WorkbenchError
 from workbench.util.failures import is_remark, unjudged
 from workbench.world.oracle import P_TRUE
 
 ANNOTATIONS = "annotations"  # the folder, below the runs folder
 PERSON = "annotation"  # `by` of a person's verdict
 # by claim: "label" and "informativeness", both optional; {} removes the label
-Edits = Mapping[str, Mapping[str, Any]]
+Edits = Mapping[str, JsonMapping]
 
 Claims = tuple[str, tuple[tuple[int, str], ...]]
 

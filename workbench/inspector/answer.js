@@ -1,8 +1,8 @@
-// An answer with its sources beside it: the plan, each sentence with what it rests on and how well it is supported, the passages.
+// An answer with sources: the plan, each sentence with its sources and its support, and the passages.
 
 function mountAnswer(root, gradio) {
   root.classList.add("tv-colours", "wb-sourced");
-  onValue(gradio, (data) => root.replaceChildren(...(Object.keys(data).length ? [div("tv", said(data), data.passages ? sourced(data) : null)] : [])));
+  onValue(gradio, (data) => root.replaceChildren(...(Object.keys(data).length ? [div("tv", messages(data), data.passages ? sourced(data) : null)] : [])));
 }
 
 function sourced(data) {
@@ -10,7 +10,7 @@ function sourced(data) {
   const sources = data.passages.map((passage, index) => sourceOf(passage, index + 1));
   const light = (ids) => data.passages.forEach((passage, index) => sources[index].classList.toggle("wb-lit", ids.includes(passage.id)));
   const lines = data.sentences.map((sentence) => sentenceOf(sentence, numbers, light));
-  const judge = data.judge ? `judged by ${judgeOf(data.judge)}` : "nothing was judged";
+  const judge = data.judge ? `judged by ${judgeOf(data.judge)}` : "not judged";
   return [
     h("h3", {class: "tv-question", dir: "auto"}, data.question),
     ...data.notes.map((note) => h("p", {class: "tv-small wb-note", dir: "auto"}, note)),
@@ -26,16 +26,16 @@ function sourced(data) {
 const planOf = (data) => div("wb-plan", h("h4", {}, "Plan: ", h("bdi", {}, data.structure)),
   h("ol", {}, data.outline.map((point) => h("li", {dir: "auto"}, point))));
 
-// A sentence lights its sources while it is pointed at or has the focus.
+// A sentence highlights its sources while it is hovered over or has the focus.
 function sentenceOf(sentence, numbers, light) {
   const shown = () => light(sentence.passages.length ? sentence.passages : sentence.found), dark = () => light([]);
-  const told = (ids) => ids.map((id) => `[${numbers.get(id)}]`).join("");
-  const elsewhere = sentence.found.length && !sentence.found.some((id) => sentence.passages.includes(id));
+  const listed = (ids) => ids.map((id) => `[${numbers.get(id)}]`).join("");
+  const otherSources = sentence.found.length && !sentence.found.some((id) => sentence.passages.includes(id));
   const support = sentence.error ? chip("failed", sentence.error) : sentence.label ? chip(sentence.label) : span("tv-small", "no claim");
   const p = sentence.p === null ? null : span("tv-small", `p ${fixed(sentence.p)}`);
   return h("li", {tabindex: "0", onmouseenter: shown, onmouseleave: dark, onfocus: shown, onblur: dark},
-    h("span", {dir: "auto"}, sentence.text), " ", span("wb-numbers", told(sentence.passages)), " ", support, " ", p,
-    elsewhere ? span("tv-small", ` found in ${told(sentence.found)}`) : null,
+    h("span", {dir: "auto"}, sentence.text), " ", span("wb-numbers", listed(sentence.passages)), " ", support, " ", p,
+    otherSources ? span("tv-small", ` found in ${listed(sentence.found)}`) : null,
     sentence.error ? div("tv-small tv-error-text", sentence.error) : null);
 }
 

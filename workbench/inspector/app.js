@@ -1,5 +1,5 @@
-// What the inspector's page adds to the token view. The open response is announced once, and every tab that shows it listens;
-// null is announced when nothing is open any more.
+// The inspector's additions to the token view. The open response is announced to every tab that shows it; null is announced
+// when no response is open.
 
 const channel = {data: undefined, listeners: new Set()};
 function announce(data) {
@@ -28,7 +28,7 @@ function permalink(data, method) {
   return location.pathname + (text ? `?${text}` : "");
 }
 
-// The address says what is open. It is written once that has been drawn: on a large page a browser takes its time for it.
+// The address is the open response's permalink. It is set after drawing, because setting it is slow on a large page.
 let address = null;
 function addressed(link) {
   if (address === null) setTimeout(() => {
@@ -51,7 +51,7 @@ const fileName = (data) => data.id.replace(/[^\w.-]+/g, "-").replace(/^-+|-+$/g,
 function mountInspect(root, gradio) {
   const actions = div("wb-actions"), place = h("div");
   root.classList.add("tv-colours", "wb-inspect");
-  const given = []; // claims that were labelled by a key, the last one last
+  const given = []; // claims labelled by a key, in order
   const press = (id) => {
     const found = document.querySelector(`#${id}`);
     if (found && found.offsetParent) found.click();
@@ -67,18 +67,18 @@ function mountInspect(root, gradio) {
     if (names.length) (view.state.method = turn(names, view.state.method, 1)), view.refresh();
   };
   async function label(name, id) {
-    if (!open() || id === null || id === undefined) return (status.textContent = "choose a claim first: v");
-    const shown = open(), kept = await gradio.server.label_claims({key: shown.key, edits: {[id]: name ? {label: name} : {}}});
-    status.textContent = kept.error || (name ? `claim ${id + 1}: ${wordsOf(name)}, kept in ${kept.path}` : `claim ${id + 1}: taken back`);
-    if (kept.error || open() !== shown) return;
+    if (!open() || id === null || id === undefined) return (status.textContent = "select a claim first: v");
+    const shown = open(), stored = await gradio.server.label_claims({key: shown.key, edits: {[id]: name ? {label: name} : {}}});
+    status.textContent = stored.error || (name ? `claim ${id + 1}: ${wordsOf(name)}, stored in ${stored.path}` : `claim ${id + 1}: label removed`);
+    if (stored.error || open() !== shown) return;
     if (name) given.push(id);
-    view.update({...shown, claims: shown.claims.map((one) => ({...one, person: own(kept.labels, String(one.id)) || null}))});
+    view.update({...shown, claims: shown.claims.map((one) => ({...one, person: own(stored.labels, String(one.id)) || null}))});
   }
   const keys = div("tv wb-keys", keyList(root, [
     ["n", "next row of the run", () => press("wb-row-after")], ["p", "previous row", () => press("wb-row-before")], ["m", "next method", method],
-    [["v", "V"], "next claim, the one before", (key) => claim(key === "v" ? 1 : -1)],
-    [["1", "2", "3", "4", "5"], `your verdict on it: ${CLAIM_LABELS.map(wordsOf).join(" · ")}`, (key) => label(CLAIM_LABELS[Number(key) - 1], view.state.claim)],
-    ["u", "undo it", () => given.length && label(null, given.pop())],
+    [["v", "V"], "next or previous claim", (key) => claim(key === "v" ? 1 : -1)],
+    [["1", "2", "3", "4", "5"], `label the claim: ${CLAIM_LABELS.map(wordsOf).join(" · ")}`, (key) => label(CLAIM_LABELS[Number(key) - 1], view.state.claim)],
+    ["u", "undo the last label", () => given.length && label(null, given.pop())],
   ]));
   root.replaceChildren(actions, place);
   const status = h("span", {class: "wb-said", role: "status"});
@@ -111,12 +111,12 @@ function mountInspect(root, gradio) {
 }
 
 function mountCompare(root, gradio) {
-  const head = div("tv"), grid = div("wb-grid"), beside = besideView(gradio, root);
+  const head = div("tv"), grid = div("wb-grid"), comparison = comparisonView(gradio, root);
   root.classList.add("tv-colours");
   subscribe((data) => {
-    beside.open(data);
+    comparison.open(data);
     if (!data) return root.replaceChildren(nothingOpen());
-    root.replaceChildren(head, grid, beside.root);
+    root.replaceChildren(head, grid, comparison.root);
     const question = h("h3", {class: "tv-question", dir: "auto"}, data.question || "(no question)");
     head.replaceChildren(question, h("p", {class: "tv-small tv-facts"}, span("tv-tag", data.name)));
     grid.replaceChildren(...Object.keys(data.methods).map((method) => {
@@ -127,7 +127,7 @@ function mountCompare(root, gradio) {
   });
 }
 
-// Several answers as a list; a click opens one in Inspect. A question is told once for the answers to it that follow each other.
+// Several answers as a list; a click opens one in Inspect. Consecutive answers to one question show the question once.
 function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sorted = {}}, open) {
   const disagree = rows.some((row) => row.disagreement !== null);
   const cell = (method, content) => h("td", {class: "tv-num", "data-label": method}, content);
@@ -148,35 +148,35 @@ function answerList({rows, methods, logged = [], scored = {}, unscored = {}, sor
   const arrow = (name) => (sorted.by === name ? (sorted.order === "lowest" ? " ↑" : " ↓") : "");
   const share = (method) => (scored[method] ? `; ${scored[method][0]} of ${scored[method][1]} answers scored` : "");
   const head = (method) => [nameOf(method) + arrow(method), `reward of the whole answer by ${nameOf(method)}${share(method)}`];
-  const column = (name) => [loggedOf(name).replace(/:$/, ""), "a number that the trainer logged: what it means is the trainer's own, and no method's reward"];
+  const column = (name) => [loggedOf(name).replace(/:$/, ""), "a number that the trainer logged, not a reward of a method"];
   const heads = ["Question and answer", "Outcome", ...methods.map(head), ...logged.map(column), ...(disagree ? [[`Disagreement${arrow("disagreement")}`, DISAGREEMENT]] : [])];
   const style = (index) => (index > 1 ? `tv-num${heads[index][0].match(/ [↑↓]$/) ? " tv-now" : ""}` : null);
   const asked = disagree || sorted.by === "disagreement";
-  const same = disagree ? "" : " Here no two methods tell any answers apart, so there is none to sort by.";
-  const told = asked ? h("p", {class: "tv-small tv-glossary wb-told"}, h("b", {}, "Disagreement: "), DISAGREEMENT + same) : null;
+  const same = disagree ? "" : " Here fewer than two methods rank the answers, so there is no disagreement to sort by.";
+  const glossary = asked ? h("p", {class: "tv-small tv-glossary wb-disagreement"}, h("b", {}, "Disagreement: "), DISAGREEMENT + same) : null;
   const without = Object.entries(unscored).map(([method, why]) => h("p", {class: "tv-small wb-unscored"}, h("b", {}, `${nameOf(method)} n/a: `), why));
-  return [told, ...without, plainTable(heads, rows.map(line), "tv-table", style)];
+  return [glossary, ...without, plainTable(heads, rows.map(line), "tv-table", style)];
 }
 
-// What is told of the question once: its step, tier and kind, and its text.
+// The step, tier and kind of a question, which identify it together with its text.
 const tagsOf = (row) => [known(row.step) ? `step ${row.step}` : null, row.tier, row.kind].filter(Boolean).map((tag) => span("tv-tag", spaced(tag)));
 const askedOf = (row) => JSON.stringify([row.step, row.question, row.tier, row.kind]);
 
 const DISAGREEMENT = "how differently the methods rank an answer. Each method ranks the rollouts of the step (of the run, if it has no steps) by its " +
-  "reward, from 0 (lowest) to 1 (highest); the value is an answer's highest rank less its lowest. 0: all methods agree; 1: the best of one is the worst of another.";
+  "reward, from 0 (lowest) to 1 (highest); the value is an answer's highest rank minus its lowest. 0: all methods agree; 1: the best of one is the worst of another.";
 
-// The outcome's label; where finding it failed, the failure's stage and reason.
+// The outcome's label, or the failure's stage and reason.
 function outcome({outcome, error}) {
   const label = outcome || (error ? labelOf({error}) : "unchecked");
-  const title = own({correct: OUTCOME_CORRECT, unchecked: "no outcome was asked for"}, label);
+  const title = own({correct: OUTCOME_CORRECT, unchecked: "the outcome was not checked"}, label);
   return [chip(label, title), isFailure(error) ? div("tv-small tv-error-text", reasonOf(error)) : null];
 }
 
 const plainTable = (heads, rows, style = "tv-table wb-plain", headStyle = undefined) =>
   div("tv-table-frame", h("table", {class: style}, columnHeads(heads, headStyle), h("tbody", {}, rows)));
 
-// What every component may have to say: an error, or a remark.
-const said = (data) => [
+// An error or a note of any component.
+const messages = (data) => [
   data.error ? h("p", {class: "tv-failure", role: "alert"}, data.error) : null,
   data.note ? h("p", {class: "tv-small"}, data.note) : null,
 ];
@@ -184,7 +184,7 @@ const said = (data) => [
 function mountList(root, gradio) {
   root.classList.add("tv-colours", "wb-listed");
   const open = (row) => gradio.trigger("select", {id: row.id});
-  onValue(gradio, (data) => root.replaceChildren(div("tv", said(data), data.rows ? answerList(data, open) : null)));
+  onValue(gradio, (data) => root.replaceChildren(div("tv", messages(data), data.rows ? answerList(data, open) : null)));
 }
 
 // A message, or a table of texts.
@@ -195,5 +195,5 @@ function mountNote(root, gradio) {
 
 function noted(data) {
   const cells = (row) => row.map((cell, index) => h("td", {dir: "auto", "data-label": data.table.head[index]}, cell));
-  return [...said(data), data.table ? plainTable(data.table.head, data.table.rows.map((row) => h("tr", {}, cells(row)))) : null];
+  return [...messages(data), data.table ? plainTable(data.table.head, data.table.rows.map((row) => h("tr", {}, cells(row)))) : null];
 }

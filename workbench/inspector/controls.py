@@ -6,6 +6,7 @@ import typing
 from typing import Any, Literal
 
 from workbench.methods.method import reward_settings
+from workbench.types import JsonObject
 from workbench.util.config import help_of, range_of, unset_values
 
 # headings above the fields with these names
@@ -16,7 +17,7 @@ HEADS = {
 }
 
 
-def controls(config: Any) -> list[dict[str, Any]]:
+def controls(config: Any) -> list[JsonObject]:
     """A control for each constant of the reward in `config`.
 
     `mode`, which selects how claims are extracted, does not change a stored row and is left out.
@@ -29,13 +30,13 @@ def controls(config: Any) -> list[dict[str, Any]]:
     return [item for item in candidates if item]
 
 
-def control(name: str, kind: Any, value: Any, config: Any) -> dict[str, Any] | None:
+def control(name: str, kind: Any, value: Any, config: Any) -> JsonObject | None:
     """The data to draw one field: a choice, a flag or a number; None for other types."""
     options = typing.get_args(kind)
     plain = [option for option in options if option is not type(None)]
     function, _, argument = name.partition("_")
     words = argument.replace("_", " ")
-    entry: dict[str, Any] = {
+    entry: JsonObject = {
         "name": name,
         # f_hedged_wrong is f(hedged wrong), as the paper writes it
         "label": f"{function}({words})"

@@ -1,4 +1,4 @@
-// Small line charts of runs over their steps, drawn as SVG: all name the step under the pointer and what each run has there.
+// Small SVG line charts of runs over their steps. All charts show the step under the pointer and the values there.
 
 const WIDTH = 260, HEIGHT = 96, COLOURS = 6;
 
@@ -12,7 +12,7 @@ function svg(tag, attributes, ...children) {
 const colourOf = (index) => `wb-ink-${index % COLOURS}${index < COLOURS ? "" : " wb-dashed"}`;
 const known = (value) => value !== null && value !== undefined;
 
-// An exponential mean, corrected for its beginning: `share` of what came before counts on. Gaps stay gaps.
+// Exponential moving average with bias correction and the weight `share` of earlier values. Gaps stay gaps.
 function smoothed(values, share) {
   let sum = 0, weight = 0;
   return values.map((value) => {
@@ -22,7 +22,7 @@ function smoothed(values, share) {
   });
 }
 
-// What is drawn: each run, or the mean of those that differ in their seed alone, with the least and the most of them.
+// The lines: each run, or the mean of runs that differ only in their seed, with their minimum and maximum.
 function linesOf(runs, series, {smooth, bands}) {
   const single = (run) => ({name: run.name, steps: run.steps, values: smoothed(run.series[series.name], smooth), raw: smooth ? run.series[series.name] : null});
   if (!bands) return runs.map(single);
@@ -33,8 +33,8 @@ function linesOf(runs, series, {smooth, bands}) {
 
 function bandOf(family, series, smooth) {
   const steps = [...new Set(family.flatMap((run) => run.steps))].sort((a, b) => a - b);
-  const drawn = family.map((run) => new Map(smoothed(run.series[series.name], smooth).map((value, place) => [run.steps[place], value])));
-  const at = steps.map((step) => drawn.map((run) => run.get(step)).filter(known));
+  const curves = family.map((run) => new Map(smoothed(run.series[series.name], smooth).map((value, place) => [run.steps[place], value])));
+  const at = steps.map((step) => curves.map((run) => run.get(step)).filter(known));
   const each = (pick) => at.map((values) => (values.length ? pick(values) : null));
   const mean = each((values) => values.reduce((sum, value) => sum + value, 0) / values.length);
   return {name: bandName(family), steps, values: mean, low: each((values) => Math.min(...values)), high: each((values) => Math.max(...values))};
@@ -65,7 +65,7 @@ function chart(series, runs, how, {choose, hover}) {
   const marker = svg("line", {y1: 0, y2: HEIGHT, class: "wb-marker"});
   picture.append(marker);
   const now = span("wb-values"), named = span("wb-at");
-  const tell = (at) => {
+  const show = (at) => {
     const value = (line) => line.values[line.steps.indexOf(at)];
     now.replaceChildren(...lines.map((line, index) => h("b", {class: `wb-now${lines.length > 1 ? ` ${colourOf(index)}` : ""}`, title: line.name}, number(value(line), 3))));
     named.textContent = known(at) ? `step ${at}` : "";
@@ -83,7 +83,7 @@ function chart(series, runs, how, {choose, hover}) {
   const figure = h("figure", {class: "wb-chart"}, h("figcaption", {}, span("", series.title), now),
     div("wb-plot", span("wb-high", number(high)), picture, span("wb-low", number(low))),
     div("wb-steps", span("", `step ${first}`), named, span("", String(last))));
-  return {figure, tell, lines};
+  return {figure, show, lines};
 }
 
 function pathOf(steps, values, x, y) {
@@ -101,11 +101,11 @@ function areaOf({steps, low, high}, x, y) {
   return there.length ? `M${[...there.map(corner(high)), ...there.reverse().map(corner(low))].join("L")}Z` : "";
 }
 
-// The charts of the drawn runs. `draw` keeps the step that is chosen; what the pointer is at is told by all of them.
+// The charts of the selected runs. `draw` keeps the selected step; all charts show the values under the pointer.
 function curveBoard(choose) {
   const place = div("wb-charts"), legend = div("tv-legend");
   let charts = [], chosen = null;
-  const hover = (at) => charts.forEach((one) => one.tell(at === null ? chosen : at));
+  const hover = (at) => charts.forEach((one) => one.show(at === null ? chosen : at));
   const draw = (data, how, step) => {
     const runs = data.runs.filter((run) => run.steps.length);
     chosen = step;

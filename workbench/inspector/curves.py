@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from workbench.runs.rows import finite
 from workbench.runs.steps import by_step
 from workbench.runs.store import ROLLOUTS
 from workbench.scoring.output import settings_path
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 NO_RUN = "There is no run in the runs folder yet."
 NO_ROLLOUTS = "This run has no rollouts yet: choose another, or come back after its first step."
@@ -47,7 +47,7 @@ def stamp(runs: Runs, names: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(stamps).encode()).hexdigest()[:16]
 
 
-def run_list(runs: Runs) -> list[dict[str, Any]]:
+def run_list(runs: Runs) -> list[JsonObject]:
     """A summary of every run, the last written first; the error of a damaged run."""
     summaries = []
     for name in runs.names():
@@ -59,7 +59,7 @@ def run_list(runs: Runs) -> list[dict[str, Any]]:
     return sorted(summaries, key=lambda run: (-run["written"], run["name"]))
 
 
-def _summary(runs: Runs, name: str) -> dict[str, Any]:
+def _summary(runs: Runs, name: str) -> JsonObject:
     config, rollouts = runs.described(name, "config.json"), runs.folder(name) / ROLLOUTS
     written = rollouts.stat().st_mtime
     rewards = {
@@ -81,7 +81,7 @@ def _summary(runs: Runs, name: str) -> dict[str, Any]:
     }
 
 
-def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
+def _status(runs: Runs, name: str, config: JsonMapping) -> str:
     if status := runs.described(name, "summary.json").get("status"):
         return str(status)
     folder = runs.folder(name)
@@ -90,7 +90,7 @@ def _status(runs: Runs, name: str, config: Mapping[str, Any]) -> str:
     return "running" if runs.in_use(name) else "unfinished"
 
 
-def _family(config: Mapping[str, Any], name: str) -> str:
+def _family(config: JsonMapping, name: str) -> str:
     """A key shared by runs that differ only in their seed."""
     rest = {
         key: value for key, value in config.items() if key not in ("seed", "versions", "threads")
@@ -100,7 +100,7 @@ def _family(config: Mapping[str, Any], name: str) -> str:
     ).hexdigest()[:12]
 
 
-def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
+def _steps(runs: Runs, name: str) -> list[JsonObject]:
     """The steps of a run for the list: from its metrics, else from rows in memory."""
     metrics = runs.metrics(name)
     if metrics or not runs.at_hand(name):
@@ -113,7 +113,7 @@ def _steps(runs: Runs, name: str) -> list[dict[str, Any]]:
 
 
 @page_json()
-def curve_data(runs: Runs, names: Sequence[str]) -> dict[str, Any]:
+def curve_data(runs: Runs, names: Sequence[str]) -> JsonObject:
     """The curves of some runs, as JSON text for the page, with the errors of damaged runs."""
     if not names:
         return {"note": NO_RUN}
@@ -143,7 +143,7 @@ def curve_data(runs: Runs, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
+def _series(curves: Sequence[JsonMapping]) -> list[tuple[str, str, bool]]:
     """(column, title, is a share) of all curves: `SERIES`, with the parts of the reward behind
     the reward. Columns that a run lacks are filled with None."""
     columns = dict.fromkeys(column for run in curves for column in run["series"])
@@ -156,7 +156,7 @@ def _series(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, bool]]:
     return [*SERIES[:2], *parts, *SERIES[2:]]
 
 
-def _curves(runs: Runs, name: str) -> dict[str, Any]:
+def _curves(runs: Runs, name: str) -> JsonObject:
     rows = runs.rows(name)
     steps = by_step(runs.metrics(name), rows, own_method(runs, name))
     parts = [column for row in steps for column in row if column.startswith(PREFIXES)]

@@ -14,7 +14,7 @@ from workbench.inspector.runs import QuestionInfo, Runs
 from workbench.inspector.token_view import encodable
 from workbench.runs.rows import NO_STEP, text_of
 from workbench.runs.steps import parts_of
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,7 +25,7 @@ FORMS = ("csv", "parquet")
 FORMULA = re.compile(r"(^|[\t\n\v\f\x1c-\x1e\x85\u2028\u2029])(?=[=+\-@])")
 
 
-def exported(runs: Runs, name: str, query: Query, form: str) -> dict[str, Any]:
+def exported(runs: Runs, name: str, query: Query, form: str) -> JsonObject:
     """All rollouts of a query in order, as {"name", "type", "base64"}; CSV without formulas.
 
     Raises:
@@ -79,7 +79,7 @@ def _frame(record: Record, numbers: Sequence[int]) -> DataFrame:
     return frame
 
 
-def _inert(value: object) -> object:
+def _inert(value: Any) -> Any:
     """Quote every line and tab-separated part of a text that a spreadsheet would execute."""
     if not isinstance(value, str):
         return value

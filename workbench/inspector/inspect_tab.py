@@ -10,12 +10,12 @@ from typing import Any
 from workbench.inspector import samples
 from workbench.inspector.listing import neighbour, query_of
 from workbench.inspector.opened import NOTHING, Opened, open_feedback, open_row, recall, show
-from workbench.inspector.parts import component, message, server_function
+from workbench.inspector.parts import Component, component, message, server_function
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view.page import page
 from workbench.inspector.what_if import labeller
 from workbench.runs.rows import Rows
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 
 SOURCES = ("Samples", "Stored run", "Paste")
 JUDGES = {
@@ -39,16 +39,16 @@ TO_SCORE = "Press Score to see the rewards of the answer in the form."
 class InspectTab:
     """The components that other tabs write to."""
 
-    view: Any
-    note: Any
-    source: Any
-    run: Any
-    row: Any
-    sample: Any
-    origin: Any  # the list that the open row was selected from: {"run", "query"}, or None
+    view: Component
+    note: Component
+    source: Component
+    run: Component
+    row: Component
+    sample: Component
+    origin: Component  # the list that the open row was selected from: {"run", "query"}, or None
 
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[Component]:
         return [self.view, self.note, self.source, self.run, self.row]
 
 
@@ -107,7 +107,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
 
     def first(
         source: str, sample: str, run: str | None, row: float, answer: str
-    ) -> tuple[Any, str]:
+    ) -> tuple[str, str]:
         if source == SOURCES[0]:
             return shown_or_error(open_sample, sample)
         if source == SOURCES[1]:
@@ -152,7 +152,7 @@ def inspect_tab(runs: Runs) -> InspectTab:
     return InspectTab(view, note, source, run, row, sample, origin)
 
 
-def shown_or_error(open_response: Callable[..., Opened], *arguments: Any) -> tuple[Any, str]:
+def shown_or_error(open_response: Callable[..., Opened], *arguments: Any) -> tuple[str, str]:
     """Open a response; return the values of the view and of the note.
 
     After an error nothing is open, and the note shows the error.
@@ -225,7 +225,7 @@ def most_claims(rows: Rows) -> int:
 
 
 @server_function
-def export_page(request: dict[str, Any]) -> dict[str, Any]:
+def export_page(request: JsonObject) -> JsonObject:
     """The open response as a self-contained page."""
     opened = recall(str(request["key"]))
     method = request.get("method")

@@ -14,7 +14,7 @@ from workbench.inspector.token_view import as_json, encodable
 from workbench.methods import METHODS, title
 from workbench.runs.rows import Rows, finite, text_of
 from workbench.runs.steps import parts_of, reward_of
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import Feedback, JsonMapping, JsonObject, WorkbenchError
 from workbench.util.failures import is_logged
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ CACHED_ROWS = 4096  # scored rows per run
 CACHED_TEXTS = 4  # searched texts with their matches
 ORDERS = ("lowest", "highest", "disagreement")
 NO_OUTCOME = "none"  # selects rows without an outcome
-Listed = dict[str, Any]
+Listed = JsonObject
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Query:
         return self != Query(self.step, self.order, start=self.start)
 
 
-def query_of(request: Mapping[str, Any]) -> Query:
+def query_of(request: JsonMapping) -> Query:
     """Read a query from the page; values of a wrong type count as missing."""
     kinds: dict[str, Callable[[Any], Any]] = {
         "step": lambda value: value if type(value) is int else None,
@@ -92,7 +92,7 @@ class Record:
     name: str
     rows: Rows
     own: str
-    configs: Mapping[str, Any]
+    configs: JsonMapping
     key: str  # of the configs, for the cache
 
     @staticmethod
@@ -249,7 +249,7 @@ def listed_row(row: Feedback) -> Listed:
     }
 
 
-def rewards_of(row: Feedback) -> dict[str, dict[str, Any]]:
+def rewards_of(row: Feedback) -> dict[str, JsonObject]:
     """A row's rewards by method, and the reasons for missing values."""
     errors = {name: reward.error for name, reward in row.rewards.items() if reward.error}
     return {
@@ -266,7 +266,7 @@ def order_choices(method: str) -> list[tuple[str, str]]:
 
 
 @page_json()
-def rollouts(runs: Runs, name: str | None, query: Query) -> dict[str, Any]:
+def rollouts(runs: Runs, name: str | None, query: Query) -> JsonObject:
     """A page of the rollouts that a query selects, scored by every method, as JSON text."""
     if not name:
         return {}
@@ -292,7 +292,7 @@ def rollouts(runs: Runs, name: str | None, query: Query) -> dict[str, Any]:
     return {"note": note, "rows": rows, **_columns(rows, record.own, query.order), **about}
 
 
-def _columns(rows: Sequence[Listed], own: str, order: str) -> dict[str, Any]:
+def _columns(rows: Sequence[Listed], own: str, order: str) -> JsonObject:
     """The columns of the list: its methods, and the reasons for missing ones."""
     names = dict.fromkeys(name for row in rows for name in row["values"])
     methods = [name for name in names if not is_logged(name)]
@@ -314,7 +314,7 @@ def _columns(rows: Sequence[Listed], own: str, order: str) -> dict[str, Any]:
     }
 
 
-def choices_of(record: Record) -> dict[str, Any]:
+def choices_of(record: Record) -> JsonObject:
     """The values that a run's rollouts can be selected by."""
     rows, info = record.rows, record.runs.question_info(record.name)
     if "choices" not in rows.derived:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from threading import Lock
@@ -14,7 +13,7 @@ from workbench.experiments.answering.sources import question_text
 from workbench.inspector.inspect_tab import InspectTab, shown_or_error
 from workbench.inspector.listing import listed_row
 from workbench.inspector.opened import Opened, open_feedback
-from workbench.inspector.parts import component, gradio_arguments, page_json
+from workbench.inspector.parts import Component, component, gradio_arguments, page_json
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view import as_json
 from workbench.methods.bench import bench
@@ -24,7 +23,7 @@ from workbench.retrieval import list_indexes
 from workbench.retrieval.encoder import PACKAGED
 from workbench.retrieval.index import ROOT
 from workbench.runs.store import leads_out
-from workbench.types import TWO_FACETS, Feedback, Question, WorkbenchError
+from workbench.types import TWO_FACETS, Feedback, JsonMapping, JsonObject, Question, WorkbenchError
 from workbench.util.threads import use_threads
 from workbench.verdicts.checks import world_checks
 from workbench.world import load_world
@@ -47,7 +46,7 @@ _lock = Lock()  # one policy at a time: two would compete for cores and memory
 _answers: dict[str, tuple[Feedback, ...]] = {}  # the answers of each group
 
 
-def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
+def live_tab(runs: Runs, inspect: InspectTab, tabs: Component) -> tuple[Component, Component]:
     """Build the tab and connect its events; returns the menus of policies and of sources."""
     import gradio as gr
 
@@ -82,8 +81,8 @@ def live_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
         shown = shown_or_error(open_answer, key, str(event._data["id"]))
         return *shown, gr.update(selected="inspect")
 
-    quiet: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    busy: dict[str, Any] = {"api_visibility": "private", "show_progress": "minimal"}
+    quiet: JsonObject = {"api_visibility": "private", "show_progress": "hidden"}
+    busy: JsonObject = {"api_visibility": "private", "show_progress": "minimal"}
     # disabled until the new question has arrived: Ask would read the old text
     enable = lambda on: (gr.update(interactive=on),) * 2  # noqa: E731
     draw.click(partial(enable, False), None, [ask, source], **quiet, queue=False).then(
@@ -127,7 +126,7 @@ def indexes(runs: Runs) -> list[str]:
     return [PAGES, *_cards(runs)]
 
 
-def _cards(runs: Runs) -> dict[str, Mapping[str, Any]]:
+def _cards(runs: Runs) -> dict[str, JsonMapping]:
     """The cards of finished indexes in the runs folder, by name; links are ignored."""
     root = runs.root / ROOT.name
     whole = {card["name"]: card for card in list_indexes(root) if card.get("status") == "complete"}
@@ -156,9 +155,7 @@ def sources_of(runs: Runs, store: str) -> Sources:
 
 
 @page_json(Exception)  # loading a policy of any origin raises many kinds
-def ask_policy(
-    runs: Runs, policy: str, text: str, count: float, temperature: float
-) -> dict[str, Any]:
+def ask_policy(runs: Runs, policy: str, text: str, count: float, temperature: float) -> JsonObject:
     """Sampled answers with their rewards by every method, as JSON text, and their group."""
     rows = answers_of(runs, policy, text, count=int(count), temperature=float(temperature))
     gold = " or ".join(rows[0].response.question.answers)
@@ -180,7 +177,7 @@ def ask_policy(
 
 
 @page_json(Exception)
-def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> dict[str, Any]:
+def sourced_answer(runs: Runs, policy: str, text: str, store: str) -> JsonObject:
     """The result of `workbench answer` for a policy and an index of the menus, as JSON text."""
     question, name = question_text(text), _policy_path(runs, policy)
     sources = sources_of(runs, store)
@@ -210,7 +207,7 @@ def answers_of(
     checks = world_checks(load_world())
     question = Question(f"live/{abs(hash((policy, text)))}", text.strip())
     question = checks.recognise(question) if checks.recognise else question
-    sampling: dict[str, Any] = (
+    sampling: JsonObject = (
         {"samples": count, "temperature": temperature} if temperature else {"greedy": True}
     )
     with _lock, use_threads(2):

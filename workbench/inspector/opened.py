@@ -15,7 +15,7 @@ from workbench.inspector.token_view import as_json, payload
 from workbench.inspector.token_view.payload import Lookup
 from workbench.methods import METHODS, checks_needed, method_configs, reward_fns, title
 from workbench.pipeline import rescore
-from workbench.types import Failure, Feedback, Reward, WorkbenchError
+from workbench.types import Failure, Feedback, JsonMapping, JsonObject, Reward, WorkbenchError
 from workbench.util.config import restore, settings
 from workbench.util.failures import is_logged
 
@@ -29,14 +29,14 @@ class Opened:
     feedback: Feedback
     group: tuple[Feedback, ...]
     name: str
-    configs: Mapping[str, Any]
+    configs: JsonMapping
     method: str | None = None
     run: str | None = None
     note: str = ""  # shown above the response
     labels: Mapping[int, str] = field(default_factory=dict)  # a person's, by claim
     lookup: Lookup | None = field(default=None, compare=False)
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> JsonObject:
         """The data that the page draws."""
         view = payload(self.feedback, self.method, self.group, name=self.name, lookup=self.lookup)
         for claim in view["claims"]:
@@ -124,14 +124,14 @@ def open_row(runs: Runs, name: str, row: str, method: str | None = None) -> Open
 def stored_evidence(runs: Runs, name: str) -> Lookup:
     """A lookup of evidence that rows reference by id: passages stored with the run."""
 
-    def lookup(item: Mapping[str, Any]) -> tuple[str, str] | None:
+    def lookup(item: JsonMapping) -> tuple[str, str] | None:
         passage = runs.passage(name, str(item.get("passage")))
         return (passage.title or passage.id, passage.text) if passage else None
 
     return lookup
 
 
-def configs_of(runs: Runs, name: str) -> dict[str, Any]:
+def configs_of(runs: Runs, name: str) -> JsonObject:
     """The methods' configs: the run's own where it stores them, else the defaults."""
     with damage(f"run '{name}': its settings"):
         stored = runs.settings(name)
@@ -141,7 +141,7 @@ def configs_of(runs: Runs, name: str) -> dict[str, Any]:
         }
 
 
-def _restored(config: Any, stored: Mapping[str, Any]) -> Any:
+def _restored(config: Any, stored: JsonMapping) -> Any:
     """The config with its stored values; fields of other versions are ignored.
 
     Raises:
@@ -163,7 +163,7 @@ def _same_kind(value: object, default: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def with_all_rewards(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> list[Feedback]:
+def with_all_rewards(rows: Sequence[Feedback], configs: JsonMapping) -> list[Feedback]:
     """The rows with the reward of every method; stored rewards stay.
 
     A trainer's logged numbers stay as well, after the methods.
@@ -177,7 +177,7 @@ def with_all_rewards(rows: Sequence[Feedback], configs: Mapping[str, Any]) -> li
     return rewarded
 
 
-def with_rewards(row: Feedback, configs: Mapping[str, Any]) -> Feedback:
+def with_rewards(row: Feedback, configs: JsonMapping) -> Feedback:
     """The row with the rewards of these methods, computed again.
 
     A method may compute a value without a verdict that it needs, as for a broken form. If the row

@@ -5,14 +5,16 @@ one-line errors.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
 from workbench.inspector.token_view import as_json, script, style
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
+Component = Any  # a gradio component; gradio is imported late
+ServerFunction = Callable[[Any], JsonObject]  # a function that the page calls
 HERE = Path(__file__).parent
 SCRIPTS = (
     "app.js",
@@ -92,10 +94,10 @@ def one_line(error: Exception) -> str:
 
 def page_json(
     error_type: type[Exception] = WorkbenchError,
-) -> Callable[[Callable[..., Mapping[str, Any]]], Callable[..., str]]:
+) -> Callable[[Callable[..., JsonMapping]], Callable[..., str]]:
     """Return a function's result as JSON text, and an error of this type as {"error": …}."""
 
-    def decorate(function: Callable[..., Mapping[str, Any]]) -> Callable[..., str]:
+    def decorate(function: Callable[..., JsonMapping]) -> Callable[..., str]:
         @wraps(function)
         def call(*arguments: Any, **options: Any) -> str:
             try:
@@ -108,11 +110,11 @@ def page_json(
     return decorate
 
 
-def server_function(function: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+def server_function(function: ServerFunction) -> ServerFunction:
     """A function that the page calls; its errors are returned as {"error": …}."""
 
     @wraps(function)
-    def call(request: Any) -> dict[str, Any]:
+    def call(request: Any) -> JsonObject:
         try:
             return function(request if isinstance(request, dict) else {})
         except WorkbenchError as error:

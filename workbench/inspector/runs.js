@@ -1,5 +1,5 @@
-// Runs: all of them, newest first; the curves of those that are ticked; the rollouts of the one that is chosen. What the server
-// has is asked for again every two seconds while the tab is seen: only what has changed is drawn anew, and nobody's place is lost.
+// Runs: the list of runs, newest first, the curves of the checked runs, and the rollouts of the selected run. While the tab is
+// visible, new data is requested every two seconds; only changes are drawn, so that scroll positions stay.
 
 const EVERY = 2000, PATIENCE = 10000; // milliseconds
 const FORMS = [["csv", "CSV"], ["parquet", "Parquet"]];
@@ -7,22 +7,22 @@ const FORMS = [["csv", "CSV"], ["parquet", "Parquet"]];
 function mountRuns(root, gradio) {
   root.classList.add("tv-colours", "wb-runs");
   const board = curveBoard((step) => go({step, start: 0})), busy = busySign(), list = runTable({choose, draw: tick});
-  const told = div("tv wb-told-runs"), rows = div("wb-listed"), filters = filterBar(go, save), how = {smooth: 0, bands: false};
+  const notice = div("tv wb-notice"), rows = div("wb-listed"), filters = filterBar(go, save), how = {smooth: 0, bands: false};
   const state = {run: null, drawn: [], stamp: null, runs: [], curves: null, query: {}, choices: null, turn: 0, looking: null};
   const at = () => (typeof state.query.step === "number" ? state.query.step : null);
   const after = beforeAfter(gradio, () => state.run, busy);
-  root.replaceChildren(div("tv", list.root), div("tv wb-how", howBar(how, redraw)), told, div("tv", board.parts), div("tv wb-bar", filters.root, busy.sign), rows, after.root);
+  root.replaceChildren(div("tv", list.root), div("tv wb-how", howBar(how, redraw)), notice, div("tv", board.parts), div("tv wb-bar", filters.root, busy.sign), rows, after.root);
 
   async function look(force) {
     if (!root.offsetParent || (state.looking && !force)) return;
-    const mine = (state.looking = {}); // what is asked for meanwhile by a hand is the newer question
+    const mine = (state.looking = {}); // a user's request replaces a pending one
     setTimeout(() => state.looking === mine && (state.looking = null), PATIENCE);
     try {
       const known = force || (state.curves && state.curves.reading) ? null : state.stamp;
       const found = await gradio.server.look({names: state.drawn, stamp: known});
       if (state.looking !== mine) return;
-      if (found.error) return say(told, found);
-      if (found.same) return state.missing ? await page(true) : undefined; // a large record is still being read
+      if (found.error) return say(notice, found);
+      if (found.same) return state.missing ? await page(true) : undefined; // a large run is still being read
       const grown = state.stamp !== null;
       [state.stamp, state.runs, state.curves] = [found.stamp, JSON.parse(found.runs), JSON.parse(found.curves)];
       if (state.run === null && state.runs.length) return choose(state.runs[0].name);
@@ -38,10 +38,10 @@ function mountRuns(root, gradio) {
     if (!state.curves) return;
     const count = state.curves.runs ? board.draw(state.curves, how, at()) : 0;
     if (!state.curves.runs) board.draw({runs: [], series: []}, how, null);
-    say(told, {error: state.curves.error, note: state.curves.reading || (count ? null : state.curves.note)});
+    say(notice, {error: state.curves.error, note: state.curves.reading || (count ? null : state.curves.note)});
   }
 
-  // The run whose rollouts are listed; it is drawn as well, and its last step is shown.
+  // Select the run whose rollouts are listed; its curves are drawn, and its last step is listed.
   async function choose(name) {
     const alone = state.drawn.length < 2 ? [name] : [...new Set([name, ...state.drawn])];
     Object.assign(state, {run: name, drawn: alone, query: {order: state.query.order, step: "last"}, choices: null});
@@ -60,11 +60,11 @@ function mountRuns(root, gradio) {
     page(false);
   }
 
-  // A page of the list. `quiet`: the run has grown meanwhile; what somebody reads stays where it is.
+  // A page of the list. `quiet`: an update of a growing run, which keeps the scroll position.
   async function page(quiet) {
     const turn = ++state.turn, asked = gradio.server.list_rollouts({run: state.run, query: state.query});
     const found = await (quiet ? asked : busy.during(asked));
-    if (turn !== state.turn) return; // an older answer than the last question
+    if (turn !== state.turn) return; // a newer request is pending
     const data = found.error ? found : JSON.parse(found.text);
     if (data.choices) state.choices = data.choices;
     if (state.query.step === "last") state.query.step = data.step ?? null;
@@ -74,14 +74,14 @@ function mountRuns(root, gradio) {
     if (quiet && text === state.listed) return;
     const top = quiet && frame() ? frame().scrollTop : 0;
     state.listed = text;
-    rows.replaceChildren(div("tv", said(data), data.rows ? answerList(data, open) : null, data.rows ? pager(data, (start) => go({start})) : null));
+    rows.replaceChildren(div("tv", messages(data), data.rows ? answerList(data, open) : null, data.rows ? pager(data, (start) => go({start})) : null));
     if (top && frame()) frame().scrollTop = top;
     board.mark(at());
   }
   const open = (row) => gradio.trigger("select", {run: state.run, id: row.id, query: {...state.query, start: 0}});
   async function save(form) {
     const file = await busy.during(gradio.server.export_rollouts({run: state.run, query: state.query, form}));
-    if (file.error) return say(told, file);
+    if (file.error) return say(notice, file);
     download(file.name, file.type, Uint8Array.from(atob(file.base64), (letter) => letter.charCodeAt(0)));
   }
 
@@ -90,12 +90,12 @@ function mountRuns(root, gradio) {
   });
   const start = () => root.offsetParent && (state.run === null && state.first ? choose(state.first) : look(false));
   new IntersectionObserver(start).observe(root);
-  setInterval(() => look(false).catch(() => null), EVERY); // a server that has ended is told by what is clicked next
+  setInterval(() => look(false).catch(() => null), EVERY); // if the server has stopped, the next click shows the error
 }
 
-const say = (place, data) => place.replaceChildren(...said(data).filter(Boolean));
+const say = (place, data) => place.replaceChildren(...messages(data).filter(Boolean));
 
-// A sign that something is worked on, once it takes longer than a moment.
+// A sign that a request is in progress, after a short delay.
 function busySign() {
   const sign = h("span", {class: "wb-busy", role: "status"});
   let open = 0;
@@ -115,9 +115,9 @@ function busySign() {
 }
 
 function runTable({choose, draw}) {
-  const sought = h("input", {type: "search", class: "tv-select wb-find", placeholder: "Find a run", "aria-label": "find a run", oninput: () => again()});
+  const search = h("input", {type: "search", class: "tv-select wb-find", placeholder: "Find a run", "aria-label": "find a run", oninput: () => again()});
   const body = h("tbody"), frame = div("tv-table-frame wb-run-frame"), count = small();
-  const heads = [["Draw", "tick the runs whose curves are drawn together"], "Run", "Last written", "Method", "Seed", "Status", "Steps",
+  const heads = [["Draw", "check the runs whose curves are drawn together"], "Run", "Last written", "Method", "Seed", "Status", "Steps",
     ["Reward", "mean reward of the last step"], ["Best step", "the step with the highest mean reward, and that reward"]];
   frame.append(h("table", {class: "tv-table wb-plain wb-run-table"}, columnHeads(heads, (index) => (index > 5 ? "tv-num" : null)), body));
   let last = [[], {drawn: []}];
@@ -126,20 +126,20 @@ function runTable({choose, draw}) {
     const box = h("input", {type: "checkbox", "aria-label": `draw ${run.name}`, checked: state.drawn.includes(run.name), disabled: Boolean(run.broken),
       onchange: (event) => draw(run.name, event.target.checked)});
     const name = button("wb-run-name", h("bdi", {}, run.name), () => choose(run.name), {"aria-pressed": String(run.name === state.run), "data-name": run.name});
-    const told = run.broken ? [h("td", {colspan: 7, class: "tv-small tv-error-text"}, run.broken)] : [
+    const cells = run.broken ? [h("td", {colspan: 7, class: "tv-small tv-error-text"}, run.broken)] : [
       cell("last written", dateOf(run.date)), cell("method", nameOf(run.method)), cell("seed", run.seed === null ? "–" : String(run.seed)),
       cell("status", span(`wb-status wb-status-${run.status === "running" ? "on" : "off"}`, run.status)),
       cell("steps", run.steps === null ? "–" : String(run.steps), "tv-num"), cell("reward", number(run.last, 3), "tv-num"),
       cell("best step", run.best ? `${run.best[0]} (${number(run.best[1], 3)})` : "–", "tv-num")];
-    return h("tr", {class: run.name === state.run ? "tv-row-on" : "", "data-run": run.name}, h("td", {}, box), h("td", {class: "wb-run-cell"}, name), told);
+    return h("tr", {class: run.name === state.run ? "tv-row-on" : "", "data-run": run.name}, h("td", {}, box), h("td", {class: "wb-run-cell"}, name), cells);
   };
   function again() {
-    const [runs, state] = last, words = sought.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const [runs, state] = last, words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const like = runs.filter((run) => words.every((word) => `${run.name} ${run.method || ""} ${run.status || ""} seed${run.seed}`.toLowerCase().includes(word)));
     keepFocus(body, () => body.replaceChildren(...like.map((run) => line(run, state))));
     count.textContent = like.length === runs.length ? `${runs.length} ${runs.length === 1 ? "run" : "runs"}, newest first` : `${like.length} of ${runs.length} runs`;
   }
-  return {root: div("wb-run-list", div("wb-run-head", sought, count), frame), draw: (runs, state) => ((last = [runs, state]), again())};
+  return {root: div("wb-run-list", div("wb-run-head", search, count), frame), draw: (runs, state) => ((last = [runs, state]), again())};
 }
 
 const dateOf = (text) => new Date(text).toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
@@ -153,12 +153,12 @@ function howBar(how, redraw) {
   }});
   const bands = h("input", {type: "checkbox", onchange: (event) => ((how.bands = event.target.checked), redraw())});
   return [
-    h("label", {title: "an exponential mean: this share of what came before counts on; the thin line is what was recorded"}, "Smoothing ", smooth, " ", out),
-    h("label", {title: "ticked runs that differ in their seed alone become one line, their mean, and a band from the least to the most of them"}, bands, " Seeds as a band"),
+    h("label", {title: "exponential moving average with this weight of earlier values; the thin line is unsmoothed"}, "Smoothing ", smooth, " ", out),
+    h("label", {title: "checked runs that differ only in their seed become one line, their mean, with a band from minimum to maximum"}, bands, " Seeds as a band"),
   ];
 }
 
-// What the rollouts are chosen and sorted by. It is built anew only where a run offers something else.
+// Filters and order of the rollouts. The bar is rebuilt only for other choices.
 function filterBar(go, save) {
   const root = div("wb-filters");
   let built = null, fields = {};
@@ -208,15 +208,15 @@ function filterBar(go, save) {
   return {root, draw};
 }
 
-// Calls that come quickly after each other are one, with what all of them said.
+// Merge calls in quick succession into one, with all their changes.
 function later(call, wait) {
-  let timer = null, held = {};
+  let timer = null, pending = {};
   return (change) => {
     clearTimeout(timer);
-    Object.assign(held, change);
+    Object.assign(pending, change);
     timer = setTimeout(() => {
-      const all = held;
-      held = {};
+      const all = pending;
+      pending = {};
       call(all);
     }, wait);
   };
@@ -229,14 +229,14 @@ function pager({start, count, page}, to) {
     turn("Last", start + page < count ? Math.floor((count - 1) / page) * page : -1));
 }
 
-// The evaluation before and after training, and the fixed prompts asked of both policies.
+// The evaluations before and after training, and answers of both policies to fixed questions.
 function beforeAfter(gradio, run, busy) {
-  const table = div("tv"), answers = div("tv", h("p", {class: "tv-small"}, "Loads the starting policy and the trained one, and asks both the same questions, greedily."));
+  const table = div("tv"), answers = div("tv", h("p", {class: "tv-small"}, "Loads the initial and the trained policy, and shows their greedy answers to the same questions."));
   const fill = async (place, name) => {
     const found = await busy.during(gradio.server[name]({run: run()})), data = found.error ? found : JSON.parse(found.text);
     place.replaceChildren(...noted(data).filter(Boolean));
   };
   const root = h("details", {class: "wb-before tv", ontoggle: () => root.open && run() && fill(table, "before_and_after")}, h("summary", {}, "Before and after"), table,
-    button("wb-button", "Ask the fixed prompts before and after", () => run() && fill(answers, "ask_policies")), answers);
+    button("wb-button", "Answer fixed questions before and after", () => run() && fill(answers, "ask_policies")), answers);
   return {root, clear: () => (root.open = false)};
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +25,7 @@ from workbench.runs.store import (
     question_from_row,
 )
 from workbench.scoring.output import settings_path
-from workbench.types import Feedback, Passage, Question, WorkbenchError
+from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question, WorkbenchError
 
 if TYPE_CHECKING:
     from pandas import Series
@@ -215,13 +215,13 @@ class Runs:
         row = self._stored(self.folder(name) / PASSAGES, passage_id)
         return None if row is None else Passage(row["id"], row["title"], row["text"])
 
-    def metrics(self, name: str) -> Sequence[Mapping[str, Any]]:
+    def metrics(self, name: str) -> Sequence[JsonMapping]:
         """The rows of metrics.jsonl, cached until the file changes; () for an untrained run."""
         path = self.folder(name) / METRICS
         with damage(f"run '{name}': {path.name}"):
             return _metrics.read(path) if _is_own_file(path) else ()
 
-    def described(self, name: str, file: str) -> dict[str, Any]:
+    def described(self, name: str, file: str) -> JsonObject:
         """The object in a JSON file of the run ("config.json", "summary.json"); {} without it."""
         path = self.folder(name) / file
         with damage(f"run '{name}': {file}"):
@@ -230,7 +230,7 @@ class Runs:
                 raise ValueError(f"a {type(content).__name__} where an object is expected")
             return content
 
-    def settings(self, name: str) -> dict[str, dict[str, Any]]:
+    def settings(self, name: str) -> dict[str, JsonObject]:
         """The stored settings that the run was trained or scored with, by method."""
         trained = self.described(name, "config.json")
         scored = self.described(name, settings_path(Path(ROLLOUTS)).name)
@@ -315,4 +315,4 @@ def _add_questions(
 
 _question_info: Growing[dict[str, QuestionInfo]] = Growing(dict, _add_questions)
 _offsets: Growing[dict[str, int]] = Growing(dict, _add_offsets)
-_metrics: Growing[list[dict[str, Any]]] = Growing(list, add_objects, cached_files=64)
+_metrics: Growing[list[JsonObject]] = Growing(list, add_objects, cached_files=64)

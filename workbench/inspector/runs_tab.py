@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.experiments.demo import answers
@@ -12,6 +12,8 @@ from workbench.inspector.inspect_tab import InspectTab
 from workbench.inspector.listing import query_of, rollouts
 from workbench.inspector.opened import NOTHING, open_row, show
 from workbench.inspector.parts import (
+    Component,
+    ServerFunction,
     component,
     gradio_arguments,
     message,
@@ -20,10 +22,10 @@ from workbench.inspector.parts import (
 )
 from workbench.inspector.runs import Runs, damage
 from workbench.inspector.token_view import as_json
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 
-def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
+def runs_tab(runs: Runs, inspect: InspectTab, tabs: Component) -> Component:
     """Build the tab and connect its events; returns the view, whose value selects a run."""
     import gradio as gr
 
@@ -48,43 +50,43 @@ def runs_tab(runs: Runs, inspect: InspectTab, tabs: Any) -> Any:
     return view
 
 
-def server_functions(runs: Runs) -> tuple[Callable[[Any], dict[str, Any]], ...]:
+def server_functions(runs: Runs) -> tuple[ServerFunction, ...]:
     """The functions of the Runs tab that the page calls.
 
     Rows are returned as JSON text, because gradio's own encoding fails for some texts.
     """
 
     @server_function
-    def look(request: dict[str, Any]) -> dict[str, Any]:
+    def look(request: JsonObject) -> JsonObject:
         names = [str(name) for name in request["names"]]
         if (now := stamp(runs, names)) == request.get("stamp"):
             return {"same": True}
         return {"stamp": now, "runs": as_json(run_list(runs)), "curves": curve_data(runs, names)}
 
     @server_function
-    def list_rollouts(request: dict[str, Any]) -> dict[str, Any]:
+    def list_rollouts(request: JsonObject) -> JsonObject:
         name, query = str(request["run"]), dict(request["query"])
         if query.get("step") == "last":
             query["step"] = max(runs.rows(name).steps, default=None)
         return {"text": rollouts(runs, name, query_of(query))}
 
     @server_function
-    def before_and_after(request: dict[str, Any]) -> dict[str, Any]:
+    def before_and_after(request: JsonObject) -> JsonObject:
         return {"text": before_after(runs, str(request["run"]))}
 
     @server_function
-    def ask_policies(request: dict[str, Any]) -> dict[str, Any]:
+    def ask_policies(request: JsonObject) -> JsonObject:
         return {"text": policy_answers(runs, str(request["run"]))}
 
     @server_function
-    def export_rollouts(request: dict[str, Any]) -> dict[str, Any]:
+    def export_rollouts(request: JsonObject) -> JsonObject:
         return exported(runs, str(request["run"]), query_of(request["query"]), str(request["form"]))
 
     return look, list_rollouts, before_and_after, ask_policies, export_rollouts
 
 
 @page_json()
-def before_after(runs: Runs, name: str | None) -> dict[str, Any]:
+def before_after(runs: Runs, name: str | None) -> JsonObject:
     """The evaluations before and after training, from the run's summary, as JSON text."""
     with damage(f"run '{name}': summary.json"):
         summary = runs.described(name, "summary.json") if name else {}
@@ -102,7 +104,7 @@ def before_after(runs: Runs, name: str | None) -> dict[str, Any]:
     return {"note": note, "table": {"head": ["", "Before", "After"], "rows": rows}}
 
 
-def _cell(report: Mapping[str, Any], mode: str, rate: str) -> str:
+def _cell(report: JsonMapping, mode: str, rate: str) -> str:
     cell = (report.get(mode) or {}).get(rate) or {}
     if not isinstance(cell, Mapping) or cell.get("value") is None:
         return ""
@@ -112,7 +114,7 @@ def _cell(report: Mapping[str, Any], mode: str, rate: str) -> str:
 
 
 @page_json(Exception)  # loading a policy raises many kinds: a missing base model, memory, …
-def policy_answers(runs: Runs, name: str | None) -> dict[str, Any]:
+def policy_answers(runs: Runs, name: str | None) -> JsonObject:
     """Answers of the initial and the trained policy to fixed questions, as JSON text."""
     if not name:
         raise WorkbenchError("no run is selected: select one first")

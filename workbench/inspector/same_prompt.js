@@ -1,17 +1,17 @@
-// The same prompt elsewhere: the open answer beside another one of another step or run, and where their words differ.
+// Compare the open answer with an answer to the same prompt from another step or run, word by word.
 
-function besideView(gradio, seenIn) {
-  const bar = div("wb-filters"), told = h("p", {class: "tv-small", role: "status"}), out = h("div");
-  const root = h("section", {class: "tv wb-same"}, h("h4", {}, "The same prompt in another step or run"), bar, told, out);
+function comparisonView(gradio, tab) {
+  const bar = div("wb-filters"), status = h("p", {class: "tv-small", role: "status"}), out = h("div");
+  const root = h("section", {class: "tv wb-same"}, h("h4", {}, "The same prompt in another step or run"), bar, status, out);
   let at, asked = null, other = {}, method = null, turn = 0;
 
   async function ask(change) {
     const mine = ++turn;
     other = {...other, ...change};
-    if (!out.children.length) told.textContent = "Looking for other answers to this prompt…"; // a large record is read first
+    if (!out.children.length) status.textContent = "Looking for other answers to this prompt…"; // a large run is read first
     const found = await gradio.server.other_answer({...at, other});
-    if (mine !== turn) return; // an older answer than the last question
-    if (found.error) return (told.textContent = found.error), out.replaceChildren();
+    if (mine !== turn) return; // a newer request is pending
+    if (found.error) return (status.textContent = found.error), out.replaceChildren();
     draw(JSON.parse(found.text));
   }
 
@@ -23,13 +23,13 @@ function besideView(gradio, seenIn) {
       h("label", {}, `${words} `, select(words, "tv-select", (event) => change(event.target.value), options.map(([key, text]) => h("option", {value: key, selected: key === value}, text))));
     const step = (one) => [String(one), one === null ? "without steps" : String(one)];
     keepFocus(bar, () => bar.replaceChildren(
-      choice("Beside it: run", data.run, data.runs.map((name) => [name, name]), (run) => ask({run, step: undefined, id: undefined})),
+      choice("Compare with run", data.run, data.runs.map((name) => [name, name]), (run) => ask({run, step: undefined, id: undefined})),
       data.steps.length ? choice("step", String(data.step), data.steps.map(step), (one) => ask({run: data.run, step: one === "null" ? null : Number(one), id: undefined})) : "",
       choice("rewards by", method, methods.map((name) => [name, nameOf(name)]), again)));
-    told.textContent = data.note || "";
+    status.textContent = data.note || "";
     if (!data.second) return out.replaceChildren();
     const first = (row) => ((at = {...at, id: row.id}), ask({}));
-    const sides = [[data.first, 1, first, "The open answer"], [data.second, 2, (row) => ask({run: data.run, step: data.step, id: row.id}), "Beside it"]];
+    const sides = [[data.first, 1, first, "Open answer"], [data.second, 2, (row) => ask({run: data.run, step: data.step, id: row.id}), "Other answer"]];
     out.replaceChildren(
       h("p", {class: "tv-small"}, ...differenceWords(data)),
       div("wb-two", sides.map(([side, place, , title]) => answerSide(side, title, data.pieces, place, method))),
@@ -37,13 +37,13 @@ function besideView(gradio, seenIn) {
       div("wb-two", sides.map(([side, , open]) => div("wb-side-group", groupTable(side.group, method, open)))));
   }
 
-  // It is asked for once the tab is seen: whoever only reads answers waits for none of it.
+  // Requested when the tab is first visible, so that opening an answer elsewhere stays fast.
   const start = () => {
-    if (!seenIn.offsetParent || asked === at) return;
+    if (!tab.offsetParent || asked === at) return;
     asked = at;
     if (at) ask({}).catch(() => null);
   };
-  new IntersectionObserver(start).observe(seenIn);
+  new IntersectionObserver(start).observe(tab);
   function open(data) {
     const query = new URLSearchParams((data && data.link) || ""), [run, id] = [query.get("run"), query.get("id")];
     const row = run === null ? null : {run, id};
@@ -51,15 +51,15 @@ function besideView(gradio, seenIn) {
     [at, other, method] = [row, {}, data && data.method];
     turn += 1;
     [bar, out].forEach((part) => part.replaceChildren());
-    told.textContent = at ? "" : "This answer is of no stored run: there is none beside it. Open one under Runs.";
+    status.textContent = at ? "" : "This answer does not belong to a stored run, so there is nothing to compare with. Open one under Runs.";
     start();
   }
   return {root, open};
 }
 
 function differenceWords({by, pieces}) {
-  const words = {words: "word by word", texts: "as a whole: they are too long to be compared"}[by];
-  if (pieces.every(([same]) => same)) return ["Both answers are the same, but for white space."];
+  const words = {words: "word by word", texts: "as a whole, because they are too long for a comparison by words"}[by];
+  if (pieces.every(([same]) => same)) return ["Both answers are the same, except for white space."];
   return [`Compared ${words}. `, h("del", {}, "Only in the first"), " · ", h("ins", {}, "only in the second"), "."];
 }
 
@@ -73,7 +73,7 @@ function answerSide(side, title, pieces, place, method) {
     h("div", {class: "wb-differs", dir: "auto"}, pieces.map(piece)));
 }
 
-// What each method pays for the two, and what the second earns more.
+// The rewards of both answers by every method, and their difference.
 function paidTable({first, second}, methods) {
   const cell = (label, side, name) => {
     const value = own(side.values, name), missing = value === null || value === undefined;
@@ -81,7 +81,7 @@ function paidTable({first, second}, methods) {
     return h("td", {class: "tv-num", "data-label": label}, missing ? h("span", {class: "tv-dim", title: why}, "n/a") : worth(value));
   };
   const more = (name) => [first, second].every((side) => known(own(side.values, name))) ? signed(second.values[name] - first.values[name]) : "–";
-  const line = (name) => h("tr", {"data-method": name}, h("td", {}, nameOf(name)), cell("open", first, name), cell("beside it", second, name),
+  const line = (name) => h("tr", {"data-method": name}, h("td", {}, nameOf(name)), cell("open", first, name), cell("other", second, name),
     h("td", {class: "tv-num", "data-label": "difference"}, more(name)));
-  return div("wb-same-paid", plainTable(["Reward", "The open answer", "Beside it", "Difference"], methods.map(line), "tv-table wb-plain", (index) => (index ? "tv-num" : null)));
+  return div("wb-same-paid", plainTable(["Reward", "Open answer", "Other answer", "Difference"], methods.map(line), "tv-table wb-plain", (index) => (index ? "tv-num" : null)));
 }

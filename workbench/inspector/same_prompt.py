@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
 from workbench.inspector.listing import rewards_of
 from workbench.inspector.opened import Opened, open_row
-from workbench.inspector.parts import server_function
+from workbench.inspector.parts import ServerFunction, server_function
 from workbench.inspector.runs import Runs, damage
 from workbench.inspector.token_view import as_json, encodable
 from workbench.inspector.what_if import group_rows
 from workbench.runs.rows import NO_STEP
-from workbench.types import Question
+from workbench.types import JsonObject, Question
 
 MOST = 10_000_000  # word comparisons per difference, which take a second or two
 _LETTER = "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # scripts without spaces between words
@@ -43,18 +43,18 @@ def difference(first: str, second: str) -> tuple[str, list[Piece]]:
     ]
 
 
-def same_prompt(runs: Runs) -> Callable[[Any], dict[str, Any]]:
+def same_prompt(runs: Runs) -> ServerFunction:
     """The function that returns another answer to the same prompt to the page, as JSON text."""
 
     @server_function
-    def other_answer(request: dict[str, Any]) -> dict[str, Any]:
+    def other_answer(request: JsonObject) -> JsonObject:
         other = dict(request.get("other") or {})
         return {"text": as_json(compared(runs, str(request["run"]), str(request["id"]), other))}
 
     return other_answer
 
 
-def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str, Any]:
+def compared(runs: Runs, name: str, row: str, other: JsonObject) -> JsonObject:
     """A row and another answer to its prompt.
 
     `other` ("run", "step", "id") selects the second answer. By default it is the first one of the
@@ -76,7 +76,7 @@ def compared(runs: Runs, name: str, row: str, other: dict[str, Any]) -> dict[str
     steps = list(dict.fromkeys(step for step, _ in answers))
     step = _step(steps, own, same=chosen == name, wanted=other.get("step"))
     ids = [key for answer_step, key in answers if answer_step == step]
-    data: dict[str, Any] = {"runs": names, "run": chosen, "steps": steps, "step": step}
+    data: JsonObject = {"runs": names, "run": chosen, "steps": steps, "step": step}
     data["first"] = _side(opened, name)
     if not ids:
         note = f"Run '{chosen}' has no other answer to this prompt."
@@ -108,7 +108,7 @@ def _answers(runs: Runs, name: str, own: str, question: Question) -> list[tuple[
         return list(zip(steps, table["id"], strict=True))
 
 
-def _side(opened: Opened, name: str) -> dict[str, Any]:
+def _side(opened: Opened, name: str) -> JsonObject:
     """One answer with its rewards and its group."""
     row = opened.feedback
     outcome = row.verdict("outcome")

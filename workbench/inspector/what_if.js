@@ -1,4 +1,4 @@
-// What if: every constant of every method as a control. A change is sent to the server, which pays the row anew from what it holds.
+// What if: every constant of every method as a control. The server recomputes the rewards of the stored row after a change.
 
 function mountWhatIf(root, gradio) {
   root.classList.add("tv-colours");
@@ -15,7 +15,7 @@ function mountWhatIf(root, gradio) {
   async function ask() {
     const turn = ++asked;
     const found = await gradio.server.what_if({key, settings, edits});
-    if (turn !== asked) return; // an older answer than the last question
+    if (turn !== asked) return; // a newer request is pending
     if (found.error) return fail(found.error);
     latest = found;
     view.update(found.view);
@@ -30,7 +30,7 @@ function mountWhatIf(root, gradio) {
     now ? ask() : soon();
   };
 
-  // One control for each field; those that were not touched follow what the server says of them.
+  // One control for each field; unchanged controls follow the server's values.
   function controls() {
     drawnMethod = view.state.method;
     const fields = own(latest.controls, drawnMethod) || [];
@@ -72,32 +72,32 @@ function mountWhatIf(root, gradio) {
     const move = (at, now) => (stand(at), set(field.name, at, now));
     range.addEventListener("input", () => move(Number(range.value)));
     exact.addEventListener("change", () => exact.value !== "" && move(Number(exact.value), true));
-    const off = field.optional ? button("wb-off", "off", () => move(null, true), {title: "leave it out", "aria-label": `${field.label} off`}) : null;
+    const off = field.optional ? button("wb-off", "off", () => move(null, true), {title: "no value", "aria-label": `${field.label} off`}) : null;
     const box = h("div", {class: "wb-control wb-number", "data-field": field.name}, label, range, div("wb-exact-frame", exact, off));
     stand(value ?? null);
     return box;
   }
 
-  // Under the text: the group's rewards and advantages, what was changed, and ways to keep it.
+  // Below the text: the group's rewards and advantages, and the export of the changes.
   function below() {
     group.replaceChildren(...(latest.group.length < 2 ? [] : groupTable(latest.group, view.state.method)));
     const status = h("span", {class: "wb-said", role: "status"});
     const copy = async () => (status.textContent = (await copied(latest.line)) ? "copied" : "select the line to copy it");
-    const keep = async () => {
-      const kept = await gradio.server.label_claims({key, edits});
-      status.textContent = kept.error || `saved in ${kept.path}`;
+    const store = async () => {
+      const stored = await gradio.server.label_claims({key, edits});
+      status.textContent = stored.error || `saved in ${stored.path}`;
     };
     const config = () => {
       const method = view.state.method;
       download(`${method}.json`, "application/json", JSON.stringify(own(latest.config, method) || {}, null, 2));
     };
-    out.replaceChildren(h("h4", {}, "Keep it"), h("code", {class: "wb-line-out"}, latest.line || "nothing changed yet"), div("wb-actions",
+    out.replaceChildren(h("h4", {}, "Export"), h("code", {class: "wb-line-out"}, latest.line || "no changes"), div("wb-actions",
       button("wb-button", "Copy --set", copy, {disabled: !latest.line}),
       button("wb-button", "Config as JSON", config),
-      button("wb-button", "Save labels as annotations", keep, {disabled: !Object.keys(edits).length}), status));
+      button("wb-button", "Save labels as annotations", store, {disabled: !Object.keys(edits).length}), status));
   }
 
-  // The settings end where the window does, wherever they begin: that depends on the fonts above them.
+  // The settings extend to the end of the window; their start depends on the fonts above.
   const fit = () => root.offsetParent && bench.style.setProperty("--wb-top", `${Math.round(root.getBoundingClientRect().top + window.scrollY)}px`);
   new ResizeObserver(fit).observe(root);
   window.addEventListener("resize", fit);
@@ -111,7 +111,7 @@ function mountWhatIf(root, gradio) {
   });
 }
 
-// The answers to one prompt: what each is paid now, and the mean of its tokens' advantages by every estimator.
+// The answers to one prompt with their current rewards and their mean token advantages by every estimator.
 function groupTable(rows, method, open = null) {
   const estimators = [...new Set(rows.flatMap((row) => Object.keys(own(row.advantages, method) || {})))];
   const cell = (label, value, more) => h("td", {class: "tv-num", "data-label": label, ...more}, value === null ? "n/a" : signed(value));
@@ -125,5 +125,5 @@ function groupTable(rows, method, open = null) {
   const table = plainTable(heads, rows.map(line), "tv-table wb-plain", (index) => (index ? "tv-num" : null));
   const count = rows.length === 1 ? "The only answer to this prompt" : `The ${rows.length} answers to this prompt`;
   return [h("h4", {}, count), table, estimators.length &&
-    h("p", {class: "tv-small tv-glossary"}, h("b", {}, "Advantage: "), "what training makes of the rewards by each estimator; the mean over the answer's tokens.")].filter(Boolean);
+    h("p", {class: "tv-small tv-glossary"}, h("b", {}, "Advantage: "), "the training signal that each estimator computes from the rewards; mean over the answer's tokens.")].filter(Boolean);
 }

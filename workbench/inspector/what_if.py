@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 from workbench.inspector.annotated import annotate, labels, relabelled
 from workbench.inspector.controls import controls
 from workbench.inspector.opened import recall, show, with_rewards
-from workbench.inspector.parts import server_function
+from workbench.inspector.parts import ServerFunction, server_function
 from workbench.inspector.runs import Runs
 from workbench.inspector.token_view.payload import encodable, group_advantages
 from workbench.methods import method_configs
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import Feedback, JsonMapping, JsonObject, WorkbenchError
 from workbench.util.config import override
 from workbench.util.failures import is_logged
 
 
 def changed(
-    configs: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]]
-) -> tuple[dict[str, Any], list[str]]:
+    configs: JsonMapping, settings: Mapping[str, JsonMapping]
+) -> tuple[JsonObject, list[str]]:
     """The configs with the settings applied, and the equivalent `--set` arguments.
 
     Raises:
@@ -48,14 +48,14 @@ def differences(method: str, config: Any) -> list[str]:
     ]
 
 
-def _spelled(value: Any) -> str:
+def _spelled(value: object) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 @server_function
-def what_if(request: dict[str, Any]) -> dict[str, Any]:
+def what_if(request: JsonObject) -> JsonObject:
     """The open response with rewards by the page's settings and labels, with its group, controls
     and export."""
     opened = recall(str(request["key"]))
@@ -84,7 +84,7 @@ def what_if(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any]]:
+def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[JsonObject]:
     """The answers of the group with their rewards and mean token advantages by estimator."""
     by_method = {
         method: group_advantages(group, method) for method in row.rewards if not is_logged(method)
@@ -108,11 +108,11 @@ def group_rows(row: Feedback, group: tuple[Feedback, ...]) -> list[dict[str, Any
     ]
 
 
-def labeller(runs: Runs) -> Callable[[Any], dict[str, Any]]:
+def labeller(runs: Runs) -> ServerFunction:
     """The function with which the page stores a person's labels and ratings of claims."""
 
     @server_function
-    def label_claims(request: dict[str, Any]) -> dict[str, Any]:
+    def label_claims(request: JsonObject) -> JsonObject:
         opened, edits = recall(str(request["key"])), request.get("edits")
         if not edits:
             raise WorkbenchError("no label was changed: change one first")

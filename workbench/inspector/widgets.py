@@ -14,14 +14,14 @@ from workbench.inspector.opened import with_rewards
 from workbench.inspector.token_view import PICTURES, VIEW, as_json, payload, script, style
 from workbench.inspector.what_if import changed
 from workbench.methods import method_configs
-from workbench.types import Feedback, WorkbenchError
+from workbench.types import Feedback, JsonMapping, WorkbenchError
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
 
 
 def browser(
-    options: Sequence[str], describe: Callable[[str], Mapping[str, Any]], label: str = "show"
+    options: Sequence[str], describe: Callable[[str], JsonMapping], label: str = "show"
 ) -> VBox:
     """A search box over `options` with a panel that shows `describe(choice)`."""
     from ipywidgets import HTML, Combobox, Layout, VBox
@@ -35,7 +35,7 @@ def browser(
     )
     panel = HTML()
 
-    def show(_: Any = None) -> None:
+    def show(_: object = None) -> None:
         if box.value in options:
             panel.value = as_html(describe(box.value))
 
@@ -44,7 +44,7 @@ def browser(
     return VBox([box, panel])
 
 
-def as_html(value: Any) -> str:
+def as_html(value: object) -> str:
     """Nested mappings and sequences as escaped tables and lists."""
     if isinstance(value, Mapping):
         rows = "".join(
@@ -146,7 +146,7 @@ def what_if(
     }
     message, view = HTML(), token_view(with_rewards(feedback, {method: config}), method, group)
 
-    def show(_: Any = None) -> None:
+    def show(_: object = None) -> None:
         changes = {name: _value(box) for name, box in boxes.items() if _value(box) != box.start}
         try:
             configs, arguments = changed({method: config}, {method: changes})
@@ -174,7 +174,7 @@ def what_if(
     return VBox([message, VBox(list(boxes.values())), view])
 
 
-def _box(control: Mapping[str, Any]) -> Any:
+def _box(control: JsonMapping) -> Any:
     """An ipywidgets control with its initial value as `start`."""
     from ipywidgets import Checkbox, Dropdown, FloatSlider, Layout
 

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from workbench.experiments.answering.sources import Sources
-from workbench.types import Passage, Question, WorkbenchError
+from workbench.types import JsonObject, Passage, Question, WorkbenchError
 from workbench.util.jsonl import encode, replace_rows
 
 BATCH = 256  # questions per search
@@ -43,7 +42,7 @@ def retrieve(questions: Sequence[Question], sources: Sources, k: int, out: Path)
 
 def _rows(
     questions: Sequence[Question], sources: Sources, k: int, counts: Counter[str]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonObject]:
     for number, start in enumerate(range(0, len(questions), BATCH), start=1):
         batch = questions[start : start + BATCH]
         bare = [question.text for question in batch if not question.passages]
@@ -60,7 +59,7 @@ def _rows(
             print(f"searched for {done} of {len(questions)} questions", file=sys.stderr)
 
 
-def _row(question: Question, passages: Sequence[Passage]) -> dict[str, Any]:
+def _row(question: Question, passages: Sequence[Passage]) -> JsonObject:
     columns = [
         {name: value for name, value in asdict(passage).items() if name != "score"}
         for passage in passages

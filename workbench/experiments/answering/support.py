@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
 
 from workbench.metrics.facets import about, cited_numbers, rests_on
 from workbench.text import answer_sections, section_at, sections, sentences
 from workbench.text.outline import read_outline, read_plan, uncited
-from workbench.types import CLAIM_LABELS, Claim, Feedback, Passage, Response, Verdict
+from workbench.types import CLAIM_LABELS, Claim, Feedback, JsonObject, Passage, Response, Verdict
 
 NOTHING_WRITTEN = "the policy wrote nothing"
 NO_PLAN = "the answer has no plan ([Structure] … [Outline] … [Answer] …) and is shown unchanged"
@@ -61,7 +60,7 @@ class Answer:
         """The number of sentences that could not be judged."""
         return sum(sentence.error is not None for sentence in self.sentences)
 
-    def to_row(self) -> dict[str, Any]:
+    def to_row(self) -> JsonObject:
         """The answer as a JSON object; docs/formats.md describes it."""
         return {
             "question": self.question,
@@ -120,13 +119,9 @@ def _by_span(
     """The claims of each sentence, by the beginning of their own sentence or their span."""
     claims: dict[tuple[int, int], list[Claim]] = {span: [] for span in spans}
     for claim in feedback.claims:
-        start = (
-            feedback.sentences[claim.sentence][0]
-            if claim.sentence is not None
-            else claim.span[0]
-            if claim.span
-            else -1
-        )
+        start, _ = claim.span or (-1, -1)
+        if claim.sentence is not None:
+            start, _ = feedback.sentences[claim.sentence]
         for span in spans:
             if span[0] <= start < span[1]:
                 claims[span].append(claim)

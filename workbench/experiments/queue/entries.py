@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 LIMIT = 10_000  # maximum number of runs per file
 
@@ -62,7 +62,7 @@ class Entry:
     where: str = ""  # the file and the number of the run, for errors
 
     @staticmethod
-    def of(fields: Mapping[str, Any]) -> Entry:
+    def of(fields: JsonMapping) -> Entry:
         """Restore an entry from `dataclasses.asdict`."""
         return Entry(**{**fields, "settings": tuple(fields["settings"])})
 
@@ -111,7 +111,7 @@ def read_entries(path: Path) -> list[Entry]:
     return entries
 
 
-def checked(row: Any, where: str) -> dict[str, Any]:
+def checked(row: Any, where: str) -> JsonObject:
     """Check the keys and value types of a run's table."""
     if not isinstance(row, dict):
         raise WorkbenchError(f"{where}: write a table of {', '.join(KEYS)}")

@@ -15,7 +15,7 @@ from workbench.experiments.queue.entries import Entry, checked, read_entries
 from workbench.methods import trained
 from workbench.methods.bench import Bench, bench
 from workbench.runs.folder import differences, finished, read_json
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 from workbench.verdicts.llm_judge import llm_judge
 
 ROOT = Path("runs/queue")
@@ -35,7 +35,7 @@ class Run:
     """
 
     entry: Entry
-    identity: dict[str, Any]
+    identity: JsonObject
     folder: Path
     steps: int | None
     config: Any = field(repr=False)
@@ -46,7 +46,7 @@ class Run:
         return self.folder.name
 
     @property
-    def summary(self) -> dict[str, Any] | None:
+    def summary(self) -> JsonObject | None:
         """The stored summary; None until the run is done.
 
         Raises:
@@ -125,7 +125,7 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     return Run(entry, identity, root / hash_of(identity), stages[-1].steps, config, place)
 
 
-def _stored_values(identity: dict[str, Any], missing: Sequence[str], root: Path) -> dict[str, Any]:
+def _stored_values(identity: JsonObject, missing: Sequence[str], root: Path) -> JsonObject:
     """The values of the keys `missing` in a stored run that is otherwise identical, if any."""
     wanted = json.loads(json.dumps(identity))
     for stored in filter(None, map(read_json, sorted(root.glob("*/config.json")))):
@@ -135,7 +135,7 @@ def _stored_values(identity: dict[str, Any], missing: Sequence[str], root: Path)
     return {}
 
 
-def hash_of(identity: dict[str, Any]) -> str:
+def hash_of(identity: JsonObject) -> str:
     """The name of a run's folder: the digest of its identity."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:HASH]
 
@@ -145,7 +145,7 @@ def distinct(runs: Iterable[Run]) -> list[Run]:
     return list({run.hash: run for run in runs}.values())
 
 
-def train_entry(entry: dict[str, Any], root: str, hash: str) -> None:
+def train_entry(entry: JsonObject, root: str, hash: str) -> None:
     """Train a run in a process of its own.
 
     Raises:
@@ -160,7 +160,7 @@ def train_entry(entry: dict[str, Any], root: str, hash: str) -> None:
     train_run(run, run.folder, Path(root) / STAGES)
 
 
-def train_run(run: Run, out: Path, shared: Path | None = None) -> dict[str, Any]:
+def train_run(run: Run, out: Path, shared: Path | None = None) -> JsonObject:
     """Call `run_experiment` for a run."""
     return run_experiment(
         trained(run.entry.method),

@@ -15,6 +15,7 @@ from workbench.experiments.experiment import earlier_seconds
 from workbench.experiments.queue.runs import FAILED, Run, distinct, train_entry
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import in_use, lock, read_json
+from workbench.types import JsonObject
 from workbench.util.jsonl import write_json
 from workbench.util.subprocess import INTERRUPTED, Background, start
 
@@ -24,7 +25,7 @@ OUTCOMES = ("accuracy", "abstention", "hallucination", "truthfulness", "factscor
 Status = Literal["waiting", "running", "interrupted", "done", "failed"]
 
 
-def status_of(runs: Sequence[Run]) -> dict[str, Any]:
+def status_of(runs: Sequence[Run]) -> JsonObject:
     """`{"runs": […]}` with a row for each run, read from the folders alone."""
     return {
         "runs": [
@@ -59,7 +60,7 @@ def _status(run: Run) -> Status:
     return "interrupted" if (run.folder / "config.json").exists() else "waiting"
 
 
-def train_queue(runs: Sequence[Run], root: Path | str) -> dict[str, Any]:
+def train_queue(runs: Sequence[Run], root: Path | str) -> JsonObject:
     """Train the unfinished runs in order, and return `status_of` all runs.
 
     After a failed run, whose error is stored, the next one starts. Ctrl-C and SIGTERM let the
@@ -130,7 +131,7 @@ def outcome(run: Run) -> str:
     return ", ".join([*parts, *([f"{failed} answers without a reward"] if failed else [])])
 
 
-def _value(report: dict[str, Any], name: str) -> float | None:
+def _value(report: JsonObject, name: str) -> float | None:
     return (report.get(name) or {}).get("value")
 
 
@@ -156,7 +157,7 @@ class _Stopping:
                 self.handlers[name] = signal.signal(name, self._stop)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         for name, handler in self.handlers.items():
             signal.signal(name, handler)
 
@@ -170,7 +171,7 @@ class _Stopping:
         finally:
             self.process = None
 
-    def _stop(self, *_: Any) -> None:
+    def _stop(self, *_: object) -> None:
         self.signals += 1
         if self.signals == 1:
             _say("stopping after this step; a second interrupt stops at once")

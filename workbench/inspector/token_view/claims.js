@@ -1,9 +1,9 @@
-// The claims table. Its columns add up: what no claim earned stands in its own row above the total.
+// The claims table. Its columns add up, because rewards without a claim have their own row above the total.
 
 function claimTable(state, {select: choose, edit, refresh}) {
   const {data} = state, methods = Object.keys(data.methods);
   if (!data.claims.length) {
-    const why = data.sentences.length ? "This answer makes no claims." : "No claims were looked for in this answer.";
+    const why = data.sentences.length ? "This answer makes no claims." : "No claims were extracted from this answer.";
     return h("p", {class: "tv-small tv-none"}, why);
   }
   const style = (method, more = "") => `tv-num${method === state.method ? " tv-now" : ""}${more}`;
@@ -21,28 +21,28 @@ function claimTable(state, {select: choose, edit, refresh}) {
   const closing = (words, more, cells) =>
     h("tr", {class: `tv-sum${more}`}, h("td"), h("td", {}, words), h("td"), h("td"), methods.map(cells), h("td"));
 
-  const pays = (method) => [nameOf(method), `what ${nameOf(method)} pays for the claim`];
+  const pays = (method) => [nameOf(method), `reward of the claim by ${nameOf(method)}`];
   const heads = ["#", "Claim", "Verdict", ["Informative", INFORMATIVE], ...methods.map(pays), ["Evidence", EVIDENCE]];
   const headStyle = (index) => (methods[index - 4] ? style(methods[index - 4]) : null);
-  const caption = h("caption", {class: "tv-hidden"}, "claims, their verdicts and what each method paid for them");
+  const caption = h("caption", {class: "tv-hidden"}, "claims, their verdicts and their rewards by every method");
   const table = div("tv-table-frame", h("table", {class: "tv-table"}, caption, columnHeads(heads, headStyle), h("tbody", {},
     shownClaims(state).map((claim) => claimRow(claim, {choose, edit, rewards: methods.map((method) => paid(method, claim.id))})),
-    closing("paid for no single claim", "", (method) => paid(method, null)),
+    closing("without a claim", "", (method) => paid(method, null)),
     closing("total", " tv-total", total))));
   return div("", data.claims.length > FEW ? claimBar(state, refresh) : null, table, glossary(data));
 }
 
-// The same table once another method counts: what it says of each claim stays, and one column is marked in the place of another.
+// Mark another method's column in the same table.
 function turnClaims(part, state, refresh) {
   const methods = Object.keys(state.data.methods), bar = part.querySelector(".tv-claim-bar");
   if (bar) keepFocus(part, () => bar.replaceWith(claimBar(state, refresh)));
   for (const {cells} of part.querySelectorAll("tr")) methods.forEach((method, index) => cells[4 + index].classList.toggle("tv-now", method === state.method));
 }
 
-const FEW = 5; // claims that are seen at a glance: neither chosen nor sorted
+const FEW = 5; // up to this number, claims are neither filtered nor sorted
 const earned = (state, id) => eventsOf(state, id).reduce((sum, event) => sum + event.value, 0);
 
-// The claims of the label that is asked for, in the order that is asked for; what is paid for equal ones leaves them as they stood.
+// The claims with the selected label, in the selected order; claims with equal rewards keep their order.
 function shownClaims(state) {
   const {claims} = state.data;
   if (claims.length <= FEW) return claims;
@@ -65,15 +65,15 @@ function claimBar(state, refresh) {
 }
 
 const INFORMATIVE = "1: repeated or useless, 2: supplementary, 3: relevant, 4: crucial, 5: answers the question";
-const EVIDENCE = "the passage that the judge read; the sentence in it that is nearest to the claim, with the words they share marked";
+const EVIDENCE = "the passage that the judge read, with its sentence nearest to the claim; shared words are marked";
 
-// What the table's words mean: the labels that it shows, and its other columns.
+// The meanings of the table's labels and columns.
 function glossary({claims}) {
   const shown = Object.keys(LABELS).filter((label) => claims.some((claim) => labelOf(claim) === label));
   const term = (word, meaning) => [h("b", {}, word), ` ${meaning}. `];
   return h("p", {class: "tv-small tv-glossary"},
     shown.flatMap((label) => term(`${wordsOf(label)}:`, meaningOf(label))),
-    claims.some((claim) => claim.p !== null) ? term("P(true):", "how probable it is, to the judge, that the claim is true") : null,
+    claims.some((claim) => claim.p !== null) ? term("P(true):", "the judge's probability that the claim is true") : null,
     claims.some((claim) => claim.informativeness !== null) ? term("Informative:", INFORMATIVE) : null,
     claims.some((claim) => claim.evidence.length) ? term("Evidence:", EVIDENCE) : null);
 }
@@ -96,14 +96,14 @@ function claimRow(claim, {choose, edit, rewards}) {
   return row;
 }
 
-// What a person said of the claim, beside what the judge did.
+// A person's label of the claim, and whether it agrees with the judge's.
 function personal(claim) {
   if (!claim.person) return null;
   const judged = own(LABELS, claim.label) && claim.by !== "annotation", agree = claim.person === claim.label;
   return div("tv-person", small("a person: "), chip(claim.person), judged ? small(agree ? " agrees" : " disagrees") : null);
 }
 
-// Where the claim was found in the text, and how much of it.
+// The claim's match in the text, and the share of its words.
 function matched(claim) {
   if (!claim.placed) return div("tv-small tv-where", span("tv-tag", "not placed"), claim.matched ? ` nearest: “${claim.matched}”` : "");
   const tag = claim.section === "body" ? null : span("tv-tag", claim.section);
@@ -134,7 +134,7 @@ function dots(count) {
   return h("span", {class: "tv-dots", role: "img", "aria-label": title, title}, row);
 }
 
-// Passages with what was quoted, and the words that the claim shares with it.
+// Passages with the quoted evidence, and its words that occur in the claim.
 function evidence(claim) {
   if (claim.error) return span("tv-small tv-error-text", reasonOf(claim.error));
   if (!claim.evidence.length) return span("tv-dim", claim.by ? `judged by ${judgeOf(claim.by)}` : "·");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.inspector.token_view.payload import as_json, payload
 from workbench.methods import METHODS
-from workbench.types import CLAIM_LABELS, LACKING, Feedback
+from workbench.types import CLAIM_LABELS, LACKING, Feedback, JsonMapping
 
 HERE = Path(__file__).parent
 PICTURES = "WORKBENCH_PICTURES"  # environment variable: draw a picture of every view in a notebook
@@ -68,7 +68,7 @@ def export_html(
     return page(payload(feedback, method=method, group=group, **shown))
 
 
-def page(data: Mapping[str, Any]) -> str:
+def page(data: JsonMapping) -> str:
     """A self-contained page for a result of `payload`."""
     code = f"(() => {{\n{script()}\n{_START}\n}})();"
     css = style() + _PAGE_STYLE

@@ -4,7 +4,7 @@ function viewHead({data}) {
   const count = `${data.tokens.length} ${data.tokens.length === 1 ? "token" : "tokens"}`;
   const step = data.step === null ? null : `step ${data.step}`;
   const logged = Object.entries(data.logged || {}).map(([name, value]) => `${loggedOf(name)} ${value === null ? "n/a" : number(value)}`);
-  const facts = [step, count, TOKENS_FROM[data.source], data.finish === "length" ? "cut off before its end" : null, ...logged].filter(Boolean);
+  const facts = [step, count, TOKENS_FROM[data.source], data.finish === "length" ? "cut off at the length limit" : null, ...logged].filter(Boolean);
   return [
     h("h3", {class: "tv-question", dir: "auto"}, data.question || "(no question)"),
     data.answers.length ? h("p", {class: "tv-gold"}, small("Gold answer "), data.answers.join(" · ")) : null,
@@ -25,17 +25,17 @@ function compactHead({data, method}) {
   ].filter(Boolean);
 }
 
-// What the events pay, summed by part: these add up to the reward. The equation's other quantities are told beside it: counts
-// as such, and what counts with a weight once more without it.
+// The sums of the events by part, which add up to the reward, and the equation's other quantities: counts, and weighted parts
+// before weighting.
 function partsOf(method, found) {
   const paid = new Map();
   for (const event of found.events || []) paid.set(event.part, (paid.get(event.part) || 0) + event.value);
-  const told = ([name, value]) => !(Math.abs(paid.get(name) - value) < 1e-9);
+  const differs = ([name, value]) => !(Math.abs(paid.get(name) - value) < 1e-9);
   const also = ([name, value]) => {
     const [words, title] = partOf(method, name);
     return [paid.has(name) ? `${words} before weighting` : words, title, COUNTS.has(name) ? String(Math.round(value)) : number(value)];
   };
-  return {paid: [...paid].map(([name, value]) => [name, value, ...partOf(method, name)]), also: Object.entries(found.parts).filter(told).map(also)};
+  return {paid: [...paid].map(([name, value]) => [name, value, ...partOf(method, name)]), also: Object.entries(found.parts).filter(differs).map(also)};
 }
 
 const failed = (what, error) => h("p", {class: isFailure(error) ? "tv-failure" : "tv-small tv-lacking"}, h("b", {}, `${what}: `), reasonOf(error));
@@ -69,7 +69,7 @@ function estimators(state, refresh) {
 }
 
 function legend(state, {most, centre}) {
-  if (most === null) return [small(state.method ? `${nameOf(state.method)} pays no token here.` : "No method has scored this answer.")];
+  if (most === null) return [small(state.method ? `${nameOf(state.method)} rewards no token here.` : "No method has scored this answer.")];
   const sequential = state.channel === "logprob";
   const [low, high] = sequential ? ["0", number(-most)] : [number(centre - most), number(centre + most)];
   const label = sequential ? "darker is less likely" : "orange and underlined is negative, blue is positive";
@@ -83,7 +83,7 @@ function legend(state, {most, centre}) {
   ].filter(Boolean);
 }
 
-// Claims that the text does not show: not found in it, or not checked because something failed.
+// Claims that the text does not show: not found in it, or not checked because of a failure.
 function notes(state, choose) {
   const lost = state.data.claims.filter((claim) => !claim.placed), broken = state.data.claims.filter((claim) => claim.error);
   const line = (words) => (claim) =>
@@ -91,12 +91,12 @@ function notes(state, choose) {
   const list = (title, claims, words, more = "") =>
     claims.length ? div(`tv-note${more}`, h("b", {}, title), h("ul", {}, claims.map(line(words)))) : null;
   return [
-    list("Not placed in the text", lost, (claim) => `paid at the end of ${claim.sentence === null ? "the response" : "its sentence"}`),
+    list("Not placed in the text", lost, (claim) => `rewarded at the end of ${claim.sentence === null ? "the response" : "its sentence"}`),
     list("Could not be checked", broken, (claim) => reasonOf(claim.error), " tv-note-failed"),
   ].filter(Boolean);
 }
 
-// What is known of a token: in its tooltip, and beside the text when it is selected.
+// The values of a token: in its tooltip, and next to the text when it is selected.
 function tokenFacts(state, drawn, index) {
   const {data} = state, [start, end] = data.tokens[index];
   const rows = CHANNELS.map(([name, words]) => [name === "advantage" ? `advantage, ${estimatorOf(state.estimator)[0]}` : words.toLowerCase(), name])
@@ -113,7 +113,7 @@ function tokenFacts(state, drawn, index) {
   ];
 }
 
-// Beside the text: what the method paid and why; and what the selected token holds.
+// Next to the text: the method's reward by parts, and the values of the selected token.
 function payment(state, {claims, choose, drawn}) {
   const found = own(state.data.methods, state.method);
   const cards = found ? [paymentCard(state.method, found)] : [];
@@ -128,10 +128,10 @@ function paymentCard(method, found) {
     bar.style.setProperty("--w", `${(50 * Math.abs(value)) / most}%`);
     return h("div", {class: "tv-bar-row", title}, span("", words), span("tv-bar-track", bar), h("b", {}, signed(value)));
   };
-  const told = ([words, title, value]) => h("div", {class: "tv-also-row", title}, span("", words), h("b", {}, value));
-  return h("section", {class: "tv-card"}, h("h4", {}, `${nameOf(method)} pays`),
+  const line = ([words, title, value]) => h("div", {class: "tv-also-row", title}, span("", words), h("b", {}, value));
+  return h("section", {class: "tv-card"}, h("h4", {}, `${nameOf(method)} reward`),
     div(`tv-big tv-value-${tone(found.value || 0)}`, found.value === null ? "not scored" : signed(found.value)),
-    found.error ? failed("Why", found.error) : null, paid.map(row), also.length ? div("tv-also", also.map(told)) : null);
+    found.error ? failed("Why", found.error) : null, paid.map(row), also.length ? div("tv-also", also.map(line)) : null);
 }
 
 function tokenCard(state, claims, choose, drawn) {
@@ -141,7 +141,7 @@ function tokenCard(state, claims, choose, drawn) {
     tokenFacts(state, drawn, state.token), linked.length ? linked.map(line) : h("p", {class: "tv-small"}, "It belongs to no claim."));
 }
 
-// Verdicts on anything but a claim's truth: the facts of the checklist, single claims and sentences, the answer as a whole.
+// Verdicts on anything but the truth of claims: checklist facts, other checks of claims and sentences, the whole answer.
 const CHECK_GROUPS = [["answer", "The answer as a whole"], ["checklist", "Facts that the answer should state"], ["parts", "Single claims and sentences"]];
 
 function checkCard({checks}) {

@@ -5,13 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from workbench.credit.advantages import ESTIMATORS, advantages
 from workbench.credit.attribute import assign_token_rewards, is_placed, place, token_at
-from workbench.types import REASONS, Claim, Feedback, Passage, Verdict, WorkbenchError
+from workbench.types import (
+    REASONS,
+    Claim,
+    Feedback,
+    JsonMapping,
+    JsonObject,
+    Passage,
+    Verdict,
+    WorkbenchError,
+)
 from workbench.util.failures import is_logged, is_remark, remarks, unjudged
 
 CONTEXT = 220  # characters of a long passage shown on each side of the quoted evidence
@@ -45,7 +53,7 @@ USELESS_FOR = {
 MEASURES = {"truth": "P(true)", "fact": "P(true)", "factuality": "P(factual)"}
 
 # an evidence item -> (title, text), or None if unknown
-Lookup = Callable[[Mapping[str, Any]], tuple[str, str] | None]
+Lookup = Callable[[JsonMapping], tuple[str, str] | None]
 
 
 def payload(
@@ -56,7 +64,7 @@ def payload(
     name: str = "",
     lookup: Lookup | None = None,
     claim: int | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """The data of one response's view, as JSON values; positions count code points.
 
     Args:
@@ -117,13 +125,13 @@ def encodable(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
-def as_json(data: Any) -> str:
+def as_json(data: object) -> str:
     """JSON that is safe inside a script element and in any encoding: ASCII without `<>&`."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> dict[str, Any]:
+def _method(feedback: Feedback, method: str, group: Sequence[Feedback]) -> JsonObject:
     response, reward = feedback.response, feedback.rewards[method]
     tokens: Sequence[float] = ()
     if reward.value is not None:  # older rows store events without token rewards
@@ -179,7 +187,7 @@ def group_advantages(group: Sequence[Feedback], method: str) -> dict[str, list[t
     return estimates
 
 
-def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> dict[str, Any]:
+def _claim(feedback: Feedback, claim: Claim, lookup: Lookup | None) -> JsonObject:
     target = f"claim:{claim.id}"
     span = _whole_words(feedback.response.text, claim.span) if claim.span else None
     verdict = (
@@ -231,8 +239,8 @@ def _whole_words(text: str, span: tuple[int, int]) -> list[int]:
 
 
 def _evidence(
-    feedback: Feedback, claim: Claim, item: Mapping[str, Any], lookup: Lookup | None
-) -> dict[str, Any]:
+    feedback: Feedback, claim: Claim, item: JsonMapping, lookup: Lookup | None
+) -> JsonObject:
     """A title and the text as [piece, level]: 1 inside the quoted span, 2 a word of the claim."""
     passage: Passage | None = next(
         (p for p in feedback.response.question.passages if p.id == item.get("passage")), None
@@ -270,7 +278,7 @@ def _marked(text: str, start: int, end: int, claim: str, quoted: bool) -> list[t
     return [part for part in parts if part[0]]
 
 
-def _check(feedback: Feedback, verdict: Verdict) -> dict[str, Any]:
+def _check(feedback: Feedback, verdict: Verdict) -> JsonObject:
     kind, _, number = verdict.target.partition(":")
     index = int(number) if number.isdecimal() else None
     template = CHECKS.get((kind, verdict.aspect), f"{verdict.target}: {verdict.aspect}")

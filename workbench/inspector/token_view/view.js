@@ -8,8 +8,8 @@ function tokenView(root, options = {}) {
   const tip = h("div", {class: "tv-tip", role: "tooltip", id: `tv-tip-${(tokenView.count = (tokenView.count || 0) + 1)}`, hidden: true});
   const parts = Object.fromEntries(PARTS.map((name) => [name, div(`tv-${name}`)]));
   const main = div("tv-main", parts.bar, div("tv-pane", text), parts.legend, parts.notes);
-  const [beside, below] = options.compact ? [[], []] : [[parts.pay, parts.checks], [parts.claims]];
-  const view = div(`tv${options.compact ? " tv-compact" : ""}`, parts.head, div("tv-columns", main, beside), below, tip);
+  const [side, below] = options.compact ? [[], []] : [[parts.pay, parts.checks], [parts.claims]];
+  const view = div(`tv${options.compact ? " tv-compact" : ""}`, parts.head, div("tv-columns", main, side), below, tip);
   root.replaceChildren(view);
   let drawn = {elements: [], claimsAt: [], characters: []}, shape = "", cursor = 0, shown = null, listed = "";
 
@@ -52,7 +52,7 @@ function tokenView(root, options = {}) {
     if (options.onState) options.onState(state);
   }
 
-  // A long answer has hundreds of claims: their table is built anew only where other claims, or another order, are to be seen.
+  // A long answer has hundreds of claims, so their table is rebuilt only for other claims or another order.
   function drawClaims(fresh) {
     const order = shownClaims(state).map((claim) => claim.id).join();
     const build = () => parts.claims.replaceChildren(claimTable(state, {select, edit: options.onEdit, refresh}));
@@ -61,7 +61,7 @@ function tokenView(root, options = {}) {
     listed = order;
   }
 
-  // Outline what is selected, in the text and in the table, and list it beside the text.
+  // Outline the selected claim or token in the text and in the table, and describe it next to the text.
   function mark() {
     const claim = state.data.claims.find((one) => one.id === state.claim);
     const paid = new Set(claim ? eventsOf(state, claim.id).map((event) => event.token) : []);
@@ -165,11 +165,11 @@ function tokenView(root, options = {}) {
   return {update, select, pick, state, refresh};
 }
 
-// Rebuild a part of the page; who was on one of its controls by the keyboard, stays on its successor.
+// Rebuild a part of the page; the keyboard focus moves to the same control of the new part.
 function keepFocus(part, rebuild) {
-  const held = part.contains(document.activeElement) ? document.activeElement : null;
-  const name = held && ["aria-label", "data-claim", "data-method", "data-channel", "data-name"].find((one) => held.hasAttribute(one));
-  const value = name && held.getAttribute(name);
+  const focused = part.contains(document.activeElement) ? document.activeElement : null;
+  const name = focused && ["aria-label", "data-claim", "data-method", "data-channel", "data-name"].find((one) => focused.hasAttribute(one));
+  const value = name && focused.getAttribute(name);
   rebuild();
   const found = name && [...part.querySelectorAll(`[${name}]`)].find((one) => one.getAttribute(name) === value);
   if (found) found.focus({preventScroll: true});
@@ -178,13 +178,13 @@ function keepFocus(part, rebuild) {
 const covers = (event, index) => (event.from === null ? event.token === index : event.from <= index && index <= event.token);
 const eventsOf = (state, id) => (state.method ? paidFor(state.data.methods[state.method], id) : []);
 
-// What a method paid for a claim; null: for none. Sorted out once for all claims of an answer.
-const sortedOut = new WeakMap();
+// The reward events of a claim (null: without a claim), grouped once for all claims of an answer.
+const grouped = new WeakMap();
 function paidFor(found, id) {
-  if (!sortedOut.has(found)) {
+  if (!grouped.has(found)) {
     const byClaim = new Map();
     for (const event of found.events) byClaim.has(event.claim) ? byClaim.get(event.claim).push(event) : byClaim.set(event.claim, [event]);
-    sortedOut.set(found, byClaim);
+    grouped.set(found, byClaim);
   }
-  return sortedOut.get(found).get(id) || [];
+  return grouped.get(found).get(id) || [];
 }

@@ -1,0 +1,69 @@
+"""The shapes of models and the specifications of GPUs for `workbench plan`."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.policies import weights
+from workbench.policies.load import check_policy_name
+from workbench.types import WorkbenchError
+from workbench.util.hub import from_disk_or_hub
+
+# GPUs: GiB as drivers report, FLOP/s in bf16, bytes/s; and the configs of public models
+GPUS, MODELS = json.loads(Path(__file__).with_name("plan.json").read_text()).values()
+TYPES = ("llama", "qwen2", "qwen3")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A dense decoder: its config and parameter count, the weights of its linear layers with the
+    sum of their inputs and outputs, and the total width of queries and of keys."""
+
+    config: Any
+    parameters: int
+    matrices: int
+    sides: int
+    queries: int
+    keys: int
+
+
+def shape_of(policy: str) -> Shape:
+    """Read a model's config by public name, folder or hub name, and count its parameters on the
+    meta device.
+
+    Raises:
+        WorkbenchError: there is no such model, or it is not a dense decoder of a known type.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    with weights.loading(policy, f"name a model's folder, or one of {', '.join(MODELS)}"):
+        if known := MODELS.get(re.sub(r"-(Instruct|Base)$", "", policy)):
+            config = AutoConfig.for_model(**known)
+        else:
+            check_policy_name(policy)
+            config = from_disk_or_hub(AutoConfig.from_pretrained, policy)
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config)
+        head = model.model.layers[0].self_attn.head_dim
+    unsupported = ("quantization_config", "use_sliding_window", "num_experts")
+    if config.model_type not in TYPES or any(getattr(config, key, None) for key in unsupported):
+        raise WorkbenchError(
+            f"'{policy}' (type {config.model_type}) is not a plain dense model of the types"
+            f" {', '.join(TYPES)}: plan with such a model of about the same size"
+        )
+    modules = model.model.layers.modules()
+    linear = [module.weight.shape for module in modules if isinstance(module, torch.nn.Linear)]
+    return Shape(
+        config,
+        parameters=sum(weight.numel() for weight in model.parameters()),
+        matrices=sum(map(math.prod, linear)),
+        sides=sum(map(sum, linear)),
+        queries=config.num_attention_heads * head,
+        keys=config.num_key_value_heads * head,
+    )
