@@ -77,7 +77,7 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
         return rest, []
     cuts: list[int] = []
     for i in range(_stop(words)):
-        if not _begins(verb, rest, words, i, tokens[i].start()):
+        if not _begins(rest, words, i, tokens[i].start()):
             continue
         here = tokens[i].start()
         if words[i] == "with" and i and words[i - 1] == ",":
@@ -104,16 +104,11 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
 
 
 _ENDING = re.compile(r",? (?:and|or|but)$")
-_AWARDED = re.compile(r"awarded|received|honou?red|won|inducted|praised|nominated|knighted")
 
 
-def _begins(verb: str, rest: str, words: list[str], i: int, at: int) -> bool:
+def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
     if i + 1 >= len(words) or _IDIOM.match(rest, at):
         return False
-    if words[i] == "for" and i:
-        if "for" in words[:i] and "and" in words[:i]:
-            return False  # "a prize for Rain and a medal for her play"
-        return bool(_AWARDED.fullmatch(verb)) and words[i + 1] in ("his", "her", "their")
     if words[i] not in english.ADJUNCTS and not (
         i == 0 and words[0] in ("to", "into", "for") and not words[1][0].isdigit()
     ):

@@ -36,7 +36,7 @@ _OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did s
 )
 
 
-def who(subject: str, previous: str, link: str, verb: str) -> str:
+def who(subject: str, previous: str, link: str) -> str:
     """Who a "who" is: what the sentence is about if it says what that is, unless somebody else
     was named last.
     """
@@ -93,26 +93,6 @@ def which(previous: str, verb: str) -> str:
     head = re.split(r" (?:of|in|for|at|on|with|from) ", phrase)[0].split(" ")[-1]
     plural = head.islower() and bool(re.search(r"(?<![sui])s$", head))
     return "" if verb in ("have", "are", "were", "do") and not plural else phrase
-
-
-def participle(subject: str, previous: str, word: str) -> str:
-    """What is born, known, founded, …: "He is a painter, born in Osk", "He left the firm,
-    founded in 1920".
-    """
-    copular = is_copular(previous)
-    if re.search(rf"\b(?:as|named|called|titled) (?:the )?{NAME}$", previous.strip(" ,")):
-        return ""  # "known as the Osk Oval, named after a horse"
-    if copular and not re.search(r" (?:in|at|of|for|with|from|to|by|on) ", previous):
-        return subject
-    if word in ("known", "born", "nicknamed") and copular:
-        return subject
-    found = _phrase(previous)
-    if word in ("located", "based") and copular:
-        return ""  # "a port on the coast of Osk, located in the north"
-    placed = re.search(
-        rf"\b(?:in|at|from|near|on|to|for) (?:{NAME}, )*{re.escape(found)}$", previous.strip(" ,")
-    )
-    return "" if placed and re.fullmatch(NAME, found) else found
 
 
 def is_copular(text: str) -> bool:

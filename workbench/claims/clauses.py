@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 
 from workbench.claims import english
-from workbench.claims.adjuncts import TEMPORAL
 from workbench.claims.examples import works
 from workbench.claims.guard import breaks, has_verb, undivided
 from workbench.claims.leads import is_world
@@ -146,10 +145,6 @@ _IN_LAND = (
 )
 
 
-_DATED = re.compile(rf"((?i:{TEMPORAL.pattern})),? (?=(?:he|she|it|they|the|his|her)\b|[A-Z])")
-_PLACED = re.compile(
-    r"((?:In|At|On|During)(?: (?!and\b|or\b)[\w'’.-]+){1,6}) (?=(?:he|she|it|they) )"
-)
 _CLAUSAL = frozenset(
     "once after before since until as when while although though because despite upon following"
     " with".split()
@@ -173,10 +168,6 @@ def _lead(text: str) -> tuple[str | None, str]:
     text = _LEAD_IN.sub("", text, count=1)
     if re.match(r"[A-Z][a-z]+(?:(?:ly|ed|less|while|wise),| (?:after|before|until|since)) ", text):
         return None, text  # "Officially, he won"
-    if dated := _DATED.match(text):
-        return dated[1], text[dated.end() :]
-    if placed := _PLACED.match(text):
-        return placed[1], text[placed.end() :]  # "At the 1950 Osk Games she won"
     intro = _IN_LAND.match(text) or _INTRO.match(text)
     words = english.TOKEN.findall(intro[1]) if intro else []
     if (

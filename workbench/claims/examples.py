@@ -233,5 +233,5 @@ def _years(text: str) -> list[str]:
         end = match.end() - 1  # the next one may begin at the bracket
         kinds = list(_KIND.finditer(text, 0, match.start("name")))
         if kinds:  # not "Flame" of "Drowning in Flame (1974)"
-            found.append(f"{match['name']} was {'released'} in {match['year']}")
+            found.append(f"{match['name']} was released in {match['year']}")
     return found

@@ -314,10 +314,8 @@ def _are_alike(first: str, others: list[str]) -> bool:
     described = re.match(r"(?:the|its|their|his|her) \S+ ", first)
     if described and any(" " not in item for item in others):
         return False
-    if any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others):
-        return False  # "on their seats and inspire them"
-    inside = (first, *others[:-1])
-    return not any(False for item in inside)
+    # "on their seats and inspire them"
+    return not any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others)
 
 
 def mask(text: str) -> str:

@@ -23,10 +23,6 @@ class Part:
 _CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".split())
 _RELATIVES = frozenset("who which where when whose".split())
 _BOUND = frozenset("who which where".split())
-_PASSIVES = frozenset(
-    "known born titled called named based located founded published directed written composed"
-    " released nicknamed".split()
-)
 _SAYING = re.compile(  # what follows is somebody's word, and stays with who said it
     r"(?:sa(?:id|ys?)|claim(?:s|ed)?|argue[sd]?|allege[sd]?|report(?:s|ed)?|state[sd]?|suggest(?:s|ed)?|den(?:y|ies|ied)"
     r"|thought|thinks?|believe[sd]?|insist(?:s|ed)?|maintain(?:s|ed)?|predict(?:s|ed)?|hope[sd]?|fear(?:s|ed)?|wish(?:es|ed)?"
@@ -55,7 +51,7 @@ def parts(text: str) -> list[Part]:
                 if kind in _BOUND
                 else ""
             )
-            i, verb = begun, kind not in ("clause", "where") and not _has_lead(words, begun)
+            i, verb = begun, kind not in ("clause", "where")
             continue
         verb = verb or (i > 0 and english.is_verb(words, i))
         if words[i] == "that":
@@ -103,8 +99,6 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
         and _is_free(words, i, at, begun)
     ):
         return ("same", 1) if "or" not in words[at:] else None
-    if comma and word in _PASSIVES:
-        return "passive", 1
     if (
         comma
         and english.past(word)
@@ -196,8 +190,7 @@ def _further(
     alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
     if (comma or words[at] != "and" or alone) and _has_subject(words, at + 1):
         return "clause", length
-    lead = _has_lead(words, at + 1)
-    return (lead, length) if lead else None
+    return None
 
 
 def _is_of_which(part: list[str]) -> bool:
@@ -242,20 +235,3 @@ def _has_subject(words: list[str], start: int) -> bool:
         if i == start + 1 and first in english.PRONOUNS:
             return True  # "and it carries"
     return False
-
-
-def _has_lead(words: list[str], start: int) -> str:
-    """Whether "during his career, he threw …" ("clause") or "in 1957, was asked …" ("same")
-    begins at `start`.
-    """
-    if words[start] not in english.ADJUNCTS | {"when", "while"} or start + 1 >= len(words):
-        return ""
-    year, *after = words[start + 1 : start + 3]
-    if year.isdigit() and english.PRONOUNS.intersection(after):
-        return "clause"  # "and in 1904 he won"
-    for i in range(start + 2, min(start + 8, len(words) - 1)):
-        if words[i] == ",":
-            if _has_subject(words, i + 1):
-                return "clause"
-            return "same" if words[i + 1] in english.VERBS else ""
-    return ""

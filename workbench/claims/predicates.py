@@ -276,15 +276,8 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
     if pieces := examples("", what):
         yield from (f"{subject} {copula} {piece}" for piece in pieces)
         return
-    both = re.fullmatch(r"((an?|the) .+?),? and (\2 [a-z].*)", what)
     whole = re.search(r"\b(?:that|which|who|whose|where|,)", what) or _UNIQUE.match(what)
-    if both and not whole and _preposition_after(both[1]) == _preposition_after(both[3]):
-        yield from _being(subject, copula, both[1])
-        yield from _being(subject, copula, both[3])
-    elif _is_one(copula, what) and not whole:
-        yield from _being(subject, copula, head(what))
-        yield from _being(subject, copula, what)
-    elif whole or not re.search(
+    if whole or not re.search(
         r" (?:of|for|to) [^,]*,? and (?:the )?[A-Z]| (?:of|for|to) (?:[A-Z]|the [A-Z])", what
     ):
         yield from _being(subject, copula, what)
@@ -292,17 +285,6 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
         pieces = listed(what)
         for piece in pieces:
             yield from _being(subject, copula, piece)
-
-
-def _is_one(copula: str, what: str) -> bool:
-    return (
-        bool(head(what)) and copula.split()[-1] in ("is", "was", "became") and " and " not in what
-    )
-
-
-def _preposition_after(phrase: str) -> str:
-    found = re.search(r" (of|for|to|at|in|with) ", phrase)
-    return found[1] if found else ""
 
 
 def _being(subject: str, copula: str, what: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from workbench.claims import english
-from workbench.claims.antecedents import NAME, participle, which, who
+from workbench.claims.antecedents import NAME, which, who
 from workbench.claims.leads import is_free
 from workbench.claims.parts import Part, parts
 from workbench.claims.predicates import predicate
@@ -21,14 +21,10 @@ _PARTICIPLE = re.compile(
     r" |(?:built|written|made|held|known|born|led|won|set|sung|\w+ed) "
     r"(?:in|on|at|by|for|as|from|to|with)\b"
 )
-_KIN = (
-    r"(?:grand)?(?:father|mother|son|daughter)|brother|sister|husband|wife|uncle|aunt|cousin"
-    r"|nephew|niece|partner|manager|coach"
-)
 _DONE_TO = (  # followed by a preposition: to somebody, by somebody
     r"sold|built|rebuilt|made|spread|sent|taken|given|written|drawn|shown|bought|held|read|kept|shot|brought"
 )
-_IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|told"
+_IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|last_predicate"
 
 
 _INSIDE = re.compile(
@@ -47,7 +43,7 @@ class Reader:
     """
 
     def __init__(self) -> None:
-        self.told = ""  # the last part that has a verb,
+        self.last_predicate = ""  # the last part that has a verb,
         self.related = False  # whether the part before is a relative clause
         self.subject = self.latest = ""  # the sentence's, and the last relative clause's,
         # or that clause with the words before it, where it is not plain what it is about,
@@ -85,22 +81,17 @@ class Reader:
                 part.kind == "same" and not is_free(lead) and not _turns(lead, part.text)
             )
             if part.kind in ("who", "which") and self.related and not self.latest:
-                # of the second clause it is not told whose words are before it
+                # of the second clause it is not last_predicate whose words are before it
                 yield text
                 return
             yield from self._read(part, previous, lead if under else "")
-            self.related = part.kind in ("who", "which", "passive")
-            self.told = part.text if part.kind != "ing" else self.told
+            self.related = part.kind in ("who", "which")
+            self.last_predicate = part.text if part.kind != "ing" else self.last_predicate
             said = part.text.strip(" ,;")
-            begun = (
-                ""
-                if self.whole.endswith(said)
-                else {
-                    "ing": f"{self.subject} ",
-                    "passive": f"{self.latest} was " if self.latest else "",
-                }.get(part.kind, "")
+            opening = (
+                f"{self.subject} " if part.kind == "ing" and not self.whole.endswith(said) else ""
             )
-            previous = f"{begun}{part.text}"
+            previous = f"{opening}{part.text}"
 
     def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
         text = part.text.strip(" ,;")
@@ -111,16 +102,12 @@ class Reader:
         own = words[0] in english.PRONOUNS | english.DETERMINERS or words[0][0].isupper()
         if part.kind == "ing":
             yield from self._doing(text, words, previous)
-        elif part.kind == "passive":
-            yield from self._about(
-                participle(self.subject, previous, words[0]), f"was {text}", previous, part
-            )
         elif part.kind in ("same", "more"):
             yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
             own = words[0] in english.PREPOSITIONS
             yield from self._about(
-                "" if own else who(self.subject, previous, part.link, words[0]),
+                "" if own else who(self.subject, previous, part.link),
                 text,
                 previous,
                 part,
@@ -136,7 +123,7 @@ class Reader:
         """What somebody does besides, or the last relative clause's subject; what follows from
         all that was said, as "making it the longest", stays with it."""
         # "is a member, joining in 1990"
-        present = re.search(r"\b(?:is|are|am)\b", self.told)
+        present = re.search(r"\b(?:is|are|am)\b", self.last_predicate)
         if present or _follows(self.subject, text):
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
@@ -263,12 +250,12 @@ def _is_torn(found: list[Part]) -> bool:
         return True  # "Rain, which won a prize, and its sequel"
     for text, other in zip(texts, found[1:], strict=False):
         related = other.kind in ("who", "which", "where")
-        clause, anew, begun = _BEGUN.search(text), _ANEW.search(text), _SUBORDINATE.search(text)
+        clause, anew, opening = _BEGUN.search(text), _ANEW.search(text), _SUBORDINATE.search(text)
         if clause and other.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
             return True  # "rose because several of them, including Bo, were left"
         if anew and related:
             return True  # "left, but his house, which stood in Osk, fell"
-        if begun and related and not _verb(f"x {begun[1]}") and found[-1].kind == "same":
+        if opening and related and not _verb(f"x {opening[1]}") and found[-1].kind == "same":
             return True
     return False
 
@@ -277,7 +264,7 @@ def _breaks_off(text: str, kind: str, after: str) -> bool:
     """Whether a part ends in a subject whose verb comes after the next comma: "left after her
     father, a baker, | was sent".
     """
-    if kind in ("who", "which") and after in ("who", "which", "passive") and _OTHER.search(text):
+    if kind in ("who", "which") and after in ("who", "which") and _OTHER.search(text):
         return True  # "led by Ana, who won, and Bo, | who lost"
     apposed, anew = _APPOSED.search(text), _COLON.search(english.blank(text))
     if apposed and after == "same":
@@ -383,16 +370,6 @@ def _apposition(subject: str) -> tuple[str, str]:
     """ "Toma, a painter" → ("Toma", "a painter"); "His father, Bo" and "His father Bo" → ("His
     father", "Bo").
     """
-    if own := re.fullmatch(
-        rf"((?:His|Her|Their|his|her|their|{NAME}['’]s) (?:[\w'’-]+ ){{0,3}}[\w'’-]+),"
-        rf" ({NAME}|[\"“].*[\"”])",
-        subject,
-    ):
-        return own[1], own[2]
-    if kin := re.fullmatch(
-        rf"((?:His|Her|Their|his|her|their|{NAME}['’]s) (?:{_KIN})) ({NAME})", subject
-    ):
-        return kin[1], kin[2]
     match = re.fullmatch(
         rf"({NAME}|(?:The|An?|His|Her|Its|Their|My|Our|This|That|One|{NAME}['’]s) [^,]*),"
         r" ((?:an?|the|one of|(?:also"

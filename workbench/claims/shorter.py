@@ -20,8 +20,6 @@ _EVENTS = frozenset(
     " executed inducted drafted deployed arrested knighted crowned buried baptized graduated"
     " incorporated".split()
 )
-# "in the army as a nurse": as a nurse
-_SERVING = frozenset("served worked played acted appeared competed".split())
 _COUNTED = re.compile(  # "made three starts in 1993": three are not made elsewhere
     rf"\b(?:\d+(?:st|nd|rd|th)?|{'|'.join(sorted(english.NUMBERS))}|several|many|most|all|each|every|first|last|only)\b"
 )
@@ -56,8 +54,6 @@ def spread(verb: str, rest: str, core: str, behind: list[str], lead: str) -> lis
     pieces.append(
         f"{core} {dates[0]}".strip() if len(dates) == 1 and _is_free(verb, core, others) else whole
     )
-    if verb in _SERVING and not core:
-        pieces += [one for one in others[1:] if re.match(r"as an? \w+(?: \w+)?$", one)]
     return list(dict.fromkeys(pieces))
 
 

@@ -11,7 +11,7 @@ traditional and simplified characters are different, words are stemmed as Englis
 """
 
 from workbench.retrieval.build import build_index
-from workbench.retrieval.given import Search, from_passages
+from workbench.retrieval.in_memory import Search, from_passages
 from workbench.retrieval.index import Index, list_indexes, open_index
 from workbench.retrieval.sources import Page, Source
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.retrieval.encoder import load_encoder
-from workbench.retrieval.given import Given
+from workbench.retrieval.in_memory import InMemoryIndex
 from workbench.retrieval.words import (
     clean,
     hidden_words,
@@ -164,7 +164,7 @@ class Index:
         deep = len(passages) if mode == "hybrid" else k
         lists: list[list[list[Passage]]] = []
         if mode != "dense":
-            scorer = Given(passages)
+            scorer = InMemoryIndex(passages)
             lists.append([_ranked(passages, scorer.scores(query), deep) for query in queries])
         if mode != "text" and rows:
             import numpy as np

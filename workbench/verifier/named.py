@@ -56,8 +56,8 @@ def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
         return column["support"], None, rest[0]
     raise WorkbenchError(
         f"'{model}' has the classes {', '.join(names)}, which do not say which one is entailment:"
-        " name them in this order with --classes, as in --classes unsupported,supported or --classes"
-        " contradiction,entailment,neutral"
+        " name them in this order with --classes, as in --classes unsupported,supported or"
+        " --classes contradiction,entailment,neutral"
     )
 
 

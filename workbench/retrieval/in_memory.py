@@ -32,7 +32,7 @@ class Search(Protocol):
     ) -> list[list[Passage]]: ...
 
 
-class Given:
+class InMemoryIndex:
     """A few passages in memory, ranked by BM25; ties keep the order in which they were given."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
@@ -75,5 +75,5 @@ class Given:
         return scores
 
 
-def from_passages(passages: Sequence[Passage]) -> Given:
-    return Given(passages)
+def from_passages(passages: Sequence[Passage]) -> InMemoryIndex:
+    return InMemoryIndex(passages)
