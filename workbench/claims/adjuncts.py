@@ -1,6 +1,4 @@
-"""Phrases of time, place and manner behind a verb, cut off where they belong to the verb (see
-`workbench.claims.rules`).
-"""
+"""Split off phrases of time, place and manner after a verb (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -70,7 +68,7 @@ _PARTICIPLES = frozenset(
 
 
 def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
-    """The core of a predicate, and the phrases behind it that can follow the verb on their own."""
+    """Return the core of a predicate and the phrases after it that can follow the verb alone."""
     tokens = list(english.TOKEN.finditer(english.blank(rest)))
     words = [token[0] for token in tokens]
     if ":" in words or _DWELLING.fullmatch(verb):
@@ -126,7 +124,7 @@ def _goes_on(after: str) -> bool:
 
 
 def _stop(words: list[str]) -> int:
-    """Where a clause, a participle or an infinitive begins, whose phrases are its own."""
+    """Return the index where a clause, participle or infinitive begins; later phrases belong to it."""
     for i, word in enumerate(words):
         after = words[i + 1] if i + 1 < len(words) else ""
         if (

@@ -1,6 +1,4 @@
-"""Whom and what a relative clause is about (see `workbench.claims.rules`); "" where that is not
-plain.
-"""
+"""Find the antecedent of a relative clause; "" if it is ambiguous (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ _OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did s
 
 
 def who(subject: str, previous: str, link: str) -> str:
-    """Who a "who" is: what the sentence is about if it says what that is, unless somebody else
+    """Return the antecedent of "who": the sentence's subject after a copula, unless another person
     was named last.
     """
     text = _without_dates(previous)
@@ -67,9 +65,7 @@ _HEAD = re.compile(rf" (?:{'|'.join(english.PREPOSITIONS)}|named|called) ")
 
 
 def _is_person(found: str, text: str) -> bool:
-    """Whether somebody can be meant: a name that no place's preposition stands before, or a noun
-    for people.
-    """
+    """Whether a phrase can be a person: a name without a place's preposition, or a noun for people."""
     if re.fullmatch(NAME, found):
         return not re.search(rf"\b(?:in|at|from|near|on|to) {re.escape(found)}$", text)
     head = _HEAD.split(found)[0]
@@ -82,9 +78,7 @@ _PHRASED = re.compile(
 
 
 def which(previous: str, verb: str) -> str:
-    """What a "which" is, if it can be the subject of the verb: "the community, which have been"
-    is not about the community.
-    """
+    """Return the antecedent of "which" if it agrees with the verb in number."""
     if verb in _OF_EVENTS:
         return ""
     phrase = _phrase(previous)
@@ -96,12 +90,12 @@ def which(previous: str, verb: str) -> str:
 
 
 def is_copular(text: str) -> bool:
-    """Whether the text ends in what somebody is."""
+    """Whether the text ends in a complement of "to be"."""
     return bool(_COPULAR.search(text.strip(" ,")))
 
 
 def _without_dates(text: str) -> str:
-    """The text without the dates at its end: "the lab in 1936" → "the lab"."""
+    """Remove the dates at the end: "the lab in 1936" → "the lab"."""
     text = text.strip(" ,")
     while dated := re.search(rf" (?:{TEMPORAL.pattern})$", text, re.I):
         text = text[: dated.start()].strip(" ,")
@@ -109,9 +103,7 @@ def _without_dates(text: str) -> str:
 
 
 def _phrase(text: str) -> str:
-    """The noun phrase at the end of `text`: its last name, or what follows its last preposition
-    or verb.
-    """
+    """Return the noun phrase at the end of `text`: after the last preposition or verb."""
     text = _without_dates(text)
     tokens = list(english.TOKEN.finditer(english.blank(text)))
     words = [token[0] for token in tokens]

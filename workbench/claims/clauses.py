@@ -1,6 +1,4 @@
-"""One English sentence into the parts that state something on their own, by rules (see
-`workbench.claims.rules`).
-"""
+"""Split one English sentence into claims (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from workbench.claims.reader import Reader
 
 
 def clauses(sentence: str) -> list[str]:
-    """The claims of one sentence, in the order of their words; the sentence itself where it
-    cannot be divided.
+    """Return the claims of a sentence in the order of their words, or the whole sentence if it
+    cannot be split.
     """
     text = _HEDGE.sub("", _clean(sentence), count=1)
     if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence or undivided(text):
@@ -62,9 +60,7 @@ _LIFE = (
 
 
 def _brackets(text: str) -> tuple[str, list[str]]:
-    """The sentence without what stands in brackets, and the claims of brackets with its
-    subject's dates.
-    """
+    """Remove parentheses and return the claims of those that hold the subject's dates."""
     aside: list[str] = []
     name, *_ = text.split(" (")
     words = english.TOKEN.findall(name)
@@ -83,7 +79,7 @@ def _brackets(text: str) -> tuple[str, list[str]]:
 
 
 def _born(text: str) -> tuple[list[str], str]:
-    """The claims of "Born on May 2, 1920, in Vetra, Ana Bo …", and what follows them."""
+    """Return the claims of "Born on May 2, 1920, in Vetra, Ana Bo …" and the rest of the sentence."""
     for match in re.finditer(
         r", (?=(he|she|[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*){0,4}) (\w+))", text[:250]
     ):
@@ -162,9 +158,11 @@ def _finite(text: str) -> bool:
 
 
 def _lead(text: str) -> tuple[str | None, str]:
-    """What stands before the subject ("In 1998,"), and the rest; words that only link sentences
-    are dropped, and so is what is long: it mostly repeats what was said ("In addition to his
-    work on metal detectors,"). None: the subject is not found."""
+    """Split off the introduction before the subject ("In 1998,").
+
+    Linking words are dropped, and so are long introductions, which mostly repeat earlier text.
+    Returns None as introduction if the subject is not found.
+    """
     text = _LEAD_IN.sub("", text, count=1)
     if re.match(r"[A-Z][a-z]+(?:(?:ly|ed|less|while|wise),| (?:after|before|until|since)) ", text):
         return None, text  # "Officially, he won"

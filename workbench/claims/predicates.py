@@ -1,6 +1,4 @@
-"""One subject and one predicate into claims, by rules: lists, examples, appositions and adjuncts
-each on their own.
-"""
+"""Turn one subject and one predicate into claims: lists, examples, appositions and adjuncts."""
 
 from __future__ import annotations
 
@@ -18,11 +16,10 @@ from workbench.claims.shorter import head, spread
 
 
 def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
-    """The claims of one subject and one predicate; what led the sentence in is kept with the
-    first, a date as one of its own, and what the others may not hold without, with all.
+    """Yield the claims of one subject and one predicate.
 
-    What is denied or restricted ("never won A and B", "only in films") is not divided: no part
-    of it need hold.
+    The introduction `lead` goes with the first claim, or with all claims that need it. Denied
+    or restricted predicates ("never won A and B", "only in films") are not split.
     """
     said = said.strip(" ,")
     tokens = list(english.TOKEN.finditer(english.blank(said)))
@@ -83,8 +80,8 @@ _TELLING = re.compile(
 
 
 def _other_verb(words: list[str]) -> bool:
-    """Whether a second finite verb follows that is in no clause: then it was not seen where
-    another statement begins.
+    """Whether a second finite verb follows outside a subordinate clause: the split missed a
+    statement.
     """
     until = next(
         (
@@ -102,9 +99,7 @@ def _other_verb(words: list[str]) -> bool:
 
 
 def _is_action(words: list[str], i: int) -> bool:
-    """Whether a further predicate begins at `i`: "flows through", "and empties into", "and
-    received royal assent".
-    """
+    """Whether a further predicate begins at `i`: "flows through", "and empties into"."""
     word, after = words[i], words[i + 1]
     named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
     inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and (after in _BEHIND_VERBS or named)
@@ -141,9 +136,7 @@ _DENIED = re.compile(
 
 
 def _named(rest: str, copula: str) -> tuple[str, list[str]]:
-    """What follows a verb without the apposition to a name at its end, and that as claims: "Ana
-    Bo, a painter and poet".
-    """
+    """Split off the apposition to a name at the end, as claims: "Ana Bo, a painter and poet"."""
     match = re.fullmatch(r"(.*?)((?<!\S)[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*), (an? .+)", rest)
     if (
         not match
@@ -163,7 +156,7 @@ def _named(rest: str, copula: str) -> tuple[str, list[str]]:
 
 
 def _verb_group(words: list[str]) -> int:
-    """How many words at the start of a predicate are verbs and adverbs."""
+    """Return the number of verbs and adverbs at the start of a predicate."""
     i = 0
     while i < len(words) and (i == 0 or _goes_on(words, i)):
         i += 1
@@ -175,7 +168,7 @@ def _verb_group(words: list[str]) -> int:
 
 
 def _goes_on(words: list[str], i: int) -> bool:
-    """Whether the verbs and adverbs before word `i` go on with it."""
+    """Whether word `i` continues the verb group before it."""
     word, before = words[i], words[i - 1]
     if word in english.ADVERBS | english.AUXILIARIES or english.is_verb(words, i):
         return True
@@ -210,7 +203,7 @@ _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
-    """What somebody is: each item of a list, and what follows it on its own."""
+    """Yield the claims of "is …": each list item, and each modifier after it."""
     if alternatives(rest):
         yield f"{subject} {copula} {rest}"
         return
@@ -270,9 +263,7 @@ def _articled(first: str, item: str) -> str:
 
 
 def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
-    """What somebody is, where that is one thing: "a painter of ships", "a member of the A and
-    the B".
-    """
+    """Yield the claims of a complement without a list of nouns: "a painter of ships"."""
     if pieces := examples("", what):
         yield from (f"{subject} {copula} {piece}" for piece in pieces)
         return
@@ -304,9 +295,7 @@ _MEETING = frozenset("met married taught knew befriended coached defeated beat f
 
 
 def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
-    """What follows a verb, cut into what can follow it on its own: the examples, the lists and
-    the adjuncts.
-    """
+    """Split what follows a verb into parts that can follow it alone: examples, lists and adjuncts."""
     last = verb[0] if verb else ""
     if any(map(_JOINING.match, group.split())) or _MOSTLY.search(f"{last} {rest}"):
         yield f"{rest} {lead}".strip()  # "blended jazz and rock"

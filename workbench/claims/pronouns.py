@@ -1,6 +1,4 @@
-"""What "he", "she" and "it" stand for at the beginning of a claim, as far as the words of the
-response show it *(ours)*.
-"""
+"""Resolve "he", "she" and "it" at the beginning of a claim *(ours)*."""
 
 from __future__ import annotations
 
@@ -62,14 +60,11 @@ _OF_THINGS = re.compile(
 
 
 def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
-    """The claims with what their pronoun stands for, where that is the subject ("He", "Her
-    father", "It", "Its").
+    """Replace subject pronouns ("He", "Her father", "It", "Its") by their referents.
 
-    That is the question's title, unless "he" and "she" can only be somebody else that the
-    response names. Without a title: for "he" and "she" the one person that the question or the
-    response names; for "it" the subject of the sentence before if it begins with "The", else
-    what the question names. Where there are two, the pronoun stays: such a claim can be checked
-    less well, but is not made false.
+    The referent is the question's title, unless the response introduces another person. Without
+    a title, "he" and "she" refer to the only named person, and "it" to the previous sentence's
+    subject if it begins with "The", else to the question's name. Ambiguous pronouns stay.
     """
     topic = "" if is_unclear(response) else topic_of(response)
     spoken, begun, resolved = _Spoken(response, topic), None, []
@@ -85,7 +80,7 @@ def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
 
 
 class _Spoken:
-    """Who and what a response has spoken of so far."""
+    """Tracks the people and things that a response has mentioned so far."""
 
     def __init__(self, response: Response, topic: str) -> None:
         self.text, self.question, self.topic = response.text, response.question.text, topic
@@ -117,8 +112,9 @@ class _Spoken:
         )
 
     def name(self, claim: Claim) -> Claim:
-        """The claim with what its pronoun stands for. Nobody is both "he" and "she"; and after a
-        sentence about somebody's family the pronoun may be theirs, unless it is known to fit."""
+        """Return the claim with its pronoun resolved. A name keeps one gender; after a sentence
+        about relatives the pronoun may be theirs.
+        """
         pronoun, beside = _PRONOUN.match(claim.text), self.beside
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))
         if _RELATED.search(claim.text) and any(
@@ -150,7 +146,7 @@ class _Spoken:
         )
 
     def hear(self, claim: str) -> None:
-        """Take note of the subject of a sentence, by its first claim."""
+        """Record the subject of a sentence from its first claim."""
         subject, human = _subject(claim), bool(_OF_PEOPLE.search(claim))
         own = (
             bool(subject)
@@ -177,7 +173,7 @@ class _Spoken:
             self.people = [*others, max([subject, *same], key=len)]
 
     def _it(self, subject: str, claim: str) -> str:
-        """What "it" is after a sentence about something else than the topic."""
+        """Return the referent of "it" after a sentence about something other than the topic."""
         if subject.startswith("The "):
             if _NO_THING.fullmatch(subject):
                 return ""
@@ -191,30 +187,28 @@ class _Spoken:
         return self.asked if told else ""
 
     def _is_name(self, subject: str) -> bool:
-        """Whether it is capitalised for itself, and not as the beginning of a sentence."""
+        """Whether the subject is a name, not only the capitalised beginning of a sentence."""
         return " " in subject or subject in self._inside
 
     @cached_property
     def _inside(self) -> frozenset[str]:
-        """The words that stand inside a sentence with a capital, and what they begin with: of
-        "Curie's" also "Curie".
+        """The capitalised words inside sentences, and their first parts ("Curie's" also gives
+        "Curie").
         """
         words = (match[0] for match in _INSIDE.finditer(self.text))
         return frozenset(word[: part.end()] for word in words for part in re.finditer(r"\w+", word))
 
 
 def _same(first: str, second: str) -> bool:
-    """Whether one of two names has all words of the other: "Curie" and "Marie Curie", but not
-    "Pierre Curie".
+    """Whether one of two names contains the other: "Curie" and "Marie Curie", but not "Pierre
+    Curie".
     """
     a, b = (set(name.lower().split()) - {"the"} for name in (first, second))
     return bool(a and b) and (a <= b or b <= a)
 
 
 def _subject(claim: str) -> str:
-    """What stands before the first verb of a claim, if that is a name or "The" with a few words;
-    else "".
-    """
+    """Return the text before the first verb if it is a name or "The" with a few words, else ""."""
     words = list(english.TOKEN.finditer(claim))
     texts = [word[0] for word in words]
     verb = next((i for i in range(1, len(texts)) if english.is_verb(texts, i)), 0)

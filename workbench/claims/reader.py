@@ -1,4 +1,4 @@
-"""The parts of one sentence, each with its subject (see `workbench.claims.rules`)."""
+"""Combine the parts of a sentence with their subjects (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _OFTEN = 4  # clauses of which it is not plain what they are about
 
 
 class Reader:
-    """Reads the parts of one sentence in order; a part without a subject has that of the part
-    before it.
+    """Reads the parts of one sentence in order. A part without a subject inherits the subject of
+    the previous part.
     """
 
     def __init__(self) -> None:
@@ -120,8 +120,9 @@ class Reader:
             yield from self._clause(text, lead)
 
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
-        """What somebody does besides, or the last relative clause's subject; what follows from
-        all that was said, as "making it the longest", stays with it."""
+        """Handle "-ing" parts: an action of the subject, or a consequence, which stays with its
+        sentence ("making it the longest").
+        """
         # "is a member, joining in 1990"
         present = re.search(r"\b(?:is|are|am)\b", self.last_predicate)
         if present or _follows(self.subject, text):
@@ -130,8 +131,8 @@ class Reader:
             yield from predicate(self.subject, _in_past(text, words))
 
     def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
-        """A further predicate, of the sentence's subject or ("more") of the relative clause
-        before it.
+        """Handle a further predicate of the sentence's subject, or ("more") of the previous
+        relative clause.
         """
         if kind == "more" and not self.latest:
             yield self._grow(f"{self.whole} and {text}")
@@ -142,8 +143,8 @@ class Reader:
         yield from predicate(self.latest if kind == "more" else self.subject, said, lead)
 
     def _about(self, subject: str, said: str, previous: str, part: Part) -> Iterator[str]:
-        """The claims of a relative clause; where it is not plain what it is about, it stays with
-        the words before it.
+        """Yield the claims of a relative clause. If its subject is ambiguous, keep it with the
+        words before it.
         """
         self.latest = subject
         if subject:
@@ -166,7 +167,7 @@ class Reader:
         )
 
     def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
-        """A clause of place or time: of somebody else, it keeps the place."""
+        """Handle a clause of place or time. If it has another subject, it keeps the place."""
         subject, own = self.subject, words[0] in english.PRONOUNS
         named = _is_somebody(subject)
         when = link.endswith("when") and (not named or not own or words[1:2] == ["was"])
@@ -236,7 +237,9 @@ _ANEW = re.compile(
 
 
 def _is_torn(found: list[Part]) -> bool:
-    """Whether a part goes on with what another part began: "left after Ana, who was old, fell"."""
+    """Whether a subject continues after a relative clause: "Rain, which won a prize, and its sequel
+    …".
+    """
     texts = [part.text.strip(" ,") for part in found]
     if any(
         _breaks_off(text, part.kind, after.kind)
@@ -274,15 +277,15 @@ def _breaks_off(text: str, kind: str, after: str) -> bool:
 
 
 def _turns(lead: str, text: str) -> bool:
-    """Whether a predicate is of today, and does not hold after what led the sentence in: "After
-    it, he left and is a cook".
+    """Whether a present-tense predicate does not hold after the introduction: "After it, he left
+    and is a cook".
     """
     past = re.match(r"(?:after|before|following|upon|until)\b", lead, re.I)
     return bool(past and re.match(r"(?:\w+ly )?(?:is|are)\b", text))
 
 
 def _verb(text: str) -> int:
-    """Where the first verb of the text begins; 0 if none is known."""
+    """Return the character position of the first verb, or 0 if there is no known verb."""
     tokens = list(english.TOKEN.finditer(english.blank(text)))
     words = [token[0] for token in tokens]
     return next((tokens[i].start() for i in range(1, len(words)) if english.is_verb(words, i)), 0)
@@ -302,8 +305,8 @@ _ACTING = re.compile(  # what only somebody does, and not the thing named last, 
 
 
 def _follows(subject: str, text: str) -> bool:
-    """Whether what is said of the subject may rather be said of the thing named last, or of all
-    that happened.
+    """Whether an "-ing" part may describe the last named thing or the whole event instead of the
+    subject.
     """
     return bool(_FOLLOWING.match(text)) or not _ACTING.match(text) or not _is_somebody(subject)
 
@@ -328,7 +331,7 @@ def _in_past(text: str, words: list[str]) -> str:
 
 
 def _intro(text: str) -> tuple[str, str]:
-    """What stands before a later clause, as "during his career, he threw …", and the rest."""
+    """Split off the introduction of a later clause, as in "during his career, he threw …"."""
     intro = re.match(
         r"((?:in|on|at|during|after|before|since|by|from|until|when|while) [^,]{2,50}), (?=\S)",
         text,
