@@ -124,7 +124,7 @@ def _goes_on(after: str) -> bool:
 
 
 def _stop(words: list[str]) -> int:
-    """Return the index where a clause, participle or infinitive begins; later phrases belong to it."""
+    """Return the index of the first clause, participle or infinitive, which has its own phrases."""
     for i, word in enumerate(words):
         after = words[i + 1] if i + 1 < len(words) else ""
         if (

@@ -1,4 +1,4 @@
-"""Find the antecedent of a relative clause; "" if it is ambiguous (see `workbench.claims.rules`)."""
+"""Find the antecedent of a relative clause (see `workbench.claims.rules`); "" if ambiguous."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _HEAD = re.compile(rf" (?:{'|'.join(english.PREPOSITIONS)}|named|called) ")
 
 
 def _is_person(found: str, text: str) -> bool:
-    """Whether a phrase can be a person: a name without a place's preposition, or a noun for people."""
+    """Whether a phrase can be a person: a name without a place's preposition, or a noun."""
     if re.fullmatch(NAME, found):
         return not re.search(rf"\b(?:in|at|from|near|on|to) {re.escape(found)}$", text)
     head = _HEAD.split(found)[0]

@@ -79,7 +79,7 @@ def _brackets(text: str) -> tuple[str, list[str]]:
 
 
 def _born(text: str) -> tuple[list[str], str]:
-    """Return the claims of "Born on May 2, 1920, in Vetra, Ana Bo …" and the rest of the sentence."""
+    """Return the claims of "Born on May 2, 1920, in Vetra, Ana Bo …" and the remaining text."""
     for match in re.finditer(
         r", (?=(he|she|[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*){0,4}) (\w+))", text[:250]
     ):

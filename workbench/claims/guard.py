@@ -85,7 +85,7 @@ _DOUBTS = frozenset(
 
 
 def _is_bare(words: list[str]) -> bool:
-    """Whether the verb is a participle without its "was": "Rain directed by Bo", "Rain set in Osk"."""
+    """Whether the verb is a participle without "was": "Rain directed by Bo", "Rain set in Osk"."""
     verb = next((i for i in range(1, len(words)) if english.is_verb(words, i)), 0)
     after = words[verb + 1 :]
     if verb and words[verb].endswith("ed") and after[:1] == ["by"]:

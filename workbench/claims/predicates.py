@@ -295,7 +295,7 @@ _MEETING = frozenset("met married taught knew befriended coached defeated beat f
 
 
 def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
-    """Split what follows a verb into parts that can follow it alone: examples, lists and adjuncts."""
+    """Split what follows a verb into parts that can follow it: examples, lists and adjuncts."""
     last = verb[0] if verb else ""
     if any(map(_JOINING.match, group.split())) or _MOSTLY.search(f"{last} {rest}"):
         yield f"{rest} {lead}".strip()  # "blended jazz and rock"

@@ -1,6 +1,4 @@
-"""Readers of data sets with short answers, one function each; `workbench.data.sets` says what
-they have in common.
-"""
+"""Readers of data sets with short answers; see `workbench.data.sets` for their common rules."""
 
 from __future__ import annotations
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from workbench.verifier.rows import Row
 from workbench.verifier.verifier import Settings, Verifier
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
 BINS = 10
@@ -43,6 +42,7 @@ def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
 
     Source: Guo et al., arXiv 1706.04599, section 4.2. The loss has one minimum in 1/T.
     """
+    import numpy as np
     import torch
     from scipy.optimize import minimize_scalar
 
@@ -59,6 +59,7 @@ def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settin
     Classes have equal weight, however many rows they have. `split` is the threshold ≤ .5 that
     separates supported claims from the others best (balanced accuracy).
     """
+    import numpy as np
     from sklearn.metrics import balanced_accuracy_score
 
     weight_N = 1 / np.bincount(gold_N, minlength=3)[gold_N]
@@ -86,6 +87,8 @@ def reliability(
 
     ECE = Σ |bin| / n · |mean confidence − share right| (Guo et al., section 2).
     """
+    import numpy as np
+
     p_N, right_N = np.asarray(confidence, float), np.asarray(right, float)
     bin_N = np.minimum((p_N * bins).astype(int), bins - 1)
     cells: list[dict[str, Any]] = [

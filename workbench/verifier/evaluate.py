@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from workbench.verifier.calibrate import reliability
 from workbench.verifier.rows import LABELS, Row
 from workbench.verifier.verifier import Verifier
+
+if TYPE_CHECKING:
+    import numpy as np
 
 CLAIM_LABELS = ("correct", "vague", "wrong")
 
@@ -22,6 +23,8 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]
     over the classes that occur. `support` measures the two-way task "supported or not" at
     p(support) ≥ `settings.split`.
     """
+    import numpy as np
+
     start = time.perf_counter()
     checks = verifier.check_all([(row.claim, [row.premise]) for row in rows])
     seconds = time.perf_counter() - start
@@ -51,6 +54,7 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]
 
 
 def _accuracy(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, float]:
+    import numpy as np
     from sklearn.metrics import recall_score
 
     recall = recall_score(gold_N, predicted_N, labels=np.unique(gold_N), average="macro")
