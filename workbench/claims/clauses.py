@@ -65,10 +65,10 @@ def _brackets(text: str) -> tuple[str, list[str]]:
     name, *_ = text.split(" (")
     words = english.TOKEN.findall(name)
     years = re.match(_LIFE, text[len(name) :].strip())
-    told = has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
+    complete = has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
     if (
         years
-        and told
+        and complete
         and (years[1] or years[3] or years[4])
         and not any(english.is_verb(words, i) for i in range(len(words)))
     ):

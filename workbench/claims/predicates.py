@@ -24,12 +24,12 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
     said = said.strip(" ,")
     tokens = list(english.TOKEN.finditer(english.blank(said)))
     words = [token[0] for token in tokens]
-    told = any(speaks(words, i) for i in range(min(len(words), 6))) or (
-        _TELLING.match(said) and " that " in said
+    reported = any(speaks(words, i) for i in range(min(len(words), 6))) or (
+        _REPORTING.match(said) and " that " in said
     )
     if (
         _DENIED.search(english.blank(said))
-        or told
+        or reported
         or "; " in said
         or (_MANY.match(subject) and not said.startswith("include"))
     ):
@@ -65,7 +65,7 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
     yield from claims
 
 
-# what is said of so many is not said of each; and what only stands where a subject does is none
+# Quantified subjects (the predicate need not hold for each) and words that are not subjects
 _MANY = re.compile(
     r"(?:All|Most|Some|Many|Several|Half|Both|Each|Few|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten"
     r"|\d{1,3}(?:,\d{3})*)\b(?![ –-]\d)"
@@ -73,7 +73,7 @@ _MANY = re.compile(
     r"|(?:Among|In|On|At|Under|Between|Behind|Near|Here|Of|From|With)\b",
     re.I,
 )
-_TELLING = re.compile(
+_REPORTING = re.compile(
     r"(?:\w+ly )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told"
     r"|noted|explained)\b"
 )

@@ -34,7 +34,7 @@ _INSIDE = re.compile(
 )
 
 
-_OFTEN = 4  # clauses of which it is not plain what they are about
+_OFTEN = 4  # ambiguous clauses in a row
 
 
 class Reader:
@@ -81,7 +81,7 @@ class Reader:
                 part.kind == "same" and not is_free(lead) and not _turns(lead, part.text)
             )
             if part.kind in ("who", "which") and self.related and not self.latest:
-                # of the second clause it is not last_predicate whose words are before it
+                # the antecedent of a second relative clause is ambiguous
                 yield text
                 return
             yield from self._read(part, previous, lead if under else "")

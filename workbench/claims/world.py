@@ -19,7 +19,7 @@ from workbench.world.parser import Parsed, Parser, parser_of
 from workbench.world.world import World
 
 # What a sentence is worth that the grammar cannot read: an object or a subject that does not exist
-# makes it false; words in no form of a statement, or a pronoun for nobody, tell nothing.
+# makes it false; words in no form of a statement, or a pronoun without referent, state nothing.
 _BROKEN: Mapping[str, str] = {
     "object": "wrong",
     "subject": "wrong",

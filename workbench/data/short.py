@@ -173,8 +173,8 @@ def chinese_simpleqa(record: Record) -> Iterator[Question]:
 
 
 def selfaware(record: Record) -> Iterator[Question]:
-    """SelfAware (arXiv 2305.18153): answerable questions with answers, and questions that nobody
-    can answer, without.
+    """SelfAware (arXiv 2305.18153): answerable questions with answers, and questions that
+    cannot be answered, without.
     """
     identity = record.get("question_id")
     yield answered(

@@ -240,7 +240,7 @@ def _finish(table: Any, vectors: int) -> None:
     from lancedb.index import FTS, BTree, IvfRq
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # nobody reads an index that is not whole
+        warnings.simplefilter("ignore", UserWarning)  # an incomplete index has no readers
         table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
     table.create_index("key", config=BTree())
     if vectors > EXACT:
