@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.verifier.evaluate import CLAIM_LABELS
 from workbench.verifier.rows import LABELS
-from workbench.verifier.verifier import OBJECTED
+from workbench.verifier.verifier import OBJECTION_CAP
 
 TEXT = Path(__file__).with_suffix(".md")
 
@@ -39,7 +39,7 @@ def measured_text(card: Mapping[str, Any]) -> str:
     ]
     return TEXT.read_text(encoding="utf-8").format(
         settings=card["settings"],
-        objected=OBJECTED,
+        objected=OBJECTION_CAP,
         n_dev=n_dev,
         accuracy=dev["accuracy"],
         balanced=dev["balanced_accuracy"],

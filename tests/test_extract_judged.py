@@ -48,7 +48,7 @@ def extract(text: str, said: Any) -> Claims:
     return judged(answering(lambda _: said))([response(text)])[0]
 
 
-def told(found: Claims, text: str) -> list[tuple[str, int | None, str | None]]:
+def placed(found: Claims, text: str) -> list[tuple[str, int | None, str | None]]:
     return [(c.text, c.sentence, text[slice(*c.span)] if c.span else None) for c in found.claims]
 
 
@@ -70,7 +70,7 @@ def test_claims_are_attached_to_the_sentences_that_are_quoted() -> None:
             {"text": "He was rich.", "claims": []},
         ],
     )
-    assert told(found, TEXT) == [
+    assert placed(found, TEXT) == [
         ("Toma was a painter.", 0, "Toma was a painter"),
         ("He was born in Vetra.", 1, "He was born in Vetra"),
         ("He died in Lomar.", 1, "He was born in Vetra and died in Lomar"),

@@ -26,7 +26,7 @@ def extract(text: str, question: Question = ASKED) -> Claims:
     return EXTRACT([Response("r", question, text)])[0]
 
 
-def told(found: Claims, text: str) -> list[tuple[str, str, str, int | None]]:
+def placed(found: Claims, text: str) -> list[tuple[str, str, str, int | None]]:
     return [
         (c.text, text[slice(*c.span)] if c.span else "", c.section, c.sentence)
         for c in found.claims
@@ -39,7 +39,7 @@ def test_claims_are_whole_statements_at_exact_places() -> None:
         f" {FIRM}!</answer>"
     )
     found = extract(text)
-    assert told(found, text) == [
+    assert placed(found, text) == [
         (f"{PERSON} may be a {JOB}.", f"She may be a {JOB}", "think", 0),
         (f"{PERSON} was born in {CITY}.", f"She was born in {CITY}", "answer", 1),
         (
@@ -105,7 +105,7 @@ def test_a_broken_sentence_is_a_claim_that_costs_a_little_and_spoils_nothing(
 ) -> None:
     text = f"{PERSON} is a {JOB}. {broken}"
     found = extract(text)
-    assert told(found, text)[1] == (broken, broken.rstrip("."), "body", 1)
+    assert placed(found, text)[1] == (broken, broken.rstrip("."), "body", 1)
     (verdict,) = found.verdicts
     assert (verdict.target, verdict.aspect, verdict.label, verdict.informativeness) == (
         "claim:1",

@@ -18,7 +18,7 @@ import pytest
 from benchmarks import readme
 from benchmarks.human import answers, claims, faithful, spans, stats, verdicts
 from benchmarks.human_labels import table
-from workbench.verifier import Check, Settings
+from workbench.verifier import Entailment, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 ONES = np.ones(4)
@@ -103,13 +103,13 @@ class Says:
 
     settings = Settings()
 
-    def check_all(self, pairs: Any) -> list[Check]:
+    def check_all(self, pairs: Any) -> list[Entailment]:
         return [
-            Check(*((0.9, 0.05, 0.05) if claim in texts else (0.1, 0.1, 0.8)))
+            Entailment(*((0.9, 0.05, 0.05) if claim in texts else (0.1, 0.1, 0.8)))
             for claim, texts in pairs
         ]
 
-    def label(self, check: Check) -> str:
+    def label(self, check: Entailment) -> str:
         return "correct" if check.support > 0.5 else "vague"
 
 

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.types import OBJECTIONS
-from workbench.verifier.mentions import Mentioned, objections
-from workbench.verifier.tokens import read
+from workbench.verifier.mentions import Mentions, objections
+from workbench.verifier.tokens import tokenize
 
 LINES = (Path(__file__).parent / "examples" / "objections.tsv").read_text(encoding="utf-8")
 EXAMPLES = [line.split("\t") for line in LINES.splitlines() if not line.startswith("#")]
 
 
 def found(claim: str, *texts: str) -> list[tuple[str, str]]:
-    return objections(claim, Mentioned(texts))
+    return objections(claim, Mentions(texts))
 
 
 def test_only_what_the_evidence_does_not_have_is_an_objection() -> None:
@@ -34,7 +34,7 @@ def test_only_what_the_evidence_does_not_have_is_an_objection() -> None:
 
 def test_values_as_they_are_read() -> None:
     def values(text: str) -> list[float]:
-        return [token.value for token in read(text) if token.value]
+        return [token.value for token in tokenize(text) if token.value]
 
     assert values("1,2,3,4") == [1, 2, 3, 4]
     assert values("1,234,567 and 1.5 billion") == [1234567, 1.5e9]

@@ -84,7 +84,7 @@ def test_two_words_exchanged_in_the_vocabulary_are_noticed_by_both(copy: Path) -
 
 @pytest.mark.parametrize("name", ["adapter_config.json", "2_Dense/config.json"])
 def test_a_file_too_many_is_refused(copy: Path, name: str) -> None:
-    """Loaders look for some files by name: an adapter beside the weights would be put on them."""
+    """Loaders look for some files by name: an extra adapter would be applied."""
     (copy / name).parent.mkdir(exist_ok=True)
     (copy / name).write_text("{}")
     with pytest.raises(WorkbenchError, match=rf"\({name}\)"):

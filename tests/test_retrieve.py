@@ -79,8 +79,8 @@ def test_the_command_writes_forags_training_questions(tmp_path: Path, cli: Cli) 
     )
     bare.write_text("".join(json.dumps(row) + "\n" for row in rows))
     given = ["data", "show", bare, "--store", index, "--k", "1", "--out", out, "--json"]
-    status, told, _ = cli(*given)
-    assert (status, json.loads(told)) == (
+    status, out_json, _ = cli(*given)
+    assert (status, json.loads(out_json)) == (
         0,
         {"questions": 40, "had": 0, "retrieved": 40, "found_nothing": 0, "out": str(out)},
     )
@@ -90,7 +90,7 @@ def test_the_command_writes_forags_training_questions(tmp_path: Path, cli: Cli) 
     assert forag.stages is not None
     with pytest.raises(WorkbenchError, match="brings no passages"):
         forag.stages(forag.configure("paper"), bench("paper", bare))
-    with pytest.raises(WorkbenchError) as refused:  # by the next check: there is no judge
+    with pytest.raises(WorkbenchError) as refused:  # a judge is missing
         forag.stages(forag.configure("paper"), bench("paper", out))
     assert "brings no passages" not in str(refused.value)
 

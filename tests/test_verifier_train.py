@@ -23,7 +23,7 @@ from workbench.verifier.augment import (
     exchange_name,
     exchange_number,
     instruct,
-    misplace,
+    mismatch_premise,
     negate,
     surround,
 )
@@ -122,12 +122,12 @@ def test_made_pairs_change_what_they_say(seed: int) -> None:
     assert name and name.label == CONTRADICT and name.claim != BORN.claim and "1871" in name.claim
     denied = negate(BORN, rng)
     assert denied == replace(BORN, claim="Ada Kern was not born in Graz in 1871.", label=CONTRADICT)
-    told = instruct(BORN, rng)
-    assert told and BORN.claim.rstrip(".") in told.claim and told.label == SUPPORT
-    assert len(told.claim) > len(BORN.claim)
+    instructed = instruct(BORN, rng)
+    assert instructed and BORN.claim.rstrip(".") in instructed.claim and instructed.label == SUPPORT
+    assert len(instructed.claim) > len(BORN.claim)
     among = surround(["It rained.", "Bread is cheap."])(BORN, rng)
     assert among and BORN.premise in among.premise and replace(among, premise=BORN.premise) == BORN
-    away = misplace(["Bread is cheap.", "Kern was born to rule, they said.", BORN.premise])(
+    away = mismatch_premise(["Bread is cheap.", "Kern was born to rule, they said.", BORN.premise])(
         BORN, rng
     )
     assert away and away.premise == "Kern was born to rule, they said." and away.label == NEUTRAL

@@ -37,7 +37,7 @@ class Remembered(Verifier):
             }
 
     def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
-        keys = [_digest(premise, self.read(claim)) for premise, claim in pairs]
+        keys = [_digest(premise, self.preprocess(claim)) for premise, claim in pairs]
         asked = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self.known}
         for start in range(0, len(asked), CHUNK):
             some = list(asked.items())[start : start + CHUNK]

@@ -28,7 +28,7 @@ def robustness(verifier: Verifier) -> dict[str, Any]:
     """Mean and greatest change of p(support) by instructions in the claim and by paraphrases of it.
 
     Instructions behind and before the claim are measured as the verifier judges and as the model
-    alone does, without the rule of `workbench.verifier.plain`. `flipped` is the share of
+    alone does, without the rule of `workbench.verifier.instructions`. `flipped` is the share of
     altered claims whose most probable label is another than the claim's own; `toward_support`
     the mean signed change of p(support) where the claim is not supported: what an instruction is
     after.
@@ -41,7 +41,7 @@ def robustness(verifier: Verifier) -> dict[str, Any]:
     inside = [[c.rstrip(".") + end for end in test_set["inside"]] for c in _claims(test_set)]
     paraphrased = [item["paraphrases"] for item in test_set["items"]]
     model = copy(verifier)
-    model.read = str
+    model.preprocess = str
     plain = verifier.predict([(item["premise"], item["claim"]) for item in test_set["items"]])
     right = [
         LABELS[_top(p)] == item["label"] for p, item in zip(plain, test_set["items"], strict=True)

@@ -1,8 +1,8 @@
-"""Responses to claims: four extractors.
+"""Extract claims from responses.
 
-`world` reads the closed world exactly, `judged` and `single_pass` ask a judge, `rules` needs no
-model. All give the same sentences for the same text (`world` those of its own grammar), and none
-makes a claim of a question, a refusal or an opinion.
+`world` parses the closed world's grammar exactly, `judged` and `single_pass` call a judge, and
+`rules` needs no model. All but `world` share the same sentence splitter. Questions, refusals and
+opinions yield no claims.
 """
 
 from __future__ import annotations

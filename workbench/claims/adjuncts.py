@@ -1,6 +1,4 @@
-"""Phrases of time, place and manner behind a verb, cut off where they belong to the verb (see
-`workbench.claims.rules`).
-"""
+"""Split off phrases of time, place and manner after a verb (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -70,14 +68,14 @@ _PARTICIPLES = frozenset(
 
 
 def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
-    """The core of a predicate, and the phrases behind it that can follow the verb on their own."""
+    """Return the core of a predicate and the phrases after it that can follow the verb alone."""
     tokens = list(english.TOKEN.finditer(english.blank(rest)))
     words = [token[0] for token in tokens]
     if ":" in words or _DWELLING.fullmatch(verb):
         return rest, []
     cuts: list[int] = []
     for i in range(_stop(words)):
-        if not _begins(verb, rest, words, i, tokens[i].start()):
+        if not _begins(rest, words, i, tokens[i].start()):
             continue
         here = tokens[i].start()
         if words[i] == "with" and i and words[i - 1] == ",":
@@ -104,16 +102,11 @@ def adjuncts(verb: str, rest: str) -> tuple[str, list[str]]:
 
 
 _ENDING = re.compile(r",? (?:and|or|but)$")
-_AWARDED = re.compile(r"awarded|received|honou?red|won|inducted|praised|nominated|knighted")
 
 
-def _begins(verb: str, rest: str, words: list[str], i: int, at: int) -> bool:
+def _begins(rest: str, words: list[str], i: int, at: int) -> bool:
     if i + 1 >= len(words) or _IDIOM.match(rest, at):
         return False
-    if words[i] == "for" and i:
-        if "for" in words[:i] and "and" in words[:i]:
-            return False  # "a prize for Rain and a medal for her play"
-        return bool(_AWARDED.fullmatch(verb)) and words[i + 1] in ("his", "her", "their")
     if words[i] not in english.ADJUNCTS and not (
         i == 0 and words[0] in ("to", "into", "for") and not words[1][0].isdigit()
     ):
@@ -131,7 +124,7 @@ def _goes_on(after: str) -> bool:
 
 
 def _stop(words: list[str]) -> int:
-    """Where a clause, a participle or an infinitive begins, whose phrases are its own."""
+    """Return the index of the first clause, participle or infinitive, which has its own phrases."""
     for i, word in enumerate(words):
         after = words[i + 1] if i + 1 < len(words) else ""
         if (

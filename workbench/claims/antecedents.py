@@ -1,6 +1,4 @@
-"""Whom and what a relative clause is about (see `workbench.claims.rules`); "" where that is not
-plain.
-"""
+"""Find the antecedent of a relative clause (see `workbench.claims.rules`); "" if ambiguous."""
 
 from __future__ import annotations
 
@@ -36,8 +34,8 @@ _OF_EVENTS = frozenset(  # ", which led to": all that was said may be what did s
 )
 
 
-def who(subject: str, previous: str, link: str, verb: str) -> str:
-    """Who a "who" is: what the sentence is about if it says what that is, unless somebody else
+def who(subject: str, previous: str, link: str) -> str:
+    """Return the antecedent of "who": the sentence's subject after a copula, unless another person
     was named last.
     """
     text = _without_dates(previous)
@@ -67,9 +65,7 @@ _HEAD = re.compile(rf" (?:{'|'.join(english.PREPOSITIONS)}|named|called) ")
 
 
 def _is_person(found: str, text: str) -> bool:
-    """Whether somebody can be meant: a name that no place's preposition stands before, or a noun
-    for people.
-    """
+    """Whether a phrase can be a person: a name without a place's preposition, or a noun."""
     if re.fullmatch(NAME, found):
         return not re.search(rf"\b(?:in|at|from|near|on|to) {re.escape(found)}$", text)
     head = _HEAD.split(found)[0]
@@ -82,9 +78,7 @@ _PHRASED = re.compile(
 
 
 def which(previous: str, verb: str) -> str:
-    """What a "which" is, if it can be the subject of the verb: "the community, which have been"
-    is not about the community.
-    """
+    """Return the antecedent of "which" if it agrees with the verb in number."""
     if verb in _OF_EVENTS:
         return ""
     phrase = _phrase(previous)
@@ -95,33 +89,13 @@ def which(previous: str, verb: str) -> str:
     return "" if verb in ("have", "are", "were", "do") and not plural else phrase
 
 
-def participle(subject: str, previous: str, word: str) -> str:
-    """What is born, known, founded, …: "He is a painter, born in Osk", "He left the firm,
-    founded in 1920".
-    """
-    copular = is_copular(previous)
-    if re.search(rf"\b(?:as|named|called|titled) (?:the )?{NAME}$", previous.strip(" ,")):
-        return ""  # "known as the Osk Oval, named after a horse"
-    if copular and not re.search(r" (?:in|at|of|for|with|from|to|by|on) ", previous):
-        return subject
-    if word in ("known", "born", "nicknamed") and copular:
-        return subject
-    found = _phrase(previous)
-    if word in ("located", "based") and copular:
-        return ""  # "a port on the coast of Osk, located in the north"
-    placed = re.search(
-        rf"\b(?:in|at|from|near|on|to|for) (?:{NAME}, )*{re.escape(found)}$", previous.strip(" ,")
-    )
-    return "" if placed and re.fullmatch(NAME, found) else found
-
-
 def is_copular(text: str) -> bool:
-    """Whether the text ends in what somebody is."""
+    """Whether the text ends in a complement of "to be"."""
     return bool(_COPULAR.search(text.strip(" ,")))
 
 
 def _without_dates(text: str) -> str:
-    """The text without the dates at its end: "the lab in 1936" → "the lab"."""
+    """Remove the dates at the end: "the lab in 1936" → "the lab"."""
     text = text.strip(" ,")
     while dated := re.search(rf" (?:{TEMPORAL.pattern})$", text, re.I):
         text = text[: dated.start()].strip(" ,")
@@ -129,9 +103,7 @@ def _without_dates(text: str) -> str:
 
 
 def _phrase(text: str) -> str:
-    """The noun phrase at the end of `text`: its last name, or what follows its last preposition
-    or verb.
-    """
+    """Return the noun phrase at the end of `text`: after the last preposition or verb."""
     text = _without_dates(text)
     tokens = list(english.TOKEN.finditer(english.blank(text)))
     words = [token[0] for token in tokens]

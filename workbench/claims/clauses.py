@@ -1,13 +1,10 @@
-"""One English sentence into the parts that state something on their own, by rules (see
-`workbench.claims.rules`).
-"""
+"""Split one English sentence into claims (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
 import re
 
 from workbench.claims import english
-from workbench.claims.adjuncts import TEMPORAL
 from workbench.claims.examples import works
 from workbench.claims.guard import breaks, has_verb, undivided
 from workbench.claims.leads import is_world
@@ -16,8 +13,8 @@ from workbench.claims.reader import Reader
 
 
 def clauses(sentence: str) -> list[str]:
-    """The claims of one sentence, in the order of their words; the sentence itself where it
-    cannot be divided.
+    """Return the claims of a sentence in the order of their words, or the whole sentence if it
+    cannot be split.
     """
     text = _HEDGE.sub("", _clean(sentence), count=1)
     if len(text) > LONGEST or _CONDITION.search(text) or ",\n" in sentence or undivided(text):
@@ -63,17 +60,15 @@ _LIFE = (
 
 
 def _brackets(text: str) -> tuple[str, list[str]]:
-    """The sentence without what stands in brackets, and the claims of brackets with its
-    subject's dates.
-    """
+    """Remove parentheses and return the claims of those that hold the subject's dates."""
     aside: list[str] = []
     name, *_ = text.split(" (")
     words = english.TOKEN.findall(name)
     years = re.match(_LIFE, text[len(name) :].strip())
-    told = has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
+    complete = has_verb(text[len(name) :])  # "Ana Bo (1990–1994)" alone may be a term of office
     if (
         years
-        and told
+        and complete
         and (years[1] or years[3] or years[4])
         and not any(english.is_verb(words, i) for i in range(len(words)))
     ):
@@ -84,7 +79,7 @@ def _brackets(text: str) -> tuple[str, list[str]]:
 
 
 def _born(text: str) -> tuple[list[str], str]:
-    """The claims of "Born on May 2, 1920, in Vetra, Ana Bo …", and what follows them."""
+    """Return the claims of "Born on May 2, 1920, in Vetra, Ana Bo …" and the remaining text."""
     for match in re.finditer(
         r", (?=(he|she|[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*){0,4}) (\w+))", text[:250]
     ):
@@ -146,10 +141,6 @@ _IN_LAND = (
 )
 
 
-_DATED = re.compile(rf"((?i:{TEMPORAL.pattern})),? (?=(?:he|she|it|they|the|his|her)\b|[A-Z])")
-_PLACED = re.compile(
-    r"((?:In|At|On|During)(?: (?!and\b|or\b)[\w'’.-]+){1,6}) (?=(?:he|she|it|they) )"
-)
 _CLAUSAL = frozenset(
     "once after before since until as when while although though because despite upon following"
     " with".split()
@@ -167,16 +158,14 @@ def _finite(text: str) -> bool:
 
 
 def _lead(text: str) -> tuple[str | None, str]:
-    """What stands before the subject ("In 1998,"), and the rest; words that only link sentences
-    are dropped, and so is what is long: it mostly repeats what was said ("In addition to his
-    work on metal detectors,"). None: the subject is not found."""
+    """Split off the introduction before the subject ("In 1998,").
+
+    Linking words are dropped, and so are long introductions, which mostly repeat earlier text.
+    Returns None as introduction if the subject is not found.
+    """
     text = _LEAD_IN.sub("", text, count=1)
     if re.match(r"[A-Z][a-z]+(?:(?:ly|ed|less|while|wise),| (?:after|before|until|since)) ", text):
         return None, text  # "Officially, he won"
-    if dated := _DATED.match(text):
-        return dated[1], text[dated.end() :]
-    if placed := _PLACED.match(text):
-        return placed[1], text[placed.end() :]  # "At the 1950 Osk Games she won"
     intro = _IN_LAND.match(text) or _INTRO.match(text)
     words = english.TOKEN.findall(intro[1]) if intro else []
     if (

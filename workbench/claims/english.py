@@ -1,6 +1,4 @@
-"""The English that `workbench.claims.rules` knows: finite verbs, prepositions, and where
-phrases begin *(ours)*.
-"""
+"""English vocabulary of the rules: finite verbs, prepositions, phrase beginnings *(ours)*."""
 
 from __future__ import annotations
 
@@ -54,11 +52,11 @@ _NO_PARTICIPLES = _words("no_participles")
 
 
 def is_verb(words: list[str], i: int) -> bool:
-    """Whether the word at `i` is a finite verb: a listed one, or one in "-ed" that no determiner
-    or adjective leads up to.
+    """Whether the word at `i` is a finite verb: a listed one, or one in "-ed" without a determiner
+    or adjective before it.
 
-    After "and", a word in "-ed" is a verb only before what can be its object ("and inherited
-    his", not "and respected man").
+    After "and", a word in "-ed" counts only before a possible object ("and inherited his", not
+    "and respected man").
     """
     word = words[i]
     before = words[i - 1].lower() if i else ""
@@ -145,7 +143,9 @@ _ACTIVE = _words("active")
 
 
 def past(participle: str) -> str | None:
-    """The past of a verb in "-ing": "posting" → "posted"; None if the word is no participle."""
+    """Return the past of a verb in "-ing" ("posting" → "posted"), or None if it is not a
+    participle.
+    """
     if participle in _INFLECTED:
         return _INFLECTED[participle]
     if (
@@ -160,14 +160,12 @@ def past(participle: str) -> str | None:
 
 
 def blank(text: str) -> str:
-    """The text with a letter for every character of its quotations: what looks for words does
-    not look into them.
-    """
+    """Replace the characters inside quotations by "X", so that word searches skip them."""
     return re.sub(r"[\"“]([^\"“”]*)[\"”]", lambda quoted: f'"{"X" * len(quoted[1])}"', text)
 
 
 def article(phrase: str) -> str:
-    """The phrase with an indefinite article, unless it has a determiner or is a name."""
+    """Add an indefinite article, unless the phrase has a determiner or is a name."""
     first, *others = phrase.split(" ", 2)
     later = first in ADVERBS and others[0] in DETERMINERS  # "later a director"
     if first in DETERMINERS | NUMBERS or later or not phrase[:1].islower():

@@ -1,4 +1,4 @@
-"""Examples: what "films such as A and B" says of A and of B (see `workbench.claims.rules`)."""
+"""Claims of examples: "films such as A and B" (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _WORKS = re.compile(
 
 
 def examples(verb: str, rest: str) -> list[str]:
-    """What is said with the examples left out, and with each example in place of what it is one
-    of; [] if there are none.
+    """Return the text without its examples and the text with each example instead; [] if there are
+    none.
 
-    "several films such as A" → "several films", "A". Where what they are examples of is not
-    plain, the text stays whole.
+    "several films such as A" → "several films", "A". If the category is ambiguous, the text
+    stays whole.
     """
     found = _EXAMPLES.search(rest) or (
         None if verb in ("has", "had", "have") else COUNTED.search(rest)
@@ -85,7 +85,7 @@ _TITLED = re.compile(
 
 
 def _without_others(after: str) -> str:
-    """The examples without "among others" and "and many more": their last comma then says "and"."""
+    """Remove "among others" and "and many more" and restore the final "and"."""
     named = _OTHERS.sub("", after)
     comma = named.rfind(", ")
     return (
@@ -106,9 +106,7 @@ def _unsure(before: str) -> bool:
 
 
 def _phrase(before: str, comma: bool) -> tuple[int, str] | None:
-    """The phrase that the examples are of, and where it begins: prizes, or the last one with
-    "several" or the like, or the last plural if a comma stands before them, else the last one,
-    if it is a plural."""
+    """Return the start and the text of the category phrase, or None."""
     starts: list[tuple[int, bool]] = []  # where the phrases begin, and whether they say "several"
     inside = 0
     for match in _PHRASE.finditer(before):
@@ -137,8 +135,8 @@ _PRIZES = re.compile(r"(?:awards|hono[u]?rs|prizes|accolades|medals|nominations|
 
 
 def works(text: str) -> list[str]:
-    """What a sentence says of works that it names: of "films such as A (1954)" that A is a film,
-    and was released in 1954.
+    """Return claims about named works: "films such as A (1954)" → A is a film, A was released in
+    1954.
     """
     return [*_kinds(_BRACKETS.sub("", text)), *_titled(text), *_years(text)]
 
@@ -199,7 +197,7 @@ _PLURAL_KIND = re.compile(
 
 
 def _titled(text: str) -> list[str]:
-    """Of "the 1917 film “A”": that A is a film, and when it was released."""
+    """Return the claims of "the 1917 film “A”": A is a film, and its year."""
     found = []
     for match in _PLURAL_KIND.finditer(text):
         found += [
@@ -233,5 +231,5 @@ def _years(text: str) -> list[str]:
         end = match.end() - 1  # the next one may begin at the bracket
         kinds = list(_KIND.finditer(text, 0, match.start("name")))
         if kinds:  # not "Flame" of "Drowning in Flame (1974)"
-            found.append(f"{match['name']} was {'released'} in {match['year']}")
+            found.append(f"{match['name']} was released in {match['year']}")
     return found

@@ -1,6 +1,4 @@
-"""What no claim may be that is made of a part of a sentence (see `workbench.claims.rules`):
-then the sentence stays whole.
-"""
+"""Reject claims that a split cannot have meant (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -28,8 +26,9 @@ _EXCEPTED = re.compile(
 
 
 def undivided(sentence: str) -> bool:
-    """Whether no part of it may be told alone: of nobody, or of none but these, is said all that
-    follows; or a quotation in it is not closed."""
+    """Whether a sentence must stay whole: a negated subject, an exception, a quotation of speech or
+    an open quote.
+    """
     return bool(
         _NOT_ANY.match(sentence) or _EXCEPTED.search(sentence) or _QUOTED.search(sentence)
     ) or _open_quotation(sentence)
@@ -46,8 +45,9 @@ _UNFINISHED = english.AUXILIARIES | frozenset(
 
 
 def breaks(claim: str, sentence: str) -> bool:
-    """Whether a claim cannot be what its sentence says: it has no verb, breaks off, joins what
-    does not go together, or has lost a denial or a doubt."""
+    """Whether a claim cannot follow from its sentence: no verb, an unfinished end, a run-on, or a
+    lost denial or doubt.
+    """
     words = english.TOKEN.findall(english.blank(claim.strip(" ,;.")))
     if words[0] in english.VERBS:
         return True  # it has no subject
@@ -85,9 +85,7 @@ _DOUBTS = frozenset(
 
 
 def _is_bare(words: list[str]) -> bool:
-    """Whether its verb is a participle that has lost its "was": "Rain directed by Bo", "Rain set
-    in Osk".
-    """
+    """Whether the verb is a participle without "was": "Rain directed by Bo", "Rain set in Osk"."""
     verb = next((i for i in range(1, len(words)) if english.is_verb(words, i)), 0)
     after = words[verb + 1 :]
     if verb and words[verb].endswith("ed") and after[:1] == ["by"]:
@@ -113,7 +111,7 @@ _ENDS = frozenset(", ; : and but".split())
 
 
 def _loses(words: list[str], sentence: str) -> bool:
-    """Whether the claim has the words behind a denial or a doubt without it."""
+    """Whether the claim repeats the words after a denial or doubt without that denial or doubt."""
     said, kept = english.TOKEN.findall(english.blank(sentence)), set(words)
     pairs = set(pairwise(words))
     for i, word in enumerate(said):

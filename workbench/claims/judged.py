@@ -1,4 +1,4 @@
-"""Claims as a judge reads them: one call for each response, all calls of a batch together."""
+"""Extract claims with a judge: one call per response, all calls of a batch together."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ RAW = 2000  # characters of a reply that are kept with its failure
 
 
 def judged(judge: Judge) -> Extract:
-    """The pipeline mode of RLFH (arXiv 2406.12221, section 3.1.1): claims by sentence, to be
-    checked afterwards.
+    """Return the extractor of RLFH's pipeline mode (arXiv 2406.12221, section 3.1.1): claims by
+    sentence.
 
-    `sentences` are those of `workbench.text.sentences`, whatever the judge takes for a
-    sentence. A claim belongs to the sentence that the judge quotes for it; of a quotation that
-    takes in several, to the one that holds most of its words. A quotation that the response does
-    not have word for word is sought by its longest common substring; less than half of it found
-    is "not found": its claims are kept without sentence and span. Quotations of questions,
-    refusals, opinions and plans make no claims, whatever the judge says. A response without a
-    sentence that could state something is not sent at all.
+    Sentences are those of `workbench.text.sentences`. A claim belongs to the sentence that the
+    judge quotes for it; if a quotation spans several, to the one with most of its words.
+    Inexact quotations are located by the longest common substring. Below half coverage the
+    claims have no sentence and no span. Quotations of questions, refusals, opinions and plans
+    yield no claims. A response without a statement is not sent to the judge.
 
-    A call that failed, and a reply that cannot be read strictly, is the `error` of its response
-    alone.
+    A failed call or an unreadable reply is the `error` of its own response only.
     """
     return _extractor(judge, "extract")
 
 
 def single_pass(judge: Judge) -> Extract:
-    """The single-pass mode of RLFH: as `judged`, and the same reply gives every claim its label
-    (one of five) and informativeness, as verdicts of the aspect "fact". The judge is shown the
-    question's passages, if there are any."""
+    """Return the extractor of RLFH's single-pass mode: one reply gives claims, labels and
+    informativeness.
+
+    The labels become verdicts of the aspect "fact". The judge also reads the question's
+    passages.
+    """
     return _extractor(judge, "single_pass")
 
 
@@ -87,7 +87,7 @@ def _bounded(failure: Failure) -> Failure:
 def _attach(
     response: Response, spans: Sequence[Span], quoted: Sequence[Mapping[str, Any]], rated: bool
 ) -> tuple[tuple[Claim, ...], tuple[Verdict, ...]]:
-    """The claims of a reply, in its order, and if it rated them their verdicts."""
+    """Return the claims of a reply in order, and their verdicts if the judge rated them."""
     text, parts = response.text, sections(response.text, response.prefill)
     claims: list[Claim] = []
     verdicts: list[Verdict] = []
@@ -114,11 +114,10 @@ def _verdict(claim: int, item: Mapping[str, Any]) -> Verdict:
 
 
 def _held(text: str, spans: Sequence[Span], quote: str, after: int) -> tuple[list[int] | None, int]:
-    """The sentences that a quotation takes in, or None if it is not found; and where the next
-    one is sought from.
+    """Return the sentences that a quotation covers (None if not found) and where to search next.
 
-    Quotations are taken in order, so that of a sentence that stands twice the second is the
-    second.
+    Quotations are located in order, so the second quotation of a repeated sentence is its
+    second occurrence.
     """
     match = find_sentence(text, quote, after)
     if match and match[2] == 1:
@@ -138,8 +137,8 @@ def _placed(
     held: Sequence[int],
     drafts: Sequence[Claim],
 ) -> list[Claim]:
-    """The claims of one quotation, placed in the sentences `held` that it takes in. Without such
-    sentences the claims have no place.
+    """Place the claims of one quotation in the sentences that it covers; without sentences they
+    have no place.
     """
     if not held:
         only = {section for section, _, _ in parts}

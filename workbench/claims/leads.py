@@ -1,6 +1,4 @@
-"""What leads a sentence in ("In 1998,", "In the film,"), and what is said under it (see
-`workbench.claims.rules`).
-"""
+"""Introductions of a sentence ("In 1998,", "In the film,") and the claims that need them."""
 
 from __future__ import annotations
 
@@ -25,8 +23,8 @@ _TIME = re.compile(
 
 
 def is_free(lead: str) -> bool:
-    """Whether what follows holds without it: a plain date, a name of a place, a reason; not "in
-    the film", "until 1990".
+    """Whether claims hold without the introduction: a date, a place or a reason; not "in the film"
+    or "until 1990".
     """
     dated = TEMPORAL.fullmatch(lead) and not _OPEN.match(lead)
     place = _PLACE.fullmatch(f"{lead[:1].lower()}{lead[1:]}")
@@ -34,15 +32,15 @@ def is_free(lead: str) -> bool:
 
 
 def is_world(lead: str) -> bool:
-    """Whether it may say where alone all of the sentence is so: "in the film", "under the
+    """Whether the introduction may restrict the whole sentence: "in the film", "under the
     proposal".
     """
     return not is_free(lead) and not _TIME.match(lead)
 
 
 def led(claim: str, subject: str, lead: str) -> str:
-    """The claim with what led its sentence in: at its end, or behind the subject where the end
-    belongs to something else.
+    """Add the introduction at the end of the claim, or after the subject if the end belongs to
+    something else.
     """
     if not lead:
         return claim
@@ -57,9 +55,7 @@ def led(claim: str, subject: str, lead: str) -> str:
 
 
 def all_led(claims: list[str], subject: str, lead: str) -> list[str]:
-    """The claims with what led their sentence in: the first alone where the others hold without
-    it.
-    """
+    """Add the introduction to the claims: only to the first if the others hold without it."""
     own = [i for i, claim in enumerate(claims) if claim.startswith(f"{subject} ")]
     under = range(1) if is_free(lead) else own
     return [led(claim, subject, lead) if i in under else claim for i, claim in enumerate(claims)]

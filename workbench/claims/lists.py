@@ -1,6 +1,4 @@
-"""Lists in English: what an "and" joins, divided where each part can stand for itself (see
-`workbench.claims.rules`).
-"""
+"""Split lists in English where each item can stand alone (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -37,12 +35,11 @@ _LONGEST = 7  # words of an item
 
 
 def items(text: str, people: bool = False) -> list[str]:
-    """The items of a list such as "A, B, and C"; the text itself if it is no plain list.
+    """Return the items of a list such as "A, B, and C", or the text itself.
 
-    Alternatives ("A or B") are not divided: neither need hold. Nor is a quotation, nor a name or
-    an office, nor a list with an apposition in it ("OnTruck, a platform, and"). What follows the
-    last item's comma stays with that item ("Balliol College, Oxford"), and two adjectives with
-    their noun.
+    Alternatives ("A or B"), quotations, names, offices and lists with an apposition are not
+    split. Text after the last item's comma stays with it ("Balliol College, Oxford"), and
+    adjectives stay with their noun.
     """
     masked = mask(text.strip(" ,"))
     last = list(_LAST.finditer(masked))
@@ -71,7 +68,7 @@ _OWNING = re.compile(rf"{_CAPITALS}(?:(?<=['’]s)|(?<=s['’])) [a-z]")
 
 
 def _with_nouns(pieces: list[str]) -> list[str]:
-    """Adjectives joined with what they describe: "kind" and "caring nature" are one item."""
+    """Join adjectives with their noun: "kind" and "caring nature" are one item."""
     joined: list[str] = []
     for piece in reversed(pieces):
         bare = _SHARED.sub("", piece, count=1)
@@ -91,8 +88,8 @@ def _with_nouns(pieces: list[str]) -> list[str]:
 
 
 def _explains(pieces: list[str]) -> bool:
-    """Whether one says what the one before it is, as "Julia, the daughter of Bo", or is a number
-    alone: "James II and VII".
+    """Whether an item explains the previous one ("Julia, the daughter of Bo") or is a numeral
+    ("James II and VII").
     """
     apposed = any(
         a[:1].isupper() and re.match(r"(?:an?|the|his|her) [a-z]", b)
@@ -112,19 +109,17 @@ _NO_SUCH = re.compile(
 
 
 def _is_shared(pieces: list[str]) -> bool:
-    """Whether what an item is said not quite to be may be said of the next one too."""
+    """Whether a qualifier of one item ("fake", "former") may apply to the next one too."""
     return any(map(_NO_SUCH.search, pieces[:-1]))
 
 
 def alternatives(text: str) -> bool:
-    """Whether the text says "A or B", outside of a quotation."""
+    """Whether the text has "A or B" outside a quotation."""
     return " or " in mask(text)
 
 
 def _is_one_name(pieces: list[str]) -> bool:
-    """Whether two capitalised words may be one name: "Marks and Spencer", "War and Peace",
-    "Telugu and Tamil films".
-    """
+    """Whether two capitalised words may be one name: "Marks and Spencer", "War and Peace"."""
     # "The Moon and Sixpence"
     first = re.sub(r"^the " if " " in pieces[-1] else r"^[Tt]he ", "", pieces[0])
     if len(pieces) == 2 and re.match(r"[A-Z][\w'’-]* [a-z]", pieces[1]):
@@ -135,8 +130,8 @@ def _is_one_name(pieces: list[str]) -> bool:
 
 
 def listed(text: str, people: bool = False) -> list[str]:
-    """A phrase that ends in a list, once for each item: "as an actor and singer" → "as an
-    actor", "as a singer".
+    """Repeat a phrase for each item of its final list: "as an actor and singer" → "as an actor",
+    "as a singer".
     """
     masked = mask(text)
     separator = _JOINED.search(masked)
@@ -193,9 +188,9 @@ _MORE = re.compile(r"(?:(?:many|several|some|various|all) )?others?\b")
 def _are_closed(
     first: str, others: list[str], text: str, words: list[re.Match[str]], last: int | None
 ) -> bool:
-    """Whether it is plain where each item ends, and that what stands before the list goes with
-    each: nothing follows an item that may be said of all or of one, names stand with names, and
-    a phrase with a preposition follows the first one."""
+    """Whether the extent of each item is clear: no trailing phrase that may apply to one or all
+    items.
+    """
     if _LED.match(others[0]):
         return not any(word[0] in english.PREPOSITIONS for word in words[:last])
     *inner, end = (first, *others)
@@ -238,8 +233,7 @@ _INFINITIVE = re.compile(r"\bto (?!(?:the|an?|his|her|its|their|this|that|these|
 
 
 def _open(text: str, words: list[re.Match[str]], last: int | None) -> bool:
-    """Whether an infinitive begins before the list ("to make quick and sound choices"), or a
-    preposition ends there ("with and without")."""
+    """Whether an infinitive begins before the list ("to make quick and sound choices")."""
     after = words[last + 1][0] if last is not None else ""
     return bool(
         last is not None
@@ -250,7 +244,7 @@ def _open(text: str, words: list[re.Match[str]], last: int | None) -> bool:
 
 
 def _like(first: str, item: str, opening: str, outer: str) -> str:
-    """An item of a list with what stands before the list, and with the article of the first one."""
+    """Return an item with the words before the list and the article of the first item."""
     preposition = re.match(rf"(?:{'|'.join(english.PREPOSITIONS)}) ", item)
     if preposition:
         return outer + item  # "in magazines and on television"
@@ -262,7 +256,7 @@ def _like(first: str, item: str, opening: str, outer: str) -> str:
 
 
 def _is_headless(first: str, other: str) -> bool:
-    """Whether two items may share the noun of the second: "edible marine and freshwater fishes"."""
+    """Whether two items may share the second's noun: "edible marine and freshwater fishes"."""
     if not first.islower():
         return False
     plural = [
@@ -284,9 +278,7 @@ _TITLES = (
 
 
 def _are_alike(first: str, others: list[str]) -> bool:
-    """Whether the items can be of one list: names with names, figures with figures, no verbs and
-    no clauses among them.
-    """
+    """Whether the items can form one list: names with names, and no verbs or clauses."""
     said = (first, *others)
     if first[0].isdigit():
         return False
@@ -314,16 +306,12 @@ def _are_alike(first: str, others: list[str]) -> bool:
     described = re.match(r"(?:the|its|their|his|her) \S+ ", first)
     if described and any(" " not in item for item in others):
         return False
-    if any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others):
-        return False  # "on their seats and inspire them"
-    inside = (first, *others[:-1])
-    return not any(False for item in inside)
+    # "on their seats and inspire them"
+    return not any(re.match(r"[a-z]+ (?:them|him|us|it|you)\b", item) for item in others)
 
 
 def mask(text: str) -> str:
-    """The text with no separators of a list inside what is one thing; of the same length but for
-    these.
-    """
+    """Replace the separators inside indivisible phrases by control characters."""
     return _WHOLE.sub(_masked, text)
 
 

@@ -1,4 +1,4 @@
-"""A sentence cut before each further predicate and clause (see `workbench.claims.rules`)."""
+"""Split a sentence before each further predicate and clause (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from workbench.claims import english
 
 @dataclass(frozen=True)
 class Part:
-    """`kind` says whose predicate it is: "main" and "clause" have their own subject, "same" that
-    of the sentence, "more" that of the part before, "who", "which" and "where" belong to what
-    they follow, "ing" and "passive" to the sentence's subject."""
+    """A part of a sentence. `kind` says whose predicate it is: "main" and "clause" have their own
+    subject, "same" has the sentence's, "more" that of the previous part. "who", "which" and "where"
+    modify the preceding words; "ing" belongs to the sentence's subject.
+    """
 
     kind: str
     text: str
@@ -23,10 +24,6 @@ class Part:
 _CONJUNCTIONS = frozenset("and but while although though yet whereas ; — –".split())
 _RELATIVES = frozenset("who which where when whose".split())
 _BOUND = frozenset("who which where".split())
-_PASSIVES = frozenset(
-    "known born titled called named based located founded published directed written composed"
-    " released nicknamed".split()
-)
 _SAYING = re.compile(  # what follows is somebody's word, and stays with who said it
     r"(?:sa(?:id|ys?)|claim(?:s|ed)?|argue[sd]?|allege[sd]?|report(?:s|ed)?|state[sd]?|suggest(?:s|ed)?|den(?:y|ies|ied)"
     r"|thought|thinks?|believe[sd]?|insist(?:s|ed)?|maintain(?:s|ed)?|predict(?:s|ed)?|hope[sd]?|fear(?:s|ed)?|wish(?:es|ed)?"
@@ -55,7 +52,7 @@ def parts(text: str) -> list[Part]:
                 if kind in _BOUND
                 else ""
             )
-            i, verb = begun, kind not in ("clause", "where") and not _has_lead(words, begun)
+            i, verb = begun, kind not in ("clause", "where")
             continue
         verb = verb or (i > 0 and english.is_verb(words, i))
         if words[i] == "that":
@@ -69,7 +66,7 @@ def parts(text: str) -> list[Part]:
 
 
 def speaks(words: list[str], i: int) -> bool:
-    """Whether what somebody says, thinks or is said to have done begins behind word `i`."""
+    """Whether reported speech, thought or an attributed action begins after word `i`."""
     if not _SAYING.fullmatch(words[i]) or i + 1 >= len(words):
         return False
     after = words[i + 1]
@@ -78,7 +75,9 @@ def speaks(words: list[str], i: int) -> bool:
 
 
 def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | None:
-    """Whether a new part begins at word `i`: its kind, and how many words stand before it."""
+    """Return the kind of the part that begins at word `i` and the number of words before it, or
+    None.
+    """
     comma = words[i] == ","
     at = i + comma
     if at + 1 >= len(words):
@@ -103,8 +102,6 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
         and _is_free(words, i, at, begun)
     ):
         return ("same", 1) if "or" not in words[at:] else None
-    if comma and word in _PASSIVES:
-        return "passive", 1
     if (
         comma
         and english.past(word)
@@ -116,7 +113,7 @@ def _cut(words: list[str], i: int, begun: int, kind: str) -> tuple[str, int] | N
 
 
 def _is_definite(part: list[str]) -> bool:
-    """Whether a clause's last noun is known only by what follows: "the men", "those", "all
+    """Whether the last noun of a clause needs the words that follow: "the men", "those", "all
     people".
     """
     first = next(
@@ -135,8 +132,9 @@ _SUBORDINATE = frozenset("when while because that which who where as once after 
 
 
 def _is_listed(part: list[str]) -> bool:
-    """Whether a word in "-ing" behind `part` goes on with a list of them ("by answering calls,
-    making plans"), or belongs to somebody in a clause of the part."""
+    """Whether an "-ing" word after `part` continues a list of them, or belongs to a subordinate
+    clause.
+    """
     gerund = any(map(english.past, part[1:]))
     begun = next(
         (i for i, word in enumerate(part) if i and word in _SUBORDINATE | {"and", "but"}), len(part)
@@ -145,8 +143,8 @@ def _is_listed(part: list[str]) -> bool:
 
 
 def _has_object(words: list[str], i: int) -> bool:
-    """Whether what follows a word in "-ing" goes with it as a verb: not in a list as "agility,
-    dribbling skills, and pace".
+    """Whether an "-ing" word acts as a verb, unlike in the list "agility, dribbling skills, and
+    pace".
     """
     after, beyond = words[i], words[i + 1] if i + 1 < len(words) else ""
     if after in (",", "and", "or"):
@@ -180,8 +178,8 @@ def _conjoined(words: list[str], i: int, at: int, begun: int, kind: str) -> tupl
 def _further(
     words: list[str], i: int, at: int, first: int, begun: int, kind: str
 ) -> tuple[str, int] | None:
-    """The part that begins with a conjunction at `at`, and whose first word that is no adverb is
-    `first`.
+    """Return the part that begins with a conjunction at `at`; `first` is its first word that is not
+    an adverb.
     """
     comma, length = words[i] == ",", at + 1 - i
     if kind == "ing" and words[first].islower() and english.past(words[first]):
@@ -196,18 +194,18 @@ def _further(
     alone = words[at + 1] in english.PRONOUNS | {"his", "her", "their"}
     if (comma or words[at] != "and" or alone) and _has_subject(words, at + 1):
         return "clause", length
-    lead = _has_lead(words, at + 1)
-    return (lead, length) if lead else None
+    return None
 
 
 def _is_of_which(part: list[str]) -> bool:
-    """Whether a clause as "each of which costs much" has begun: a further verb may be its own."""
+    """Whether a clause as "each of which costs much" has begun: a further verb may belong to it."""
     return any(a in english.PREPOSITIONS and b in ("which", "whom") for a, b in pairwise(part))
 
 
 def _is_free(words: list[str], i: int, first: int, begun: int) -> bool:
-    """Whether the verb at `first` says something by itself, and not under a "may" or a "never"
-    of the part before it, or as the second half of "was arrested and charged"."""
+    """Whether the verb at `first` is a statement of its own, outside the scope of an earlier "may"
+    or "never".
+    """
     if words[first] in english.AUXILIARIES:
         return True
     scope = words[begun:i]
@@ -227,7 +225,7 @@ _UNINFLECTED = frozenset("set put cut hit read spread split quit hurt cost".spli
 
 
 def _has_subject(words: list[str], start: int) -> bool:
-    """Whether a subject of a few words and its verb begin at `start`."""
+    """Whether a short subject and its verb begin at `start`."""
     first = words[start]
     if not (first in english.PRONOUNS or first in english.DETERMINERS or first[0].isupper()):
         return False
@@ -242,20 +240,3 @@ def _has_subject(words: list[str], start: int) -> bool:
         if i == start + 1 and first in english.PRONOUNS:
             return True  # "and it carries"
     return False
-
-
-def _has_lead(words: list[str], start: int) -> str:
-    """Whether "during his career, he threw …" ("clause") or "in 1957, was asked …" ("same")
-    begins at `start`.
-    """
-    if words[start] not in english.ADJUNCTS | {"when", "while"} or start + 1 >= len(words):
-        return ""
-    year, *after = words[start + 1 : start + 3]
-    if year.isdigit() and english.PRONOUNS.intersection(after):
-        return "clause"  # "and in 1904 he won"
-    for i in range(start + 2, min(start + 8, len(words) - 1)):
-        if words[i] == ",":
-            if _has_subject(words, i + 1):
-                return "clause"
-            return "same" if words[i + 1] in english.VERBS else ""
-    return ""

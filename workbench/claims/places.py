@@ -1,6 +1,4 @@
-"""Places and peoples that `workbench.claims.rules` knows: what "Lima, Peru" and "a Brazilian
-footballer" say besides.
-"""
+"""Implied claims about places and nationalities: "Lima, Peru", "a Brazilian footballer"."""
 
 from __future__ import annotations
 
@@ -34,9 +32,11 @@ _TEACHING = re.compile(
 
 
 def people_of(phrase: str) -> tuple[str, str] | None:
-    """ "a former Brazilian footballer" → ("Brazilian", "a former footballer"); None where the
-    people could belong to something else: an English teacher, a French horn player, an American
-    football coach, the first Indian actress."""
+    """Split "a former Brazilian footballer" into ("Brazilian", "a former footballer").
+
+    Returns None if the nationality may belong to another noun: an English teacher, the first
+    Indian actress.
+    """
     match = re.fullmatch(rf"(an?|one) ((?:{_BEFORE} ){{0,3}})(.+)", phrase)
     named = match and re.match(_PEOPLE, match[3])
     if not match or not named:
@@ -67,8 +67,8 @@ _WITHIN = re.compile(
 
 
 def places_of(claim: str) -> list[str]:
-    """What a claim says of its places: "in Lima, Peru" that Lima is in Peru. A list of places
-    says nothing of the kind.
+    """Return the containment claims of a claim: "in Lima, Peru" → "Lima is in Peru."; lists of
+    places have none.
     """
     found = []
     for match in _WITHIN.finditer(claim):

@@ -1,6 +1,4 @@
-"""One subject and one predicate into claims, by rules: lists, examples, appositions and adjuncts
-each on their own.
-"""
+"""Turn one subject and one predicate into claims: lists, examples, appositions and adjuncts."""
 
 from __future__ import annotations
 
@@ -18,21 +16,20 @@ from workbench.claims.shorter import head, spread
 
 
 def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
-    """The claims of one subject and one predicate; what led the sentence in is kept with the
-    first, a date as one of its own, and what the others may not hold without, with all.
+    """Yield the claims of one subject and one predicate.
 
-    What is denied or restricted ("never won A and B", "only in films") is not divided: no part
-    of it need hold.
+    The introduction `lead` goes with the first claim, or with all claims that need it. Denied
+    or restricted predicates ("never won A and B", "only in films") are not split.
     """
     said = said.strip(" ,")
     tokens = list(english.TOKEN.finditer(english.blank(said)))
     words = [token[0] for token in tokens]
-    told = any(speaks(words, i) for i in range(min(len(words), 6))) or (
-        _TELLING.match(said) and " that " in said
+    reported = any(speaks(words, i) for i in range(min(len(words), 6))) or (
+        _REPORTING.match(said) and " that " in said
     )
     if (
         _DENIED.search(english.blank(said))
-        or told
+        or reported
         or "; " in said
         or (_MANY.match(subject) and not said.startswith("include"))
     ):
@@ -68,7 +65,7 @@ def predicate(subject: str, said: str, lead: str = "") -> Iterator[str]:
     yield from claims
 
 
-# what is said of so many is not said of each; and what only stands where a subject does is none
+# Quantified subjects (the predicate need not hold for each) and words that are not subjects
 _MANY = re.compile(
     r"(?:All|Most|Some|Many|Several|Half|Both|Each|Few|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten"
     r"|\d{1,3}(?:,\d{3})*)\b(?![ –-]\d)"
@@ -76,15 +73,15 @@ _MANY = re.compile(
     r"|(?:Among|In|On|At|Under|Between|Behind|Near|Here|Of|From|With)\b",
     re.I,
 )
-_TELLING = re.compile(
+_REPORTING = re.compile(
     r"(?:\w+ly )?(?:declared|announced|claimed|stated|wrote|said|argued|reported|revealed|told"
     r"|noted|explained)\b"
 )
 
 
 def _other_verb(words: list[str]) -> bool:
-    """Whether a second finite verb follows that is in no clause: then it was not seen where
-    another statement begins.
+    """Whether a second finite verb follows outside a subordinate clause: the split missed a
+    statement.
     """
     until = next(
         (
@@ -102,9 +99,7 @@ def _other_verb(words: list[str]) -> bool:
 
 
 def _is_action(words: list[str], i: int) -> bool:
-    """Whether a further predicate begins at `i`: "flows through", "and empties into", "and
-    received royal assent".
-    """
+    """Whether a further predicate begins at `i`: "flows through", "and empties into"."""
     word, after = words[i], words[i + 1]
     named = after[0].isupper() and words[i - 1] != ","  # "and stars Ana Bo"
     inflected = re.fullmatch(r"[a-z]{2,}[^s]s", word) and (after in _BEHIND_VERBS or named)
@@ -141,9 +136,7 @@ _DENIED = re.compile(
 
 
 def _named(rest: str, copula: str) -> tuple[str, list[str]]:
-    """What follows a verb without the apposition to a name at its end, and that as claims: "Ana
-    Bo, a painter and poet".
-    """
+    """Split off the apposition to a name at the end, as claims: "Ana Bo, a painter and poet"."""
     match = re.fullmatch(r"(.*?)((?<!\S)[A-Z][\w'’.-]*(?: [A-Z][\w'’.-]*)*), (an? .+)", rest)
     if (
         not match
@@ -163,7 +156,7 @@ def _named(rest: str, copula: str) -> tuple[str, list[str]]:
 
 
 def _verb_group(words: list[str]) -> int:
-    """How many words at the start of a predicate are verbs and adverbs."""
+    """Return the number of verbs and adverbs at the start of a predicate."""
     i = 0
     while i < len(words) and (i == 0 or _goes_on(words, i)):
         i += 1
@@ -175,7 +168,7 @@ def _verb_group(words: list[str]) -> int:
 
 
 def _goes_on(words: list[str], i: int) -> bool:
-    """Whether the verbs and adverbs before word `i` go on with it."""
+    """Whether word `i` continues the verb group before it."""
     word, before = words[i], words[i - 1]
     if word in english.ADVERBS | english.AUXILIARIES or english.is_verb(words, i):
         return True
@@ -210,7 +203,7 @@ _FIRST_PART = re.compile(r"(?=\s(?:of|in|for|at|with|to|on|by|that|as)\b)")
 
 
 def _complements(subject: str, copula: str, rest: str) -> Iterator[str]:
-    """What somebody is: each item of a list, and what follows it on its own."""
+    """Yield the claims of "is …": each list item, and each modifier after it."""
     if alternatives(rest):
         yield f"{subject} {copula} {rest}"
         return
@@ -270,21 +263,12 @@ def _articled(first: str, item: str) -> str:
 
 
 def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
-    """What somebody is, where that is one thing: "a painter of ships", "a member of the A and
-    the B".
-    """
+    """Yield the claims of a complement without a list of nouns: "a painter of ships"."""
     if pieces := examples("", what):
         yield from (f"{subject} {copula} {piece}" for piece in pieces)
         return
-    both = re.fullmatch(r"((an?|the) .+?),? and (\2 [a-z].*)", what)
     whole = re.search(r"\b(?:that|which|who|whose|where|,)", what) or _UNIQUE.match(what)
-    if both and not whole and _preposition_after(both[1]) == _preposition_after(both[3]):
-        yield from _being(subject, copula, both[1])
-        yield from _being(subject, copula, both[3])
-    elif _is_one(copula, what) and not whole:
-        yield from _being(subject, copula, head(what))
-        yield from _being(subject, copula, what)
-    elif whole or not re.search(
+    if whole or not re.search(
         r" (?:of|for|to) [^,]*,? and (?:the )?[A-Z]| (?:of|for|to) (?:[A-Z]|the [A-Z])", what
     ):
         yield from _being(subject, copula, what)
@@ -292,17 +276,6 @@ def _plain(subject: str, copula: str, what: str) -> Iterator[str]:
         pieces = listed(what)
         for piece in pieces:
             yield from _being(subject, copula, piece)
-
-
-def _is_one(copula: str, what: str) -> bool:
-    return (
-        bool(head(what)) and copula.split()[-1] in ("is", "was", "became") and " and " not in what
-    )
-
-
-def _preposition_after(phrase: str) -> str:
-    found = re.search(r" (of|for|to|at|in|with) ", phrase)
-    return found[1] if found else ""
 
 
 def _being(subject: str, copula: str, what: str) -> Iterator[str]:
@@ -322,9 +295,7 @@ _MEETING = frozenset("met married taught knew befriended coached defeated beat f
 
 
 def _objects(group: str, verb: list[str], rest: str, lead: str = "") -> Iterator[str]:
-    """What follows a verb, cut into what can follow it on its own: the examples, the lists and
-    the adjuncts.
-    """
+    """Split what follows a verb into parts that can follow it: examples, lists and adjuncts."""
     last = verb[0] if verb else ""
     if any(map(_JOINING.match, group.split())) or _MOSTLY.search(f"{last} {rest}"):
         yield f"{rest} {lead}".strip()  # "blended jazz and rock"

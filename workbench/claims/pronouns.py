@@ -1,6 +1,4 @@
-"""What "he", "she" and "it" stand for at the beginning of a claim, as far as the words of the
-response show it *(ours)*.
-"""
+"""Resolve "he", "she" and "it" at the beginning of a claim *(ours)*."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from workbench.claims.topic import NAME, is_thing, is_unclear, topic_of
 from workbench.types import Claim, Response
 
 _PRONOUN = re.compile(r"^(?:(He|She|It)|(His|Her|Its))\b")
-_NOBODY = re.compile(  # "it" that stands for nothing
+_EXPLETIVE = re.compile(  # "it" without a referent
     r"^It(?:, [^,]*,)? (?:is|was|has been) (?:\w+ly )?\w+ed that\b|^It (?:is|was) (?!\w+ed\b)\w+"
     r" (?:to|that)\b"
     r"|^It (?:rain|snow|seem|appear|take|turn|(?:is|was) up to)|^It(?:, [^,]*,)? (?:is|was|has"
@@ -50,8 +48,8 @@ _RELATED = re.compile(
     r"\b(?:married|husband|wife|father|mother|son|daughter|brother|sister|friend|colleague|partner)\b"
 )
 _INSIDE = re.compile(r"(?<=[\w,] )[^\W\d_a-z][\w.'’-]{0,40}")
-_CROWD = 20  # of so many people nobody is "he"
-_NO_THING = re.compile(  # what "it" does not go on with
+_CROWD = 20  # with this many people, "he" is ambiguous
+_NO_THING = re.compile(  # subjects that "it" does not refer to
     r"The (?:(?:\w+ )?(?:result|reason|answer|following|passages?|context|text|fact|idea|way|one)"
     r"|main|primary|first|second|third|last|next|other|same|\w+(?:an|ese|ish))"
 )
@@ -62,41 +60,38 @@ _OF_THINGS = re.compile(
 
 
 def resolve(claims: Sequence[Claim], response: Response) -> list[Claim]:
-    """The claims with what their pronoun stands for, where that is the subject ("He", "Her
-    father", "It", "Its").
+    """Replace subject pronouns ("He", "Her father", "It", "Its") by their referents.
 
-    That is the question's title, unless "he" and "she" can only be somebody else that the
-    response names. Without a title: for "he" and "she" the one person that the question or the
-    response names; for "it" the subject of the sentence before if it begins with "The", else
-    what the question names. Where there are two, the pronoun stays: such a claim can be checked
-    less well, but is not made false.
+    The referent is the question's title, unless the response introduces another person. Without
+    a title, "he" and "she" refer to the only named person, and "it" to the previous sentence's
+    subject if it begins with "The", else to the question's name. Ambiguous pronouns stay.
     """
     topic = "" if is_unclear(response) else topic_of(response)
-    spoken, begun, resolved = _Spoken(response, topic), None, []
+    mentioned, sentence, resolved = _Mentioned(response, topic), None, []
     for claim in claims:
-        named = spoken.name(claim)
-        if claim.sentence != begun and not _PRONOUN.match(claim.text):
-            spoken.hear(claim.text)
-        elif claim.sentence != begun:
-            spoken.turned = spoken.turned and claim.text == named.text
-        begun = claim.sentence
+        named = mentioned.name(claim)
+        if claim.sentence != sentence and not _PRONOUN.match(claim.text):
+            mentioned.observe(claim.text)
+        elif claim.sentence != sentence:
+            mentioned.turned = mentioned.turned and claim.text == named.text
+        sentence = claim.sentence
         resolved.append(named)
     return resolved
 
 
-class _Spoken:
-    """Who and what a response has spoken of so far."""
+class _Mentioned:
+    """Tracks the people and things that a response has mentioned so far."""
 
     def __init__(self, response: Response, topic: str) -> None:
         self.text, self.question, self.topic = response.text, response.question.text, topic
-        self.thing = self.asked = topic if is_thing(response) else ""
+        self.thing = self.question_thing = topic if is_thing(response) else ""
         self.titled = bool(response.question.title)
-        self.told = self.human = False  # whether the topic has been a subject, and as a person
-        self.own = ""  # the longest name by which it was told of
-        self.turned = False  # whether the last subject was another
-        self.other = False  # whether the response has turned to somebody else, and not back
+        self.topic_seen = self.human = False  # whether the topic was a subject, and a person
+        self.own = ""  # the longest name of the topic so far
+        self.turned = False  # whether the last subject was not the topic
+        self.other = False  # whether the response introduced another person after the topic
         self.gender: dict[str, str] = {}  # by name, the first pronoun that stood for it
-        self.beside: int | None = None  # the last sentence that names somebody beside the person
+        self.relative: int | None = None  # the last sentence that names a relative of the person
         article = topic and re.search(rf"\bthe {re.escape(topic)}", self.question, re.I)
         # `_CROWD` of them at most
         self.people = [topic] if not self.titled and " " in topic and not article else []
@@ -107,7 +102,7 @@ class _Spoken:
             return self.topic if self.human or _PERSON.fullmatch(self.topic) else ""
         found = (
             ""
-            if len(self.people) > 1 or (self.titled and self.told)
+            if len(self.people) > 1 or (self.titled and self.topic_seen)
             else (self.people or [self.topic])[0]
         )
         return (
@@ -117,17 +112,18 @@ class _Spoken:
         )
 
     def name(self, claim: Claim) -> Claim:
-        """The claim with what its pronoun stands for. Nobody is both "he" and "she"; and after a
-        sentence about somebody's family the pronoun may be theirs, unless it is known to fit."""
-        pronoun, beside = _PRONOUN.match(claim.text), self.beside
+        """Return the claim with its pronoun resolved. A name keeps one gender; after a sentence
+        about relatives the pronoun may be theirs.
+        """
+        pronoun, relative = _PRONOUN.match(claim.text), self.relative
         names = (re.sub(r"['’]s$", "", name) for name in NAME.findall(claim.text))
         if _RELATED.search(claim.text) and any(
             not _same(name, self.person or name) for name in names
         ):
-            self.beside = claim.sentence
+            self.relative = claim.sentence
         if (
             not pronoun
-            or _NOBODY.match(claim.text)
+            or _EXPLETIVE.match(claim.text)
             or claim.text[pronoun.end() :].startswith(("'", "’"))
         ):
             return claim
@@ -136,11 +132,11 @@ class _Spoken:
             self.thing if thing else "" if self.other else self.person,
             "f" if pronoun[0] in ("She", "Her") else "m",
         )
-        unsure = beside is not None and beside != claim.sentence and noun not in self.gender
+        unsure = relative not in (None, claim.sentence) and noun not in self.gender
         if thing and self.titled and self.turned:
             return claim
         if not self.titled and noun and re.search(rf"\b{re.escape(noun)}\b", claim.text):
-            return claim  # "He was told of Ana's prize" is of somebody else than Ana
+            return claim  # in "He heard of Ana's prize", "he" is not Ana
         if thing and (of := _TIME.match(claim.text)) and of[1] not in noun.lower():
             return claim  # a team is no season
         if not noun or (not thing and (unsure or self.gender.setdefault(noun, gender) != gender)):
@@ -149,8 +145,8 @@ class _Spoken:
             claim, text=f"{noun}{'' if pronoun[1] else chr(39) + 's'}{claim.text[pronoun.end() :]}"
         )
 
-    def hear(self, claim: str) -> None:
-        """Take note of the subject of a sentence, by its first claim."""
+    def observe(self, claim: str) -> None:
+        """Record the subject of a sentence from its first claim."""
         subject, human = _subject(claim), bool(_OF_PEOPLE.search(claim))
         own = (
             bool(subject)
@@ -159,14 +155,16 @@ class _Spoken:
         )
         if own and len(subject) > len(self.own):
             self.own = subject
-        if self.titled and self.told and subject:
+        if self.titled and self.topic_seen and subject:
             turned = not own and self._is_name(subject) and bool(_INTRODUCED.search(claim))
             self.other = turned or (self.other and not own)
-        self.told = self.told or own
-        self.turned = not own and bool(self.told or subject)
+        self.topic_seen = self.topic_seen or own
+        self.turned = not own and bool(self.topic_seen or subject)
         if not self.titled:
             self.thing = (
-                self._it(subject, claim) if subject and not own and not human else self.asked
+                self._it(subject, claim)
+                if subject and not own and not human
+                else self.question_thing
             )
         if human and own:
             self.human = True
@@ -177,44 +175,42 @@ class _Spoken:
             self.people = [*others, max([subject, *same], key=len)]
 
     def _it(self, subject: str, claim: str) -> str:
-        """What "it" is after a sentence about something else than the topic."""
+        """Return the referent of "it" after a sentence about something other than the topic."""
         if subject.startswith("The "):
             if _NO_THING.fullmatch(subject):
                 return ""
             in_question = set(subject.lower().split()[1:]) <= set(
                 self.question.lower().strip("?.! ").split()
             )
-            return subject if in_question or not self.told else ""
+            return subject if in_question or not self.topic_seen else ""
         if not self.topic:
-            return subject if _OF_THINGS.search(claim) else self.asked
-        told = set(self.topic.lower().split()) & set(re.findall(r"\w+", claim.lower()))
-        return self.asked if told else ""
+            return subject if _OF_THINGS.search(claim) else self.question_thing
+        shared = set(self.topic.lower().split()) & set(re.findall(r"\w+", claim.lower()))
+        return self.question_thing if shared else ""
 
     def _is_name(self, subject: str) -> bool:
-        """Whether it is capitalised for itself, and not as the beginning of a sentence."""
+        """Whether the subject is a name, not only the capitalised beginning of a sentence."""
         return " " in subject or subject in self._inside
 
     @cached_property
     def _inside(self) -> frozenset[str]:
-        """The words that stand inside a sentence with a capital, and what they begin with: of
-        "Curie's" also "Curie".
+        """The capitalised words inside sentences, and their first parts ("Curie's" also gives
+        "Curie").
         """
         words = (match[0] for match in _INSIDE.finditer(self.text))
         return frozenset(word[: part.end()] for word in words for part in re.finditer(r"\w+", word))
 
 
 def _same(first: str, second: str) -> bool:
-    """Whether one of two names has all words of the other: "Curie" and "Marie Curie", but not
-    "Pierre Curie".
+    """Whether one of two names contains the other: "Curie" and "Marie Curie", but not "Pierre
+    Curie".
     """
     a, b = (set(name.lower().split()) - {"the"} for name in (first, second))
     return bool(a and b) and (a <= b or b <= a)
 
 
 def _subject(claim: str) -> str:
-    """What stands before the first verb of a claim, if that is a name or "The" with a few words;
-    else "".
-    """
+    """Return the text before the first verb if it is a name or "The" with a few words, else ""."""
     words = list(english.TOKEN.finditer(claim))
     texts = [word[0] for word in words]
     verb = next((i for i in range(1, len(texts)) if english.is_verb(texts, i)), 0)

@@ -1,4 +1,4 @@
-"""The parts of one sentence, each with its subject (see `workbench.claims.rules`)."""
+"""Combine the parts of a sentence with their subjects (see `workbench.claims.rules`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from workbench.claims import english
-from workbench.claims.antecedents import NAME, participle, which, who
+from workbench.claims.antecedents import NAME, which, who
 from workbench.claims.leads import is_free
 from workbench.claims.parts import Part, parts
 from workbench.claims.predicates import predicate
@@ -21,14 +21,10 @@ _PARTICIPLE = re.compile(
     r" |(?:built|written|made|held|known|born|led|won|set|sung|\w+ed) "
     r"(?:in|on|at|by|for|as|from|to|with)\b"
 )
-_KIN = (
-    r"(?:grand)?(?:father|mother|son|daughter)|brother|sister|husband|wife|uncle|aunt|cousin"
-    r"|nephew|niece|partner|manager|coach"
-)
 _DONE_TO = (  # followed by a preposition: to somebody, by somebody
     r"sold|built|rebuilt|made|spread|sent|taken|given|written|drawn|shown|bought|held|read|kept|shot|brought"
 )
-_IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|told"
+_IRREGULAR = _DONE_TO + r"|set|taught|led|found|won|put|cut|caught|paid|last_predicate"
 
 
 _INSIDE = re.compile(
@@ -38,16 +34,16 @@ _INSIDE = re.compile(
 )
 
 
-_OFTEN = 4  # clauses of which it is not plain what they are about
+_OFTEN = 4  # ambiguous clauses in a row
 
 
 class Reader:
-    """Reads the parts of one sentence in order; a part without a subject has that of the part
-    before it.
+    """Reads the parts of one sentence in order. A part without a subject inherits the subject of
+    the previous part.
     """
 
     def __init__(self) -> None:
-        self.told = ""  # the last part that has a verb,
+        self.last_predicate = ""  # the last part that has a verb,
         self.related = False  # whether the part before is a relative clause
         self.subject = self.latest = ""  # the sentence's, and the last relative clause's,
         # or that clause with the words before it, where it is not plain what it is about,
@@ -85,22 +81,17 @@ class Reader:
                 part.kind == "same" and not is_free(lead) and not _turns(lead, part.text)
             )
             if part.kind in ("who", "which") and self.related and not self.latest:
-                # of the second clause it is not told whose words are before it
+                # the antecedent of a second relative clause is ambiguous
                 yield text
                 return
             yield from self._read(part, previous, lead if under else "")
-            self.related = part.kind in ("who", "which", "passive")
-            self.told = part.text if part.kind != "ing" else self.told
+            self.related = part.kind in ("who", "which")
+            self.last_predicate = part.text if part.kind != "ing" else self.last_predicate
             said = part.text.strip(" ,;")
-            begun = (
-                ""
-                if self.whole.endswith(said)
-                else {
-                    "ing": f"{self.subject} ",
-                    "passive": f"{self.latest} was " if self.latest else "",
-                }.get(part.kind, "")
+            opening = (
+                f"{self.subject} " if part.kind == "ing" and not self.whole.endswith(said) else ""
             )
-            previous = f"{begun}{part.text}"
+            previous = f"{opening}{part.text}"
 
     def _read(self, part: Part, previous: str, lead: str) -> Iterator[str]:
         text = part.text.strip(" ,;")
@@ -111,16 +102,12 @@ class Reader:
         own = words[0] in english.PRONOUNS | english.DETERMINERS or words[0][0].isupper()
         if part.kind == "ing":
             yield from self._doing(text, words, previous)
-        elif part.kind == "passive":
-            yield from self._about(
-                participle(self.subject, previous, words[0]), f"was {text}", previous, part
-            )
         elif part.kind in ("same", "more"):
             yield from self._same(part.kind, text, previous, lead)
         elif part.kind == "who":
             own = words[0] in english.PREPOSITIONS
             yield from self._about(
-                "" if own else who(self.subject, previous, part.link, words[0]),
+                "" if own else who(self.subject, previous, part.link),
                 text,
                 previous,
                 part,
@@ -133,18 +120,19 @@ class Reader:
             yield from self._clause(text, lead)
 
     def _doing(self, text: str, words: list[str], previous: str) -> Iterator[str]:
-        """What somebody does besides, or the last relative clause's subject; what follows from
-        all that was said, as "making it the longest", stays with it."""
+        """Handle "-ing" parts: an action of the subject, or a consequence, which stays with its
+        sentence ("making it the longest").
+        """
         # "is a member, joining in 1990"
-        present = re.search(r"\b(?:is|are|am)\b", self.told)
+        present = re.search(r"\b(?:is|are|am)\b", self.last_predicate)
         if present or _follows(self.subject, text):
             yield self._grow(f"{self._whole(previous)}, {text}")
         else:
             yield from predicate(self.subject, _in_past(text, words))
 
     def _same(self, kind: str, text: str, previous: str, under: str) -> Iterator[str]:
-        """A further predicate, of the sentence's subject or ("more") of the relative clause
-        before it.
+        """Handle a further predicate of the sentence's subject, or ("more") of the previous
+        relative clause.
         """
         if kind == "more" and not self.latest:
             yield self._grow(f"{self.whole} and {text}")
@@ -155,8 +143,8 @@ class Reader:
         yield from predicate(self.latest if kind == "more" else self.subject, said, lead)
 
     def _about(self, subject: str, said: str, previous: str, part: Part) -> Iterator[str]:
-        """The claims of a relative clause; where it is not plain what it is about, it stays with
-        the words before it.
+        """Yield the claims of a relative clause. If its subject is ambiguous, keep it with the
+        words before it.
         """
         self.latest = subject
         if subject:
@@ -179,7 +167,7 @@ class Reader:
         )
 
     def _where(self, text: str, words: list[str], previous: str, link: str) -> Iterator[str]:
-        """A clause of place or time: of somebody else, it keeps the place."""
+        """Handle a clause of place or time. If it has another subject, it keeps the place."""
         subject, own = self.subject, words[0] in english.PRONOUNS
         named = _is_somebody(subject)
         when = link.endswith("when") and (not named or not own or words[1:2] == ["was"])
@@ -249,7 +237,9 @@ _ANEW = re.compile(
 
 
 def _is_torn(found: list[Part]) -> bool:
-    """Whether a part goes on with what another part began: "left after Ana, who was old, fell"."""
+    """Whether a subject continues after a relative clause: "Rain, which won a prize, and its sequel
+    …".
+    """
     texts = [part.text.strip(" ,") for part in found]
     if any(
         _breaks_off(text, part.kind, after.kind)
@@ -263,12 +253,12 @@ def _is_torn(found: list[Part]) -> bool:
         return True  # "Rain, which won a prize, and its sequel"
     for text, other in zip(texts, found[1:], strict=False):
         related = other.kind in ("who", "which", "where")
-        clause, anew, begun = _BEGUN.search(text), _ANEW.search(text), _SUBORDINATE.search(text)
+        clause, anew, opening = _BEGUN.search(text), _ANEW.search(text), _SUBORDINATE.search(text)
         if clause and other.kind not in ("clause", "main") and not _verb(f"x {clause[1]}"):
             return True  # "rose because several of them, including Bo, were left"
         if anew and related:
             return True  # "left, but his house, which stood in Osk, fell"
-        if begun and related and not _verb(f"x {begun[1]}") and found[-1].kind == "same":
+        if opening and related and not _verb(f"x {opening[1]}") and found[-1].kind == "same":
             return True
     return False
 
@@ -277,7 +267,7 @@ def _breaks_off(text: str, kind: str, after: str) -> bool:
     """Whether a part ends in a subject whose verb comes after the next comma: "left after her
     father, a baker, | was sent".
     """
-    if kind in ("who", "which") and after in ("who", "which", "passive") and _OTHER.search(text):
+    if kind in ("who", "which") and after in ("who", "which") and _OTHER.search(text):
         return True  # "led by Ana, who won, and Bo, | who lost"
     apposed, anew = _APPOSED.search(text), _COLON.search(english.blank(text))
     if apposed and after == "same":
@@ -287,15 +277,15 @@ def _breaks_off(text: str, kind: str, after: str) -> bool:
 
 
 def _turns(lead: str, text: str) -> bool:
-    """Whether a predicate is of today, and does not hold after what led the sentence in: "After
-    it, he left and is a cook".
+    """Whether a present-tense predicate does not hold after the introduction: "After it, he left
+    and is a cook".
     """
     past = re.match(r"(?:after|before|following|upon|until)\b", lead, re.I)
     return bool(past and re.match(r"(?:\w+ly )?(?:is|are)\b", text))
 
 
 def _verb(text: str) -> int:
-    """Where the first verb of the text begins; 0 if none is known."""
+    """Return the character position of the first verb, or 0 if there is no known verb."""
     tokens = list(english.TOKEN.finditer(english.blank(text)))
     words = [token[0] for token in tokens]
     return next((tokens[i].start() for i in range(1, len(words)) if english.is_verb(words, i)), 0)
@@ -315,8 +305,8 @@ _ACTING = re.compile(  # what only somebody does, and not the thing named last, 
 
 
 def _follows(subject: str, text: str) -> bool:
-    """Whether what is said of the subject may rather be said of the thing named last, or of all
-    that happened.
+    """Whether an "-ing" part may describe the last named thing or the whole event instead of the
+    subject.
     """
     return bool(_FOLLOWING.match(text)) or not _ACTING.match(text) or not _is_somebody(subject)
 
@@ -341,7 +331,7 @@ def _in_past(text: str, words: list[str]) -> str:
 
 
 def _intro(text: str) -> tuple[str, str]:
-    """What stands before a later clause, as "during his career, he threw …", and the rest."""
+    """Split off the introduction of a later clause, as in "during his career, he threw …"."""
     intro = re.match(
         r"((?:in|on|at|during|after|before|since|by|from|until|when|while) [^,]{2,50}), (?=\S)",
         text,
@@ -383,16 +373,6 @@ def _apposition(subject: str) -> tuple[str, str]:
     """ "Toma, a painter" → ("Toma", "a painter"); "His father, Bo" and "His father Bo" → ("His
     father", "Bo").
     """
-    if own := re.fullmatch(
-        rf"((?:His|Her|Their|his|her|their|{NAME}['’]s) (?:[\w'’-]+ ){{0,3}}[\w'’-]+),"
-        rf" ({NAME}|[\"“].*[\"”])",
-        subject,
-    ):
-        return own[1], own[2]
-    if kin := re.fullmatch(
-        rf"((?:His|Her|Their|his|her|their|{NAME}['’]s) (?:{_KIN})) ({NAME})", subject
-    ):
-        return kin[1], kin[2]
     match = re.fullmatch(
         rf"({NAME}|(?:The|An?|His|Her|Its|Their|My|Our|This|That|One|{NAME}['’]s) [^,]*),"
         r" ((?:an?|the|one of|(?:also"

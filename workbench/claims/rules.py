@@ -1,29 +1,19 @@
-"""Claims of English prose by rules, without a model *(ours)*.
+"""Extract claims from English prose by rules, without a model *(ours)*.
 
-A sentence is cut into clauses (a subject and one finite predicate each), and the clauses into
-parts that stand on their own: conjoined predicates, relative clauses, appositions, what a person
-is or is known for, date and place of a birth, lists of names, examples. Some claims are implied:
-"Lima is in Peru", "is Brazilian", "“Rain” is a film". A pronoun that is a subject is replaced by
-what it stands for (`workbench.claims.pronouns`).
+A sentence is split into clauses (a subject and one finite predicate each), and a clause into
+conjoined predicates, relative clauses, appositions, list items, examples and dated facts. Some
+implied claims are added: "Lima is in Peru", "is Brazilian", "“Rain” is a film". A subject pronoun
+is replaced by its referent (`workbench.claims.pronouns`).
 
-A part becomes a claim of its own only where its form shows what belongs to it. Otherwise the
-sentence, or the part with the words before it, stays whole. Of the phrases behind a verb, the
-first may stand without the later ones, and all without a date, but none without the phrases
-before it (`workbench.claims.shorter`). A list is divided where each item ends by itself: names
-beside names, figures beside figures, nothing behind the last item that may belong to all. "Who"
-is a person's name or a noun for people; "where" and "when" belong to a named person, and so does
-a participle in "-ing" that only persons do. Denied, restricted, counted, conditional and quoted
-statements are not divided. The results are checked (`workbench.claims.guard`): if one has no
-subject, one subject for a plural verb, a participle without its "was", two clauses in one, or has
-lost a denial, the sentence stays whole.
+A part becomes a separate claim only if the form shows what belongs to it; otherwise the sentence
+stays whole. Denied, restricted, counted, conditional and quoted statements are not split.
+`workbench.claims.guard` checks the results: if a claim lacks a subject or a verb, or lost a denial,
+the sentence stays whole.
 
-Limits: English only; a sentence of another language is mostly one claim. Finite verbs are known
-by a list and by the ending "-ed", so a clause with a rarer verb is not divided. "They" is not
-resolved, and "it" is the question's title only where the response calls nobody "he" or "she" and
-the sentence before is not about something else. Some long introductions ("In addition to his
-work on …,") and parentheses are left out, except the dates of a life or a work. A claim keeps the
-words of its sentence, so it can be found there again. `docs/numbers.md` says how often a claim
-says something that its text does not.
+Limits: other languages mostly yield one claim per sentence. Finite verbs are recognised by a list
+and by the ending "-ed". "They" is not resolved. Some long introductions and parentheses are
+dropped, except the dates of a life or a work. `docs/numbers.md` reports how often a claim says
+something that its text does not.
 """
 
 from __future__ import annotations
@@ -41,7 +31,7 @@ from workbench.types import Claim, Claims, Extract, Response
 
 
 def rules() -> Extract:
-    """Claims by rules."""
+    """Return an extractor that uses rules."""
     return lambda responses: [_extract(response) for response in responses]
 
 
@@ -80,8 +70,8 @@ def _extract(response: Response) -> Claims:
 
 
 def _joined(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The numbers of the first and the last piece of each sentence: a "!" or "?" in a quotation
-    ends a piece, but not the sentence around it.
+    """Yield the first and the last piece of each sentence. A "!" or "?" inside a quotation ends a
+    piece but not the sentence.
     """
     first = 0
     while first < len(spans):

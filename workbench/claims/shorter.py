@@ -1,10 +1,8 @@
-"""What says less than a predicate, and no more than it: its first words, and the whole without
-its date.
+"""Shorten a predicate without changing its meaning: its first phrases, or the whole without its
+date.
 
-Of a chain of phrases behind a verb it is seldom plain what each belongs to ("resigned from the
-club for the vacancy at Texas"), so none is told beside the verb without those between them. Two
-kinds of claims are safe: the first phrases alone, and the core with its one date, which may
-stand anywhere.
+The attachment of chained phrases is often ambiguous, so no phrase is used without those between it
+and the verb. The core with one date is safe.
 """
 
 from __future__ import annotations
@@ -20,8 +18,6 @@ _EVENTS = frozenset(
     " executed inducted drafted deployed arrested knighted crowned buried baptized graduated"
     " incorporated".split()
 )
-# "in the army as a nurse": as a nurse
-_SERVING = frozenset("served worked played acted appeared competed".split())
 _COUNTED = re.compile(  # "made three starts in 1993": three are not made elsewhere
     rf"\b(?:\d+(?:st|nd|rd|th)?|{'|'.join(sorted(english.NUMBERS))}|several|many|most|all|each|every|first|last|only)\b"
 )
@@ -35,10 +31,11 @@ _OWN = re.compile(r"(?:his|her|its|their) (?:[a-z-]+ ){0,2}[a-z-]+$")
 
 
 def spread(verb: str, rest: str, core: str, behind: list[str], lead: str) -> list[str]:
-    """What can follow the verb: all of it, the first of it, and the core with and without its date.
+    """Return what can follow the verb: everything, the first phrases, and the core with and without
+    its date.
 
-    `rest` is all that follows, `core` and `behind` are its parts (see
-    `workbench.claims.adjuncts`), `lead` is a date that led the sentence in, or "".
+    `rest` is the whole text after the verb, `core` and `behind` its parts (see
+    `workbench.claims.adjuncts`), `lead` a date that introduced the sentence, or "".
     """
     whole = f"{rest} {lead}".strip()
     dates = [one for one in [*behind, lead] if TEMPORAL.fullmatch(one)]
@@ -56,13 +53,11 @@ def spread(verb: str, rest: str, core: str, behind: list[str], lead: str) -> lis
     pieces.append(
         f"{core} {dates[0]}".strip() if len(dates) == 1 and _is_free(verb, core, others) else whole
     )
-    if verb in _SERVING and not core:
-        pieces += [one for one in others[1:] if re.match(r"as an? \w+(?: \w+)?$", one)]
     return list(dict.fromkeys(pieces))
 
 
 def _is_free(verb: str, core: str, others: list[str]) -> bool:
-    """Whether the date belongs to the core, so that the phrases between them may be left out."""
+    """Whether the date belongs to the core, so that the phrases between may be dropped."""
     if not (core or verb in _EVENTS):
         return False
     if re.fullmatch("the [a-z ]+", core):
@@ -87,8 +82,6 @@ _HEAD = re.compile(
 
 
 def head(phrase: str) -> str:
-    """ "a column for the Lume" → "a column"; "" where it has no such beginning, or that would be
-    another thing ("a lot of").
-    """
+    """Return the first noun phrase ("a column for the Lume" → "a column"), or ""."""
     found = _HEAD.match(phrase)
     return found[1] if found else ""

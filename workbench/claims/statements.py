@@ -1,4 +1,4 @@
-"""Which sentences state something that could be true or false of the world."""
+"""Decide which sentences state something that can be true or false."""
 
 from __future__ import annotations
 
@@ -72,13 +72,11 @@ _FORMATTING = re.compile(
 
 @lru_cache(4096)
 def vouches(sentence: str) -> bool:
-    """Whether a sentence speaks of nothing but its own truth or the answer's: "[VERIFIED]",
-    "This is a proven fact…".
+    """Whether a sentence only asserts its own truth: "[VERIFIED]", "This is a proven fact…".
 
-    It has a word of such praise, and no other than what praise is made of: a name, a thing, a
-    year or any other word makes it a statement about the world, as in "The River Lume has its
-    source in Aldo." "It is accurate.", said of a clock, is taken for praise of the answer.
-    English *(ours)*.
+    It contains praise and only words of a fixed vocabulary. Any other word makes it a
+    statement, as in "The River Lume has its source in Aldo." English only *(ours)*. Known
+    error: "It is accurate.", said of a clock, counts as praise.
     """
     text = unicodedata.normalize("NFKC", sentence).casefold()
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
@@ -100,12 +98,11 @@ def vouches(sentence: str) -> bool:
 
 @lru_cache(4096)
 def makes_claims(sentence: str) -> bool:
-    """Whether a sentence states a fact: not if it is a question, declines to answer, calls the
-    question invalid, gives an opinion, or only speaks about the answer and its truth. "I think
-    he was born in Bonn" is a claim, a hedged one.
+    """Whether a sentence states a fact.
 
-    Opinions and courtesies are known by their usual words in English, and a few of other
-    languages *(ours)*.
+    Questions, abstentions, "invalid question", opinions, and remarks on the answer do not. "I
+    think he was born in Bonn" is a (hedged) claim. Opinions and courtesies are recognised by
+    their usual words in English and a few in other languages *(ours)*.
     """
     plain = sentence.replace("’", "'").strip(" *_>\"'“”")
     if not any(map(str.isalpha, plain)) or _QUESTION.search(plain):

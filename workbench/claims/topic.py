@@ -21,8 +21,9 @@ _ASKING = frozenset(
 
 
 def topic_of(response: Response) -> str:
-    """The first title of the question, without what stands in brackets; else the last name in
-    the question's text; else the name that the response begins with; else ""."""
+    """Return the question's first title, else the last name in its text, else the response's first
+    name, else "".
+    """
     title = re.sub(r"\s*\(.*?\)", "", response.question.title.split(";")[0]).strip()
     if title:
         return title
@@ -51,8 +52,8 @@ _PERSONAL = re.compile(r"\b(?:he|she|his|hers?|him)\b", re.I)
 
 
 def is_thing(response: Response) -> bool:
-    """Whether "it" may be taken for the topic: it is named by the question, and nobody is spoken
-    of as "he" or "she".
+    """Whether "it" may refer to the topic: the question names it, and the response has no "he" or
+    "she".
     """
     return bool(
         response.question.title or _asked(response.question.text.strip())
@@ -64,9 +65,7 @@ _BEGUN = re.compile(r"(?:^|[.?!:\n\"“] ?)\W*$")
 
 
 def is_unclear(response: Response) -> bool:
-    """Whether the question has names, but not one thing alone that it asks about: "Where is Osk
-    in Lomar?", "Add a line".
-    """
+    """Whether the question has names but no single topic: "Where is Osk in Lomar?"."""
     text = response.question.text.strip()
     return (
         not response.question.title
@@ -76,9 +75,7 @@ def is_unclear(response: Response) -> bool:
 
 
 def _asked(text: str) -> bool:
-    """Whether a question names one thing; a word that begins a sentence is no name by its
-    capital alone.
-    """
+    """Whether a question names exactly one thing."""
     found = [
         match for match in NAME.finditer(text) if match[0] not in _ASKING and len(match[0]) > 1
     ]

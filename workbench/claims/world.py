@@ -1,4 +1,4 @@
-"""Claims of responses about the closed world, read exactly by the world's grammar."""
+"""Extract claims about the closed world exactly, by its grammar."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.world.parser import Parsed, Parser, parser_of
 from workbench.world.world import World
 
 # What a sentence is worth that the grammar cannot read: an object or a subject that does not exist
-# makes it false; words in no form of a statement, or a pronoun for nobody, tell nothing.
+# makes it false; words in no form of a statement, or a pronoun without referent, state nothing.
 _BROKEN: Mapping[str, str] = {
     "object": "wrong",
     "subject": "wrong",
@@ -32,21 +32,15 @@ _AROUND = " .!*"  # of an answer: not part of it
 
 
 def world(world: World) -> Extract:
-    """Claims by the world's parser: each fact that a sentence states, as one plain English
-    sentence with the subject's name.
+    """Return an extractor that parses the world's grammar: one English sentence per stated fact.
 
-    A bare value that answers a question of the world ("Vetra.") is the claim that it is the
-    answer. Questions, refusals, "invalid question", praise of the answer itself, and the other
-    short answers ("yes") to questions with gold answers make no claim.
+    A bare value that answers the question ("Vetra.") is a claim. Questions, refusals, "invalid
+    question", praise of the answer and other short answers ("yes") yield no claims.
 
-    A sentence that cannot be read is not passed over, or to write broken sentences would be a
-    way not to be judged: it is a claim in its own words *(ours)*. Its verdict comes with it:
-    `wrong` where the subject or the object does not exist (in a closed world nothing is true of
-    it), else `vague`; in both cases the least informative. So it costs the response a little,
-    more than a refusal, and spoils no other claim. Only if the response is not about this world
-    (its question names no entity and none of its sentences is read) there is no such verdict,
-    and the world as a judge fails the claim: it is not the one to ask. A citation ("… [2].") is
-    no part of what a sentence says.
+    An unreadable sentence is a claim in its own words, so that broken sentences cannot avoid a
+    verdict *(ours)*. Its verdict is `wrong` if the subject or the object does not exist, else
+    `vague`, with the lowest informativeness. If the response is not about this world, there is
+    no verdict, and the world's judge fails the claim. Citations ("… [2].") are ignored.
     """
     parser, facts = parser_of(world), {fact.id: fact for fact in world.facts}
 
@@ -57,9 +51,7 @@ def world(world: World) -> Extract:
 
 
 def topic_of(parser: Parser, question: Question) -> str | None:
-    """The entity that a question is about: the first of its title, or else the first one that
-    its text names.
-    """
+    """Return the entity that a question is about: from its title, else its text."""
     title = question.title.split(";")[0].strip()
     if title.casefold() in parser.names:
         return title
@@ -140,17 +132,17 @@ def _extract(
 
 
 def broken(target: str, reason: str) -> Verdict:
-    """The world's verdict on a claim that its grammar cannot read."""
+    """Return the world's verdict on a claim that its grammar cannot parse."""
     return unparsed(target, reason, "world", _BROKEN[reason])
 
 
 def _end(text: str, span: tuple[int, int]) -> int:
-    """The end of a sentence without its final punctuation."""
+    """Return the end of a sentence without its final punctuation."""
     return span[0] + len(strip_end(text[slice(*span)]))
 
 
 def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
-    """Where a claim's object ends in its sentence."""
+    """Return the position where a claim's object ends in its sentence."""
     forms = value_forms(schema.RELATIONS[claim.relation].object, claim.object or "", l2)[claim.lang]
     matches = (
         re.compile(rf"(?<!\w){re.escape(form)}(?!\w)", re.I).search(text, *claim.span)
@@ -162,8 +154,8 @@ def _object_end(claim: Parsed, text: str, l2: Mapping[str, str]) -> int:
 def _numeral(
     response: Response, final: str, parser: Parser, facts: Mapping[str, Fact]
 ) -> tuple[tuple[int, int], str] | None:
-    """The place and the claim of an answer in figures alone ("1921."), which is no sentence to
-    the parser.
+    """Return the place and the claim of an answer in figures ("1921."), which the parser cannot
+    read.
     """
     text = response.text
     figures = [
@@ -181,10 +173,10 @@ def _numeral(
 def _as_answer(
     sentence: str, question: Question, final: str, parser: Parser, facts: Mapping[str, Fact]
 ) -> str | None:
-    """What a sentence of no readable form states as the answer to the question: a claim, "" for
-    none, None if it is not it.
+    """Return the claim that a sentence states as the answer; "" for no claim, None if it is not the
+    answer.
 
-    `final` is the response's final answer, without what stands around it.
+    `final` is the response's final answer without surrounding punctuation.
     """
     bare = sentence.strip(_AROUND)
     if not question.answers or bare != final:

@@ -96,10 +96,9 @@ def load(
 
 
 def check_trainable(questions: Iterable[Question]) -> None:
-    """Refuse questions whose authors ask that they never be trained on.
+    """Refuse questions that must not be used for training.
 
-    Raises:
-        WorkbenchError: one of them is marked `evaluation_only` in its `meta`.
+    Raises WorkbenchError if one is marked `evaluation_only` in its `meta`.
     """
     held_out = next(
         (question for question in questions if question.meta.get("evaluation_only")), None
@@ -112,19 +111,16 @@ def check_trainable(questions: Iterable[Question]) -> None:
 
 
 def split_of(identity: str) -> str:
-    """80 % rl, 10 % validation, 10 % test, by a hash of the id: the same in every run, whatever
-    else is in the file.
-    """
+    """Return the split of an id by its hash: 80 % rl, 10 % validation, 10 % test."""
     bucket = int(digest(identity)[:8], 16) % 10
     return {8: "validation", 9: "test"}.get(bucket, "rl")
 
 
 def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Question]:
-    """`n` of the questions (all, if they are fewer) in their order: those whose ids hash lowest
-    under `seed`.
+    """Return the `n` questions (or all) whose ids hash lowest under `seed`, in their order.
 
-    A question that is drawn from many is drawn from fewer, too: samples of a set and of a part
-    of it overlap as they should.
+    A question sampled from a large set is also sampled from a subset, so samples overlap
+    consistently.
     """
     if n < 1:
         raise WorkbenchError(f"a sample of {n} questions: it must be at least 1")
@@ -135,10 +131,9 @@ def sample(questions: Sequence[Question], n: int, seed: int = 0) -> list[Questio
 
 
 def data_set(name: str) -> DataSet:
-    """The data set of that name; case, hyphens and underscores do not matter.
+    """Return the data set of a name; case, hyphens and underscores do not matter.
 
-    Raises:
-        WorkbenchError: there is none; the nearest names are given.
+    Raises WorkbenchError with the closest names if there is no such data set.
     """
 
     def key(text: str) -> str:
@@ -157,7 +152,7 @@ def data_set(name: str) -> DataSet:
 
 
 def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records, str | None]:
-    """The records of a data set on the hub, and the schema that they have if it is known."""
+    """Return the records of a hub data set, and their schema if it is known."""
     if name.startswith("hf:"):
         repository, _, config = name.removeprefix("hf:").partition("@")
         return read_hub(repository, config or None, split or "train", name=name), schema
@@ -179,8 +174,8 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
 def _fitting(
     where: str, record: Mapping[str, Any], mapping: Mapping[str, str] | None, schema: str | None
 ) -> DataSet:
-    """The data set whose schema the records have: the one named, else the one whose own columns
-    are there, else plain.
+    """Return the schema of the records: the named one, else the one whose columns match, else the
+    plain schema.
     """
     if mapping is not None:
         if unknown := [field for field in mapping if field not in FIELDS]:
@@ -229,7 +224,7 @@ def _read(
 
 
 def _reach(record: Mapping[str, Any], column: str, where: str) -> Any:
-    """The value of a column; "a.b" is b inside a, unless there is a column of that very name."""
+    """Return a column's value; "a.b" is b inside a, unless a column has that exact name."""
     if column in record:
         return record[column]
     value: Any = record
@@ -247,7 +242,7 @@ def _finish(
     known: Mapping[str, Question],
     where: str,
 ) -> Question:
-    """Give an id to a question without one, and say in `meta` where it comes from."""
+    """Add a missing id, and the source and split in `meta`."""
     if not question.text.strip():
         raise WorkbenchError(f"{where}: the question is empty")
     identity = question.id

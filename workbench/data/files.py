@@ -1,9 +1,7 @@
-"""Rows of any local file, one at a time: JSONL, JSON, CSV, TSV, Parquet; gzip or bzip2 around.
-Data sets and indexes are read by it.
+"""Read rows of local files: JSONL, JSON, CSV, TSV, Parquet, optionally gzip or bzip2.
 
-File names say little: JSONL is found behind `.json`, a whole list behind `.jsonl`, and some JSON
-files wrap their records in an object beside a description. So JSON is told from JSONL by its
-content.
+File names are unreliable: JSONL occurs as `.json`, lists as `.jsonl`, and some files wrap their
+records in an object. So the content decides between JSON and JSONL.
 """
 
 from __future__ import annotations
@@ -33,12 +31,10 @@ READABLE = (*ROWS, ".txt")
 
 
 def read_records(path: Path) -> Records:
-    """The records of a file as `(place, record)`, or of all readable files of a folder in the
-    order of their names.
+    """Return the records of a file, or of all readable files of a folder, as `(place, record)`.
 
-    Raises:
-        WorkbenchError: the file cannot be read as what its name says; the line is named where
-        there is one.
+    Raises WorkbenchError if the file does not have the format of its name; the line is named if
+    known.
     """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if suffix_of(file) in READABLE)
@@ -59,17 +55,16 @@ def read_records(path: Path) -> Records:
 
 
 def suffix_of(path: Path) -> str:
-    """What a file is called, without the suffix of an archive around it."""
+    """Return the suffix of a file without that of its archive."""
     inner = Path(path.stem) if path.suffix.lower() in (".gz", ".bz2") else path
     return inner.suffix.lower()
 
 
 @contextlib.contextmanager
 def open_bytes(path: Path) -> Iterator[BufferedReader]:
-    """Open a text file, unpacked if it is an archive.
+    """Open a text file and decompress it if needed.
 
-    Raises:
-        WorkbenchError: it cannot be read, the archive is broken, or it is not text in UTF-8.
+    Raises WorkbenchError if it cannot be read, the archive is broken, or it is not UTF-8 text.
     """
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
     try:
@@ -83,9 +78,9 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 
 
 def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[str, Iterator[Row]]:
-    """What a file's rows are counted in (line, record or row), and its rows after number `skip`.
+    """Return the unit of a file's rows (line, record or row) and its rows after number `skip`.
 
-    Of a Parquet file with any of `columns`, only those are read.
+    From a Parquet file, only those of `columns` that exist are read, or all if none exists.
     """
     suffix = suffix_of(path)
     if suffix == ".parquet":
@@ -99,8 +94,8 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
 
 
 def _whole(path: Path) -> list[dict[str, Any]] | None:
-    """The records of a file that is one JSON value, a list of objects or an object that wraps
-    one; None for an object a line.
+    """Return the records of a file with one JSON value (a list or a wrapper object), or None for
+    JSONL.
     """
     with open_bytes(path) as file:
         first = file.readline()
@@ -141,7 +136,7 @@ def _lines(path: Path, skip: int) -> Iterator[Row]:
 
 
 def _decoded(content: bytes) -> Any:
-    """JSON, with None for NaN, which says that there is nothing."""
+    """Parse JSON; NaN becomes None."""
     text = content.decode("utf-8-sig")
     return json.loads(text, parse_constant=lambda _: None, object_pairs_hook=unique_keys)
 
@@ -157,10 +152,10 @@ def _object(line: bytes) -> dict[str, Any] | str:
 
 
 def _table(path: Path, delimiter: str, skip: int) -> Iterator[Row]:
-    """The rows below the header, each with the number of the line on which it ends.
+    """Yield the rows below the header with the number of their last line.
 
-    CSV has quotes as Excel writes them. In a TSV a quote is a character like others, unless
-    quotes enclose the whole value.
+    CSV has quotes as Excel writes them. In TSV a quote is an ordinary character, unless quotes
+    enclose the whole value.
     """
     csv.field_size_limit(2**31 - 1)
     tabs = delimiter == "\t"

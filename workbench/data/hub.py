@@ -1,4 +1,4 @@
-"""Records of a data set on the Hugging Face hub, which is reached only when a data set is named."""
+"""Read data sets from the Hugging Face hub, only when one is named."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from workbench.util.hub import dataset
 def read_hub(
     repository: str, config: str | None, split: str, name: str, file: str | None = None
 ) -> Records:
-    """The records of one split; downloaded once and kept in the hub's cache. `HF_HUB_OFFLINE=1`
-    uses the cache alone.
+    """Return the records of one split, downloaded once; `HF_HUB_OFFLINE=1` uses the cache only.
 
-    Raises:
-        WorkbenchError: the hub cannot be reached, or has no such data set or split; within
-        seconds, without retries.
+    Raises WorkbenchError if the hub cannot be reached or lacks the data set or split, without
+    retries.
     """
     try:
         rows = dataset(repository, config, split, **({"data_files": file} if file else {}))

@@ -1,4 +1,4 @@
-"""Readers of data sets whose answers are long: no gold answers, at best a reference in `meta`."""
+"""Readers of long-form data sets: no gold answers, at best a reference in `meta`."""
 
 from __future__ import annotations
 

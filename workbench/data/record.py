@@ -1,6 +1,4 @@
-"""The one reader of questions and of passages, in whatever shape a row has them: for data sets,
-for `workbench score`, for indexes and for other trainers' scripts; and what the readers of data
-sets share."""
+"""Convert a row of any shape to questions and passages, for all commands and readers."""
 
 from __future__ import annotations
 
@@ -16,9 +14,11 @@ YES_NO = ("yes", "no")
 
 
 def strings(value: Any) -> tuple[str, ...]:
-    """Texts from a list, from one text or number, or from a list written as text ('["a", "b"]',
-    "['a', 'b']"); no empty ones, none twice. Of an object (SQuAD's answers on the hub), the
-    texts under "text"."""
+    """Return texts from a list, a single value, or a list written as text; without empty ones and
+    duplicates.
+
+    From an object (SQuAD's answers on the hub), the texts under "text" are returned.
+    """
     if isinstance(value, Mapping):
         value = value.get("text")
     if value is None or (isinstance(value, float) and value != value):
@@ -37,7 +37,7 @@ def strings(value: Any) -> tuple[str, ...]:
 
 
 def _listed(text: str, *kinds: type) -> Any:
-    """A list of such items that is written as text, or the text."""
+    """Parse a list of `kinds` that is written as text; return the text if it is not one."""
     if not (text.startswith("[") and text.endswith("]")):
         return text
     for parse in (json.loads, ast.literal_eval):
@@ -51,22 +51,23 @@ def _listed(text: str, *kinds: type) -> Any:
 
 
 def digest(text: str) -> str:
-    """SHA-256 in hexadecimal; half of a surrogate pair, which JSON can hold, is a character like
-    others.
+    """Return the SHA-256 in hexadecimal; lone surrogates, which JSON allows, are encoded as they
+    are.
     """
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def passage_id(title: str, text: str) -> str:
-    """A passage's id where it has none of its own, or one that may be that of a single row:
-    equal only where both are.
-    """
+    """Return an id derived from the content: equal only for equal title and text."""
     return f"p-{digest(json.dumps([title, text]))[:12]}"
 
 
 def passage(given: Any, title: str = "") -> Passage:
-    """A passage given as a text or as an object `{title?, text}` (or `content`). Its id follows
-    from what it says, whatever `id` it has: those of rows are often 0, 1, 2 in each of them."""
+    """Convert a text or an object `{title?, text}` (or `content`) to a passage.
+
+    Its id is derived from the content, because the ids of different rows often collide (0, 1,
+    2).
+    """
     if isinstance(given, Mapping):
         given, title = given.get("text", given.get("content")), given.get("title") or ""
     if not isinstance(given, str) or not isinstance(title, str | int):
@@ -76,9 +77,7 @@ def passage(given: Any, title: str = "") -> Passage:
 
 
 def passages(value: Any) -> tuple[Passage, ...]:
-    """A list of passages, one alone, or a list written as text; a passage that is there twice is
-    kept once.
-    """
+    """Convert a list (also as text) or a single passage; drop duplicates."""
     if value is None or value == "":
         return ()
     if isinstance(value, str):
@@ -91,14 +90,12 @@ def passages(value: Any) -> tuple[Passage, ...]:
 
 
 def question_of(record: Mapping[str, Any], identity: str, text: Any) -> Question:
-    """The question of a row in the workbench's own schema: `{answers?, title?, passages?,
-    checklist?, kind?}`.
+    """Convert a row in the workbench's schema: `{answers?, title?, passages?, checklist?, kind?}`.
 
-    `answer` does for `answers`, a text for a list; titles in a list are joined by ";". Fields of
-    another name stay behind.
+    `answer` is an alias of `answers`, a text works as a list, titles are joined by ";", and
+    other fields are ignored.
 
-    Raises:
-        ValueError: a field that is not what it has to be; it is named.
+    Raises ValueError that names the bad field.
     """
     kind = record.get("kind") or "single"
     if not isinstance(text, str) or not isinstance(kind, str):
@@ -136,8 +133,8 @@ def answered(
     answerable: bool | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> Question:
-    """A short question by the rules of `workbench.data.sets`; a `meta` value of None is left
-    out.
+    """Build a short question by the rules of `workbench.data.sets`; `meta` values of None are
+    dropped.
     """
     if answerable is False:
         kind, answers = "unanswerable", ()
@@ -150,6 +147,6 @@ def answered(
 
 
 def plain(record: Mapping[str, Any]) -> list[Question]:
-    """The workbench's own schema: `{question, id?, …}`, see `question_of`."""
+    """Read the workbench's own schema: `{question, id?, …}`, see `question_of`."""
     name = record.get("id")
     return [question_of(record, "" if name is None else str(name), record["question"])]

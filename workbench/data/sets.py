@@ -29,8 +29,8 @@ Reader = Callable[[Mapping[str, Any]], Iterable[Question]]
 
 @dataclass(frozen=True)
 class DataSet:
-    """`columns` lists alternatives, each enough to read a record; `own` those that no other data
-    set here has.
+    """A data set. `columns` lists alternatives, each enough to read a record; `own` those unique to
+    the data set.
     """
 
     name: str

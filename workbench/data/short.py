@@ -1,6 +1,4 @@
-"""Readers of data sets with short answers, one function each; `workbench.data.sets` says what
-they have in common.
-"""
+"""Readers of data sets with short answers; see `workbench.data.sets` for their common rules."""
 
 from __future__ import annotations
 
@@ -175,8 +173,8 @@ def chinese_simpleqa(record: Record) -> Iterator[Question]:
 
 
 def selfaware(record: Record) -> Iterator[Question]:
-    """SelfAware (arXiv 2305.18153): answerable questions with answers, and questions that nobody
-    can answer, without.
+    """SelfAware (arXiv 2305.18153): answerable questions with answers, and questions that
+    cannot be answered, without.
     """
     identity = record.get("question_id")
     yield answered(

@@ -1,17 +1,14 @@
-"""The store of knowledge: build an index of passages, and search it.
+"""Build an index of passages and search it.
 
-    build_index("wiki", "hf:wikimedia/wikipedia/20231101.simple:train")
-    open_index("wiki").search(["Who wrote Hamlet?"], 5)
-    open_index("wiki").search(["He wrote Hamlet."], 5, titles=["William Shakespeare;Hamlet"])
-    from_passages(question.passages).search(["He wrote Hamlet."], 3)
-
-A verifier takes any `Search`. Chinese, Japanese and Thai are segmented by dictionaries that come
-with the store. Limits: Korean words are found with the particles they are written with,
-traditional and simplified characters are different, words are stemmed as English.
+Use `build_index(NAME, SOURCE)`, `open_index(NAME).search(queries, k, titles=…)`, and
+`from_passages(passages).search(queries, k)` for a few passages in memory. All are of the type
+`Search`, which verifiers take. Chinese, Japanese and Thai are segmented by dictionaries in the
+package. Limits: Korean particles are not removed, traditional and simplified characters differ, and
+words are stemmed as English.
 """
 
 from workbench.retrieval.build import build_index
-from workbench.retrieval.given import Search, from_passages
+from workbench.retrieval.in_memory import Search, from_passages
 from workbench.retrieval.index import Index, list_indexes, open_index
 from workbench.retrieval.sources import Page, Source
 

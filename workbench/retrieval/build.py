@@ -1,10 +1,9 @@
-"""Build an index from pages: in steps that a kill cannot spoil, and that the same command takes
-up again.
+"""Build an index from pages in resumable steps.
 
-`index.json` says what is being built and whether it is whole. `build.sqlite` holds, in one
-transaction a step, how far the source was read, which pages were seen and which rows were bad; a
-step's passages are in the table before that transaction ends, and rows of the table beyond it
-are deleted when a build goes on. So every passage is there once.
+`index.json` describes the index and whether it is complete. `build.sqlite` stores in one
+transaction per step the position in the source, the pages seen and the bad rows. Passages are
+written before the transaction ends; on resumption, later rows are deleted. So every passage occurs
+once.
 """
 
 from __future__ import annotations
@@ -62,14 +61,13 @@ def build_index(
     root: Path | str = ROOT,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Build the index `name` (under `root`, or a path), or go on building it; returns its card.
+    """Build the index `name` (under `root`, or a path) or resume its build; return its card.
 
-    `words` is the budget of a passage (0: every page whole). An index that is whole and has this
-    source is left as it is.
+    `words` is the budget of a passage (0: whole pages). A complete index of the same source is
+    left as it is.
 
-    Raises:
-        WorkbenchError: the source cannot be read or has no page, the encoder cannot be loaded,
-        or `name` holds something else.
+    Raises WorkbenchError if the source cannot be read or has no page, the encoder cannot be
+    loaded, or `name` holds something else.
     """
     folder, settings = place(name, root), Settings(words, encoder_name(encoder))
     card = read_card(folder)
@@ -118,7 +116,7 @@ def _check_same(
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One builder at a time; the lock goes with its process, however that ends."""
+    """Allow one builder at a time; the lock ends with its process."""
     import fcntl
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -190,7 +188,7 @@ def _build(
 def _steps(
     source: Source, settings: Settings, state: _State
 ) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """Passages of whole pages, a step's worth at a time, with the number of the last row read."""
+    """Yield the passages of whole pages step by step, with the number of the last row read."""
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
     seen_at = number
     for number, page in source.pages(seen_at):
@@ -217,9 +215,7 @@ def _passages(page: Page, number: int, words: int) -> list[dict[str, Any]]:
 
 
 def _arrow(rows: list[dict[str, Any]], encoder: str | None) -> Any:
-    """The table's columns. `body` is what is searched: title, text and, behind a NUL (which no
-    text has), hidden words.
-    """
+    """Return the table's columns. `body` has title, text and, after a NUL, hidden words."""
     import pyarrow as pa
 
     plain = [f"{row['title']}\n{row['text']}" for row in rows]
@@ -236,16 +232,15 @@ def _arrow(rows: list[dict[str, Any]], encoder: str | None) -> Any:
 
 
 def _finish(table: Any, vectors: int) -> None:
-    """Compact the table and index it; what an interrupted try left behind is removed or replaced.
+    """Compact and index the table, replacing what an interrupted attempt left.
 
-    Words are found by ICU's rules and dictionaries, which are compiled in: nothing is
-    downloaded. Stop words stay: a band may be called The Who. Without positions there is no
-    phrase search, which nobody asks for here.
+    Words are segmented by ICU, which is compiled in, so nothing is downloaded. Stop words stay:
+    a band may be called The Who. Positions are not stored, so there is no phrase search.
     """
     from lancedb.index import FTS, BTree, IvfRq
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # nobody reads an index that is not whole
+        warnings.simplefilter("ignore", UserWarning)  # an incomplete index has no readers
         table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
     table.create_index("key", config=BTree())
     if vectors > EXACT:
@@ -256,7 +251,7 @@ def _finish(table: Any, vectors: int) -> None:
 
 
 class _State:
-    """How far a build has come. Everything since the last `commit` is undone by a kill."""
+    """The progress of a build. A kill undoes everything since the last `commit`."""
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path)
@@ -271,9 +266,9 @@ class _State:
         return self._counts.get(name, 0)
 
     def admit(self, number: int, page: Page | str) -> Page | None:
-        """Count a page, and return it if it has text and is new.
+        """Count a page and return it if it has text and is new.
 
-        A page that could not be read, or whose id is taken by another text, counts as failed.
+        Unreadable pages, and pages whose id belongs to another text, count as failed.
         """
         kind = "failed" if isinstance(page, str) else self._kind(page)
         self._counts[kind] = self[kind] + 1
@@ -284,7 +279,7 @@ class _State:
         return page if kind == "pages" and isinstance(page, Page) else None
 
     def _kind(self, page: Page) -> str:
-        """How a page counts."""
+        """Return the counter that a page belongs to."""
         if not page.text.strip():
             return "empty"
         hashes = _hash(f"content {page.title}\n{page.text}"), _hash(f"id {page.id}")
@@ -309,9 +304,7 @@ class _State:
 
 
 def _hash(value: str) -> int:
-    """Eight bytes stand for a value: among 20 million pages two of them meet once in 10,000
-    builds.
-    """
+    """Return an 8-byte hash: among 20 million pages, one build in 10,000 has a collision."""
     return int.from_bytes(
         hashlib.blake2b(value.encode(), digest_size=8).digest(), "big", signed=True
     )

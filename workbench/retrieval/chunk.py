@@ -1,4 +1,4 @@
-"""Pages to passages: whole sentences up to a budget of words."""
+"""Split pages into passages of whole sentences."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from workbench.text import sentences
 
 
 def split_page(text: str, words: int) -> list[str]:
-    """Cut a page into passages of at most `words` words (see `word_starts`), at ends of sentences.
+    """Split a page into passages of at most `words` words (see `word_starts`) at sentence ends.
 
-    A sentence longer than the budget is cut between words. No text is lost: the passages hold
-    all that is not white space, in order. With `words=0` the page stays whole.
+    A sentence over the budget is cut between words. The passages keep all text except white
+    space, in order. With `words=0` the page stays whole.
     """
     if not text.strip():
         return []
@@ -29,7 +29,7 @@ def split_page(text: str, words: int) -> list[str]:
 
 
 def _cuts(word_at: Sequence[int], sentence_at: Sequence[int], words: int) -> list[int]:
-    """Character positions where passages begin."""
+    """Return the character positions where passages begin."""
     cuts, first = [0], 0  # `first`: the number of the word with which the current passage begins
     bounds = [bisect_left(word_at, position) for position in sentence_at if position > 0]
     # words start:end are one sentence

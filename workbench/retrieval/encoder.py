@@ -1,4 +1,4 @@
-"""Vectors of text by sentence-transformers: any public name or local folder."""
+"""Encode text with a sentence-transformers model, by public name or local folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BATCH = 32
 
 
 def encoder_name(name: str | None) -> str | None:
-    """The name as an index records it: None for "none", a local folder by its whole path."""
+    """Return the name that an index stores: None for "none", an absolute path for a folder."""
     if name in (None, "", "none"):
         return None
     return str(Path(name).resolve()) if Path(str(name)).is_dir() else name
@@ -30,13 +30,10 @@ def encoder_name(name: str | None) -> str | None:
 
 @lru_cache(maxsize=2)
 def load_encoder(name: str) -> Encode:
-    """Load an encoder once per process. Nothing is downloaded for the packaged MiniLM and for a
-    folder.
+    """Load an encoder once per process; the packaged MiniLM and local folders need no network.
 
-    Raises:
-        WorkbenchError: sentence-transformers is not installed, there is no such model within
-        reach, it is pickled, or the
-            packaged one was changed.
+    Raises WorkbenchError if sentence-transformers is not installed, the model is not found or
+    pickled, or the packaged weights were changed.
     """
     try:
         from sentence_transformers import SentenceTransformer

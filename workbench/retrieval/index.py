@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.retrieval.encoder import load_encoder
-from workbench.retrieval.given import Given
+from workbench.retrieval.in_memory import InMemoryIndex
 from workbench.retrieval.words import (
     clean,
     hidden_words,
@@ -41,7 +41,7 @@ Mode = Literal["text", "dense", "hybrid"]
 
 @dataclass(frozen=True)
 class Index:
-    """One index. `card` says what it was built from and with; `search` is a
+    """A finished index. `card` describes its source and settings; `search` is a
     `workbench.retrieval.Search`.
     """
 
@@ -58,17 +58,15 @@ class Index:
         titles: Sequence[str | None] | None = None,
         mode: Mode = "text",
     ) -> list[list[Passage]]:
-        """The best `k` passages for each query, best first; what `titles` and an empty list mean
-        is said at `Search`.
+        """Return the best `k` passages for each query, best first; see `Search` for `titles`.
 
-        A query is a bag of words, whatever signs it holds; one word counts once, and only the
-        first 256 words are looked at. Scores: BM25 (text; inside given titles with the
-        statistics of these pages), cosine (dense), Σ 1 / (60 + rank) over both lists (hybrid).
-        Equal scores are ordered by id, unless more than 8 k passages share one.
+        A query is a bag of words: repeated words count once, words after the first 256 are
+        ignored. Scores are BM25 (text; with titles, by the statistics of their pages),
+        cosine (dense), or Σ 1 / (60 + rank) over both lists (hybrid). Equal scores are
+        ordered by id, unless more than 8 k passages share one.
 
-        Raises:
-            WorkbenchError: one text in the place of a list, or a mode that needs vectors on an
-            index without them.
+        Raises WorkbenchError for a string instead of a list, or a mode that needs vectors
+        on an index without them.
         """
         if isinstance(queries, str) or isinstance(titles, str):
             raise WorkbenchError("search takes a list of queries and, if any, a list of titles")
@@ -105,7 +103,7 @@ class Index:
 
     @property
     def width(self) -> int | None:
-        """How many numbers a vector of it has; None without vectors."""
+        """The dimension of the vectors; None without vectors."""
         schema = self._table.schema
         return schema.field("vector").type.list_size if "vector" in schema.names else None
 
@@ -164,7 +162,7 @@ class Index:
         deep = len(passages) if mode == "hybrid" else k
         lists: list[list[list[Passage]]] = []
         if mode != "dense":
-            scorer = Given(passages)
+            scorer = InMemoryIndex(passages)
             lists.append([_ranked(passages, scorer.scores(query), deep) for query in queries])
         if mode != "text" and rows:
             import numpy as np
@@ -176,10 +174,10 @@ class Index:
         return lists[0] if lists else [[] for _ in queries]
 
     def _pages(self, titles: Sequence[str], columns: Sequence[str]) -> list[list[dict[str, Any]]]:
-        """The passages of the pages meant by each of `titles`, page by page in order.
+        """Return the passages of the pages that each of `titles` names, page by page in order.
 
-        A page whose title is the same but for case and white space goes before those that only
-        share its words.
+        Exact titles (up to case and white space) take precedence over titles with the same
+        key.
         """
         keys = sorted(
             {title_key(title) for joined in titles for row in title_runs(joined) for title in row}
@@ -216,14 +214,14 @@ def _closest(title: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def bag(query: str) -> str:
-    """What of a query is looked for: its first words, each once."""
+    """Return the first words of a query, each once."""
     words = clean(query[: 64 * MOST_CHARACTERS]).split()
     return " ".join(list(dict.fromkeys(words))[:MOST_WORDS])[:MOST_CHARACTERS]
 
 
 def fuse(lists: Sequence[Sequence[Passage]], k: int) -> list[Passage]:
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): Σ 1 / (60 + rank) over the
-    lists; equal sums by id.
+    """Combine rankings by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): Σ 1 / (60 +
+    rank).
     """
     scores: dict[str, float] = defaultdict(float)
     passages = {}
@@ -242,7 +240,7 @@ def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> lis
 def _best(
     ask: Callable[[int], list[dict[str, Any]]], k: int, score: Callable[[dict[str, Any]], float]
 ) -> list[Passage]:
-    """The best k of a search. More are read, to order equal scores by id."""
+    """Return the best k of a search; more are read so that equal scores can be ordered by id."""
     rows = ask(DEEPER * k)
     return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
 
@@ -252,10 +250,9 @@ def _passage(row: Mapping[str, Any]) -> Passage:
 
 
 def place(name: str | Path, root: Path | str = ROOT) -> Path:
-    """The folder that a name stands for: under `root`, unless the name is a path.
+    """Return the folder of an index: under `root`, unless the name is a path.
 
-    Raises:
-        WorkbenchError: the name is neither a word, nor a path, nor that of an existing index.
+    Raises WorkbenchError if the name is not a word, a path, or an existing index.
     """
     path = Path(name).expanduser()
     is_path = len(path.parts) > 1 or str(name).startswith(("./", "../"))
@@ -300,11 +297,10 @@ def build_command(folder: Path, source: str, words: int, encoder: str | None) ->
 
 
 def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
-    """Open a finished index by its name under `root`, or by its folder's path.
+    """Open a finished index by its name under `root` or by its path.
 
-    Raises:
-        WorkbenchError: there is none, or it is not whole; the message names the command that
-        builds or finishes it.
+    Raises WorkbenchError if there is no complete index; the message names the command that
+    builds it.
     """
     folder = place(name, root)
     card = read_card(folder)
@@ -322,8 +318,8 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
 
 
 def list_indexes(root: Path | str = ROOT) -> list[dict[str, Any]]:
-    """The card of every index under `root`, with its `name`; the `status` of a damaged one says
-    what is wrong.
+    """Return the cards of all indexes under `root` with their `name`; a damaged one has the reason
+    as `status`.
     """
     cards = []
     for path in sorted(Path(root).glob(f"*/{CARD}")):
@@ -338,9 +334,7 @@ def list_indexes(root: Path | str = ROOT) -> list[dict[str, Any]]:
 
 
 def connect(folder: Path) -> Any:
-    """The LanceDB directory. Its own log goes to stderr: only errors are wanted there, and that
-    is read at import.
-    """
+    """Open the LanceDB directory; its log level is read at import, so it is set before."""
     os.environ.setdefault("LANCEDB_LOG", "error")
     os.environ.setdefault("LANCE_LOG", "error")
     import lancedb

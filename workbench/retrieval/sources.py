@@ -1,4 +1,4 @@
-"""Where pages come from: files, data sets of the hub, the closed world."""
+"""Sources of pages: files, hub data sets, the closed world."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ Row = tuple[int, Page | str]
 
 @dataclass(frozen=True)
 class Source:
-    """`pages(skip)` gives the rows after number `skip`, always the same; `fingerprint` is equal
-    only for the same pages.
+    """A source of pages. `pages(skip)` yields the rows after number `skip`; `fingerprint`
+    identifies the pages.
     """
 
     spec: str
@@ -50,11 +50,10 @@ class Source:
 
 
 def open_source(spec: str | Path) -> Source:
-    """What `--from` names: a file or folder, `hf:DATASET[/CONFIG][:SPLIT]` (split "train"), or
+    """Open the source of `--from`: a file or folder, `hf:DATASET[/CONFIG][:SPLIT]`, or
     `world[:SEED]`.
 
-    Raises:
-        WorkbenchError: no such file, or a kind of file that is not read.
+    Raises WorkbenchError if the file does not exist or its format is not supported.
     """
     spec = str(spec)
     if spec.startswith("hf:"):
@@ -72,8 +71,8 @@ def open_source(spec: str | Path) -> Source:
 
 
 def page_of(row: Mapping[str, Any]) -> Page | str:
-    """A row as a page; or, as a string, what is wrong with it. Without an `id`, the page's
-    content names it.
+    """Convert a row to a page, or return its problem as a string; without `id`, the id is a content
+    hash.
     """
     text, title, name = row.get("text"), row.get("title"), row.get("id")
     if "text" not in row:
@@ -122,9 +121,7 @@ def _pages(path: Path, skip: int) -> Iterator[Row]:
 
 
 def _digest(path: Path) -> str:
-    """sha256 of a file. An archive is read to its end, so that one cut short is refused
-    beforehand.
-    """
+    """Return the SHA-256 of a file; archives are read to the end to detect truncation."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if suffix_of(path) == ".parquet":
@@ -137,8 +134,8 @@ def _digest(path: Path) -> str:
 
 
 def _texts(paths: Sequence[Path], skip: int, folder: Path | None = None) -> Iterator[Row]:
-    """Plain text: a file is a page, and its name the title. In a folder the id is its path, which
-    tells files of one name apart.
+    """Yield plain-text files as pages, titled by file name; in a folder, the id is the relative
+    path.
     """
     for number, path in enumerate(paths[skip:], start=skip + 1):
         title = clean(Path(path.name.removesuffix(".gz").removesuffix(".bz2")).stem)
@@ -181,9 +178,7 @@ def _world(spec: str) -> Source:
 
 
 def _hub(spec: str) -> Source:
-    """A data set of the hub, streamed. `owner/name`, `owner/name/config` or a bare `name`; then
-    `:split`.
-    """
+    """Stream a hub data set: `owner/name`, `owner/name/config` or `name`, then `:split`."""
     name, _, split = spec.removeprefix("hf:").partition(":")
     owner, *rest = name.split("/")
     if not owner or len(rest) > 2 or not all(rest):
@@ -208,7 +203,7 @@ def _stream(spec: str, name: str, config: str | None, split: str) -> Any:
 
 
 def rows_of(stream: Any, spec: str, skip: int) -> Iterator[Row]:
-    """The rows of a streamed data set after the first `skip`."""
+    """Yield the rows of a streamed data set after the first `skip`."""
     _check_columns(spec, stream.column_names)
     rows = iter(stream.skip(skip))
     number = skip

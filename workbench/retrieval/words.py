@@ -1,6 +1,4 @@
-"""How the knowledge store sees text: words of any script, clean text, and titles by which a page
-is found.
-"""
+"""Words of any script, cleaned text, and title keys for the index."""
 
 from __future__ import annotations
 
@@ -21,17 +19,17 @@ _TELLING = frozenset("#%&@*")  # is all that tells C# from C
 
 
 def word_starts(text: str) -> list[int]:
-    """Where each word begins: what a passage's budget counts.
+    """Return the start of each word, the unit of a passage's budget.
 
-    A word is a run without white space, at most 64 characters; in a script without spaces every
-    character is one *(ours)*.
+    A word is a run without white space of at most 64 characters; in a script without spaces
+    each character is a word *(ours)*.
     """
     return [match.start() for match in _COUNTED.finditer(text)]
 
 
 def tokens(text: str) -> list[str]:
-    """Words for matching: without case, accents and plural s; a run of a script without spaces
-    as pairs of characters.
+    """Return words for matching: case-folded, without accents and plural s; character pairs in
+    scripts without spaces.
     """
     folded = unicodedata.normalize("NFKD", text.casefold())
     plain = (
@@ -47,7 +45,7 @@ def tokens(text: str) -> list[str]:
 
 
 def _singular(word: str) -> str:
-    """A plural's singular, by the last three letters (Harman 1991, "How effective is
+    """Return the singular of a plural by its last three letters (Harman 1991, "How effective is
     suffixing?").
     """
     if len(word) < 4:
@@ -60,10 +58,10 @@ def _singular(word: str) -> str:
 
 
 def hidden_words(text: str) -> str:
-    """Each run of a script without spaces as pairs of characters.
+    """Return each run of a script without spaces as pairs of characters.
 
-    With these beside the text, any two neighbouring characters can be found: a dictionary cuts
-    人口 out of 北京人口, but not out of 两千万人口, which it reads as 万人 and 口.
+    They make any two neighbouring characters searchable: the dictionary finds 人口 in 北京人口, but
+    not in 两千万人口, which it segments as 万人 and 口.
     """
     runs = (
         [] if text.isascii() else [run for run in _RUN.findall(text) if _FIRST_SPACELESS.match(run)]
@@ -72,25 +70,21 @@ def hidden_words(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that can be stored: surrogates joined to pairs, what is left of them and NUL replaced
-    by U+FFFD.
-    """
+    """Return storable text: surrogates become pairs, lone ones and NUL become U+FFFD."""
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\0", "\ufffd")
 
 
 def strict_title(title: str) -> str:
-    """A title up to case, width and white space (an underscore is one)."""
+    """Normalise a title by case, width and white space."""
     return " ".join(
         clean(unicodedata.normalize("NFKC", clean(title))).casefold().replace("_", " ").split()
     )
 
 
 def title_key(title: str) -> str:
-    """A title up to case, width, white space and punctuation; "" if nothing is left. Symbols
-    such as + and # stay.
-    """
+    """Normalise a title by case, width, white space and punctuation; symbols (+, #) stay."""
     strict = strict_title(title)
     characters = (_plain(character) for character in strict)
     return " ".join("".join(characters).split()) or strict
@@ -107,11 +101,11 @@ def _plain(character: str) -> str:
 
 
 def title_runs(titles: str, most: int = 12) -> list[list[str]]:
-    """What `;`-joined titles may mean, as rows: row i has every title that begins at part i, the
+    """Return the possible titles of a `;`-joined list: row i has those that begin at part i,
     longest first.
 
-    A title may hold a `;` itself, so neighbours are also read as one. Beyond `most` parts each
-    part is one title.
+    A title may contain `;`, so neighbouring parts are also read as one title. With more than
+    `most` parts, each part is one title.
     """
     parts = titles.split(";")
     longest = len(parts) if len(parts) <= most else 1
@@ -122,9 +116,7 @@ def title_runs(titles: str, most: int = 12) -> list[list[str]]:
 
 
 def longest_titles(titles: str, known: Container[str]) -> list[str]:
-    """The titles meant by a `;`-joined list: from the left, the longest run of parts whose key
-    is in `known`.
-    """
+    """Split a `;`-joined list from the left into the longest runs whose key is in `known`."""
     rows, chosen, start = title_runs(titles), [], 0
     while start < len(rows):
         fitting = (

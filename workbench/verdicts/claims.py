@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from workbench.retrieval import Search, from_passages
-from workbench.retrieval.given import Given
+from workbench.retrieval.in_memory import InMemoryIndex
 from workbench.text import sentences
 from workbench.text.hedging import is_hedged as hedged
 from workbench.types import (
@@ -68,7 +68,7 @@ def retrieve(
 
 
 @lru_cache(maxsize=128)
-def _given(passages: tuple[Passage, ...]) -> Given:
+def _given(passages: tuple[Passage, ...]) -> InMemoryIndex:
     return from_passages(passages)
 
 

@@ -27,7 +27,7 @@ from workbench.types import (
 )
 from workbench.util.failures import unparsed
 from workbench.verdicts.claims import HEDGED, cite, is_hedged, open_claims, retrieve, searched
-from workbench.verifier.verifier import Check, Unsupported, Verifier
+from workbench.verifier.verifier import Entailment, Unsupported, Verifier
 
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -167,7 +167,7 @@ def _verdict(
     verifier: Verifier,
     claim: Claim,
     passages: Sequence[Passage],
-    check: Check,
+    check: Entailment,
     unsupported: Unsupported,
 ) -> Verdict:
     remarks: list[Mapping[str, Any]] = [
@@ -186,7 +186,7 @@ def _verdict(
 
 
 def _evidence(
-    claim: Claim, passages: Sequence[Passage], check: Check
+    claim: Claim, passages: Sequence[Passage], check: Entailment
 ) -> tuple[Mapping[str, Any], ...]:
     """The sentence, in the window that decided, that shares most words with the claim; else the
     whole window.

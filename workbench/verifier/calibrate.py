@@ -1,4 +1,4 @@
-"""Fit what turns scores into probabilities, and probabilities into labels, on dev rows."""
+"""Fit the temperature and the thresholds of a verifier on dev rows."""
 
 from __future__ import annotations
 
@@ -10,100 +10,96 @@ from workbench.verifier.rows import Row
 from workbench.verifier.verifier import Settings, Verifier
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
 BINS = 10
-# a label needs what is more likely than not
+# Candidate thresholds of a label: at least .5, so that no label is less likely than not.
 BAND = [round(0.50 + 0.05 * step, 2) for step in range(9)]
 SPLIT = [round(0.20 + 0.05 * step, 2) for step in range(7)]
-# What it costs to say (column) correct, vague, wrong of a claim that is (row) supported,
-# contradicted, neutral *(ours)*: right costs nothing, leaving open what is not open 1, deciding
-# what is open 1, and taking true for false or false for true 2.
+# Cost of the label correct, vague or wrong (column) for a supported, contradicted or neutral claim
+# (row) *(ours)*. An undecided or overconfident label costs 1, the opposite label 2.
 COST = ((0.0, 1.0, 2.0), (2.0, 1.0, 0.0), (1.0, 0.0, 1.0))
 
 
 def calibrate(verifier: Verifier, rows: Sequence[Row]) -> Settings:
-    """`verifier.settings` with temperature and band fitted on `rows`."""
+    """Return `verifier.settings` with temperature and thresholds fitted on `rows`."""
     import torch
 
     scores_NK = verifier.scores([(row.premise, row.claim) for row in rows]).double()
     gold_N = torch.tensor([row.label for row in rows])
     temperature = fit_temperature(scores_NK, gold_N)
-    return band(
+    probabilities_NK = (scores_NK / temperature).softmax(-1)
+    return fit_band(
         replace(verifier.settings, temperature=temperature),
-        (scores_NK / temperature).softmax(-1),
-        gold_N,
+        probabilities_NK.numpy(),
+        gold_N.numpy(),
     )
 
 
 def fit_temperature(scores: torch.Tensor, gold: torch.Tensor) -> float:
-    """The T > 0 with the least negative log-likelihood of `softmax(scores / T)` (Guo et al.,
-    arXiv 1706.04599, section 4.2).
+    """Return the T > 0 that minimises the negative log-likelihood of `softmax(scores / T)`.
+
+    Source: Guo et al., arXiv 1706.04599, section 4.2. The loss has one minimum in 1/T.
     """
+    import numpy as np
     import torch
+    from scipy.optimize import minimize_scalar
 
     def loss(log_t: float) -> float:
-        return float(torch.nn.functional.cross_entropy(scores / torch.tensor(log_t).exp(), gold))
+        return float(torch.nn.functional.cross_entropy(scores / np.exp(log_t), gold))
 
-    low, high = -3.0, 3.0  # the loss has one minimum in 1/T: golden-section search
-    ratio = (5**0.5 - 1) / 2
-    for _ in range(40):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        low, high = (low, right) if loss(left) < loss(right) else (left, high)
-    return round(float(torch.tensor((low + high) / 2).exp()), 4)
+    fitted = minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-6})
+    return round(float(np.exp(fitted.x)), 4)
 
 
-def band(settings: Settings, probabilities: torch.Tensor, gold: torch.Tensor) -> Settings:
-    """The thresholds of least mean `COST`; among equals the greatest. Classes weigh the same,
-    however many rows they have.
+def fit_band(settings: Settings, p_NK: np.ndarray, gold_N: np.ndarray) -> Settings:
+    """Return `settings` with the thresholds of the lowest mean `COST`, the highest ones on ties.
 
-    `split` is what parts supported from the rest best (balanced accuracy), at most .5.
+    Classes have equal weight, however many rows they have. `split` is the threshold ≤ .5 that
+    separates supported claims from the others best (balanced accuracy).
     """
-    import torch
+    import numpy as np
+    from sklearn.metrics import balanced_accuracy_score
 
-    weight_N = 1 / torch.bincount(gold, minlength=3).clamp(min=1).double()[gold]
-    cost_KK = torch.tensor(COST, dtype=torch.double)
-    support_N, contradict_N = probabilities[:, 0], probabilities[:, 1]
+    weight_N = 1 / np.bincount(gold_N, minlength=3)[gold_N]
+    cost_KK, support_N, contradict_N = np.array(COST), p_NK[:, 0], p_NK[:, 1]
 
-    def mean_cost(high: float, low: float) -> float:
+    def cost(high: float, low: float) -> float:
         correct_N = (support_N >= high) & (support_N >= contradict_N)
         wrong_N = ~correct_N & (contradict_N >= low) & (contradict_N > support_N)
-        predicted_N = torch.where(correct_N, 0, torch.where(wrong_N, 2, 1))
-        return float((cost_KK[gold, predicted_N] * weight_N).sum())
+        predicted_N = np.where(correct_N, 0, np.where(wrong_N, 2, 1))
+        return round(float((cost_KK[gold_N, predicted_N] * weight_N).sum()), 9)
 
-    high, low = min(
-        ((h, c) for h in BAND for c in BAND),
-        key=lambda pair: (round(mean_cost(*pair), 9), -pair[0], -pair[1]),
-    )
-    is_support_N = gold == 0
+    def balanced(split: float) -> float:
+        return round(float(balanced_accuracy_score(gold_N == 0, support_N >= split)), 9)
 
-    def balanced(threshold: float) -> float:
-        above_N = support_N >= threshold
-        return float(
-            (above_N[is_support_N].double().mean() + (~above_N[~is_support_N]).double().mean()) / 2
-        )
-
-    split = max(SPLIT, key=lambda threshold: (round(balanced(threshold), 9), -abs(threshold - 0.5)))
-    return replace(settings, support=high, contradict=low, split=split)
+    # The tuples break ties: the highest thresholds, the split nearest to .5.
+    _, high, low = min((cost(high, low), -high, -low) for high in BAND for low in BAND)
+    _, _, split = max((balanced(split), split - 0.5, split) for split in SPLIT)
+    return replace(settings, support=-high, contradict=-low, split=split)
 
 
 def reliability(
-    confidence: Sequence[float], right: Sequence[float], bins: int = BINS
+    confidence: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray, bins: int = BINS
 ) -> dict[str, Any]:
-    """ECE over equal-width bins (Guo et al., section 2): Σ |bin| / n · |mean confidence − share
-    right|, and its bins.
+    """Return the expected calibration error over equal-width bins, and the bins that have values.
+
+    ECE = Σ |bin| / n · |mean confidence − share right| (Guo et al., section 2).
     """
-    groups: list[list[int]] = [[] for _ in range(bins)]
-    for i, value in enumerate(confidence):
-        groups[min(bins - 1, int(value * bins))].append(i)
-    filled = []
-    for number, group in enumerate(groups):
-        if group:
-            mean = sum(confidence[i] for i in group) / len(group)
-            share = sum(right[i] for i in group) / len(group)
-            bounds = {"low": number / bins, "high": (number + 1) / bins}
-            filled.append({**bounds, "n": len(group), "confidence": mean, "accuracy": share})
-    ece = sum(cell["n"] * abs(cell["confidence"] - cell["accuracy"]) for cell in filled) / max(
-        1, len(confidence)
-    )
-    return {"ece": ece, "bins": filled}
+    import numpy as np
+
+    p_N, right_N = np.asarray(confidence, float), np.asarray(right, float)
+    bin_N = np.minimum((p_N * bins).astype(int), bins - 1)
+    cells: list[dict[str, Any]] = [
+        {
+            "low": number / bins,
+            "high": (number + 1) / bins,
+            "n": int((bin_N == number).sum()),
+            "confidence": float(p_N[bin_N == number].mean()),
+            "accuracy": float(right_N[bin_N == number].mean()),
+        }
+        for number in np.unique(bin_N).tolist()
+    ]
+    gaps = [cell["n"] * abs(cell["confidence"] - cell["accuracy"]) for cell in cells]
+    return {"ece": sum(gaps) / max(1, len(p_N)), "bins": cells}

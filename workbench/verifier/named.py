@@ -1,13 +1,11 @@
-"""Another verifier by name: a sequence classifier of transformers that tells entailment from the
-rest, of a folder or the hub.
+"""Use another model as the verifier: a sequence classifier for entailment, local or on the hub.
 
     verifier = choose_verifier("cross-encoder/nli-deberta-v3-base")  # not calibrated
     # workbench verifier calibrate cross-encoder/nli-deberta-v3-base --data dev.jsonl --out FOLDER
     verifier = choose_verifier("FOLDER")  # with its temperature and thresholds
 
-Three-way models (entailment, neutral, contradiction, in any order) and two-way ones (supported
-or not) are read by their own `id2label`. Weights are read from safetensors alone, and no code of
-a model's own is run.
+Three-way (entailment, neutral, contradiction) and two-way models (supported or not) work; the order
+of classes is read from `id2label`. Only safetensors weights are loaded, and no model code is run.
 """
 
 from __future__ import annotations
@@ -27,14 +25,14 @@ from workbench.verifier.verifier import ADAPTER, Settings, Verifier, load_verifi
 if TYPE_CHECKING:
     import torch
 
-LONGEST = 512  # word pieces of a pair, where the model does not say less
-NEVER = -1e4  # the score of a class that a two-way model does not know
+LONGEST = 512  # word pieces of a pair, unless the model allows fewer
+NEVER = -1e4  # the score of the class that a two-way model lacks
 SUPPORT = re.compile(
     r"entail(s|ed|ment)?|support(s|ed)?|attributable|consistent|factual|true|yes|correct|grounded"
 )
 CONTRADICT = re.compile(r"contradict(s|ed|ion|ory)?|refut(e|es|ed)|conflict(s|ing)?")
 NEUTRAL = re.compile(r"neutral|nei|not ?enough ?info(rmation)?|irrelevant|unverifiable|baseless")
-REST = re.compile(
+UNSUPPORTED = re.compile(
     r"(not|un|non|no|in)"
     r" ?(entail(s|ed|ment)?|support(s|ed)?|attributable|consistent|factual|true|grounded|correct)"
     r"|hallucinat(ed|ion)|false|no|rest|other"
@@ -42,11 +40,12 @@ REST = re.compile(
 
 
 def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
-    """The columns of support, of contradiction (None for a two-way model) and of the rest in a
-    model's scores, by the names of its classes, whatever their order and spelling.
+    """Return the columns of support, contradiction (None for two-way models) and the rest.
+
+    `names` are the model's class names in column order; common spellings are recognised.
 
     Raises:
-        WorkbenchError: the names do not say which is which, as "LABEL_0" does not.
+        WorkbenchError: the names do not identify the classes, as "LABEL_0" does not.
     """
     kinds = [_kind(name) for name in names]
     column = {kind: kinds.index(kind) for kind in kinds if kinds.count(kind) == 1}
@@ -56,29 +55,29 @@ def classes_of(names: Sequence[str], model: str) -> tuple[int, int | None, int]:
     if len(names) == 2 and "support" in column and rest:
         return column["support"], None, rest[0]
     raise WorkbenchError(
-        f"'{model}' has the classes {', '.join(names)}, which do not say what is entailed: name"
-        " them in this order with --classes, as in --classes unsupported,supported or --classes"
-        " contradiction,entailment,neutral"
+        f"'{model}' has the classes {', '.join(names)}, which do not say which one is entailment:"
+        " name them in this order with --classes, as in --classes unsupported,supported or"
+        " --classes contradiction,entailment,neutral"
     )
 
 
 def _kind(name: str) -> str:
     plain = re.sub(r"[\W_]+", " ", name.casefold()).strip()
-    kinds = {"rest": REST, "support": SUPPORT, "contradict": CONTRADICT, "neutral": NEUTRAL}
+    kinds = {"rest": UNSUPPORTED, "support": SUPPORT, "contradict": CONTRADICT, "neutral": NEUTRAL}
     return next((kind for kind, pattern in kinds.items() if pattern.fullmatch(plain)), "")
 
 
 @dataclass(frozen=True)
 class Named:
-    """A model that is named: from where, and what its classes are called, in their order."""
+    """A classifier by name: where it comes from, and its class names in column order."""
 
     model: str
     classes: tuple[str, ...]
     revision: str = ""  # the hub's commit
 
 
-class _Pieces:
-    """What `windows` asks of an encoder, by a model's own tokenizer."""
+class _WordPieces:
+    """The encoder that `windows` needs, made of the model's own tokenizer."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
@@ -90,23 +89,23 @@ class _Pieces:
 
 
 class NamedVerifier(Verifier):
-    """A classifier of transformers as a verifier. One that tells supported from the rest alone
-    never contradicts: its p(contradict) is 0, and a claim is wrong only where what is not
-    supported counts as wrong."""
+    """A transformers classifier as a verifier.
+
+    A two-way model never contradicts: its p(contradict) is 0, so a claim is labelled wrong only
+    with `unsupported="wrong"`.
+    """
 
     def __init__(self, model: Any, tokenizer: Any, named: Named, settings: Settings) -> None:
         self.named, self.columns = named, classes_of(named.classes, named.model)
         self.tokenizer = tokenizer
-        super().__init__(model, settings, named.model, encoder=_Pieces(tokenizer))
+        super().__init__(model, settings, named.model, encoder=_WordPieces(tokenizer))
         self.labels = LABELS if self.columns[1] is not None else ("support", "neutral")
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
-        """Raw scores (pairs, 3) in the order of `LABELS`; the end of a premise that is too long
-        is not read.
-        """
+        """Return raw scores (pairs, 3) in the order of `LABELS`; long premises are truncated."""
         import torch
 
-        read = [(premise, self.read(claim)) for premise, claim in pairs]
+        read = [(premise, self.preprocess(claim)) for premise, claim in pairs]
         order = sorted(range(len(read)), key=lambda i: len(read[i][0]) + len(read[i][1]))
         scores_NK = torch.full((len(read), len(LABELS)), NEVER)
         with torch.inference_mode():
@@ -136,36 +135,38 @@ class NamedVerifier(Verifier):
         return logits_NC
 
     def _cut(self, claim: str, longest: int) -> str:
-        """A claim may fill half of a pair, no more."""
+        """Cut a claim to half of the pair's length."""
         (pieces,) = self.encoder.texts([claim[: 20 * longest]])
         return claim if len(pieces.ids) < longest - 2 else claim[: pieces.offsets[longest - 3][1]]
 
 
 def choose_verifier(name: str | Path | None = None) -> Verifier:
-    """The verifier that a name means: None for the one shipped; a folder of `workbench verifier
-    train` or `calibrate`; a folder or a name on the hub of a sequence classifier, as its authors
-    left it.
+    """Load a verifier by name.
+
+    Args:
+        name: None for the shipped verifier; a folder written by `workbench verifier train` or
+            `calibrate`; or a sequence classifier as a folder or a name on the hub.
 
     Raises:
-        WorkbenchError: there is none there, it is no classifier whose classes can be told, or
-        its weights are a pickle.
+        WorkbenchError: there is no such verifier, its classes are not recognised, or its weights
+            are pickled.
     """
     folder = Path(name).expanduser() if name is not None else None
     if folder is None or (folder / ADAPTER).exists():
         return load_verifier(folder)
-    card = folder / "card.json"
-    if not card.is_file():
+    card_path = folder / "card.json"
+    if not card_path.is_file():
         local = folder.is_dir() or str(name).startswith((".", "/", "~"))
         if local and not (folder / "config.json").is_file():
-            return load_verifier(folder)  # which says what is missing there
+            return load_verifier(folder)  # raises the error that names the missing file
         return load_named(str(folder) if folder.is_dir() else str(name))
     try:
-        found = json.loads(card.read_text(encoding="utf-8"))
-        settings, named = read_settings(found["settings"]), found["named"]
+        card = json.loads(card_path.read_text(encoding="utf-8"))
+        settings, named = read_settings(card["settings"]), card["named"]
         model, classes = str(named["model"]), tuple(map(str, named["classes"]))
     except (ValueError, KeyError, TypeError) as error:
         raise WorkbenchError(
-            f"{card} is not that of a verifier ({error}): calibrate it again"
+            f"{card_path} is not the card of a verifier ({error}): calibrate it again"
         ) from None
     return load_named(model, classes, settings)
 
@@ -173,12 +174,11 @@ def choose_verifier(name: str | Path | None = None) -> Verifier:
 def load_named(
     model: str, classes: Sequence[str] = (), settings: Settings | None = None
 ) -> NamedVerifier:
-    """A sequence classifier of transformers as a verifier. What its classes are is asked first,
-    of its configuration alone.
+    """Load a sequence classifier as a verifier; `classes` overrides its own class names.
 
     Raises:
-        WorkbenchError: there is no such model, its classes cannot be told, or its weights are a
-        pickle.
+        WorkbenchError: there is no such model, its classes are not recognised, or its weights are
+            pickled.
     """
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
@@ -210,8 +210,8 @@ def load_named(
         ) from error
     if not tokenizer.is_fast:
         raise WorkbenchError(
-            f"'{model}' has no fast tokenizer, which says where its word pieces stand: save one in"
-            " its folder"
+            f"'{model}' has no fast tokenizer, which windows need for character offsets: save one"
+            " in its folder"
         )
     import torch
 
@@ -227,9 +227,7 @@ def _classes_in(config: Any) -> tuple[str, ...]:
 
 
 def with_known_labels(rows: Sequence[Row], verifier: Verifier) -> list[Row]:
-    """The rows with the labels that the verifier tells apart: to a two-way one what is
-    contradicted is merely not supported.
-    """
+    """Replace labels that the verifier lacks by neutral, as "contradict" of a two-way model."""
     neutral = LABELS.index("neutral")
-    kept = {LABELS.index(name) for name in verifier.labels}
-    return [row if row.label in kept else replace(row, label=neutral) for row in rows]
+    known = {LABELS.index(name) for name in verifier.labels}
+    return [row if row.label in known else replace(row, label=neutral) for row in rows]

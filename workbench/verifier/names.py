@@ -1,7 +1,7 @@
-"""Names of a claim that its evidence does not have *(ours)*.
+"""Names of a claim that its evidence does not mention *(ours)*.
 
-A name is missing if none of its words occurs in any form: an acronym or its words, a country or
-its people. The surname of a person is enough, unless the evidence only has other people with it.
+A name is missing if no form of any of its words occurs; forms are acronyms, countries and their
+peoples. A person's surname is enough, unless the evidence only has other people with that surname.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from workbench.verifier.tokens import MONTHS, Token
 
 SMALL = frozenset("of the and for in on to de la du des der von van al el bin a an at".split())
-INSIDE = SMALL - frozenset("and for in on to a an at".split())  # may stand inside a claim's name
+INSIDE = SMALL - frozenset("and for in on to a an at".split())  # small words inside a claim's name
 PRONOUNS = frozenset("it he she they his her its their this that these there".split())
-PASSED_OVER = SMALL | frozenset(MONTHS)
-PASSED_OVER |= frozenset("monday tuesday wednesday thursday friday saturday sunday no".split())
-PASSED_OVER |= frozenset("mr mrs ms dr sir lord lady king queen president prime minister".split())
+IGNORED = SMALL | frozenset(MONTHS)
+IGNORED |= frozenset("monday tuesday wednesday thursday friday saturday sunday no".split())
+IGNORED |= frozenset("mr mrs ms dr sir lord lady king queen president prime minister".split())
 _ALIKE = """
 american us usa america states|british britain uk english england scottish scotland welsh wales
 kingdom|french france|dutch netherlands holland|spanish spain|german germany|swiss switzerland|
@@ -31,8 +31,8 @@ ALIKE = {
     for group in " ".join(_ALIKE.split()).split("|")
     for word in group.split()
 }
-MANY = 20  # bearers of a surname, of whom any may be meant
-STEM = 4  # letters that a country and its people share
+MOST_BEARERS = 20  # with this many bearers of a surname, any of them may be meant
+STEM = 4  # letters shared by a country and its people ("Lomar", "Lomarian")
 
 
 @dataclass
@@ -40,12 +40,12 @@ class Names:
     """The names of the evidence, and all its words."""
 
     words: set[str] = field(default_factory=set)
-    stems: set[str] = field(default_factory=set)  # of words with a capital
+    stems: set[str] = field(default_factory=set)  # of capitalised words
     acronyms: set[str] = field(default_factory=set)  # of the first letters of names
     before: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     after: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    located: bool = False  # a country or its people is named
-    unnamed: bool = False  # a text begins with "It", "Released" or "The film": its subject is open
+    has_country: bool = False  # it names a country or its people
+    open_subject: bool = False  # a text begins with "It", "Released" or "The film"
 
 
 def names_of(texts: Iterable[Sequence[Token]]) -> Names:
@@ -54,8 +54,8 @@ def names_of(texts: Iterable[Sequence[Token]]) -> Names:
         found.words.update(token.word for token in tokens)
         capitals = {token.word for token in tokens if token.capital}
         found.stems.update(word[:STEM] for word in capitals)
-        found.located = found.located or not capitals.isdisjoint(ALIKE)
-        found.unnamed = found.unnamed or _begins_unnamed(tokens)
+        found.has_country = found.has_country or not capitals.isdisjoint(ALIKE)
+        found.open_subject = found.open_subject or _begins_without_name(tokens)
         for run in _runs(tokens, starts=True):
             words = [token.word for token in run if token.word not in SMALL]
             for i, word in enumerate(words):
@@ -67,8 +67,10 @@ def names_of(texts: Iterable[Sequence[Token]]) -> Names:
 
 
 def _runs(tokens: Sequence[Token], starts: bool) -> Iterator[list[Token]]:
-    """Names: words with a capital in a row, and small words between them. A word that begins a
-    sentence is part of a name if `starts`, or if a word with a capital follows."""
+    """Yield names: consecutive capitalised words with the small words between them.
+
+    The first word of a sentence belongs to a name if `starts`, or if a capitalised word follows.
+    """
     run: list[Token] = []
     for i, token in enumerate(tokens):
         follows = i + 1 < len(tokens) and tokens[i + 1].capital
@@ -83,7 +85,7 @@ def _runs(tokens: Sequence[Token], starts: bool) -> Iterator[list[Token]]:
         yield run
 
 
-def _begins_unnamed(tokens: Sequence[Token]) -> bool:
+def _begins_without_name(tokens: Sequence[Token]) -> bool:
     first = [token for token in tokens[:12] if token.kind != "mark"][:2]
     return bool(first) and (
         first[0].word in PRONOUNS
@@ -92,9 +94,11 @@ def _begins_unnamed(tokens: Sequence[Token]) -> bool:
     )
 
 
-def unnamed(claim: Sequence[Token], evidence: Names) -> list[str]:
-    """The names of `claim`, as written, that the evidence does not have. A claim that is mostly
-    in capitals has no names."""
+def missing_names(claim: Sequence[Token], evidence: Names) -> list[str]:
+    """Return the names of `claim`, as written, that the evidence does not mention.
+
+    A claim that is mostly capitalised has no names.
+    """
     words = [token for token in claim if token.kind == "word"]
     if 2 * sum(token.capital for token in words) > max(4, len(words)) + 2:
         return []
@@ -102,7 +106,7 @@ def unnamed(claim: Sequence[Token], evidence: Names) -> list[str]:
     return [
         " ".join(token.text for token in run)
         for run in _runs(claim, starts=False)
-        if _is_missing(run, evidence) and not (evidence.unnamed and run[0] in subject)
+        if _is_missing(run, evidence) and not (evidence.open_subject and run[0] in subject)
     ]
 
 
@@ -110,16 +114,16 @@ def _is_missing(run: Sequence[Token], evidence: Names) -> bool:
     words = [
         token.word
         for token in run
-        if token.word not in PASSED_OVER
+        if token.word not in IGNORED
         and len(token.word) > 1
-        and not (len(token.word) < 4 and token.text.isupper())  # "TV" may be short for any words
+        and not (len(token.word) < 4 and token.text.isupper())  # "TV" may abbreviate any words
     ]
     letters = "".join(word[0] for word in words)
     if not words or (len(letters) > 1 and letters in evidence.words):
         return False
     known = [_is_known(word, evidence) for word in words]
     if not any(known):
-        return evidence.located or not all(word in ALIKE for word in words)
+        return evidence.has_country or not all(word in ALIKE for word in words)
     return len(words) == 2 and _is_other_person(words[0], words[1], known, evidence)
 
 
@@ -135,6 +139,6 @@ def _is_known(word: str, evidence: Names) -> bool:
 def _is_other_person(given: str, surname: str, known: Sequence[bool], evidence: Names) -> bool:
     """Whether the evidence only has other people with the surname, or with the given name."""
     if known[1] and not known[0]:
-        bearers = evidence.before.get(surname, set()) - PASSED_OVER
-        return 0 < len(bearers) < MANY and all(given[0] != other[0] for other in bearers)
+        bearers = evidence.before.get(surname, set()) - IGNORED
+        return 0 < len(bearers) < MOST_BEARERS and all(given[0] != other[0] for other in bearers)
     return known[0] and not known[1] and bool(evidence.after.get(given))

@@ -1,8 +1,7 @@
-"""Numbers, dates and years of a claim that its evidence does not have *(ours)*.
+"""Numbers, dates and years of a claim that its evidence does not mention *(ours)*.
 
-A model that has read a claim's words in a passage rarely compares the digits. This rule compares
-values. It allows rounding, bounds, other units, durations between two years and counts of what a
-passage lists, and it stays silent in doubt.
+The entailment model rarely compares digits; this rule compares values. It accepts rounding, bounds,
+other units, durations between two years and counts of listed things, and it accepts doubtful cases.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from itertools import takewhile
 
 from workbench.verifier.tokens import Token
 
-COUNTED = 12  # a count up to here may be of things that a passage lists one by one
+MOST_COUNTED = 12  # a passage may list up to this many things without stating their number
 ABOUT = frozenset("about around approximately roughly circa c ca some nearly almost".split())
 OVER = frozenset("over more above least exceeding after between".split())
 UNDER = frozenset("under below most within before less fewer no between".split())
@@ -38,7 +37,7 @@ class Numbers:
 
     values: set[float] = field(default_factory=set)
     ordered: list[float] = field(default_factory=list)
-    years: set[float] = field(default_factory=set)  # up to 2199, with the first years of decades
+    years: set[float] = field(default_factory=set)  # < 2200, with the first years of decades
     days: set[tuple[int, float]] = field(default_factory=set)  # (month, day)
     counts: defaultdict[str, set[float]] = field(default_factory=lambda: defaultdict(set))
 
@@ -48,12 +47,12 @@ def numbers_of(texts: Iterable[Sequence[Token]]) -> Numbers:
     for tokens in texts:
         for i, token in enumerate(tokens):
             if token.value:
-                _learn(found, tokens, i)
+                _add(found, tokens, i)
     found.ordered = sorted(found.values)
     return found
 
 
-def _learn(found: Numbers, tokens: Sequence[Token], i: int) -> None:
+def _add(found: Numbers, tokens: Sequence[Token], i: int) -> None:
     value = tokens[i].value
     if tokens[i].kind != "decade":
         found.values |= {value, _full_year(tokens, i)}
@@ -66,7 +65,7 @@ def _learn(found: Numbers, tokens: Sequence[Token], i: int) -> None:
 
 
 def _full_year(tokens: Sequence[Token], i: int) -> float:
-    """1945 for the second number of "1939-45"; any other number as it is."""
+    """Expand the second number of "1939-45" to 1945; return any other number unchanged."""
     value = tokens[i].value
     if i > 1 and value < 100 and tokens[i - 1].word in ("-", "–", "/") and tokens[i - 2].is_year:
         return tokens[i - 2].value // 100 * 100 + value
@@ -74,7 +73,7 @@ def _full_year(tokens: Sequence[Token], i: int) -> float:
 
 
 def _nouns(tokens: Sequence[Token], i: int) -> list[str]:
-    """The words after a number, up to a mark or another number: one of them is what it counts."""
+    """Return up to four words after a number: one of them is the noun that it counts."""
     words = takewhile(lambda token: token.kind == "word", tokens[i + 1 : i + 5])
     return [_singular(token.word) for token in words]
 
@@ -83,12 +82,14 @@ def _singular(word: str) -> str:
     return word.removesuffix("s") if len(word) > 3 and not word.endswith("ss") else word
 
 
-def missing(claim: Sequence[Token], evidence: Numbers) -> list[str]:
-    """The numbers of `claim`, as written, that the evidence neither has nor explains."""
-    return [one.text for i, one in enumerate(claim) if one.value and _lacks(claim, i, evidence)]
+def missing_numbers(claim: Sequence[Token], evidence: Numbers) -> list[str]:
+    """Return the numbers of `claim`, as written, that the evidence neither states nor implies."""
+    return [
+        one.text for i, one in enumerate(claim) if one.value and _is_missing(claim, i, evidence)
+    ]
 
 
-def _lacks(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
+def _is_missing(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
     token, value = tokens[i], tokens[i].value
     months = {one.month for one in (*tokens[max(0, i - 1) : i], *tokens[i + 1 : i + 3])} - {0}
     if token.kind == "decade":
@@ -113,7 +114,7 @@ def _has_decade(decade: int, evidence: Numbers) -> bool:
 
 
 def _explained(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
-    """Whether the evidence may mean the number without writing it."""
+    """Whether the evidence may imply the number without stating it."""
     value, is_year, nouns = tokens[i].value, tokens[i].is_year, _nouns(tokens, i)
     before = {one.word for one in tokens[max(0, i - (2 if is_year else 3)) : i]}
     if before & OVER and _has(evidence.ordered, value, 2199 if is_year else float("inf")):
@@ -128,7 +129,7 @@ def _explained(tokens: Sequence[Token], i: int, evidence: Numbers) -> bool:
         return attribute and bool(nouns) and max(evidence.years, default=0) < 1000
     named = i > 1 and tokens[i - 1].capital  # "Apollo 11"
     if (
-        value <= COUNTED
+        value <= MOST_COUNTED
         and not named
         and all(len(evidence.counts.get(noun, ())) != 1 for noun in nouns)
     ):

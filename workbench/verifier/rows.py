@@ -1,6 +1,4 @@
-"""Labelled pairs: rows `{premise, claim, label, source}`, and how much each source counts in
-training.
-"""
+"""Labelled pairs `{premise, claim, label, source}` to train and measure a verifier on."""
 
 from __future__ import annotations
 
@@ -17,8 +15,7 @@ from workbench.types import WorkbenchError
 LABELS = ("support", "contradict", "neutral")  # the order of every probability triple
 FIELDS = ("premise", "claim", "label", "source")
 
-# How noisy a source's labels are, as its authors or its conversion describe them: the weight of its
-# rows in the loss.
+# Weight of a source's rows in the loss; lower for noisy labels.
 WEIGHTS = {
     "factcheck_gpt_partial": 0.5,
     "wice_partial": 0.5,
@@ -26,7 +23,7 @@ WEIGHTS = {
     "qa_feedback_derived": 0.0,
 }
 
-# statements about the world
+# sources whose claims are statements about the world
 FACTUAL = ("begin", "factcheck_gpt", "fever_symmetric", "fm2", "qa_feedback_derived", "wice")
 
 
@@ -42,10 +39,10 @@ class Row:
 
 
 def read_rows(path: Path | str, weights: Mapping[str, float] | None = None) -> list[Row]:
-    """All rows of a `.jsonl` or `.jsonl.gz` file; rows of a source whose weight is 0 are left out.
+    """Read all rows of a `.jsonl` or `.jsonl.gz` file, except those of sources with weight 0.
 
     Raises:
-        WorkbenchError: no such file, no rows, or a bad row, which is named with its line.
+        WorkbenchError: there is no such file, it has no rows, or a row is bad (its line is named).
     """
     weights = weights or {}
     rows = [_row(line, where) for where, line in _lines(Path(path))]
@@ -81,7 +78,7 @@ def _row(line: str, where: str) -> Row:
     try:
         row = json.loads(line)
     except ValueError:
-        raise WorkbenchError(f"{where}: not JSON: mend or remove that line") from None
+        raise WorkbenchError(f"{where}: not JSON: fix or remove that line") from None
     if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in FIELDS[:3]):
         raise WorkbenchError(f"{where}: needs the text fields premise, claim and label")
     if row["label"] not in LABELS:
@@ -98,37 +95,37 @@ def _row(line: str, where: str) -> Row:
 
 @dataclass(frozen=True)
 class Split:
-    """The rows to train on, those to calibrate and measure on (`held`), and the files that they
-    are from, by "data", "dev".
-    """
+    """Rows to train on, rows to calibrate and measure on (`dev`), and their files by name."""
 
     rows: Sequence[Row]
-    held: Sequence[Row]
+    dev: Sequence[Row]
     files: Mapping[str, Path]
 
 
 def read_split(data: Path, dev: Path | None, weights: Mapping[str, float]) -> Split:
-    """Both files; without a dev file, a tenth of the data. Dev rows whose premise is trained on
-    are left out.
+    """Read both files; without a dev file, split off a tenth of the data.
+
+    Dev rows whose premise also occurs in the training rows are dropped.
 
     Raises:
-        WorkbenchError: a bad file, or dev rows without all three labels.
+        WorkbenchError: a file is bad, or the dev rows lack one of the three labels.
     """
     rows, dev_rows = read_rows(data, weights), read_rows(dev) if dev else []
     if not dev_rows:
-        rows, dev_rows = _hold_out(rows)
+        rows, dev_rows = _split_off_dev(rows)
     trained = {row.premise for row in rows}
     dev_rows = [row for row in dev_rows if row.premise not in trained]
     if not rows or len({row.label for row in dev_rows}) < len(LABELS):
         raise WorkbenchError(
-            "the dev rows need all three labels, on premises that are not trained on: give others"
-            " with --dev"
+            "the dev rows need all three labels, on premises that do not occur in the training"
+            " rows: give another file with --dev"
         )
     return Split(rows, dev_rows, {"data": data, **({"dev": dev} if dev else {})})
 
 
-def _hold_out(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """A tenth of the premises, by their hash: the same whatever the order of the rows."""
-    tenth = [hashlib.sha256(row.premise.encode()).digest()[0] < 26 for row in rows]
-    kept = [row for row, out in zip(rows, tenth, strict=True) if not out]
-    return kept, [row for row, out in zip(rows, tenth, strict=True) if out]
+def _split_off_dev(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """Split off a tenth of the premises by their hash, so that the order of rows has no effect."""
+    parts: tuple[list[Row], list[Row]] = [], []
+    for row in rows:
+        parts[hashlib.sha256(row.premise.encode()).digest()[0] < 26].append(row)
+    return parts

@@ -1,4 +1,4 @@
-"""Words, numbers and marks of a text, as the rules of `numbers` and `names` compare them."""
+"""Tokenize text into words, numbers and punctuation for the rules of `numbers` and `names`."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ DECADES = {f"{word[:-1]}ies": 10 * i for i, word in enumerate(_TENS, start=2)}
 SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 SCALES |= {"dozen": 12, "k": 10**3, "mn": 10**6, "bn": 10**9}
 _ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
-LONGEST = 12  # pieces of one number
+MOST_PIECES = 12  # pieces per number: bounds the work
 ROMAN = {"I": 1, "V": 5, "X": 10}
 
 
 class Token(NamedTuple):
-    """One word, number or mark of a text."""
+    """One word, number or punctuation mark of a text."""
 
     word: str  # lower case, without diacritics
     text: str  # as written
@@ -61,7 +61,7 @@ class Token(NamedTuple):
 
     @property
     def month(self) -> int:
-        """1 to 12 for the name of a month or its beginning, such as "Sept", else 0."""
+        """1 to 12 for a month's name or abbreviation ("Sept"), else 0."""
         if len(self.word) < 3 or (self.word in ("mar", "march", "may") and not self.capital):
             return 0
         return next((n for n, name in enumerate(MONTHS, 1) if name.startswith(self.word)), 0)
@@ -71,8 +71,8 @@ class Token(NamedTuple):
         return self.kind == "number" and 1000 <= self.value < 2200 and "," not in self.text
 
 
-def read(text: str) -> list[Token]:
-    """Split `text` into tokens, in linear time; words that form one number become one token."""
+def tokenize(text: str) -> list[Token]:
+    """Split `text` into tokens in linear time; words that form one number become one token."""
     text = _ISO_DATE.sub(
         lambda date: f"{date[3]} {MONTHS[int(date[2]) - 1].title()} {date[1]}", text
     )
@@ -82,7 +82,7 @@ def read(text: str) -> list[Token]:
     tokens: list[Token] = []
     position = 0
     while position < len(pieces):
-        token, used = _joined(pieces[position : position + LONGEST])
+        token, used = _merge_number(pieces[position : position + MOST_PIECES])
         tokens.append(token)
         position += used
     return tokens
@@ -120,8 +120,8 @@ def _roman(text: str) -> float:
     return sum(-one if one < after else one for one, after in pairwise(values))
 
 
-def _joined(pieces: Sequence[Token]) -> tuple[Token, int]:
-    """The number that the first pieces form, or the first piece, with the number of pieces."""
+def _merge_number(pieces: Sequence[Token]) -> tuple[Token, int]:
+    """Return the number that the first pieces form, or the first piece; and how many it uses."""
     first, second = pieces[0], pieces[1].word if len(pieces) > 1 else ""
     if first.word in DECADES:
         return first._replace(kind="decade", value=DECADES[first.word]), 1
@@ -131,7 +131,7 @@ def _joined(pieces: Sequence[Token]) -> tuple[Token, int]:
     if first.word in ORDINALS:
         return first._replace(kind="ordinal", value=ORDINALS[first.word]), 1
     if first.word == "half" and second in ("a", "an"):
-        whole, used = _joined(pieces[1:])
+        whole, used = _merge_number(pieces[1:])
         if whole.kind == "number":  # "half a million"
             return whole._replace(text=f"half {whole.text}", value=whole.value / 2), used + 1
     article = first.word in ("a", "an") and second in SCALES
@@ -143,8 +143,8 @@ def _joined(pieces: Sequence[Token]) -> tuple[Token, int]:
 
 
 def _value(pieces: Sequence[Token]) -> tuple[float, int]:
-    """The value of a number in digits and words, and how many pieces it has."""
-    total, current, last = 0.0, 0.0, ""  # `last` is the kind of the piece before
+    """Return the value of a number in digits and words, and how many pieces it uses."""
+    total, current, last = 0.0, 0.0, ""  # `last`: kind of the previous piece
     used = 0
     for position, piece in enumerate(pieces):
         unit, scale = UNITS.get(piece.word), SCALES.get(piece.word.removesuffix("s"))

@@ -1,6 +1,4 @@
-"""`train_verifier`: fine-tune the packaged MiniLM on labelled pairs, compress what changed,
-calibrate on the dev file.
-"""
+"""Train a verifier: fine-tune the packaged MiniLM on labelled pairs, compress it, calibrate it."""
 
 from __future__ import annotations
 
@@ -25,25 +23,23 @@ from workbench.verifier.rows import WEIGHTS, Row, read_split
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """All that the weights depend on, besides the data. `rows` and `tokens` bound a batch; a
-    batch is one step.
-    """
+    """Everything that the weights depend on, except the data; `rows` and `tokens` bound a batch."""
 
     epochs: float = 3.5
     lr: float = 2e-4
     warmup: int = 150  # steps
-    decay: float = 0.25  # the last part of all steps, in which the rate falls to 0
+    decay: float = 0.25  # last share of the steps, in which the rate falls to 0
     rows: int = 32
     tokens: int = 2560
     max_length: int = 160  # word pieces, in training
     smoothing: float = 0.0  # label smoothing
-    dropout: float = 0.1  # in the encoder; costs a sixth of the time
-    made: float = 0.2  # pairs made by rules, per row of the data, anew each epoch
-    head_lr: float = 10.0  # times `lr`, for the fresh head
+    dropout: float = 0.1  # in the encoder; adds a fifth to the training time
+    made: float = 0.2  # augmented pairs per row, made anew each epoch
+    head_lr: float = 10.0  # factor on `lr` for the new head
     weight_decay: float = 0.01
-    rank: int = 56  # of what is kept of each changed matrix
-    keep: float = 0.8  # of the change
-    # matrix products in bfloat16; None: where the processor has them, elsewhere they are slow
+    rank: int = 56  # of the stored change of each matrix
+    keep: float = 0.8  # factor on the change (see `compress`)
+    # matrix products in bfloat16; None: only if the processor supports them
     bfloat16: bool | None = None
     seed: int = 0
     threads: int = DEFAULT_THREADS
@@ -52,16 +48,14 @@ class TrainConfig:
 
 
 def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig) -> dict[str, Any]:
-    """Train, compress, calibrate and measure; writes `adapter.safetensors` and `card.json`
-    into `out`.
+    """Train, compress, calibrate and measure; write `adapter.safetensors` and `card.json`.
 
-    The same command on an unfinished `out` resumes it (`training.pt`, deleted at the end).
-    Without a dev file, a tenth of the rows, chosen by their premises, is kept out of training
-    for it; dev rows whose premise is also trained on are left out. Returns the card.
+    The same call on an unfinished `out` resumes from `training.pt`, which is deleted at the end.
+    See `read_split` for the dev rows. Returns the card.
     """
     from safetensors.torch import save_file
 
-    base_folder()  # what is missing is said before the long work, and so is a bad row
+    base_folder()  # report a missing package or a bad row before the long work
     split = read_split(data, dev, config.weights)
     config = replace(config, bfloat16=uses_bfloat16(config))
     out.mkdir(parents=True, exist_ok=True)
@@ -75,8 +69,7 @@ def train_verifier(data: Path, dev: Path | None, out: Path, config: TrainConfig)
 
 
 def uses_bfloat16(config: TrainConfig) -> bool:
-    """Whether matrix products are in bfloat16: without processor support they take five times as
-    long."""
+    """Whether to use bfloat16: without processor support it is five times slower."""
     import torch
 
     able = torch.cpu.get_capabilities()
@@ -85,14 +78,12 @@ def uses_bfloat16(config: TrainConfig) -> bool:
 
 
 def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any, float]:
-    """Train, or take up the training that `checkpoint` holds; returns the model and its seconds
-    over all resumptions.
+    """Train from scratch or from `checkpoint`; return the model and the seconds of all sessions.
 
-    AdamW, gradients clipped at norm 1; the rate warms up, stays, and falls linearly to 0 at the
-    end ("warm-up, stable, decay", as in MiniCPM, arXiv 2404.06395), so that a checkpoint of the
-    stable part serves any number of epochs. Each epoch sees every row and freshly made pairs, in
-    batches of similar length; a long batch has fewer pairs, and each pair the same weight all
-    the same.
+    AdamW with gradients clipped at norm 1. The rate follows warm-up, stable, decay (MiniCPM, arXiv
+    2404.06395), so a checkpoint of the stable part can be continued to any number of epochs. An
+    epoch has every row and new augmented pairs, in batches of similar length. Every pair has the
+    same weight, also in batches with fewer pairs.
     """
     import torch
 
@@ -102,7 +93,11 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
         encoder = Encoder(config.max_length)
         batches = epoch_batches(rows, encoder, config, 0)
         training = _Training(
-            model, config, round(config.epochs * len(batches)), _identity(rows, config), checkpoint
+            model,
+            config,
+            round(config.epochs * len(batches)),
+            _fingerprint(rows, config),
+            checkpoint,
         )
         epoch = 0
         while training.step < training.total:
@@ -115,13 +110,11 @@ def fit(rows: Sequence[Row], config: TrainConfig, checkpoint: Path) -> tuple[Any
 def epoch_batches(
     rows: Sequence[Row], encoder: Encoder, config: TrainConfig, epoch: int
 ) -> list[list[tuple[Any, Row]]]:
-    """The batches of one epoch, in order: (encoded pair, row) of similar length, by pools of 50
-    batches.
-    """
+    """Return the batches of one epoch: (encoded pair, row), sorted by length in pools of 50."""
     rng = random.Random(f"epoch-{config.seed}-{epoch}")
-    every = [*rows, *augment(rows, config.seed + 1000 * epoch, config.made)]
+    examples = [*rows, *augment(rows, config.seed + 1000 * epoch, config.made)]
     pairs = list(
-        zip(encoder.pairs([(row.premise, row.claim) for row in every]), every, strict=True)
+        zip(encoder.pairs([(row.premise, row.claim) for row in examples]), examples, strict=True)
     )
     rng.shuffle(pairs)
     batches: list[list[tuple[Any, Row]]] = []
@@ -138,18 +131,18 @@ def epoch_batches(
 
 
 class _Training:
-    """The state that is checkpointed: model, optimizer, steps, seconds and torch's generator."""
+    """The training state in a checkpoint: model, optimizer, steps, seconds, random generator."""
 
     def __init__(
-        self, model: Any, config: TrainConfig, total: int, identity: str, checkpoint: Path
+        self, model: Any, config: TrainConfig, total: int, fingerprint: str, checkpoint: Path
     ) -> None:
         import torch
 
-        self.model, self.config, self.total, self.identity, self.checkpoint = (
+        self.model, self.config, self.total, self.fingerprint, self.checkpoint = (
             model,
             config,
             total,
-            identity,
+            fingerprint,
             checkpoint,
         )
         named = [
@@ -169,7 +162,7 @@ class _Training:
             fused=True,
         )
         self.step, self.seconds, self.loss = 0, 0.0, 0.0
-        self.begun = 0  # steps of the epochs before this one
+        self.epoch_start = 0  # steps in earlier epochs
         if checkpoint.exists():
             self.load()
 
@@ -178,11 +171,12 @@ class _Training:
 
         state = torch.load(self.checkpoint, weights_only=True)
         stable = (1 - self.config.decay) * min(self.total, state["total"])
-        if state["identity"] != self.identity or (
+        if state["identity"] != self.fingerprint or (
             state["total"] != self.total and state["step"] > stable
         ):
             raise WorkbenchError(
-                f"{self.checkpoint} is of other data or settings: delete it or choose another --out"
+                f"{self.checkpoint} belongs to other data or settings: delete it or choose another"
+                " --out"
             )
         self.model.load_state_dict(state["model"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])
@@ -190,7 +184,7 @@ class _Training:
         torch.set_rng_state(state["random"])
 
     def save(self) -> None:
-        """Whole or not at all: a run killed while writing still has its previous checkpoint."""
+        """Write the checkpoint atomically: a run killed meanwhile keeps the previous one."""
         import torch
 
         frozen = "encoder.embeddings.word_embeddings.weight"
@@ -201,26 +195,28 @@ class _Training:
             "random": torch.get_rng_state(),
             "loss": self.loss,
         }
-        place = {
+        position_state = {
             "step": self.step,
             "total": self.total,
             "seconds": self.seconds,
-            "identity": self.identity,
+            "identity": self.fingerprint,
         }
         temporary = self.checkpoint.with_suffix(".tmp")
-        torch.save({**state, **place}, temporary)
+        torch.save({**state, **position_state}, temporary)
         temporary.replace(self.checkpoint)
 
     def epoch(self, number: int, batches: Sequence[Sequence[tuple[Any, Row]]]) -> None:
-        """The steps of one epoch that are not done yet, up to the last of all."""
+        """Run the remaining steps of one epoch, up to the total number of steps."""
         self.model.train()
         start = time.monotonic()
-        for position, batch in enumerate(batches[: self.total - self.begun], start=self.begun):
+        for position, batch in enumerate(
+            batches[: self.total - self.epoch_start], start=self.epoch_start
+        ):
             if position < self.step:
                 continue
             loss = self.update(batch)
             self.loss = 0.98 * self.loss + 0.02 * loss if position else loss
-            last = self.step in (self.total, self.begun + len(batches))
+            last = self.step in (self.total, self.epoch_start + len(batches))
             if last or self.step % self.config.save_every == 0:
                 now = time.monotonic()
                 self.seconds, start = self.seconds + now - start, now
@@ -233,10 +229,10 @@ class _Training:
                     file=sys.stderr,
                     flush=True,
                 )
-        self.begun += len(batches)
+        self.epoch_start += len(batches)
 
     def update(self, batch: Sequence[tuple[Any, Row]]) -> float:
-        """One step; returns the mean loss of its pairs."""
+        """Run one step and return the mean loss of its pairs."""
         import torch
 
         remaining = (self.total - self.step) / max(1.0, self.config.decay * self.total)
@@ -252,7 +248,7 @@ class _Training:
         )
         (losses_N * torch.tensor([row.weight for _, row in batch])).sum().div(
             self.config.rows
-        ).backward()
+        ).backward()  # not by the batch's size: a short batch would weigh its pairs more
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -260,8 +256,8 @@ class _Training:
         return float(losses_N.detach().mean())
 
 
-def _identity(rows: Sequence[Row], config: TrainConfig) -> str:
-    """A hash of all that the weights of the stable part depend on."""
+def _fingerprint(rows: Sequence[Row], config: TrainConfig) -> str:
+    """Return a hash of everything that the weights of the stable part depend on."""
     settings = {
         name: value
         for name, value in asdict(config).items()

@@ -1,4 +1,4 @@
-"""The verifier: calibrated probabilities for pairs of texts, and for a claim against passages."""
+"""Calibrated entailment probabilities of a claim, given one premise or several passages."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.text import sentences
 from workbench.types import Passage, WorkbenchError
 from workbench.util.minilm import BASE_SHA256
-from workbench.verifier.mentions import Mentioned, Objection, objections
+from workbench.verifier.instructions import is_instruction, strip_instructions
+from workbench.verifier.mentions import Mentions, Objection, objections
 from workbench.verifier.model import MAX_LENGTH, Encoder, base_folder, collate, expand, logits
-from workbench.verifier.plain import is_order, plain
 from workbench.verifier.rows import LABELS
 
 if TYPE_CHECKING:
     import torch
 
-TOKENS = 4096  # of a batch at most, with its padding: bounds the memory
-# in the repository, not in a wheel
+BATCH_TOKENS = 4096  # most tokens per batch including padding: bounds the memory
+# part of the repository, not of the wheel
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "verifier"
-ADAPTER = "adapter.safetensors"  # in a verifier's folder
+ADAPTER = "adapter.safetensors"  # file in a verifier's folder
 Triple = tuple[float, float, float]  # p(support), p(contradict), p(neutral)
 Unsupported = Literal["vague", "wrong"]
-# *(ours)* A share of `Settings.split`: the cap on p(support) of a claim that a rule objects to. The
-# cap is not a probability.
-OBJECTED = 0.7
-CLOSE = 0.1  # to the threshold of `correct`: about every second label is right there
-# p(support) and p(contradict) of many windows
+# *(ours)* Cap on p(support) of a claim with an objection, as a share of `Settings.split`.
+OBJECTION_CAP = 0.7
+NEAR = 0.1  # within this distance of the threshold, about half of the `correct` labels are right
+# How the probabilities of several windows become one p(support) and p(contradict).
 POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
     "decisive": lambda triples: max(triples, key=lambda one: max(one[:2]))[:2],
     "max": lambda triples: (max(one[0] for one in triples), max(one[1] for one in triples)),
@@ -39,12 +38,12 @@ POOLS: Mapping[str, Callable[[Sequence[Triple]], tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Temperature and thresholds fitted on the dev rows, and how long evidence is read.
+    """Temperature and thresholds fitted on dev rows, and how long evidence is read.
 
-    `temperature` divides the scores (Guo et al., arXiv 1706.04599). A claim is `correct` from
-    p(support) ≥ `support` on, and `wrong` from p(contradict) ≥ `contradict` on; in between lies
-    the vague band. Where only supported or not is asked, `split` is the threshold of p(support).
-    `window` is in word pieces, and a window begins half a window after the one before it.
+    `temperature` divides the scores (Guo et al., arXiv 1706.04599). A claim is `correct` if
+    p(support) ≥ `support`, `wrong` if p(contradict) ≥ `contradict`, and otherwise `vague`. `split`
+    is the p(support) threshold of the two-way decision "supported or not". `window` is in word
+    pieces; consecutive windows overlap by half.
     """
 
     temperature: float = 1.0
@@ -52,14 +51,16 @@ class Settings:
     contradict: float = 0.5
     split: float = 0.5
     window: int = 120
-    pool: str = "decisive"  # how a claim's windows become one verdict: one of `POOLS`
+    pool: str = "decisive"  # a key of `POOLS`
     max_length: int = MAX_LENGTH
 
 
 @dataclass(frozen=True)
-class Check:
-    """The result for one claim: pooled probabilities, the position of the passage that decided
-    with the span in it, and the objections of the rules (`workbench.verifier.mentions`)."""
+class Entailment:
+    """Result for one claim: pooled probabilities, the deciding window and the objections.
+
+    `passage` is the position of the deciding passage, `span` the characters of the window in it.
+    """
 
     support: float
     contradict: float
@@ -72,7 +73,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Window:
-    """A part of one passage: characters `start` to `end` of its text, and its premise."""
+    """Part of a passage: characters `start` to `end` of its text, and the premise made of it."""
 
     passage: int
     start: int
@@ -83,7 +84,7 @@ class Window:
 class Verifier:
     """A cross-encoder with its settings, as `load_verifier` returns it.
 
-    It judges `read(claim)`. `object_to` returns the objections to a whole claim.
+    The model reads `preprocess(claim)`; `object_to` returns the objections to that text.
     """
 
     def __init__(
@@ -91,79 +92,83 @@ class Verifier:
         model: Any,
         settings: Settings = Settings(),
         name: str = "local",
-        read: Callable[[str], str] = plain,
-        object_to: Callable[[str, Mentioned], list[Objection]] = objections,
+        preprocess: Callable[[str], str] = strip_instructions,
+        object_to: Callable[[str, Mentions], list[Objection]] = objections,
         encoder: Any = None,
     ) -> None:
         self.model, self.settings, self.name = model, settings, name
-        self.read, self.object_to = read, object_to
+        self.preprocess, self.object_to = preprocess, object_to
         self.encoder = encoder or Encoder(settings.max_length)
-        self.labels: tuple[str, ...] = LABELS  # a two-way model has no contradict
+        self.labels: tuple[str, ...] = LABELS  # a two-way model lacks "contradict"
 
     def scores(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> torch.Tensor:
-        """Raw scores (pairs, 3), not calibrated. Pairs of similar length are run together; the
-        order is kept.
+        """Return uncalibrated scores (pairs, 3) in the order of `pairs`.
 
-        Sentences of a claim that address the judge are not read; see
-        `workbench.verifier.plain`.
+        Pairs of similar length share a batch. Instructions to the judge are removed first.
         """
         import torch
 
-        encoded = self.encoder.pairs([(premise, self.read(claim)) for premise, claim in pairs])
+        encoded = self.encoder.pairs(
+            [(premise, self.preprocess(claim)) for premise, claim in pairs]
+        )
         order = sorted(range(len(encoded)), key=lambda i: len(encoded[i][0]))
         scores_NK = torch.zeros(len(encoded), 3)
         with torch.inference_mode():
             while order:
-                indices = order[-min(batch, max(1, TOKENS // len(encoded[order[-1]][0]))) :]
+                indices = order[-min(batch, max(1, BATCH_TOKENS // len(encoded[order[-1]][0]))) :]
                 scores_NK[indices] = logits(self.model, collate([encoded[i] for i in indices]))
                 del order[-len(indices) :]
         return scores_NK
 
     def predict(self, pairs: Sequence[tuple[str, str]], batch: int = 32) -> list[Triple]:
-        """Calibrated (support, contradict, neutral) of each (premise, claim); they add up to 1.
+        """Return calibrated (support, contradict, neutral) of each (premise, claim); the sum is 1.
 
-        Premise and claim together fill at most `settings.max_length` word pieces: the end of a
-        longer premise is not read (`check` reads it in windows).
+        Text beyond `settings.max_length` word pieces is cut from the premise; `check` reads long
+        evidence in windows instead.
         """
         probabilities_NK = (
             (self.scores(pairs, batch) / self.settings.temperature).double().softmax(-1)
         )
         return [(p[0], p[1], p[2]) for p in probabilities_NK.tolist()]
 
-    def check(self, claim: str, passages: Sequence[Passage | str]) -> Check:
-        """One claim against all its passages; see `check_all`."""
+    def check(self, claim: str, passages: Sequence[Passage | str]) -> Entailment:
+        """Check one claim against its passages; see `check_all`."""
         return self.check_all([(claim, passages)])[0]
 
     def check_all(
         self, claims: Sequence[tuple[str, Sequence[Passage | str]]], batch: int = 32
-    ) -> list[Check]:
-        """Each claim against its own passages, all in one run.
+    ) -> list[Entailment]:
+        """Check each claim against its own passages, all in one run.
 
-        A passage is read in windows of whole sentences. The window with the greatest p(support)
-        or p(contradict) decides, so that unrelated windows have no effect (`POOLS` has another).
-        A claim that a rule objects to (`workbench.verifier.mentions`) gets a p(support) below
-        `Settings.split`. A claim without passages is neutral, and so is a claim that only
-        addresses its judge (`workbench.verifier.plain`).
+        A passage is read in windows of whole sentences. The window with the highest p(support) or
+        p(contradict) decides, so unrelated windows have no effect (with the default pool).
+        Objections (`workbench.verifier.mentions`) cap p(support) below `Settings.split`. Claims
+        without passages and claims that only address the judge are neutral.
         """
-        # claims often share their passages
+        # Claims of one response usually share their passages.
         spans = cache(lambda text: windows(text, self.encoder, self.settings.window))
-        mentioned = cache(lambda texts: Mentioned(texts))
-        cut = [
-            [] if is_order(claim) else self._windows(passages, spans) for claim, passages in claims
+        mentions = cache(lambda texts: Mentions(texts))
+        claim_windows = [
+            [] if is_instruction(claim) else self._windows(passages, spans)
+            for claim, passages in claims
         ]
         pairs = [
             (window.premise, claim)
-            for (claim, _), own_windows in zip(claims, cut, strict=True)
+            for (claim, _), own_windows in zip(claims, claim_windows, strict=True)
             for window in own_windows
         ]
         triples = iter(self.predict(pairs, batch))
         checks = [
-            self._pool(own_windows, [next(triples) for _ in own_windows]) for own_windows in cut
+            self._pool(own_windows, [next(triples) for _ in own_windows])
+            for own_windows in claim_windows
         ]
         return [
             (
-                self._object(
-                    check, self.object_to(self.read(claim), mentioned(tuple(map(_whole, passages))))
+                self._cap_support(
+                    check,
+                    self.object_to(
+                        self.preprocess(claim), mentions(tuple(map(_full_text, passages)))
+                    ),
                 )
                 if check.windows
                 else check
@@ -171,12 +176,13 @@ class Verifier:
             for check, (claim, passages) in zip(checks, claims, strict=True)
         ]
 
-    def label(self, check: Check | Triple, unsupported: Unsupported = "vague") -> str:
-        """`correct`, `vague` or `wrong`; see `Settings` for the band, and `local_facts` for
-        `unsupported`.
+    def label(self, check: Entailment | Triple, unsupported: Unsupported = "vague") -> str:
+        """Return `correct`, `vague` or `wrong` by the thresholds of `Settings`.
+
+        `unsupported="wrong"` makes every claim below `Settings.split` wrong.
         """
         support, contradict = (
-            (check.support, check.contradict) if isinstance(check, Check) else check[:2]
+            (check.support, check.contradict) if isinstance(check, Entailment) else check[:2]
         )
         bounds = self.settings
         if support >= bounds.support and support >= contradict:
@@ -185,14 +191,14 @@ class Verifier:
             return "wrong" if support < bounds.split else "vague"
         return "wrong" if contradict >= bounds.contradict and contradict > support else "vague"
 
-    def is_close(self, check: Check) -> bool:
-        """Whether p(support) is within `CLOSE` of the threshold of `correct`."""
-        return check.windows > 0 and abs(check.support - self.settings.support) < CLOSE
+    def is_close(self, check: Entailment) -> bool:
+        """Whether p(support) is within `NEAR` of the threshold for `correct`."""
+        return check.windows > 0 and abs(check.support - self.settings.support) < NEAR
 
     def _windows(
         self, passages: Sequence[Passage | str], spans: Callable[[str], list[tuple[int, int]]]
     ) -> list[Window]:
-        cut: list[Window] = []
+        claim_windows: list[Window] = []
         for number, passage in enumerate(passages):
             title, text = (
                 (passage.title, passage.text) if isinstance(passage, Passage) else ("", passage)
@@ -200,18 +206,20 @@ class Verifier:
             for start, end in spans(text):
                 part = text[start:end]
                 named = title and not part.startswith(title)
-                cut.append(Window(number, start, end, f"{title}. {part}" if named else part))
-        return cut
+                claim_windows.append(
+                    Window(number, start, end, f"{title}. {part}" if named else part)
+                )
+        return claim_windows
 
-    def _pool(self, own_windows: Sequence[Window], triples: Sequence[Triple]) -> Check:
+    def _pool(self, own_windows: Sequence[Window], triples: Sequence[Triple]) -> Entailment:
         if not own_windows:
-            return Check(0.0, 0.0, 1.0)
+            return Entailment(0.0, 0.0, 1.0)
         best = max(range(len(own_windows)), key=lambda i: max(triples[i][0], triples[i][1]))
         support, contradict = POOLS[self.settings.pool](triples)
         scale = max(1.0, support + contradict)
         support, contradict = support / scale, contradict / scale
         neutral, window = max(0.0, 1 - support - contradict), own_windows[best]
-        return Check(
+        return Entailment(
             support,
             contradict,
             neutral,
@@ -220,27 +228,23 @@ class Verifier:
             windows=len(own_windows),
         )
 
-    def _object(self, check: Check, found: Sequence[Objection]) -> Check:
-        support = min(check.support, OBJECTED * self.settings.split)
+    def _cap_support(self, check: Entailment, found: Sequence[Objection]) -> Entailment:
+        if not found:
+            return check
+        support = min(check.support, OBJECTION_CAP * self.settings.split)
         neutral = check.neutral + check.support - support
-        return (
-            replace(check, support=support, neutral=neutral, objections=tuple(found))
-            if found
-            else check
-        )
+        return replace(check, support=support, neutral=neutral, objections=tuple(found))
 
 
-def _whole(passage: Passage | str) -> str:
-    """The title and the text of a passage."""
+def _full_text(passage: Passage | str) -> str:
     return f"{passage.title}. {passage.text}" if isinstance(passage, Passage) else passage
 
 
 def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
-    """Spans of whole sentences of at most `size` word pieces, each beginning half a window after
-    the one before it.
+    """Return overlapping spans of whole sentences with at most `size` word pieces each.
 
-    A sentence longer than a window is cut into windows of its own. The spans cover every word of
-    the text.
+    A window begins half a window after the previous one. A sentence longer than a window is cut.
+    The spans cover every word of the text.
     """
     pieces = encoder.texts([text])[0].offsets
     if len(pieces) <= size:
@@ -265,7 +269,7 @@ def windows(text: str, encoder: Encoder, size: int) -> list[tuple[int, int]]:
 
 
 def _units(text: str, pieces: Sequence[tuple[int, int]], size: int) -> list[tuple[int, int, int]]:
-    """Sentences as (start, end, word pieces), the longest cut into parts of `size` pieces."""
+    """Return sentences as (start, end, word pieces); long ones are cut into parts of `size`."""
     ends = [*[end for _, end in sentences(text)][:-1], len(text)]
     units: list[tuple[int, int, int]] = []
     position = 0
@@ -280,12 +284,11 @@ def _units(text: str, pieces: Sequence[tuple[int, int]], size: int) -> list[tupl
 
 
 def load_verifier(path: Path | str | None = None) -> Verifier:
-    """Load the verifier in a folder that `workbench verifier train` wrote; without a path, the
-    verifier that comes with the repository.
+    """Load the verifier of a folder that `workbench verifier train` wrote, or the shipped one.
 
     Raises:
-        WorkbenchError: the packaged weights are not installed, there is no verifier there, or it
-        is for other base weights.
+        WorkbenchError: the packaged weights are not installed, the folder has no verifier, or the
+            verifier needs other base weights.
     """
     folder, settings = find_verifier(path)
     weights = expand(read_tensors(folder / ADAPTER))
@@ -293,12 +296,12 @@ def load_verifier(path: Path | str | None = None) -> Verifier:
 
 
 def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
-    """The folder and the settings of a verifier, without loading its weights.
+    """Return the folder and the settings of a verifier without loading its weights.
 
     Raises:
-        WorkbenchError: as `load_verifier`, for all but weights that cannot be read.
+        WorkbenchError: as `load_verifier`, except that the weights are not read.
     """
-    base_folder()  # names a missing package first: whatever else is wrong comes after it
+    base_folder()  # first, so that a missing package is reported before other problems
     folder = Path(path) if path is not None else SHIPPED
     try:
         card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
@@ -309,12 +312,12 @@ def find_verifier(path: Path | str | None = None) -> tuple[Path, Settings]:
     except FileNotFoundError:
         raise WorkbenchError(
             f"{folder}: no verifier there: train one with `workbench verifier train --data"
-            f" PAIRS.jsonl --out {folder}`, or have another judge: `--judge world` for the closed"
-            " world, `--judge URL --model NAME` for an endpoint"
+            f" PAIRS.jsonl --out {folder}`, or choose another judge: `--judge world` for the"
+            " closed world, `--judge URL --model NAME` for an endpoint"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise WorkbenchError(
-            f"{folder}/card.json is not that of a verifier ({error}): train it again"
+            f"{folder}/card.json is not the card of a verifier ({error}): train it again"
         ) from None
     if base != BASE_SHA256:
         raise WorkbenchError(

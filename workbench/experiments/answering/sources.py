@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbench.retrieval import Index, from_passages, open_index
 from workbench.retrieval.encoder import load_encoder
-from workbench.retrieval.given import Given
+from workbench.retrieval.in_memory import InMemoryIndex
 from workbench.retrieval.index import ROOT, Mode
 from workbench.retrieval.words import clean
 from workbench.types import BY_PASSAGES, Checks, Passage, Question, WorkbenchError
@@ -114,7 +114,7 @@ def _world_of(index: Index) -> World | None:
 
 
 @lru_cache(maxsize=2)
-def _excerpts(world: World) -> Given:
+def _excerpts(world: World) -> InMemoryIndex:
     return from_passages([passage for page in world.pages for passage in _cut(page)])
 
 

@@ -1,6 +1,4 @@
-"""Search among the passages that came with a question: thousands of rows, each with a handful of
-its own.
-"""
+"""Search a few passages in memory by BM25, such as those that come with a question."""
 
 from __future__ import annotations
 
@@ -17,14 +15,13 @@ K1, B = 1.2, 0.75  # BM25's usual constants (Robertson and Zaragoza 2009)
 
 
 class Search(Protocol):
-    """What a verifier asks for evidence: `index.search` and `from_passages(...).search` both are
-    one.
+    """The search function that verifiers take, as `index.search` and `from_passages(...).search`.
 
-    One list for each query, best first, at most `k` long. `titles[i]` limits query i to the
+    Returns one list per query, best first, at most `k` long. `titles[i]` limits query i to the
     pages of that title, or of several joined by `;`; None or "" does not limit it. A limited
-    query gets passages of its pages even where they share no word with it (their score is 0), so
-    its list is empty exactly when none of its titles is there: report that as a `Failure`. A
-    query that is not limited gets an empty list when no passage shares a word with it.
+    query also returns passages without a shared word (score 0): its list is empty only if no
+    page has the title, which callers report as a `Failure`. An unlimited query returns an empty
+    list if no passage shares a word with it.
     """
 
     def __call__(
@@ -32,8 +29,8 @@ class Search(Protocol):
     ) -> list[list[Passage]]: ...
 
 
-class Given:
-    """A few passages in memory, ranked by BM25; ties keep the order in which they were given."""
+class InMemoryIndex:
+    """Passages in memory, ranked by BM25; ties keep the original order."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.passages = list(passages)
@@ -50,7 +47,7 @@ class Given:
     def search(
         self, queries: Sequence[str], k: int, titles: Sequence[str | None] | None = None
     ) -> list[list[Passage]]:
-        """See `Search`. Word statistics are those of all the passages given."""
+        """Search as `Search` describes; the word statistics cover all passages."""
         limits = titles if titles is not None else [None] * len(queries)
         return [self._one(query, k, limit) for query, limit in zip(queries, limits, strict=True)]
 
@@ -64,7 +61,7 @@ class Given:
         return [replace(self.passages[i], score=scores[i]) for i in best]
 
     def scores(self, query: str) -> list[float]:
-        """The BM25 score of every passage; a word counts once however often the query has it."""
+        """Return the BM25 score of every passage; repeated query words count once."""
         n, scores = len(self.passages), [0.0] * len(self.passages)
         for word in dict.fromkeys(tokens(query)):
             holding = self.postings.get(word, {})
@@ -75,5 +72,5 @@ class Given:
         return scores
 
 
-def from_passages(passages: Sequence[Passage]) -> Given:
-    return Given(passages)
+def from_passages(passages: Sequence[Passage]) -> InMemoryIndex:
+    return InMemoryIndex(passages)
