@@ -37,7 +37,7 @@ import numpy as np
 from workbench.methods.bench import Bench, bench
 from workbench.methods.forag.segments import apart, calibration
 from workbench.methods.klcf.checklists import LABELS, Labelled
-from workbench.methods.klcf.method import TINY
+from workbench.methods.klcf.config import TINY
 from workbench.methods.klcf.prepare import prepare, read_prepared
 from workbench.methods.klcf.stages import source_of
 from workbench.methods.klcf.truth import balanced, told_apart, truth_examples, values_of

@@ -19,7 +19,7 @@ from workbench.experiments.queue.entries import read_entries
 from workbench.experiments.queue.runs import shortened
 from workbench.methods import METHODS
 from workbench.methods.bench import TINY_POLICY, Bench, questions_hash
-from workbench.methods.forag.method import aggregate
+from workbench.methods.forag.config import aggregate
 from workbench.methods.forag.stages import Course
 from workbench.methods.method import scaled
 from workbench.pipeline import rescore

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
-from workbench.methods.klcf.method import KLCF, checks, reward
+from workbench.methods.klcf.config import KLCF, checks, reward
 from workbench.methods.klcf.reward import overlong
 from workbench.pipeline import rescore
 from workbench.text import sentences

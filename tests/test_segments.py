@@ -12,8 +12,8 @@ import pytest
 
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
-from workbench.methods.forag.method import METHOD, FoRAG, aggregate
-from workbench.methods.forag.method import loss as loss_of
+from workbench.methods.forag.config import FoRAG, aggregate
+from workbench.methods.forag.config import loss as loss_of
 from workbench.methods.forag.segments import (
     apart,
     baseline,
@@ -25,6 +25,7 @@ from workbench.methods.forag.segments import (
     reference_values,
     segments,
 )
+from workbench.methods.forag.stages import METHOD
 from workbench.training.reward_model import RewardModel, train_reward_model
 from workbench.training.scorer import MODEL, Judged, Segment, load_reward_model
 from workbench.types import (

@@ -12,7 +12,7 @@ import torch
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
 from workbench.methods.klcf.checklists import Labelled
-from workbench.methods.klcf.method import KLCF, reward
+from workbench.methods.klcf.config import KLCF, reward
 from workbench.methods.klcf.truth import (
     as_read,
     balanced,

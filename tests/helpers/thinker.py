@@ -11,7 +11,7 @@ from typing import Any
 from tests.helpers.tiny_model import WORDS, byte_tokenizer
 from workbench.data import load, split_of
 from workbench.methods.bench import THINK_THEN_BOX
-from workbench.methods.knowrl.method import ASKED
+from workbench.methods.knowrl.config import ASKED
 from workbench.training.rows import encode_example
 from workbench.types import Question
 

@@ -10,12 +10,12 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from workbench.methods.baselines import BASELINES
-from workbench.methods.forag import method as forag
-from workbench.methods.klcf import method as klcf
-from workbench.methods.knowrl import method as knowrl
+from workbench.methods.forag import METHOD as FORAG
+from workbench.methods.klcf import METHOD as KLCF
+from workbench.methods.knowrl import METHOD as KNOWRL
 from workbench.methods.method import Method
-from workbench.methods.rlfh import method as rlfh
-from workbench.methods.truthrl import method as truthrl
+from workbench.methods.rlfh import METHOD as RLFH
+from workbench.methods.truthrl import METHOD as TRUTHRL
 from workbench.types import RewardFn, WorkbenchError
 
 ENTRY_POINTS = "workbench.methods"  # the group under which other packages register a `Method`
@@ -42,7 +42,7 @@ def _registered() -> dict[str, Method]:
 
 METHODS: dict[str, Method] = {
     **_registered(),
-    **{page.METHOD.name: page.METHOD for page in (rlfh, truthrl, forag, klcf, knowrl)},
+    **{one.name: one for one in (RLFH, TRUTHRL, FORAG, KLCF, KNOWRL)},
 }
 TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # whatever can be asked to train
 

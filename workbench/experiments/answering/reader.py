@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.experiments.evaluate import trained_with
-from workbench.methods.forag.stages import PLAN, plans_untold
+from workbench.methods.forag.config import PLAN, plans_untold
 from workbench.policies.generate import Policy, prompt_ids
 from workbench.retrieval.chunk import split_page
 from workbench.types import Passage, Question, WorkbenchError

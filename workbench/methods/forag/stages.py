@@ -5,12 +5,23 @@ killed, and its samples lie in its own folder."""
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from workbench.claims import rules
 from workbench.methods.bench import Bench
+from workbench.methods.forag.config import (
+    PARTS,
+    TINY,
+    FoRAG,
+    _shares,
+    aggregate,
+    checks,
+    loss,
+    reward,
+    training,
+)
 from workbench.methods.forag.reward import Aggregate
 from workbench.methods.forag.segments import (
     HELD_OUT,
@@ -42,52 +53,11 @@ from workbench.training.rows import Card, Example
 from workbench.training.scorer import MODEL, check_room, load_reward_model
 from workbench.training.stage import Job, Stage, Status, order
 from workbench.types import TWO_FACETS, Checks, Feedback, Grade, Question, WorkbenchError
-from workbench.util.config import setting
 from workbench.util.jsonl import write_json
 
 # the parts of a config that a cold start rests on, beside how it samples
 COLD = ("prompts", "cold", "sft")
 BY_RULES = rules()  # what cuts answers into segments where the reward model alone scores them
-PLAN = (
-    "Plan the answer, then write it. Under [Structure] name the pattern that organises it: general"
-    " to specific, progressive, comparison, cause and effect, parallel or chronological. Under"
-    " [Outline] list one to five numbered points, each ending in the number of the passage that it"
-    " rests on, as in [2]. Under [Answer] write the answer, point by point, from the passages."
-)
-
-
-@dataclass(frozen=True)
-class Outlined:
-    """The answers that a cold start learns the form of, the policy's own samples or a judge's; 0
-    samples: there is none.
-    """
-
-    outline: bool = setting(True, "whether answers are planned before they are written")
-    writer: Literal["policy", "judge"] = setting(
-        "policy",
-        "who writes the outlined answers: the policy, told to plan, or as in the paper a stronger"
-        " model, the judge",
-    )
-    # (ours)
-    told: str = setting(
-        PLAN, "what the policy is told when it samples outlines, and not when it learns them"
-    )
-    cold_samples: int = setting(4, "sampled responses a question; a judge writes one", least=0)
-    cold_questions: int = setting(1000, "questions that they answer", least=1)
-
-    @property
-    def sampled(self) -> bool:
-        return bool(self.cold_samples) and self.writer == "policy"
-
-
-def plans_untold(config: Mapping[str, Any]) -> bool:
-    """Whether a run of this stored config has learnt in its cold start to plan its answers
-    without being told to.
-    """
-    cold = config.get("cold")
-    return (
-        isinstance(cold, Mapping) and cold.get("outline") is True and bool(cold.get("cold_samples"))
-    )
 
 
 @dataclass(frozen=True)
@@ -305,3 +275,36 @@ def _rl(course: Course) -> Stage:
     if config.trainer == "ppo":
         return ppo_stage(config.ppo, given, name)
     return grpo_stage(config.grpo, given, name, plain=config.rewarded == "model")
+
+
+def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
+    """A cold start in the form, a reward model of judged samples, the reference's own answers,
+    and then PPO or GRPO; or, after the cold start, SFT on judged samples."""
+    _check(config)
+    return stages_for(config, bench, METHOD, aggregate(config), loss(config))
+
+
+def _check(config: FoRAG) -> None:
+    reward(config)  # what cannot be paid is not trained
+    if config.judged_by != "fact":
+        raise WorkbenchError(
+            "forag.judged_by is for scoring, and training makes its own reward model: leave it out"
+        )
+    if _shares(config) and config.reward_model.loss == "log":
+        raise WorkbenchError(
+            "forag.reward_model.loss is log: the mean of a sentence's claims is a share; leave it"
+            " out, or set aggregate=min"
+        )
+
+
+METHOD = Method(
+    "forag",
+    "FoRAG",
+    FoRAG,
+    reward,
+    checks,
+    stages=stages,
+    parts=PARTS,
+    scales={"tiny": TINY},
+    training=training,
+)

@@ -13,6 +13,15 @@ from typing import Any
 
 from workbench.methods.bench import Bench, check_policy
 from workbench.methods.forag.segments import HELD_OUT, apart, held_out
+from workbench.methods.klcf.config import (
+    KLCF,
+    PARTS,
+    TINY,
+    checks,
+    reward,
+    training,
+    trains_general,
+)
 from workbench.methods.klcf.general import general, preference_model, preferred
 from workbench.methods.klcf.prepare import (
     FILES,
@@ -125,11 +134,6 @@ class Course:
     def models(self) -> bool:
         """Whether a truthfulness model pays, or the base's confidence."""
         return bool(self.config.w_truth) and self.config.rewarded != "judge"
-
-
-def trains_general(config: Any) -> bool:
-    """Whether a run makes its own model of good form."""
-    return bool(config.w_general) and config.general is None
 
 
 def source_of(bench: Bench, base: str | None) -> Source:
@@ -338,3 +342,40 @@ def _pairs(course: Course, job: Job) -> tuple[list[Pair], Card]:
     asked, grade = course.listed(job)[: drawn.questions], course.paying(job)
     found = collect_in_stage(job, asked, grade, drawn.sampling, drawn.samples, method=name)
     return best_worst(found, name)
+
+
+def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
+    """Checklists and labelled claims of the base's samples, the models that judge answers, then
+    GRPO or DPO.
+    """
+    _check(config)
+    return stages_for(config, bench, METHOD)
+
+
+def _check(config: KLCF) -> None:
+    reward(config)
+    if config.judged_by != "fact":
+        raise WorkbenchError(
+            "klcf.judged_by is for scoring, and training makes its own truthfulness model: leave"
+            " it out"
+        )
+    for name in ("truth_model", "general_model"):
+        model = getattr(config, name)
+        if model.level != "sequence" or model.loss == "mse":
+            raise WorkbenchError(
+                f"klcf.{name} reads a whole text that is one or the other: leave level and loss out"
+            )
+
+
+METHOD = Method(
+    "klcf",
+    "KLCF",
+    KLCF,
+    reward,
+    checks,
+    stages=stages,
+    parts=PARTS,
+    scales={"tiny": TINY},
+    training=training,
+    outside=outside,
+)
