@@ -17,7 +17,7 @@ from typing import Any
 
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.methods import TRAINED, trained
-from workbench.methods.bench import OWN, START, Bench, bench, check_policy
+from workbench.methods.bench import DEFAULT_POLICY, START_FILE, Bench, bench, check_policy
 from workbench.methods.method import Method, Prompts, check_evidence, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
@@ -82,7 +82,7 @@ def configured(
     config = method.configure(bench.name, overrides)
     if steps is None:
         return config
-    return method.configure(bench.name, [*method.lasting(config, steps), *overrides])
+    return method.configure(bench.name, [*method.with_steps(config, steps), *overrides])
 
 
 def run_experiment(
@@ -151,7 +151,11 @@ def check_alone() -> None:
 
 def begun(method: Method, config: Any, bench: Bench) -> Bench:
     """The bench with the checkpoint that the method starts from, unless a policy is named."""
-    return bench.with_policy(method.training(config).start) if bench.policy == OWN else bench
+    return (
+        bench.with_policy(method.training(config).start)
+        if bench.policy == DEFAULT_POLICY
+        else bench
+    )
 
 
 def max_failed(method: Method, config: Any) -> float:
@@ -189,7 +193,7 @@ def identity_of(
     bench = begun(method, config, bench)
     start = bench.path(bench.policy)
     check_policy(bench.policy, start)
-    beside = bench.beside((*config.prompts.trained(), *config.prompts.evaluated()))
+    beside = bench.questions_hash((*config.prompts.trained(), *config.prompts.evaluated()))
     return {
         "method": method.name,
         "config": asdict(config),
@@ -203,7 +207,7 @@ def identity_of(
         **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
         **{
             name: stored.get(name) if now is None else now
-            for name, now in method.outside(config, bench).items()
+            for name, now in method.input_digests(config, bench).items()
         },
     }
 
@@ -298,7 +302,7 @@ class _Run:
             policy = folder / "policy"
             if policy.is_dir():  # the next stage starts from the policy that this one has made
                 start = str(policy)
-                write_json(self.out / START, {"start": f"stages/{name}/policy"})
+                write_json(self.out / START_FILE, {"start": f"stages/{name}/policy"})
         return last.run(Job(start, self.out, seed, folders)) == "done"
 
     def _finished(self, stages: Sequence[Stage], job: Job) -> bool:

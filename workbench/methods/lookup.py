@@ -1,6 +1,4 @@
-"""Looking verdicts up: what a reward's arithmetic needs from a row, or the reason why it cannot
-be had.
-"""
+"""Look up the verdicts of a row for the rewards; `Unscored` is raised if one is unusable."""
 
 from __future__ import annotations
 
@@ -154,10 +152,10 @@ def _flaw(feedback: Feedback) -> str:
     return ""
 
 
-def by_sentence(told: Sequence[Claim]) -> dict[int | None, list[Claim]]:
+def by_sentence(claims: Sequence[Claim]) -> dict[int | None, list[Claim]]:
     """Claims by their sentence; those without one are together."""
     groups: dict[int | None, list[Claim]] = {}
-    for claim in told:
+    for claim in claims:
         groups.setdefault(claim.sentence, []).append(claim)
     return groups
 

@@ -123,7 +123,7 @@ def planned(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     config = configured(chosen, place, entry.steps, entry.settings)
     stages = stages_of(chosen, config, place, entry.seed)
     identity = identity_of(chosen, config, place, seed=entry.seed, threads=entry.threads)
-    gone = [name for name, now in chosen.outside(config, place).items() if now is None]
+    gone = [name for name, now in chosen.input_digests(config, place).items() if now is None]
     identity |= _as_begun(identity, gone, root) if gone else {}
     return Run(entry, identity, root / hash_of(identity), stages[-1].steps, config, place)
 
@@ -182,7 +182,7 @@ def train_run(run: Run, out: Path, shared: Path | None = None) -> dict[str, Any]
 def shortened(entry: Entry) -> Entry:
     """The same run with `QUICK_STEPS` steps, after its own settings."""
     chosen = trained(entry.method)
-    last = chosen.lasting(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
+    last = chosen.with_steps(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
     return replace(
         entry, steps=None, settings=(*entry.settings, *last, f"{entry.method}.eval_samples=0")
     )

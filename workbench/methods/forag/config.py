@@ -59,7 +59,7 @@ def plans_untold(config: Mapping[str, Any]) -> bool:
     )
 
 
-ASKED = Prompts(system="")  # the question and its passages alone: the form is learnt
+PROMPTS = Prompts(system="")  # the question and its passages alone: the form is learnt
 # section 6.1: 5 epochs, cosine; the rate for an adapter is ours, theirs is 1e-5
 COLD = SFT(Passes(epochs=5, batch=16, micro_batch=2), Optim(learning_rate=1e-4))
 # The paper states none of these; those that are not the defaults of RLFH's code are *(ours)*.
@@ -144,7 +144,7 @@ class FoRAG:
         trains=True,
         was="drawn.unlearn",
     )
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     cold: Outlined = FORM
     sft: SFT = COLD
     drawn: Samples = SAMPLES  # of the policy after its cold start

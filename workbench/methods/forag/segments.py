@@ -143,7 +143,9 @@ def cuts(
     return counts
 
 
-def apart(rows: Sequence[Judged], share: float, seed: int) -> tuple[list[Judged], list[Judged]]:
+def split_held_out(
+    rows: Sequence[Judged], share: float, seed: int
+) -> tuple[list[Judged], list[Judged]]:
     """The rows to learn from, and those of at most `share` of the questions, to measure by. No
     question is on both sides, nor does one on either name somebody whom one on the other names
     in its title, as far as that can be: where all questions, or nearly all, hang together by the

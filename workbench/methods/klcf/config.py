@@ -15,7 +15,7 @@ from workbench.training.settings import Optim, Passes, Samples, Sampling
 from workbench.types import RewardFn, WorkbenchError
 from workbench.util.config import check_values, setting
 
-ASKED = Prompts(
+PROMPTS = Prompts(
     system=(
         "Think between <think> and </think> about what you know. Then write the whole answer, with"
         " all facts that you are sure of, between <answer> and </answer>."
@@ -125,7 +125,7 @@ class KLCF:
         " answers to the worst",
         trains=True,
     )
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     prepare: Prepare = PREPARED
     truth_model: RewardModel = MODELLED
     general_model: RewardModel = MODELLED

@@ -89,7 +89,7 @@ def balanced(rows: Sequence[Judged]) -> list[Judged]:
     return [*true[:count], *false[:count]]
 
 
-def told_apart(
+def accuracy_and_f1(
     found: Sequence[tuple[float, float]], threshold: float = 0.5
 ) -> dict[str, float | None]:
     """`accuracy` and `f1` (of true claims) of values above a threshold as "true"; None where
@@ -128,7 +128,7 @@ def measured(score: Valued, learnt: Sequence[Judged], held: Sequence[Judged]) ->
         "strangers": strangers(learnt, [row for row, _ in scored]),
         "too_long": len(rows) - len(scored),
     }
-    return {**counts, **calibration(found), **told_apart(found)}
+    return {**counts, **calibration(found), **accuracy_and_f1(found)}
 
 
 def untuned(policy: Policy, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def untuned(policy: Policy, learnt: Sequence[Judged], held: Sequence[Judged]) ->
     return {
         "threshold": threshold,
         "auc": calibration(measured)["auc"],
-        **told_apart(measured, threshold),
+        **accuracy_and_f1(measured, threshold),
     }
 
 

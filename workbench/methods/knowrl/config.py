@@ -14,7 +14,7 @@ from workbench.types import RewardFn
 from workbench.util.config import check_values, setting
 from workbench.world.schema import THINK
 
-ASKED = Prompts(
+PROMPTS = Prompts(
     system=(
         "Think between <think> and </think> about what you know. Then give the final answer between"
         " <answer> and </answer>. If you do not know it, answer: I don't know."
@@ -67,7 +67,7 @@ class KnowRL:
     )
     # (code, off)
     no_abstaining: bool = setting(False, "thinking that only abstains earns nothing for facts")
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     cold: ColdStart = ColdStart()
     sft: SFT = COLD
     grpo: GRPO = PAPER

@@ -28,7 +28,7 @@ BY_GRPO = GRPO(
     sampling=Sampling(max_new_tokens=1024),
     kl=KL(beta=0.01),
 )
-ASKED = Prompts(system="")  # the question alone: an answer in prose, in no box
+PROMPTS = Prompts(system="")  # the question alone: an answer in prose, in no box
 
 
 def _value(label: str, claim: str) -> float | None:
@@ -114,7 +114,7 @@ class RLFH:
     trainer: Literal["ppo", "grpo"] = setting(
         "ppo", "what the policy is trained by; the paper: ppo", trains=True
     )
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     ppo: PPO = BY_PPO
     grpo: GRPO = BY_GRPO
 

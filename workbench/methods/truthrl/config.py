@@ -37,7 +37,7 @@ PAPER = GRPO(
     kl=KL(beta=0.001),
     lora=LoRA(lora_r=64, lora_alpha=128),  # (ours)
 )
-ASKED, PROBE = Prompts(), Probing()
+PROMPTS, PROBE = Prompts(), Probing()
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class TruthRL:
     reasoning_weight: float = setting(
         0.5, "λ: weight of the reasoning, where it is additive", range=(0, 2, 0.05)
     )
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     probe: Probing = PROBE
     grpo: GRPO = PAPER
 
