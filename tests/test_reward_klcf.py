@@ -198,7 +198,7 @@ def test_all_is_paid_at_the_end() -> None:
             PLAIN,
             "no reply",
         ),
-        (row([], verdicts=[Verdict("item:0", "checklist", "yes")]), PLAIN, "none of consistent"),
+        (row([], verdicts=[Verdict("item:0", "checklist", "yes")]), PLAIN, "not one of consistent"),
         (
             row(ONE_TRUE_ONE_WRONG, verdicts=items(1, 0, 0)),
             replace(PLAIN, w_general=1.0),

@@ -138,7 +138,7 @@ def stages_for(
     run = MethodRun(
         config, questions, bench.checks, method, aggregate, bench.llm_judge is not None, loss
     )
-    run.judge_grade()  # a judge that cannot tell facts is named now
+    run.judge_grade()  # fail now if the judge cannot verify facts
     if config.cold.cold_samples and config.cold.writer == "judge" and bench.checks.write is None:
         raise WorkbenchError(
             f"{method.name}.cold.writer is judge, and bench '{bench.name}' has none that writes:"
@@ -215,7 +215,7 @@ def _tuned_rows(run: MethodRun, job: Job) -> tuple[list[Example], Card]:
 
 
 def most_tokens(config: Any) -> int:
-    """The most tokens of an answer that is scored."""
+    """Return the largest number of tokens of a scored answer."""
     drawn = config.drawn.sampling.max_new_tokens
     if not config.by_rl:
         return drawn

@@ -216,9 +216,7 @@ def _never(batch: Any) -> Any:
 
 
 def _is_there(run: MethodRun) -> None:
-    """Raise a WorkbenchError where there is no such base, or what is said to be prepared is not,
-    or not for this run.
-    """
+    """Raise a WorkbenchError if the base or the prepared data is missing or does not fit."""
     source, folder = run.source, run.config.prepare.folder
     if folder:
         read_prepared(Path(folder), source, run.questions)
@@ -230,9 +228,7 @@ def _is_there(run: MethodRun) -> None:
 
 
 def _can_read(run: MethodRun) -> None:
-    """Raise a WorkbenchError where a preference model cannot be loaded, or one that pays could
-    not read the longest answer.
-    """
+    """Raise a WorkbenchError if a reward model cannot be loaded or cannot read an answer."""
     config = run.config
     last = config.drawn if config.trainer == "dpo" else config.grpo
     most = last.sampling.max_new_tokens
@@ -253,7 +249,7 @@ def _can_read(run: MethodRun) -> None:
 
 
 def _prepare(run: MethodRun, job: Job) -> Status:
-    """What `workbench klcf prepare` does, or what it has left elsewhere."""
+    """Prepare checklists and labelled claims, or copy those of `klcf.prepare.folder`."""
     config = run.config.prepare
     if config.folder:
         read_prepared(Path(config.folder), run.source, run.questions)
@@ -263,7 +259,7 @@ def _prepare(run: MethodRun, job: Job) -> Status:
             shutil.copytree(Path(config.folder) / SAMPLES, job.out / SAMPLES, dirs_exist_ok=True)
     else:
         prepare(config, run.source, run.questions, run.bench.checks, job.out, seed=job.seed)
-    # what cannot be trained on is told now
+    # fail now if there is nothing to train on
     run.listed(replace(job, stages={**job.stages, PREPARE: job.out}))
     return "done"
 
