@@ -62,7 +62,7 @@ class Bench:
     """A scale to work at. `policy` and `checkpoints` are folders or hub names; `max_new_tokens`
     is for an evaluation.
 
-    How a method is set at this scale stands on the method's page. `judge` makes the checks that
+    The settings of a method at this scale are in its `config.py`. `judge` makes the checks that
     responses are graded by, when they are first asked for: the closed world's own on the tiny
     bench; elsewhere, unless others are given, what rules can tell. `llm_judge` is the language
     model behind them, where there is one.
