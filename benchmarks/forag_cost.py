@@ -23,7 +23,7 @@ from statistics import median
 from typing import Any
 
 from workbench.methods.bench import Bench, bench
-from workbench.methods.forag.method import TINY
+from workbench.methods.forag.config import TINY
 from workbench.methods.forag.reward import Evaluation
 from workbench.methods.forag.segments import segments, unjudged
 from workbench.policies.generate import generate

@@ -35,12 +35,12 @@ from typing import Any
 import numpy as np
 
 from workbench.methods.bench import Bench, bench
-from workbench.methods.forag.segments import apart, calibration
+from workbench.methods.forag.segments import calibration, split_held_out
 from workbench.methods.klcf.checklists import LABELS, Labelled
-from workbench.methods.klcf.method import TINY
+from workbench.methods.klcf.config import TINY
 from workbench.methods.klcf.prepare import prepare, read_prepared
 from workbench.methods.klcf.stages import source_of
-from workbench.methods.klcf.truth import balanced, told_apart, truth_examples, values_of
+from workbench.methods.klcf.truth import accuracy_and_f1, balanced, truth_examples, values_of
 from workbench.methods.method import training_questions
 from workbench.policies.load import load_tokenizer
 from workbench.runs.folder import read_json, versions
@@ -93,7 +93,7 @@ def one_run(arm: str, place: Bench, out: Path, seed: int) -> dict[str, Any]:
     base = source_of(place, None).base
     specials = tuple(load_tokenizer(base).all_special_tokens)
     own = claimed(None, place, questions, out / OWN, seed)
-    seen, held = apart(truth_examples(own, specials), TINY.held_out, seed)
+    seen, held = split_held_out(truth_examples(own, specials), TINY.held_out, seed)
     rows = {
         OWN: lambda: own,
         "world": lambda: from_the_world(own, seed),
@@ -120,7 +120,7 @@ def one_run(arm: str, place: Bench, out: Path, seed: int) -> dict[str, Any]:
 
 def told(found: Sequence[tuple[float, Judged]]) -> dict[str, Any]:
     pairs = [(value, row.segments[0].target) for value, row in found]
-    return {"claims": len(pairs), **calibration(pairs), **told_apart(pairs)}
+    return {"claims": len(pairs), **calibration(pairs), **accuracy_and_f1(pairs)}
 
 
 def auc(values: np.ndarray, true: np.ndarray) -> float:

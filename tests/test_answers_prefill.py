@@ -17,10 +17,10 @@ from tests.helpers.score_helpers import read, write
 from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer, make_policy
 from tests.test_answers_sections import PIECES
 from workbench.credit.tokens import prefill
-from workbench.methods.klcf.method import KLCF
-from workbench.methods.klcf.method import reward as klcf
-from workbench.methods.knowrl.method import KnowRL
-from workbench.methods.knowrl.method import reward as knowrl
+from workbench.methods.klcf.config import KLCF
+from workbench.methods.klcf.config import reward as klcf
+from workbench.methods.knowrl.config import KnowRL
+from workbench.methods.knowrl.config import reward as knowrl
 from workbench.metrics.rows import reduce_row
 from workbench.pipeline import rescore
 from workbench.scoring import Options, score_file

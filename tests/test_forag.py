@@ -19,8 +19,8 @@ from workbench.experiments.queue.entries import read_entries
 from workbench.experiments.queue.runs import shortened
 from workbench.methods import METHODS
 from workbench.methods.bench import TINY_POLICY, Bench, questions_hash
-from workbench.methods.forag.method import aggregate
-from workbench.methods.forag.stages import Course
+from workbench.methods.forag.config import aggregate
+from workbench.methods.forag.stages import MethodRun
 from workbench.methods.method import scaled
 from workbench.pipeline import rescore
 from workbench.runs.folder import differences
@@ -93,10 +93,10 @@ def test_ppo_is_paid_by_a_reward_model_less_the_references_answer(tmp_path: Path
     # Where a language model judges, training sends it no request: rules find the sentences, and
     # the reward model scores them.
     finished = {name: made / name for name in ("reward_model", "reference")}
-    course = Course(
+    run = MethodRun(
         config_of(), [], few(12).checks, FORAG, aggregate(config_of()), model_alone=True
     )
-    pay = course.paying(Job(POLICY, tmp_path, 1, finished), compared=True)
+    pay = run.training_grade(Job(POLICY, tmp_path, 1, finished), compared=True)
     scored = pay([row.response for row in rows])
     assert {v.aspect for row in scored for v in row.verdicts} == {"factuality", "baseline"}
     assert all(row.rewards["forag"].value is not None for row in scored)
@@ -130,10 +130,8 @@ def test_cold_start_and_reward_model_share_no_question_that_they_need_not() -> N
         config = scaled(
             config_of(), cold={"cold_questions": count or 1}, drawn={"questions": count}
         )
-        course = Course(config, asked, few(30).checks, FORAG, aggregate(config))
-        return [q.id for q in course.cold_questions(seed)], [
-            q.id for q in course.judged_questions(seed)
-        ]
+        run = MethodRun(config, asked, few(30).checks, FORAG, aggregate(config))
+        return [q.id for q in run.cold_questions(seed)], [q.id for q in run.judged_questions(seed)]
 
     cold, judged = drawn(15)
     assert len(set(cold)) == len(set(judged)) == 15 and set(cold).isdisjoint(judged)
@@ -151,7 +149,9 @@ def test_a_run_is_known_by_its_questions_of_two_facets() -> None:
     evaluated = truthrl.configure("tiny", ["truthrl.eval_kinds=two_facets"])
     assert identity_of(truthrl, evaluated, place, seed=1)["questions_hash"] == own["questions_hash"]
     fewer = questions_hash(load_world().two_facets[:-1])
-    changed = identity_of(FORAG, config_of(), replace(place, beside=lambda kinds: fewer), seed=1)
+    changed = identity_of(
+        FORAG, config_of(), replace(place, questions_hash=lambda kinds: fewer), seed=1
+    )
     assert [line.split()[0] for line in differences(own, changed)] == ["questions_hash"]
 
 

@@ -24,7 +24,7 @@ from benchmarks.hacking import (
     tagged,
 )
 from workbench.methods import METHODS, method_configs, reward_fns
-from workbench.methods.knowrl.method import KnowRL
+from workbench.methods.knowrl.config import KnowRL
 from workbench.metrics import rows_of
 from workbench.pipeline import grade, rescore
 from workbench.types import RewardFn

@@ -261,7 +261,7 @@ def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> No
         (CHECKLISTS, {"question_id": own, "items": "abc"}, "no items"),
         (TRUTH, {"question_id": None, "claim": "x", "label": "correct"}, "not one that is trained"),
         (TRUTH, {"question_id": own, "claim": "", "label": "correct"}, "is empty"),
-        (TRUTH, {"question_id": own, "claim": "x", "label": "SUPPORT"}, "its label none of"),
+        (TRUTH, {"question_id": own, "claim": "x", "label": "SUPPORT"}, "its label is not one of"),
     ):
         before = (folder / name).read_text()
         (folder / name).write_text(before + json.dumps(line) + "\n")

@@ -24,7 +24,7 @@ from workbench.methods import METHODS, TRAINED, configure_method, method, method
 from workbench.methods.bench import Bench
 from workbench.methods.lookup import Table, find, label, scored
 from workbench.methods.method import Method, Prompts, reward_settings, scaled, training_questions
-from workbench.methods.truthrl.method import TruthRL
+from workbench.methods.truthrl.config import TruthRL
 from workbench.training.grpo import grpo_stage
 from workbench.training.grpo_config import GRPO, check
 from workbench.training.settings import Sampling

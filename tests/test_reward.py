@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.reward_rows import failure
-from workbench.methods.truthrl.method import TruthRL, checks, reward
+from workbench.methods.truthrl.config import TruthRL, checks, reward
 from workbench.methods.truthrl.reward import binary, ternary
 from workbench.types import Event, Failure, Feedback, Question, Response, Reward, RewardFn, Verdict
 

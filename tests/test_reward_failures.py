@@ -12,7 +12,7 @@ from tests.helpers.reward_rows import failure, row
 from workbench.credit.tokens import words
 from workbench.methods import METHODS, checks_needed, method, method_configs, reward_fns
 from workbench.methods.bench import bench
-from workbench.methods.rlfh.method import RLFH
+from workbench.methods.rlfh.config import RLFH
 from workbench.pipeline import rescore
 from workbench.types import (
     Checks,

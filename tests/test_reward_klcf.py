@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
-from workbench.methods.klcf.method import KLCF, checks, reward
+from workbench.methods.klcf.config import KLCF, checks, reward
 from workbench.methods.klcf.reward import overlong
 from workbench.pipeline import rescore
 from workbench.text import sentences
@@ -198,7 +198,7 @@ def test_all_is_paid_at_the_end() -> None:
             PLAIN,
             "no reply",
         ),
-        (row([], verdicts=[Verdict("item:0", "checklist", "yes")]), PLAIN, "none of consistent"),
+        (row([], verdicts=[Verdict("item:0", "checklist", "yes")]), PLAIN, "not one of consistent"),
         (
             row(ONE_TRUE_ONE_WRONG, verdicts=items(1, 0, 0)),
             replace(PLAIN, w_general=1.0),

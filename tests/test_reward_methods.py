@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.helpers.reward_rows import failure, row
 from workbench.inspector.examples import worked_example
 from workbench.methods import METHODS, method_configs, reward_fns
-from workbench.methods.rlfh.method import RLFH
+from workbench.methods.rlfh.config import RLFH
 from workbench.pipeline import rescore
 from workbench.types import Claim, Feedback, Question, Response, Verdict
 

@@ -12,10 +12,9 @@ import pytest
 
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
-from workbench.methods.forag.method import METHOD, FoRAG, aggregate
-from workbench.methods.forag.method import loss as loss_of
+from workbench.methods.forag.config import FoRAG, aggregate
+from workbench.methods.forag.config import loss as loss_of
 from workbench.methods.forag.segments import (
-    apart,
     baseline,
     calibration,
     cuts,
@@ -24,7 +23,9 @@ from workbench.methods.forag.segments import (
     judged_rows,
     reference_values,
     segments,
+    split_held_out,
 )
+from workbench.methods.forag.stages import METHOD
 from workbench.training.reward_model import RewardModel, train_reward_model
 from workbench.training.scorer import MODEL, Judged, Segment, load_reward_model
 from workbench.types import (
@@ -162,14 +163,17 @@ def test_nobody_is_on_both_sides_either() -> None:
         for n, title in enumerate(pairs)
     ]
     for seed in range(20):
-        learnt, held = apart(rows, 0.15, seed)
+        learnt, held = split_held_out(rows, 0.15, seed)
         assert len(held) == 2 and len(learnt) == len(rows) - 2
         names = [
             {name.strip() for row in side for name in row.question.title.split(";") if name}
             for side in (learnt, held)
         ]
         assert names[0].isdisjoint(names[1]) and "A" in names[0]
-    assert apart(rows, 0.15, 1) == apart(rows, 0.15, 1) and apart(rows, 0.0, 1)[1] == []
+    assert (
+        split_held_out(rows, 0.15, 1) == split_held_out(rows, 0.15, 1)
+        and split_held_out(rows, 0.0, 1)[1] == []
+    )
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 import workbench
 from tests.helpers.tiny_model import make_policy
 from workbench.methods.bench import bench
-from workbench.methods.knowrl.method import KnowRL
+from workbench.methods.knowrl.config import KnowRL
 from workbench.runs.store import iter_feedback
 from workbench.scoring.imports import import_completions
 from workbench.types import Checks, Question, WorkbenchError

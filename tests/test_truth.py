@@ -12,8 +12,9 @@ import torch
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
 from workbench.methods.klcf.checklists import Labelled
-from workbench.methods.klcf.method import KLCF, reward
+from workbench.methods.klcf.config import KLCF, reward
 from workbench.methods.klcf.truth import (
+    accuracy_and_f1,
     as_read,
     balanced,
     best_threshold,
@@ -23,7 +24,6 @@ from workbench.methods.klcf.truth import (
     load_confidence,
     own_truth,
     platt,
-    told_apart,
     truth_examples,
     untuned,
 )
@@ -58,9 +58,9 @@ def test_measures_by_hand() -> None:
     true ones is found.
     """
     found = [(0.9, 1.0), (0.4, 1.0), (0.6, 0.0), (0.2, 0.0)]
-    assert told_apart(found) == {"accuracy": 0.5, "f1": 0.5}
-    assert told_apart(found, 0.3) == {"accuracy": 0.75, "f1": pytest.approx(0.8)}
-    assert told_apart([]) == {"accuracy": None, "f1": None}
+    assert accuracy_and_f1(found) == {"accuracy": 0.5, "f1": 0.5}
+    assert accuracy_and_f1(found, 0.3) == {"accuracy": 0.75, "f1": pytest.approx(0.8)}
+    assert accuracy_and_f1([]) == {"accuracy": None, "f1": None}
     assert best_threshold(found) == 0.2 and best_threshold([]) == 0.5
     # above it all are true, none below
     assert best_threshold([(0.1, 0.0), (0.2, 0.0), (0.3, 1.0)]) == 0.2

@@ -10,7 +10,7 @@ from typing import Any
 from tests.helpers.tiny_model import make_policy
 from workbench.methods.bench import Bench
 from workbench.methods.method import scaled
-from workbench.methods.truthrl.method import TruthRL
+from workbench.methods.truthrl.config import TruthRL
 from workbench.types import Question
 from workbench.verdicts.checks import rule_checks
 

@@ -11,7 +11,7 @@ from typing import Any
 from tests.helpers.tiny_model import WORDS, byte_tokenizer
 from workbench.data import load, split_of
 from workbench.methods.bench import THINK_THEN_BOX
-from workbench.methods.knowrl.method import ASKED
+from workbench.methods.knowrl.config import PROMPTS
 from workbench.training.rows import encode_example
 from workbench.types import Question
 
@@ -76,7 +76,7 @@ def _examples() -> list[tuple[Question, str]]:
             f" It lies there.</think><answer> It is in {CITIES[number % 3]}.</answer>",
         )
         for number, name in enumerate(PEOPLE[:5])
-        for system in ("", str(ASKED.system), THINK_THEN_BOX)
+        for system in ("", str(PROMPTS.system), THINK_THEN_BOX)
     ]
 
 

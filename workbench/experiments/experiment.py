@@ -17,7 +17,7 @@ from typing import Any
 
 from workbench.experiments.evaluate import evaluate_policy
 from workbench.methods import TRAINED, trained
-from workbench.methods.bench import OWN, START, Bench, bench, check_policy
+from workbench.methods.bench import DEFAULT_POLICY, START_FILE, Bench, bench, check_policy
 from workbench.methods.method import Method, Prompts, check_evidence, check_prompts
 from workbench.runs.checkpoints import metrics_rows
 from workbench.runs.folder import finished, lock, open_run, policy_hash, read_json, versions
@@ -78,7 +78,7 @@ def configured(
     config = method.configure(bench.name, overrides)
     if steps is None:
         return config
-    return method.configure(bench.name, [*method.lasting(config, steps), *overrides])
+    return method.configure(bench.name, [*method.with_steps(config, steps), *overrides])
 
 
 def run_experiment(
@@ -144,7 +144,11 @@ def check_one_process() -> None:
 
 def initial_bench(method: Method, config: Any, bench: Bench) -> Bench:
     """The bench with the method's initial checkpoint, unless a policy is named."""
-    return bench.with_policy(method.training(config).start) if bench.policy == OWN else bench
+    return (
+        bench.with_policy(method.training(config).start)
+        if bench.policy == DEFAULT_POLICY
+        else bench
+    )
 
 
 def max_failed(method: Method, config: Any) -> float:
@@ -180,7 +184,7 @@ def identity_of(
     bench = initial_bench(method, config, bench)
     start = bench.path(bench.policy)
     check_policy(bench.policy, start)
-    questions_hash = bench.beside((*config.prompts.trained(), *config.prompts.evaluated()))
+    questions_hash = bench.questions_hash((*config.prompts.trained(), *config.prompts.evaluated()))
     return {
         "method": method.name,
         "config": asdict(config),
@@ -194,7 +198,7 @@ def identity_of(
         **({"judge": bench.llm_judge.identity()} if bench.llm_judge else {}),
         **{
             name: stored.get(name) if value is None else value
-            for name, value in method.outside(config, bench).items()
+            for name, value in method.input_digests(config, bench).items()
         },
     }
 
@@ -290,7 +294,7 @@ class _Run:
             policy = folder / "policy"
             if policy.is_dir():  # this stage has trained the next one's initial policy
                 start = str(policy)
-                write_json(self.out / START, {"start": f"stages/{name}/policy"})
+                write_json(self.out / START_FILE, {"start": f"stages/{name}/policy"})
         return last.run(Job(start, self.out, seed, folders)) == "done"
 
     def _finished(self, stages: Sequence[Stage], job: Job) -> bool:

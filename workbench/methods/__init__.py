@@ -1,6 +1,4 @@
-"""The methods: one page each, and the one list of them; and the baselines, which are trained and
-pay nothing of their own.
-"""
+"""The registry of methods and baselines: one folder for each paper."""
 
 from __future__ import annotations
 
@@ -10,12 +8,12 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from workbench.methods.baselines import BASELINES
-from workbench.methods.forag import method as forag
-from workbench.methods.klcf import method as klcf
-from workbench.methods.knowrl import method as knowrl
+from workbench.methods.forag import METHOD as FORAG
+from workbench.methods.klcf import METHOD as KLCF
+from workbench.methods.knowrl import METHOD as KNOWRL
 from workbench.methods.method import Method
-from workbench.methods.rlfh import method as rlfh
-from workbench.methods.truthrl import method as truthrl
+from workbench.methods.rlfh import METHOD as RLFH
+from workbench.methods.truthrl import METHOD as TRUTHRL
 from workbench.types import RewardFn, WorkbenchError
 
 ENTRY_POINTS = "workbench.methods"  # the group under which other packages register a `Method`
@@ -42,25 +40,25 @@ def _registered() -> dict[str, Method]:
 
 METHODS: dict[str, Method] = {
     **_registered(),
-    **{page.METHOD.name: page.METHOD for page in (rlfh, truthrl, forag, klcf, knowrl)},
+    **{one.name: one for one in (RLFH, TRUTHRL, FORAG, KLCF, KNOWRL)},
 }
-TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # whatever can be asked to train
+TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # names that `workbench train` accepts
 
 
 def method(name: str) -> Method:
-    """The method of that name.
+    """Return the method called `name`.
 
     Raises:
-        WorkbenchError: there is none.
+        WorkbenchError: no such method.
     """
     return _named(name, METHODS)
 
 
 def trained(name: str) -> Method:
-    """The method, or the baseline, of that name.
+    """Return the method or baseline called `name`.
 
     Raises:
-        WorkbenchError: there is none.
+        WorkbenchError: no such method.
     """
     return _named(name, TRAINED)
 
@@ -112,7 +110,7 @@ def method_configs(
 
 
 def reward_fns(configs: Mapping[str, Any]) -> dict[str, RewardFn]:
-    """What each of the methods pays, for `grade` or `rescore`.
+    """Return the reward function of each method, for `grade` or `rescore`.
 
     Raises:
         WorkbenchError: a config whose values cannot work.
@@ -121,11 +119,11 @@ def reward_fns(configs: Mapping[str, Any]) -> dict[str, RewardFn]:
 
 
 def checks_needed(configs: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the checks that the methods need between them, each once."""
+    """Return the names of the checks that the methods need, without duplicates."""
     needed = (check for name, config in configs.items() for check in method(name).checks(config))
     return tuple(dict.fromkeys(needed))
 
 
 def sections_read(configs: Mapping[str, Any]) -> frozenset[str]:
-    """The sections of a response whose claims the methods pay between them."""
+    """Return the sections of a response whose claims at least one method rewards."""
     return frozenset().union(*(method(name).sections(config) for name, config in configs.items()))

@@ -33,7 +33,7 @@ from workbench.util.config import check_values, setting
 # these fit one 80 GB GPU, by `workbench plan`
 BY_SFT = SFT(Passes(batch=16, micro_batch=2))
 BY_DPO = DPO(passes=Passes(micro_batch=1))
-ASKED = Prompts()
+PROMPTS = Prompts()
 # appendix: 64, at temperature .6 and top-p .9, for RFT
 DRAWN = Samples(samples=64, sampling=Sampling(0.6, 0.9, 2048))
 A_ROUND = Samples(sampling=Sampling(max_new_tokens=256))
@@ -43,7 +43,7 @@ A_ROUND = Samples(sampling=Sampling(max_new_tokens=256))
 class OnGold:
     """SFT on gold answers."""
 
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     sft: SFT = BY_SFT
 
 
@@ -51,7 +51,7 @@ class OnGold:
 class OnSamples:
     """SFT on rows that the policy's own answers decide on."""
 
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     drawn: Samples = DRAWN
     sft: SFT = BY_SFT
 
@@ -64,7 +64,7 @@ class OnPairs:
     rounds: int = setting(
         1, "rounds of sampling, pairing and DPO", least=1, trains=True, was="rounds.rounds"
     )
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     drawn: Samples = setting(DRAWN, was="rounds")
     dpo: DPO = setting(BY_DPO, was="rounds.dpo")  # noqa: RUF009
 

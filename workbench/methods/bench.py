@@ -1,4 +1,4 @@
-"""The one dial: `bench("tiny" | "small" | "paper")` -> policy, questions and checks.
+"""Benches: `bench("tiny" | "small" | "paper")` returns policy, questions and checks.
 
 `tiny` is the closed world with its shipped policy and needs nothing from outside. `small` and
 `paper` name models on the hub and read questions from a data set or a file.
@@ -26,9 +26,9 @@ from workbench.world.questions import SHORT_KINDS, select
 
 # in the repository, not in a wheel
 TINY_POLICY = Path(__file__).resolve().parents[2] / "data" / "tiny-policy"
-OWN = "sft"  # the checkpoint that trainings start from unless another is asked for
+DEFAULT_POLICY = "sft"  # checkpoint that training starts from by default
 # in a run's folder: the policy, made by an earlier stage, that its last stage started from
-START = "start.json"
+START_FILE = "start.json"
 NEW_TOKENS = 2048  # the paper's longest response
 LONGEST = 112  # tokens of the tiny policy's longest answers
 LONG_KINDS = ("biography", "long_form", TWO_FACETS)
@@ -50,7 +50,7 @@ class Scale:
 
 
 SCALES = {
-    "tiny": Scale(str(TINY_POLICY / OWN), LONGEST, 128),
+    "tiny": Scale(str(TINY_POLICY / DEFAULT_POLICY), LONGEST, 128),
     "small": Scale("Qwen/Qwen2.5-0.5B-Instruct", 512, 512),
     "paper": Scale("Qwen/Qwen2.5-7B-Instruct", NEW_TOKENS, 512),
 }
@@ -62,7 +62,7 @@ class Bench:
     """A scale to work at. `policy` and `checkpoints` are folders or hub names; `max_new_tokens`
     is for an evaluation.
 
-    How a method is set at this scale stands on the method's page. `judge` makes the checks that
+    The settings of a method at this scale are in its `config.py`. `judge` makes the checks that
     responses are graded by, when they are first asked for: the closed world's own on the tiny
     bench; elsewhere, unless others are given, what rules can tell. `llm_judge` is the language
     model behind them, where there is one.
@@ -80,8 +80,8 @@ class Bench:
     # where nobody has counted.
     shown: Callable[[Question], int | None] = lambda question: None
     llm_judge: LLMJudge | None = None
-    # Of the questions of these kinds that `hash` says nothing of; None where it tells all.
-    beside: Callable[[Iterable[str]], str | None] = lambda kinds: None
+    # Digest of the questions of these kinds that `hash` does not cover; None if it covers all.
+    questions_hash: Callable[[Iterable[str]], str | None] = lambda kinds: None
 
     @cached_property
     def checks(self) -> Checks:
@@ -164,7 +164,7 @@ class Bench:
             self.path(run["policy"]) if run.get("bench") == self.name and "policy" in run else None
         )
         # Where a stage of the run made what its last one started from, that.
-        started = (read_json(path / START) or {}).get("start")
+        started = (read_json(path / START_FILE) or {}).get("start")
         return str(path / started) if started else base
 
     def load(self, policy: str, engine: Engine = "hf") -> Policy:
@@ -244,12 +244,12 @@ def _tiny() -> Bench:
 
     return Bench(
         name="tiny",
-        policy=OWN,
+        policy=DEFAULT_POLICY,
         questions=questions,
         max_new_tokens=48,  # room to think; training asks only for short answers
         long_new_tokens=LONGEST,
         shown=world.shown,
-        beside=lambda kinds: _two_facets_hash() if TWO_FACETS in kinds else None,
+        questions_hash=lambda kinds: _two_facets_hash() if TWO_FACETS in kinds else None,
         hash=world.hash,
         judge=lambda: world_checks(world),
         checkpoints={"sft": SCALES["tiny"].policy, "base": str(TINY_POLICY / "base")},
@@ -282,7 +282,7 @@ def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | No
 
     return Bench(
         name=name,
-        policy=OWN,
+        policy=DEFAULT_POLICY,
         questions=questions,
         max_new_tokens=scale.longest,
         hash=questions_hash(loaded),
@@ -292,7 +292,7 @@ def _hub(name: str, scale: Scale, source: str | Path | None, checks: Checks | No
 
 
 def questions_hash(questions: Sequence[Question]) -> str:
-    """Of all that the questions say: where a file has changed, a run on it is another one."""
+    """Return a digest of the questions' contents, part of the identity of a run."""
     digest = hashlib.sha256()
     for question in questions:
         row = {

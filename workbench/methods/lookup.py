@@ -1,6 +1,4 @@
-"""Looking verdicts up: what a reward's arithmetic needs from a row, or the reason why it cannot
-be had.
-"""
+"""Look up the verdicts of a row for the rewards; `Unscored` is raised if one is unusable."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ P_TRUE = {"correct": 1.0, "hedged_correct": 1.0, "vague": 0.5, "hedged_wrong": 0
 
 
 class Unscored(Exception):
-    """There is no reward to pay, for the reason that `failure` gives. Raised and caught inside
-    this package only.
-    """
+    """A row cannot be scored, for the reason in `failure`. Internal to this package."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -37,9 +33,7 @@ class Unscored(Exception):
 
 
 def scored(pay: Callable[[Feedback, Table], Reward]) -> RewardFn:
-    """Give `pay` the row's verdicts by (target, aspect); where it finds that there is nothing to
-    score, the value is None.
-    """
+    """Wrap `pay` as a reward function: pass it the verdict table and turn `Unscored` into None."""
 
     def reward(feedback: Feedback) -> Reward:
         try:
@@ -96,7 +90,7 @@ def label(verdict: Verdict, declared: Collection[str]) -> str:
     """The verdict's label, which must be one of `declared`."""
     if verdict.label is None or verdict.label not in declared:
         message = (
-            f"label {verdict.label!r} of the {verdict.target} is none of {', '.join(declared)}"
+            f"label {verdict.label!r} of the {verdict.target} is not one of {', '.join(declared)}"
         )
         raise unscored("undeclared_label", message, str(verdict.label))
     return verdict.label
@@ -116,16 +110,17 @@ def probability(verdict: Verdict) -> float:
 
 
 def supported(verdict: Verdict) -> float:
-    """1 for a claim that its label says is supported, hedged or not *(ours)*, else 0, so for a
-    vague one.
-    """
+    """Return 1 for a supported claim, hedged or not *(ours)*, else 0; vague claims give 0."""
     return float(label(verdict, P_TRUE) in SUPPORTED)
 
 
 def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
-    """The claims that `wanted` picks; a row whose claims could not be extracted, or that nobody
-    read for them (extraction gives every response but an empty one its sentences), has no
-    reward, rather than no claims."""
+    """Return the claims that `wanted` selects.
+
+    Raises:
+        Unscored: extraction failed or was not run. Extraction gives each non-empty response
+        its sentences.
+    """
     if feedback.error is not None:
         raise Unscored(feedback.error)
     if not feedback.sentences and not feedback.claims and feedback.response.text.strip():
@@ -140,7 +135,7 @@ def claims(feedback: Feedback, wanted: Callable[[Claim], bool]) -> list[Claim]:
 
 
 def _flaw(feedback: Feedback) -> str:
-    """What makes the claims and sentences of a row no account of its response, or nothing."""
+    """Describe the first inconsistency between claims, sentences and response; "" if none."""
     size, count = len(feedback.response.text), len(feedback.sentences)
     if len({claim.id for claim in feedback.claims}) < len(feedback.claims):
         return "two claims have the same id"
@@ -154,10 +149,10 @@ def _flaw(feedback: Feedback) -> str:
     return ""
 
 
-def by_sentence(told: Sequence[Claim]) -> dict[int | None, list[Claim]]:
-    """Claims by their sentence; those without one are together."""
+def by_sentence(claims: Sequence[Claim]) -> dict[int | None, list[Claim]]:
+    """Group claims by sentence; claims without a sentence are under None."""
     groups: dict[int | None, list[Claim]] = {}
-    for claim in told:
+    for claim in claims:
         groups.setdefault(claim.sentence, []).append(claim)
     return groups
 

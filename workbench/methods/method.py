@@ -1,8 +1,6 @@
-"""What a method is: a value that says everything that scoring, training, the command line and
-the inspector ask of it.
+"""The `Method` value: what scoring, training, the command line and the inspector need of one.
 
-A method's page (`workbench/methods/NAME.py`) makes that value; `workbench.methods.METHODS` lists
-the values. Nothing else names a method.
+Each paper's folder (`workbench/methods/NAME/`) defines one; `workbench.methods.METHODS` lists them.
 """
 
 from __future__ import annotations
@@ -62,8 +60,8 @@ class Method:
         parts: the parts of the reward -> what each is called and what it means.
         scales: the method's config at a bench, by the bench's name, where it is not the paper's.
         training: config -> how it is trained.
-        outside: config and bench -> by name, digests of inputs that the config only names; None
-        for an input that is gone.
+        input_digests: config and bench -> digests of the external inputs, by name; None
+        for a missing input.
     """
 
     name: str
@@ -76,12 +74,10 @@ class Method:
     parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     scales: Mapping[str, Any] = field(default_factory=dict)
     training: Callable[[Any], Training] = lambda config: Training()
-    outside: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
+    input_digests: Callable[[Any, Bench], Mapping[str, str | None]] = lambda config, bench: {}
 
-    def lasting(self, config: Any, steps: int) -> list[str]:
-        """The settings by which the last stage of such a config takes so many steps, in the
-        place of passes over its rows.
-        """
+    def with_steps(self, config: Any, steps: int) -> list[str]:
+        """Return the settings that make the last stage train for `steps` steps, not epochs."""
         path = self.training(config).trainer
         values = {name: value for name, value, _ in settings_of(get(config, path))}
         passes = isinstance(values.get("passes.epochs"), float)
@@ -171,8 +167,8 @@ def training_questions(prompts: Prompts, bench: Bench, *, answered: bool = True)
     Raises:
         WorkbenchError: there is none, or one that must not be trained on.
     """
-    told = bench.with_system_prompt(prompts.system)
-    questions = chosen_questions(told, "rl", prompts.trained(), answered=answered)
+    prompted = bench.with_system_prompt(prompts.system)
+    questions = chosen_questions(prompted, "rl", prompts.trained(), answered=answered)
     check_trainable(questions)
     return questions
 
@@ -214,9 +210,7 @@ def check_prompts(prompts: Prompts, bench: Bench) -> None:
 
 
 def check_evidence(method: Method, config: Any, bench: Bench) -> None:
-    """Raise a WorkbenchError where a language model is to tell facts and has nothing to tell
-    them by.
-    """
+    """Raise a WorkbenchError if a language model must verify claims without passages."""
     if bench.llm_judge and "fact" in method.checks(config) and "fact" not in bench.checks.verify:
         raise WorkbenchError(
             f"{method.name} has claims verified against passages, and there are none: give the"

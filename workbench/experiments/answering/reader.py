@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.experiments.evaluate import training_config
-from workbench.methods.forag.stages import PLAN, plans_untold
+from workbench.methods.forag.config import PLAN, plans_untold
 from workbench.policies.generate import Policy, prompt_ids
 from workbench.retrieval.chunk import split_page
 from workbench.types import Passage, Question, WorkbenchError

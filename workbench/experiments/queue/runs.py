@@ -120,7 +120,7 @@ def plan_run(entry: Entry, root: Path, open_bench: Open = bench) -> Run:
     config = configured(chosen, place, entry.steps, entry.settings)
     stages = stages_of(chosen, config, place, entry.seed)
     identity = identity_of(chosen, config, place, seed=entry.seed, threads=entry.threads)
-    missing = [name for name, value in chosen.outside(config, place).items() if value is None]
+    missing = [name for name, value in chosen.input_digests(config, place).items() if value is None]
     identity |= _stored_values(identity, missing, root) if missing else {}
     return Run(entry, identity, root / hash_of(identity), stages[-1].steps, config, place)
 
@@ -176,7 +176,7 @@ def train_run(run: Run, out: Path, shared: Path | None = None) -> JsonObject:
 def shortened(entry: Entry) -> Entry:
     """The entry with `QUICK_STEPS` steps, set after its own settings."""
     chosen = trained(entry.method)
-    last = chosen.lasting(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
+    last = chosen.with_steps(chosen.configure(entry.bench, entry.settings), QUICK_STEPS)
     return replace(
         entry, steps=None, settings=(*entry.settings, *last, f"{entry.method}.eval_samples=0")
     )

@@ -104,7 +104,7 @@ def judged_rows(
 def _judged(
     feedback: Feedback, read: Claims | Feedback, evaluation: Evaluation, aggregate: Aggregate
 ) -> Judged | str:
-    """A sample as a row, or why it is none."""
+    """Return the training row of a sample, or the reason why it is dropped."""
     if feedback.error is not None:
         return "failed"
     verdicts, response = table(feedback), feedback.response
@@ -143,11 +143,14 @@ def cuts(
     return counts
 
 
-def apart(rows: Sequence[Judged], share: float, seed: int) -> tuple[list[Judged], list[Judged]]:
-    """The rows to learn from, and those of at most `share` of the questions, to measure by. No
-    question is on both sides, nor does one on either name somebody whom one on the other names
-    in its title, as far as that can be: where all questions, or nearly all, hang together by the
-    people whom they share, they are drawn one by one."""
+def split_held_out(
+    rows: Sequence[Judged], share: float, seed: int
+) -> tuple[list[Judged], list[Judged]]:
+    """Split rows into training and held-out rows, with at most `share` of the questions held out.
+
+    The split is by question, and by the people named in the titles where that is possible. If
+    shared people link nearly all questions, held-out questions are sampled one by one.
+    """
     asked = {row.question.id: row.question for row in rows}
     together, wanted, held = _related(asked.values()), round(share * len(asked)), set[str]()
     for group in random.Random(f"held-out-{seed}").sample(together, len(together)):
@@ -160,9 +163,7 @@ def apart(rows: Sequence[Judged], share: float, seed: int) -> tuple[list[Judged]
 
 
 def _related(questions: Iterable[Question]) -> list[set[str]]:
-    """The ids of questions that hang together by what their titles name, directly or by others
-    between.
-    """
+    """Return the connected components of questions whose titles share a name, as sets of ids."""
     groups: list[tuple[set[str], set[str]]] = []  # names, and the ids of their questions
     for question in sorted(questions, key=lambda question: question.id):
         names, ids = set(facet_names(question)), {question.id}
@@ -179,9 +180,11 @@ def _related(questions: Iterable[Question]) -> list[set[str]]:
 
 
 def held_out(scorer: Scorer, learnt: Sequence[Judged], rows: Sequence[Judged]) -> dict[str, Any]:
-    """How a model does on rows that it has not learnt from; those that it is too short for are
-    counted alone. `strangers` are those whose title names people, none of whom one names that it
-    has learnt."""
+    """Measure a reward model on held-out rows.
+
+    `too_long` counts rows beyond the model's context, `strangers` rows about people that are
+    not in the training rows.
+    """
     scored = [(row, values) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
     found = [
         (value, segment.target)
@@ -198,7 +201,7 @@ def held_out(scorer: Scorer, learnt: Sequence[Judged], rows: Sequence[Judged]) -
 
 
 def strangers(learnt: Sequence[Judged], rows: Sequence[Judged]) -> int:
-    """How many rows name people in their titles, and nobody whom a row of `learnt` names."""
+    """Count the rows whose titles only name people that no training row names."""
     known = {name for row in learnt for name in facet_names(row.question)}
     named = [facet_names(row.question) for row in rows]
     return sum(bool(names) and known.isdisjoint(names) for names in named)
@@ -248,7 +251,7 @@ def factuality(scorer: Scorer, evaluation: Evaluation, by: str = "reward model")
 
 
 def unjudged(response: Response, found: Mapping[str, tuple[Span, list[Claim]]]) -> Judged:
-    """A response with its `segments`, to be read by a reward model."""
+    """Return the response as an unlabelled row for a reward model."""
     placed = tuple(Segment(*span) for span, _ in found.values())
     ids = response.token_ids if response.source == "sampled" else ()
     return Judged(response.question, response.text, placed, ids)

@@ -5,22 +5,33 @@ killed, and its samples lie in its own folder."""
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from workbench.claims import rules
 from workbench.methods.bench import Bench
+from workbench.methods.forag.config import (
+    PARTS,
+    TINY,
+    FoRAG,
+    _shares,
+    aggregate,
+    checks,
+    loss,
+    reward,
+    training,
+)
 from workbench.methods.forag.reward import Aggregate
 from workbench.methods.forag.segments import (
     HELD_OUT,
-    apart,
     baseline,
     cuts,
     factuality,
     held_out,
     judged_rows,
     reference_values,
+    split_held_out,
 )
 from workbench.methods.method import Method, training_questions
 from workbench.pipeline import assemble
@@ -42,56 +53,15 @@ from workbench.training.rows import Card, Example
 from workbench.training.scorer import MODEL, check_room, load_reward_model
 from workbench.training.stage import Job, Stage, Status, order
 from workbench.types import TWO_FACETS, Checks, Feedback, Grade, Question, WorkbenchError
-from workbench.util.config import setting
 from workbench.util.jsonl import write_json
 
 # the parts of a config that a cold start rests on, beside how it samples
 COLD = ("prompts", "cold", "sft")
 BY_RULES = rules()  # what cuts answers into segments where the reward model alone scores them
-PLAN = (
-    "Plan the answer, then write it. Under [Structure] name the pattern that organises it: general"
-    " to specific, progressive, comparison, cause and effect, parallel or chronological. Under"
-    " [Outline] list one to five numbered points, each ending in the number of the passage that it"
-    " rests on, as in [2]. Under [Answer] write the answer, point by point, from the passages."
-)
 
 
 @dataclass(frozen=True)
-class Outlined:
-    """The answers that a cold start learns the form of, the policy's own samples or a judge's; 0
-    samples: there is none.
-    """
-
-    outline: bool = setting(True, "whether answers are planned before they are written")
-    writer: Literal["policy", "judge"] = setting(
-        "policy",
-        "who writes the outlined answers: the policy, told to plan, or as in the paper a stronger"
-        " model, the judge",
-    )
-    # (ours)
-    told: str = setting(
-        PLAN, "what the policy is told when it samples outlines, and not when it learns them"
-    )
-    cold_samples: int = setting(4, "sampled responses a question; a judge writes one", least=0)
-    cold_questions: int = setting(1000, "questions that they answer", least=1)
-
-    @property
-    def sampled(self) -> bool:
-        return bool(self.cold_samples) and self.writer == "policy"
-
-
-def plans_untold(config: Mapping[str, Any]) -> bool:
-    """Whether a run of this stored config has learnt in its cold start to plan its answers
-    without being told to.
-    """
-    cold = config.get("cold")
-    return (
-        isinstance(cold, Mapping) and cold.get("outline") is True and bool(cold.get("cold_samples"))
-    )
-
-
-@dataclass(frozen=True)
-class Course:
+class MethodRun:
     """A run of FoRAG: its config, what is asked, who judges, and how the labels of a segment's
     claims become its own.
     """
@@ -105,7 +75,7 @@ class Course:
     model_alone: bool = False
     loss: Literal["log", "mse"] = "log"  # the reward model's
 
-    def judging(self) -> Grade:
+    def judge_grade(self) -> Grade:
         """The judge's verdicts, which pay as well: no reference is known yet."""
         return self.method.grader(replace(self.config, baseline=None), self.checks)
 
@@ -124,10 +94,10 @@ class Course:
     def judged(self, job: Job) -> list[Feedback]:
         drawn, asked = self.config.drawn, self.judged_questions(job.seed)
         return collect_in_stage(
-            job, asked, self.judging(), drawn.sampling, drawn.samples, method=self.method.name
+            job, asked, self.judge_grade(), drawn.sampling, drawn.samples, method=self.method.name
         )
 
-    def paying(self, job: Job, compared: bool = False) -> Grade:
+    def training_grade(self, job: Job, compared: bool = False) -> Grade:
         """What the policy is paid by: the reward model, or the judge; `compared`, less the
         reference's own answers.
         """
@@ -165,24 +135,24 @@ def stages_for(
             ' with "passages" (`workbench data show --store` finds some), or on the tiny bench set'
             f" forag.prompts.kinds={TWO_FACETS}"
         )
-    course = Course(
+    run = MethodRun(
         config, questions, bench.checks, method, aggregate, bench.llm_judge is not None, loss
     )
-    course.judging()  # a judge that cannot tell facts is named now
+    run.judge_grade()  # fail now if the judge cannot verify facts
     if config.cold.cold_samples and config.cold.writer == "judge" and bench.checks.write is None:
         raise WorkbenchError(
             f"{method.name}.cold.writer is judge, and bench '{bench.name}' has none that writes:"
             " name one with --judge URL --judge-model NAME, or leave it out"
         )
-    cold = [_cold_start(course)] if config.cold.cold_samples else []
+    cold = [_cold_start(run)] if config.cold.cold_samples else []
     if not config.by_rl:
         return [
             *cold,
-            offline_stage(config.tuned, lambda job: _tuned_rows(course, job), name=config.trainer),
+            offline_stage(config.tuned, lambda job: _tuned_rows(run, job), name=config.trainer),
         ]
     model = Stage(
         "reward_model",
-        lambda job: _reward_model(course, job),
+        lambda job: _reward_model(run, job),
         plain=True,
         check=lambda policy: check_room(
             policy,
@@ -192,22 +162,22 @@ def stages_for(
         ),
     )
     modelled = [model] if config.rewarded == "model" else []
-    compared = [Stage("reference", lambda job: _reference(course, job))] if config.compares else []
-    return [*cold, *modelled, *compared, _rl(course)]
+    compared = [Stage("reference", lambda job: _reference(run, job))] if config.compares else []
+    return [*cold, *modelled, *compared, _rl(run)]
 
 
-def _cold_start(course: Course) -> Stage:
+def _cold_start(run: MethodRun) -> Stage:
     """SFT on a judge's answers, or on the policy's own samples of the form, drawn where it is
     told to plan, learnt untold.
     """
-    config = course.config
+    config = run.config
 
     def rows(job: Job) -> tuple[list[Example], Card]:
-        asked = course.cold_questions(job.seed)
+        asked = run.cold_questions(job.seed)
         if not config.cold.sampled:
-            assert course.checks.write is not None
+            assert run.checks.write is not None
             folder, most = job.out / WRITTEN, config.drawn.sampling.max_failed
-            return cold_start_written(written(course.checks.write, asked, job.start, folder, most))
+            return cold_start_written(written(run.checks.write, asked, job.start, folder, most))
         told = (
             [replace(question, system=config.cold.told) for question in asked]
             if config.cold.outline
@@ -217,7 +187,7 @@ def _cold_start(course: Course) -> Stage:
         found = collect_in_stage(
             job,
             told,
-            assemble(course.checks, [], {}),
+            assemble(run.checks, [], {}),
             config.drawn.sampling,
             config.cold.cold_samples,
             method=None,
@@ -229,79 +199,110 @@ def _cold_start(course: Course) -> Stage:
         ], card
 
     cache_key = {
-        "method": course.method.name,
+        "method": run.method.name,
         "drawn": asdict(config.drawn.sampling),
         **{name: asdict(getattr(config, name)) for name in COLD},
     }
     return offline_stage(config.sft, rows, merged=True, name="cold_start", cache_key=cache_key)
 
 
-def _tuned_rows(course: Course, job: Job) -> tuple[list[Example], Card]:
+def _tuned_rows(run: MethodRun, job: Job) -> tuple[list[Example], Card]:
     """The rows of filtered MLE or of unlikelihood."""
-    judged = course.judged(job)
-    if course.config.trainer == "mle_filter":
+    judged = run.judged(job)
+    if run.config.trainer == "mle_filter":
         return mle_filter(judged)
-    return unlikely(judged, weight=course.config.unlearn)
+    return unlikely(judged, weight=run.config.unlearn)
 
 
 def most_tokens(config: Any) -> int:
-    """The most tokens of an answer that is scored."""
+    """Return the largest number of tokens of a scored answer."""
     drawn = config.drawn.sampling.max_new_tokens
     if not config.by_rl:
         return drawn
     return max(drawn, getattr(config, config.trainer).sampling.max_new_tokens)
 
 
-def _reward_model(course: Course, job: Job) -> Status:
+def _reward_model(run: MethodRun, job: Job) -> Status:
     """Samples, their verdicts, a model of these on the segments that training pays, and how it
     does on other questions'.
     """
-    config: RewardModel = course.config.reward_model
-    judged, evaluation = course.judged(job), course.config.evaluation
-    reads = BY_RULES([feedback.response for feedback in judged]) if course.model_alone else None
-    rows, card = judged_rows(judged, evaluation, course.aggregate, reads)
+    config: RewardModel = run.config.reward_model
+    judged, evaluation = run.judged(job), run.config.evaluation
+    reads = BY_RULES([feedback.response for feedback in judged]) if run.model_alone else None
+    rows, card = judged_rows(judged, evaluation, run.aggregate, reads)
     write_json(
         job.out / "card.json",
         card.to_row() | ({"cut": cuts(judged, reads, evaluation)} if reads else {}),
     )
-    learnt, held = apart(rows, course.config.held_out, job.seed)
+    learnt, held = split_held_out(rows, run.config.held_out, job.seed)
     status = train_reward_model(
-        replace(config, loss=course.loss), learnt, job.start, job.out, seed=job.seed
+        replace(config, loss=run.loss), learnt, job.start, job.out, seed=job.seed
     )
     if status == "done":
         write_json(job.out / HELD_OUT, held_out(load_reward_model(job.out / MODEL), learnt, held))
     return status
 
 
-def _reference(course: Course, job: Job) -> Status:
+def _reference(run: MethodRun, job: Job) -> Status:
     """Answers of the policy that RL starts from, to the questions that RL will ask, sampled and
     scored as RL does: greedy ones, which are better, would make nearly every answer pay less
     than silence *(ours)*."""
-    ppo = course.config.ppo
-    numbers = dict.fromkeys(
-        order(len(course.questions), ppo.steps * ppo.prompts_per_step, job.seed)
-    )
-    asked = [course.questions[number] for number in numbers]
+    ppo = run.config.ppo
+    numbers = dict.fromkeys(order(len(run.questions), ppo.steps * ppo.prompts_per_step, job.seed))
+    asked = [run.questions[number] for number in numbers]
     # what may fail is set where the policy's own samples are drawn
-    sampling = replace(ppo.sampling, max_failed=course.config.drawn.sampling.max_failed)
+    sampling = replace(ppo.sampling, max_failed=run.config.drawn.sampling.max_failed)
     collect_in_stage(
         job,
         asked,
-        course.paying(job),
+        run.training_grade(job),
         sampling,
-        course.config.references,
-        method=course.method.name,
+        run.config.references,
+        method=run.method.name,
     )
     return "done"
 
 
-def _rl(course: Course) -> Stage:
+def _rl(run: MethodRun) -> Stage:
     """PPO or GRPO, paid by what the stages before it have left."""
-    config, name = course.config, course.method.name
+    config, name = run.config, run.method.name
 
     def given(job: Job) -> tuple[Sequence[Question], Grade]:
-        return course.questions, course.paying(job, config.compares)
+        return run.questions, run.training_grade(job, config.compares)
 
     if config.trainer == "ppo":
         return ppo_stage(config.ppo, given, name)
     return grpo_stage(config.grpo, given, name, plain=config.rewarded == "model")
+
+
+def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
+    """A cold start in the form, a reward model of judged samples, the reference's own answers,
+    and then PPO or GRPO; or, after the cold start, SFT on judged samples."""
+    _check(config)
+    return stages_for(config, bench, METHOD, aggregate(config), loss(config))
+
+
+def _check(config: FoRAG) -> None:
+    reward(config)  # what cannot be paid is not trained
+    if config.judged_by != "fact":
+        raise WorkbenchError(
+            "forag.judged_by is for scoring, and training makes its own reward model: leave it out"
+        )
+    if _shares(config) and config.reward_model.loss == "log":
+        raise WorkbenchError(
+            "forag.reward_model.loss is log: the mean of a sentence's claims is a share; leave it"
+            " out, or set aggregate=min"
+        )
+
+
+METHOD = Method(
+    "forag",
+    "FoRAG",
+    FoRAG,
+    reward,
+    checks,
+    stages=stages,
+    parts=PARTS,
+    scales={"tiny": TINY},
+    training=training,
+)

@@ -66,7 +66,7 @@ Found = Sequence[tuple[Question, Sequence[Fact]]]  # questions, and what their s
 
 
 def key(text: str) -> str:
-    """What two claims in the same words have in common."""
+    """Normalise a claim, so that claims in the same words compare equal."""
     return " ".join(text.split()).casefold().rstrip(".! ")
 
 
@@ -175,7 +175,7 @@ def checklists(
 
 @dataclass
 class _List:
-    """A checklist in the making, and the facts that may still come on it."""
+    """A partial checklist and the pool of facts that may still be added."""
 
     question: Question
     pool: list[Fact]

@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from workbench.methods.bench import Bench, check_policy
-from workbench.methods.forag.segments import HELD_OUT, apart, held_out
+from workbench.methods.forag.segments import HELD_OUT, held_out, split_held_out
+from workbench.methods.klcf.config import (
+    KLCF,
+    PARTS,
+    TINY,
+    checks,
+    reward,
+    training,
+    trains_general,
+)
 from workbench.methods.klcf.general import general, preference_model, preferred
 from workbench.methods.klcf.prepare import (
     FILES,
@@ -56,7 +65,7 @@ PREPARE, TRUTH_MODEL, GENERAL = "prepare", "truth", "general"  # the stages' nam
 
 
 @dataclass(frozen=True)
-class Course:
+class MethodRun:
     """A run of KLCF: its config, its bench, and the questions that may be trained on."""
 
     config: Any
@@ -82,7 +91,7 @@ class Course:
             f" '{job.stages[PREPARE]}', and give other questions, or more samples"
         )
 
-    def paying(self, job: Job) -> Grade:
+    def training_grade(self, job: Job) -> Grade:
         """The checklist's verdicts by the judge and, for the claims, the truthfulness model's or
         the judge's. Where judging is free, the rows have its verdicts on facts, too."""
         config, checks, method = self.paid, self.bench.checks, self.method
@@ -127,11 +136,6 @@ class Course:
         return bool(self.config.w_truth) and self.config.rewarded != "judge"
 
 
-def trains_general(config: Any) -> bool:
-    """Whether a run makes its own model of good form."""
-    return bool(config.w_general) and config.general is None
-
-
 def source_of(bench: Bench, base: str | None) -> Source:
     """What is prepared on a bench: with the base that is named, else what the run starts from
     where that is no checkpoint of the bench's own, else the bench's base."""
@@ -145,7 +149,7 @@ def source_of(bench: Bench, base: str | None) -> Source:
     return Source(bench.name, bench.hash, path, bench.shown)
 
 
-def outside(config: Any, bench: Bench) -> dict[str, str | None]:
+def input_digests(config: Any, bench: Bench) -> dict[str, str | None]:
     """Digests of the base's weights, where the policy starts from others, of what was prepared
     elsewhere, and of a preference model in a folder."""
     base, found = policy_hash(source_of(bench, config.base).base), dict[str, str | None]()
@@ -170,7 +174,7 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
     reward_model.check(config.general_model)
     if config.trainer == "dpo" and config.drawn.samples < 2:
         raise WorkbenchError(f"samples is {config.drawn.samples}: a pair takes at least 2")
-    course = Course(
+    run = MethodRun(
         config, bench, training_questions(config.prompts, bench, answered=False), method
     )
     check_checks(bench.checks)  # a judge that cannot tell what is needed is named now
@@ -191,45 +195,41 @@ def stages_for(config: Any, bench: Bench, method: Method) -> Sequence[Stage]:
     }
     first = Stage(
         PREPARE,
-        lambda job: _prepare(course, job),
+        lambda job: _prepare(run, job),
         plain=True,
-        check=lambda policy: _is_there(course),
+        check=lambda policy: _is_there(run),
         cache_key=prepares,
     )
-    model = Stage(TRUTH_MODEL, lambda job: _truth_model(course, job), plain=True, cache_key=models)
-    form = Stage(GENERAL, lambda job: _general_model(course, job), plain=True)
+    model = Stage(TRUTH_MODEL, lambda job: _truth_model(run, job), plain=True, cache_key=models)
+    form = Stage(GENERAL, lambda job: _general_model(run, job), plain=True)
     return [
         first,
-        *([model] if course.models else []),
+        *([model] if run.models else []),
         *([form] if trains_general(config) else []),
-        _last(course),
+        _last(run),
     ]
 
 
 def _never(batch: Any) -> Any:
-    """Stands for the check "general" until the stage that makes its model is done."""
+    """Placeholder for the "general" check until its model is trained."""
     raise AssertionError("the check is made once its model is there")
 
 
-def _is_there(course: Course) -> None:
-    """Raise a WorkbenchError where there is no such base, or what is said to be prepared is not,
-    or not for this run.
-    """
-    source, folder = course.source, course.config.prepare.folder
+def _is_there(run: MethodRun) -> None:
+    """Raise a WorkbenchError if the base or the prepared data is missing or does not fit."""
+    source, folder = run.source, run.config.prepare.folder
     if folder:
-        read_prepared(Path(folder), source, course.questions)
-        if trains_general(course.config) and samples_digest(Path(folder)) is None:
+        read_prepared(Path(folder), source, run.questions)
+        if trains_general(run.config) and samples_digest(Path(folder)) is None:
             raise WorkbenchError(
                 f"'{folder}' has no {SAMPLES} any more, of which the general reward's model would"
                 " be made: name one by klcf.general, or prepare another folder"
             )
 
 
-def _can_read(course: Course) -> None:
-    """Raise a WorkbenchError where a preference model cannot be loaded, or one that pays could
-    not read the longest answer.
-    """
-    config = course.config
+def _can_read(run: MethodRun) -> None:
+    """Raise a WorkbenchError if a reward model cannot be loaded or cannot read an answer."""
+    config = run.config
     last = config.drawn if config.trainer == "dpo" else config.grpo
     most = last.sampling.max_new_tokens
     if config.w_general and config.general:
@@ -240,43 +240,41 @@ def _can_read(course: Course) -> None:
                 " after their questions: name another, or set max_new_tokens lower"
             )
     trained = {
-        "truth_model": course.models and config.rewarded == "model",
+        "truth_model": run.models and config.rewarded == "model",
         "general_model": trains_general(config),
     }
     models = {f"klcf.{name}": getattr(config, name) for name, used in trained.items() if used}
-    untold = [Question(question.id, question.text) for question in course.questions]
-    check_room(course.source.base, untold, most, models)
+    untold = [Question(question.id, question.text) for question in run.questions]
+    check_room(run.source.base, untold, most, models)
 
 
-def _prepare(course: Course, job: Job) -> Status:
-    """What `workbench klcf prepare` does, or what it has left elsewhere."""
-    config = course.config.prepare
+def _prepare(run: MethodRun, job: Job) -> Status:
+    """Prepare checklists and labelled claims, or copy those of `klcf.prepare.folder`."""
+    config = run.config.prepare
     if config.folder:
-        read_prepared(Path(config.folder), course.source, course.questions)
+        read_prepared(Path(config.folder), run.source, run.questions)
         for name in FILES:
             shutil.copyfile(Path(config.folder) / name, job.out / name)
-        if trains_general(course.config):
+        if trains_general(run.config):
             shutil.copytree(Path(config.folder) / SAMPLES, job.out / SAMPLES, dirs_exist_ok=True)
     else:
-        prepare(
-            config, course.source, course.questions, course.bench.checks, job.out, seed=job.seed
-        )
-    # what cannot be trained on is told now
-    course.listed(replace(job, stages={**job.stages, PREPARE: job.out}))
+        prepare(config, run.source, run.questions, run.bench.checks, job.out, seed=job.seed)
+    # fail now if there is nothing to train on
+    run.listed(replace(job, stages={**job.stages, PREPARE: job.out}))
     return "done"
 
 
-def _truth_model(course: Course, job: Job) -> Status:
+def _truth_model(run: MethodRun, job: Job) -> Status:
     """A model of the prepared claims, tuned from the base, or the base's calibrated confidence
     in them; and how it, beside the base itself, does on other questions' claims."""
-    config, base, rows = course.config, course.source.base, course.prepared(job).truth
+    config, base, rows = run.config, run.source.base, run.prepared(job).truth
     if not rows:
         raise WorkbenchError(
             f"'{job.stages[PREPARE]}' has no claims to learn truth from, two supported to each"
             " refuted one: prepare more questions or samples, or set klcf.rewarded=judge"
         )
     examples = truth_examples(rows, tuple(load_tokenizer(base).all_special_tokens))
-    learnt, held = apart(examples, config.held_out, job.seed)
+    learnt, held = split_held_out(examples, config.held_out, job.seed)
     if config.rewarded == "confidence":
         fitted = calibrated(policy := load_policy(base), learnt)
         fitted.save(job.out)
@@ -294,18 +292,18 @@ def _truth_model(course: Course, job: Job) -> Status:
     return "done"
 
 
-def _general_model(course: Course, job: Job) -> Status:
+def _general_model(run: MethodRun, job: Job) -> Status:
     """A reward model, tuned from the base, that tells its own answers to training questions from
     the same ones spoilt; and how it does on those to other questions."""
-    config, base = course.config, course.source.base
-    trained = {question.id for question in course.questions}
+    config, base = run.config, run.source.base
+    trained = {question.id for question in run.questions}
     samples = [
         row
         for row in iter_feedback(job.stages[PREPARE] / SAMPLES)
         if row.response.question.id in trained
     ]
     rows = preferred(samples, job.seed, tuple(load_tokenizer(base).all_special_tokens))
-    learnt, held = apart(rows, config.held_out, job.seed)
+    learnt, held = split_held_out(rows, config.held_out, job.seed)
     if {row.segments[0].target for row in learnt} != {0.0, 1.0}:
         raise WorkbenchError(
             f"'{job.stages[PREPARE]}' has no whole answers to learn good form from: prepare more"
@@ -318,23 +316,60 @@ def _general_model(course: Course, job: Job) -> Status:
     return status
 
 
-def _last(course: Course) -> Stage:
+def _last(run: MethodRun) -> Stage:
     """GRPO or DPO, paid by what the stages before have left, on the questions that have a
     checklist.
     """
-    config, name = course.config, course.method.name
+    config, name = run.config, run.method.name
     if config.trainer == "dpo":
-        last = offline_stage(config.dpo, lambda job: _pairs(course, job))
+        last = offline_stage(config.dpo, lambda job: _pairs(run, job))
     else:
-        plain = course.models or bool(config.w_general)
+        plain = run.models or bool(config.w_general)
         last = grpo_stage(
-            config.grpo, lambda job: (course.listed(job), course.paying(job)), name, plain=plain
+            config.grpo, lambda job: (run.listed(job), run.training_grade(job)), name, plain=plain
         )
-    return replace(last, check=lambda policy: _can_read(course))
+    return replace(last, check=lambda policy: _can_read(run))
 
 
-def _pairs(course: Course, job: Job) -> tuple[list[Pair], Card]:
-    drawn, name = course.config.drawn, course.method.name
-    asked, grade = course.listed(job)[: drawn.questions], course.paying(job)
+def _pairs(run: MethodRun, job: Job) -> tuple[list[Pair], Card]:
+    drawn, name = run.config.drawn, run.method.name
+    asked, grade = run.listed(job)[: drawn.questions], run.training_grade(job)
     found = collect_in_stage(job, asked, grade, drawn.sampling, drawn.samples, method=name)
     return best_worst(found, name)
+
+
+def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
+    """Checklists and labelled claims of the base's samples, the models that judge answers, then
+    GRPO or DPO.
+    """
+    _check(config)
+    return stages_for(config, bench, METHOD)
+
+
+def _check(config: KLCF) -> None:
+    reward(config)
+    if config.judged_by != "fact":
+        raise WorkbenchError(
+            "klcf.judged_by is for scoring, and training makes its own truthfulness model: leave"
+            " it out"
+        )
+    for name in ("truth_model", "general_model"):
+        model = getattr(config, name)
+        if model.level != "sequence" or model.loss == "mse":
+            raise WorkbenchError(
+                f"klcf.{name} reads a whole text that is one or the other: leave level and loss out"
+            )
+
+
+METHOD = Method(
+    "klcf",
+    "KLCF",
+    KLCF,
+    reward,
+    checks,
+    stages=stages,
+    parts=PARTS,
+    scales={"tiny": TINY},
+    training=training,
+    input_digests=input_digests,
+)

@@ -89,12 +89,10 @@ def balanced(rows: Sequence[Judged]) -> list[Judged]:
     return [*true[:count], *false[:count]]
 
 
-def told_apart(
+def accuracy_and_f1(
     found: Sequence[tuple[float, float]], threshold: float = 0.5
 ) -> dict[str, float | None]:
-    """`accuracy` and `f1` (of true claims) of values above a threshold as "true"; None where
-    there is nothing to tell.
-    """
+    """Return `accuracy` and `f1` (class "true") of values above `threshold`; None if empty."""
     if not found:
         return {"accuracy": None, "f1": None}
     called = [value > threshold for value, _ in found]
@@ -113,9 +111,10 @@ def values_of(scorer: Scorer) -> Valued:
 
 
 def measured(score: Valued, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
-    """How a truthfulness model does on claims of questions that it has not learnt from (table
-    12), true and false in equal numbers; `strangers` are those whose title names somebody, and
-    nobody whom one that it has learnt names."""
+    """Measure a truthfulness model on balanced claims of held-out questions (table 12).
+
+    `strangers` counts claims about people that are not in the training claims.
+    """
     rows = balanced(held)
     scored = [
         (row, value)
@@ -128,7 +127,7 @@ def measured(score: Valued, learnt: Sequence[Judged], held: Sequence[Judged]) ->
         "strangers": strangers(learnt, [row for row, _ in scored]),
         "too_long": len(rows) - len(scored),
     }
-    return {**counts, **calibration(found), **told_apart(found)}
+    return {**counts, **calibration(found), **accuracy_and_f1(found)}
 
 
 def untuned(policy: Policy, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
@@ -144,14 +143,12 @@ def untuned(policy: Policy, learnt: Sequence[Judged], held: Sequence[Judged]) ->
     return {
         "threshold": threshold,
         "auc": calibration(measured)["auc"],
-        **told_apart(measured, threshold),
+        **accuracy_and_f1(measured, threshold),
     }
 
 
 def best_threshold(found: Sequence[tuple[float, float]]) -> float:
-    """The value above which most claims are true and below which most are false, the lowest
-    such; .5 where there is none.
-    """
+    """Return the lowest threshold with the best accuracy; 0.5 if there is none."""
     best, right = 0.5, -1
     ahead = sum(target == 1 for _, target in found)  # right if every claim were called true
     for value, target in sorted(found):
@@ -236,7 +233,7 @@ def calibrated(policy: Policy, learnt: Sequence[Judged]) -> Confidence:
 
 
 def _which(policy: Policy) -> str:
-    """A digest of a base's weights; of a public model its name."""
+    """Return a digest of the base's weights, or the name of a public model."""
     return policy_hash(policy.name) or policy.name
 
 
@@ -320,8 +317,7 @@ def own_truth(confidence: Confidence, by: str = "the base's confidence") -> Veri
 
 
 def by_claim(score: Valued, by: str, specials: Sequence[str] = ()) -> Verify:
-    """Aspect "truth" by a function of claims, as `text_values` scores them; an empty claim is a
-    failure of whoever read the claims."""
+    """Return the check "truth" from a scoring function; an empty claim is a failure."""
 
     def verdict(claim: Claim, p: float) -> Verdict:
         target = f"claim:{claim.id}"

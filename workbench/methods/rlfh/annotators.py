@@ -158,7 +158,7 @@ def by_recall(policy: Policy, world: World) -> Verify:
     """A policy that judges claims from memory *(ours)*, asked anew: does its greedy answer agree
     with the claim?
 
-    It does not see the claim, hence cannot simply agree to it. A claim that it does not know is
+    It does not see the claim, so it cannot simply agree with it. A claim that it does not know is
     vague.
     """
     parser = parser_of(world)

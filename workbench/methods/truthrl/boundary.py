@@ -1,6 +1,4 @@
-"""Whether the policy can be expected to know the answer: the verdict that TruthRL's
-knowledge-enhanced reward reads.
-"""
+"""The "out_of_knowledge" check, read by TruthRL's knowledge-enhanced reward."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def recorded(out: Path, questions: Sequence[Question], k: int) -> list[Probed]:
 
 
 def here(policy: Policy, grade: Grade, how: Sampling) -> Sampler:
-    """Questions are answered and graded by this process."""
+    """Return a sampler that answers and grades questions in this process."""
     return lambda chunks: (
         samples_of(grade, answers(policy, chunk, how), how.samples) for chunk in chunks
     )
@@ -151,7 +151,7 @@ def samples_of(
 
 
 def outcomes(checks: Checks) -> Grade:
-    """What a sample is worth by these checks."""
+    """Return a grader that gives each sample its outcome by these checks."""
     return assemble(checks, ["outcome"], {})
 
 
@@ -196,6 +196,6 @@ def probe_stage(
 
 
 def with_probe(checks: Checks, job: Job) -> Checks:
-    """The checks with what the probe before a job has found."""
+    """Return the checks with an "out_of_knowledge" check that reads the job's probe."""
     found = out_of_knowledge(read_probe(job.stages["probe"] / FILE))
     return replace(checks, verify={**checks.verify, "out_of_knowledge": found})

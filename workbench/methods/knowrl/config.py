@@ -1,48 +1,20 @@
-"""KnowRL: facts rewarded inside the thinking, and a bonus for refusing (arXiv 2506.19807).
-
-The paper: with GRPO and LoRA, R = r_format + r_correct + r_fact, where r_fact is the share of
-the reasoning's atomic facts that retrieved passages support and a refusal earns +1.
-R1-Distill-Qwen-7B on SimpleQA: incorrect 78.0 → 57.7 %, refused
-40.7 %; with a refusal at -1 instead, refused 8.7 and incorrect 78.7 %. So what is gained is
-abstention: 1.7 % are correct. Format and fact alone leave more errors (80.7 %) than format alone
-(74.0 %).
-
-The paper's objective has the ratio of whole trajectories, and an entropy bonus, of what weight
-it does not say. Ours is TRL's, by token; theirs is `grpo.importance_sampling=trajectory` with
-`grpo.entropy=WEIGHT`. At one update a batch both ratios are 1, and theirs differs in that a
-response weighs by its length.
-
-Our deviations: a hedged claim counts as supported when it is true. The released code pays r_fact
-only where the answer is wrong, unlike the paper: that is `facts="if_wrong"`.
-`facts="if_answered"` is ours: the paper pays a true trivium before a refusal, whatever was
-asked. The cold start learns from the policy's own samples that have the form, a right answer or
-a refusal and no wrong claim, instead of a stronger model's; the evidence is what the bench's
-judge looks at.
-"""
+"""The settings of KnowRL, with the paper's defaults, and their values at smaller benches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
-from workbench.methods.bench import Bench
 from workbench.methods.knowrl.reward import knowrl
-from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled, training_questions
-from workbench.pipeline import THOUGHT
-from workbench.training.collect import collect_in_stage
-from workbench.training.grpo import grpo_stage
+from workbench.methods.method import AT_ONCE, Prompts, Training, scaled
 from workbench.training.grpo_config import GRPO
-from workbench.training.offline import SFT, offline_stage
-from workbench.training.pairs import cold_start_knowrl
-from workbench.training.rows import Card, Example
+from workbench.training.offline import SFT
 from workbench.training.settings import KL, LoRA, Optim, Passes, Sampling
-from workbench.training.stage import Job, Stage, order
 from workbench.types import RewardFn
 from workbench.util.config import check_values, setting
 from workbench.world.schema import THINK
 
-ASKED = Prompts(
+PROMPTS = Prompts(
     system=(
         "Think between <think> and </think> about what you know. Then give the final answer between"
         " <answer> and </answer>. If you do not know it, answer: I don't know."
@@ -95,7 +67,7 @@ class KnowRL:
     )
     # (code, off)
     no_abstaining: bool = setting(False, "thinking that only abstains earns nothing for facts")
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     cold: ColdStart = ColdStart()
     sft: SFT = COLD
     grpo: GRPO = PAPER
@@ -120,33 +92,6 @@ def reward(config: KnowRL) -> RewardFn:
 
 def checks(config: KnowRL) -> tuple[str, ...]:
     return ("fact", "outcome")
-
-
-def stages(config: KnowRL, bench: Bench) -> Sequence[Stage]:
-    """A cold start on the policy's own samples in the form, then GRPO."""
-    check_values(config)
-    questions, grade = (
-        training_questions(config.prompts, bench),
-        METHOD.grader(config, bench.checks),
-    )
-    grpo = grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)
-    if not config.cold.cold_samples:
-        return [grpo]
-
-    def rows(job: Job) -> tuple[Sequence[Example], Card]:
-        count = min(config.cold.cold_questions, len(questions))
-        asked = [questions[number] for number in order(len(questions), count, job.seed)]
-        sampling, samples = config.grpo.sampling, config.cold.cold_samples
-        return cold_start_knowrl(
-            collect_in_stage(job, asked, grade, sampling, samples, method=METHOD.name)
-        )
-
-    # the samples of the cold start are stored with their rewards
-    cache_key = {**asdict(config), "grpo": asdict(config.grpo.sampling)}
-    return [
-        offline_stage(config.sft, rows, merged=True, name="cold_start", cache_key=cache_key),
-        grpo,
-    ]
 
 
 def training(config: KnowRL) -> Training:
@@ -179,16 +124,4 @@ TINY = scaled(
         **AT_ONCE,
         "save_every": 5,
     },
-)
-METHOD = Method(
-    "knowrl",
-    "KnowRL",
-    KnowRL,
-    reward,
-    checks,
-    lambda config: THOUGHT,
-    stages,
-    PARTS,
-    {"tiny": TINY},
-    training,
 )

@@ -1,42 +1,65 @@
-"""FoRAG: factuality optimised at two fine grains in web-enhanced long answers (arXiv 2406.13779).
-
-The paper: answers are planned by an outline before they are written, which makes them more
-coherent and less factual; doubly fine-grained RLHF (evaluation by holistic answer, sentence or
-subclaim; reward model by sequence or token) brings factuality back. WebGPT-en, Llama2-7B,
-answers wholly factual: .7978 with the outline, .8897 with both; subclaims .8897, sentences
-.8787, holistic .8493 with a sequence-level reward model; unlikelihood .8419, filtered MLE .7831.
-
-Our deviations: only the `[Answer]` part counts; the paper's normalisation by the reference's own
-answer subtracts the mean of that answer's segment values, and the reference's answers are
-sampled as those that are paid, without beams. Where no reward model has judged, the verdicts on
-claims stand in for it, and the reward says so. The outline is learnt from the policy's own
-samples of the form, drawn where it is told to plan and learnt without being told; with
-`cold.writer=judge`, as in the paper, from a stronger model's; for comparison there are answers
-without an outline. An adapter is trained instead of all parameters. GRPO in PPO's place is ours,
-and so is `repeats=once`: the paper's sum pays a sentence as often as it is said.
-"""
+"""The settings of FoRAG, with the paper's defaults, and their values at smaller benches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from workbench.methods.bench import Bench
 from workbench.methods.forag.reward import Aggregate, forag, mean
-from workbench.methods.forag.stages import Outlined, stages_for
-from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled
+from workbench.methods.method import AT_ONCE, Prompts, Training, scaled
 from workbench.training.grpo_config import GRPO
 from workbench.training.offline import SFT
 from workbench.training.ppo import PPO
 from workbench.training.reward_model import RewardModel
 from workbench.training.settings import KL, Optim, Passes, Samples, Sampling
-from workbench.training.stage import Stage
-from workbench.types import TWO_FACETS, RewardFn, WorkbenchError
+from workbench.types import TWO_FACETS, RewardFn
 from workbench.util.config import check_values, setting
 from workbench.world.schema import OUTLINE
 
-ASKED = Prompts(system="")  # the question and its passages alone: the form is learnt
+PLAN = (
+    "Plan the answer, then write it. Under [Structure] name the pattern that organises it: general"
+    " to specific, progressive, comparison, cause and effect, parallel or chronological. Under"
+    " [Outline] list one to five numbered points, each ending in the number of the passage that it"
+    " rests on, as in [2]. Under [Answer] write the answer, point by point, from the passages."
+)
+
+
+@dataclass(frozen=True)
+class Outlined:
+    """The answers that a cold start learns the form of, the policy's own samples or a judge's; 0
+    samples: there is none.
+    """
+
+    outline: bool = setting(True, "whether answers are planned before they are written")
+    writer: Literal["policy", "judge"] = setting(
+        "policy",
+        "who writes the outlined answers: the policy, told to plan, or as in the paper a stronger"
+        " model, the judge",
+    )
+    # (ours)
+    told: str = setting(
+        PLAN, "what the policy is told when it samples outlines, and not when it learns them"
+    )
+    cold_samples: int = setting(4, "sampled responses a question; a judge writes one", least=0)
+    cold_questions: int = setting(1000, "questions that they answer", least=1)
+
+    @property
+    def sampled(self) -> bool:
+        return bool(self.cold_samples) and self.writer == "policy"
+
+
+def plans_untold(config: Mapping[str, Any]) -> bool:
+    """Whether a run of this stored config has learnt in its cold start to plan its answers
+    without being told to.
+    """
+    cold = config.get("cold")
+    return (
+        isinstance(cold, Mapping) and cold.get("outline") is True and bool(cold.get("cold_samples"))
+    )
+
+
+PROMPTS = Prompts(system="")  # the question and its passages alone: the form is learnt
 # section 6.1: 5 epochs, cosine; the rate for an adapter is ours, theirs is 1e-5
 COLD = SFT(Passes(epochs=5, batch=16, micro_batch=2), Optim(learning_rate=1e-4))
 # The paper states none of these; those that are not the defaults of RLFH's code are *(ours)*.
@@ -121,7 +144,7 @@ class FoRAG:
         trains=True,
         was="drawn.unlearn",
     )
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     cold: Outlined = FORM
     sft: SFT = COLD
     drawn: Samples = SAMPLES  # of the policy after its cold start
@@ -169,26 +192,6 @@ def reward(config: FoRAG) -> RewardFn:
 def checks(config: FoRAG) -> tuple[str, ...]:
     """What stands in for the reward model, or the model, as far as the judge at hand has one."""
     return (config.judged_by,)
-
-
-def stages(config: FoRAG, bench: Bench) -> Sequence[Stage]:
-    """A cold start in the form, a reward model of judged samples, the reference's own answers,
-    and then PPO or GRPO; or, after the cold start, SFT on judged samples."""
-    _check(config)
-    return stages_for(config, bench, METHOD, aggregate(config), loss(config))
-
-
-def _check(config: FoRAG) -> None:
-    reward(config)  # what cannot be paid is not trained
-    if config.judged_by != "fact":
-        raise WorkbenchError(
-            "forag.judged_by is for scoring, and training makes its own reward model: leave it out"
-        )
-    if _shares(config) and config.reward_model.loss == "log":
-        raise WorkbenchError(
-            "forag.reward_model.loss is log: the mean of a sentence's claims is a share; leave it"
-            " out, or set aggregate=min"
-        )
 
 
 def idle(config: FoRAG) -> set[str]:
@@ -290,15 +293,4 @@ TINY = scaled(
         "beta": 0.0,
     },
     tuned={"learning_rate": 3e-3, "batch": 16, **AT_ONCE, "epochs": 2.0},
-)
-METHOD = Method(
-    "forag",
-    "FoRAG",
-    FoRAG,
-    reward,
-    checks,
-    stages=stages,
-    parts=PARTS,
-    scales={"tiny": TINY},
-    training=training,
 )

@@ -1,47 +1,21 @@
-"""KLCF: agree with what the base model knows, without outside knowledge at training time (arXiv
-2509.23765).
-
-The paper: a checklist of facts that the base model itself can give, verified once offline,
-rewards recall and precision; a truthfulness model, fine-tuned from that same base model, rewards
-claims that it holds to be true. Qwen2.5-14B base to KLCF-zero: FActScore 46.8 → 61.2, F1@64 on
-LongFact .637 → .733. The checklist alone raises recall and costs precision, truthfulness alone
-the reverse. A reward takes 57 s without any search, where FActScore takes 198 s and 52 searches.
-
-Training begins with checklists and labelled claims, made of samples of the base model
-(`workbench klcf prepare`), and goes on with a truthfulness model that is tuned from that base.
-GRPO on FActScore, a baseline, is `w_check=0 rewarded=judge`.
-
-Our deviations: in scoring, where there is no truthfulness model, the "fact" verdicts stand in
-for it, and the reward says so; the general reward is off by default, and where it is paid and no
-preference model is named, the run makes one of good form from the base's own answers
-(`workbench.methods.klcf.general`); formulas that the text does not state are defined in
-`reward.py`. The judge at hand extracts claims and reads checklists, in the place of
-two fine-tuned models; one fact in other words is found by the same reading of checklists.
-Adapters are trained instead of all parameters, and the truthfulness model has a scalar head
-instead of the probability of a word. That the base's own confidence may be paid in its place
-(`rewarded=confidence`) is ours.
-"""
+"""The settings of KLCF, with the paper's defaults, and their values at smaller benches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from workbench.methods.bench import Bench
 from workbench.methods.klcf.prepare import Prepare
 from workbench.methods.klcf.reward import klcf
-from workbench.methods.klcf.stages import outside, stages_for, trains_general
-from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled
+from workbench.methods.method import AT_ONCE, Prompts, Training, scaled
 from workbench.training.grpo_config import GRPO
 from workbench.training.offline import DPO
 from workbench.training.reward_model import RewardModel
 from workbench.training.settings import Optim, Passes, Samples, Sampling
-from workbench.training.stage import Stage
 from workbench.types import RewardFn, WorkbenchError
 from workbench.util.config import check_values, setting
 
-ASKED = Prompts(
+PROMPTS = Prompts(
     system=(
         "Think between <think> and </think> about what you know. Then write the whole answer, with"
         " all facts that you are sure of, between <answer> and </answer>."
@@ -151,7 +125,7 @@ class KLCF:
         " answers to the worst",
         trains=True,
     )
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     prepare: Prepare = PREPARED
     truth_model: RewardModel = MODELLED
     general_model: RewardModel = MODELLED
@@ -202,27 +176,9 @@ def checks(config: KLCF) -> tuple[str, ...]:
     )
 
 
-def stages(config: KLCF, bench: Bench) -> Sequence[Stage]:
-    """Checklists and labelled claims of the base's samples, the models that judge answers, then
-    GRPO or DPO.
-    """
-    _check(config)
-    return stages_for(config, bench, METHOD)
-
-
-def _check(config: KLCF) -> None:
-    reward(config)
-    if config.judged_by != "fact":
-        raise WorkbenchError(
-            "klcf.judged_by is for scoring, and training makes its own truthfulness model: leave"
-            " it out"
-        )
-    for name in ("truth_model", "general_model"):
-        model = getattr(config, name)
-        if model.level != "sequence" or model.loss == "mse":
-            raise WorkbenchError(
-                f"klcf.{name} reads a whole text that is one or the other: leave level and loss out"
-            )
+def trains_general(config: Any) -> bool:
+    """Whether a run makes its own model of good form."""
+    return bool(config.w_general) and config.general is None
 
 
 def idle(config: KLCF) -> set[str]:
@@ -307,16 +263,4 @@ TINY = scaled(
         "save_every": 5,
     },
     dpo={**AT_ONCE, "learning_rate": 1e-4, "batch": 32},
-)
-METHOD = Method(
-    "klcf",
-    "KLCF",
-    KLCF,
-    reward,
-    checks,
-    stages=stages,
-    parts=PARTS,
-    scales={"tiny": TINY},
-    training=training,
-    outside=outside,
 )

@@ -1,46 +1,17 @@
-"""RLFH: on-policy reinforcement learning from the truth and the helpfulness of every claim
-(arXiv 2406.12221).
-
-The paper: an AI judge splits a response into atomic statements, verifies each against retrieved
-passages and rates how informative it is; the verdicts are traced back to tokens and PPO
-maximises their sum. FactScore of Vicuna-7B on HotpotQA .569 → .655, on SQuADv2 .669 → .683, on
-biographies .347 → .474; paying at statements (.655) does better than at sentences (.645) or at
-the end of the paragraph (.639).
-
-Our deviations: claims in the thinking are not paid; a claim that cannot be found in the text is
-listed and paid at its sentence's end, else at the response's end; informativeness is rated in
-one call for all claims, as section 3.1.3 has it. An adapter is trained instead of all
-parameters, with larger learning rates; the critic is a linear head on the policy's hidden
-states. GRPO in PPO's place is ours; so is `off_subject`, which closes the hack that the paper's
-reward invites.
-"""
+"""The settings of RLFH, with the paper's defaults, and their values at smaller benches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from typing import Literal
 
-from workbench.methods.bench import Bench, check_policy
-from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled, training_questions
-from workbench.methods.rlfh.annotators import (
-    annotated,
-    by_recall,
-    by_verifier,
-    by_yes_or_no,
-    flipped,
-)
+from workbench.methods.method import AT_ONCE, Prompts, scaled
 from workbench.methods.rlfh.reward import LAUNCH_SCRIPT_F, PAPER_F, rlfh, warn_of_paid_mistakes
-from workbench.training.grpo import grpo_stage
 from workbench.training.grpo_config import GRPO
-from workbench.training.ppo import PPO, ppo_stage
+from workbench.training.ppo import PPO
 from workbench.training.settings import KL, Optim, Sampling
-from workbench.training.stage import Stage
-from workbench.types import Checks, RewardFn, Verify, WorkbenchError
+from workbench.types import RewardFn, WorkbenchError
 from workbench.util.config import check_values, setting
-from workbench.verifier import find_verifier, load_verifier
-from workbench.world import load_world
 
 # The other values of both are their defaults: PPO's are those of the released code.
 BY_PPO = PPO(
@@ -57,7 +28,7 @@ BY_GRPO = GRPO(
     sampling=Sampling(max_new_tokens=1024),
     kl=KL(beta=0.01),
 )
-ASKED = Prompts(system="")  # the question alone: an answer in prose, in no box
+PROMPTS = Prompts(system="")  # the question alone: an answer in prose, in no box
 
 
 def _value(label: str, claim: str) -> float | None:
@@ -143,7 +114,7 @@ class RLFH:
     trainer: Literal["ppo", "grpo"] = setting(
         "ppo", "what the policy is trained by; the paper: ppo", trains=True
     )
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     ppo: PPO = BY_PPO
     grpo: GRPO = BY_GRPO
 
@@ -189,71 +160,6 @@ def checks(config: RLFH) -> tuple[str, ...]:
     return ("fact",) if config.mode == "pipeline" else ("single_pass",)
 
 
-def stages(config: RLFH, bench: Bench) -> Sequence[Stage]:
-    """PPO or GRPO from the bench's policy; open questions have no gold answers."""
-    questions = training_questions(config.prompts, bench, answered=False)
-    grade = METHOD.grader(config, bench.checks)
-    if config.flips or config.annotator != "bench":
-        grade = METHOD.grader(config, _annotated(config, bench))
-    if config.trainer == "ppo":
-        return [ppo_stage(config.ppo, lambda job: (questions, grade), METHOD.name)]
-    return [grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)]
-
-
-def _annotated(config: RLFH, bench: Bench) -> Checks:
-    """The bench's checks with another annotator's labels, of which some are turned around: for
-    training alone.
-    """
-    told = (
-        f"rlfh.flips is {config.flips}"
-        if config.annotator == "bench"
-        else f"rlfh.annotator is {config.annotator}"
-    )
-    if config.mode != "pipeline":
-        raise WorkbenchError(
-            f"{told}: it replaces the verdicts of mode=pipeline alone: set rlfh.mode=pipeline"
-        )
-    fact = bench.checks.verify["fact"]
-    if config.annotator != "bench":
-        fact = annotated(fact, _annotator(config, bench))
-    return replace(
-        bench.checks, verify={**bench.checks.verify, "fact": flipped(fact, config.flips)}
-    )
-
-
-def _annotator(config: RLFH, bench: Bench) -> Verify:
-    """What is not there is told before any work, but loaded with the first batch: to plan a run
-    loads no model.
-    """
-    world = load_world()
-    if bench.hash != world.hash:
-        raise WorkbenchError(
-            f"rlfh.annotator is {config.annotator}: it knows claims about the closed world alone,"
-            f" not those of bench '{bench.name}': leave it out, and give that bench its judge with"
-            " --judge URL --judge-model NAME"
-        )
-    if config.annotator == "local":
-        find_verifier()
-        return later(lambda: by_verifier(load_verifier(), world))
-    check_policy(bench.policy, bench.path(bench.policy))
-    by_policy = by_yes_or_no if config.annotator == "self" else by_recall
-    return later(lambda: by_policy(bench.load(bench.policy), world))
-
-
-def later(make: Callable[[], Verify]) -> Verify:
-    """A check that is made with its first batch, once. Random numbers go on as if it had been
-    there before: a resumed run makes it elsewhere on its way, and ends the same."""
-
-    @cache
-    def made() -> Verify:
-        import torch
-
-        with torch.random.fork_rng():
-            return make()
-
-    return lambda batch: made()(batch)
-
-
 PARTS = {
     "truth": ("truthfulness", "sum over the claims of α · f(verdict) · |g(informativeness)|"),
     "info": (
@@ -285,19 +191,4 @@ TINY = scaled(
         "lam": 1.0,
     },
     grpo={**LONG, "learning_rate": 3e-3, "schedule": "linear", "warmup": 0.0, "beta": 0.0},
-)
-METHOD = Method(
-    "rlfh",
-    "RLFH",
-    RLFH,
-    reward,
-    checks,
-    stages=stages,
-    parts=PARTS,
-    scales={"tiny": TINY},
-    training=lambda config: Training(
-        config.trainer,
-        idle={"ppo", "grpo"} - {config.trainer},
-        resident_models=int(config.annotator in ("self", "recall")),
-    ),
 )

@@ -1,28 +1,12 @@
-"""TruthRL: a ternary outcome reward teaches a policy to abstain where it does not know (arXiv
-2509.25760).
-
-The paper: with GRPO, paying +1 for a right answer, 0 for "I don't know" and −1 for a wrong
-answer lowers hallucination and raises truthfulness (accuracy − hallucination) against the binary
-reward, which pays −1 for everything that is not right and so trains abstention away. Average
-over four data sets, binary to ternary: hallucination 47.7 → 18.8 %, truthfulness 4.5 → 25.6 %.
-
-Our deviations: a LoRA adapter instead of all parameters, and with it a learning rate of 2e-5
-instead of 1e-6, at which an adapter, whose second matrix starts at zero, would hardly leave the
-starting policy; the outcome is found by rules (abstention first, then the gold answers) instead
-of a judge; the group size, which the paper does not state, is 8; of the training questions those
-are probed that training will ask. The knowledge- and reasoning-enhanced rewards are off by
-default, as the paper finds the plain ternary one best.
-"""
+"""The settings of TruthRL, with the paper's defaults, and their values at smaller benches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
-from workbench.methods.bench import Bench
-from workbench.methods.method import AT_ONCE, Method, Prompts, Training, scaled, training_questions
-from workbench.methods.truthrl.probing import Probing, probe_stage, with_probe
+from workbench.methods.method import AT_ONCE, Prompts, Training
+from workbench.methods.truthrl.probing import Probing
 from workbench.methods.truthrl.reward import (
     additive,
     binary,
@@ -33,11 +17,9 @@ from workbench.methods.truthrl.reward import (
     ternary,
 )
 from workbench.pipeline import THOUGHT
-from workbench.training.grpo import grpo_stage
 from workbench.training.grpo_config import GRPO
 from workbench.training.settings import KL, LoRA, Optim, Sampling
-from workbench.training.stage import Job, Stage
-from workbench.types import Grade, Question, RewardFn
+from workbench.types import RewardFn
 from workbench.util.config import check_values, setting
 
 # The paper's (appendix, "Training details"), but for what is marked as ours.
@@ -55,7 +37,7 @@ PAPER = GRPO(
     kl=KL(beta=0.001),
     lora=LoRA(lora_r=64, lora_alpha=128),  # (ours)
 )
-ASKED, PROBE = Prompts(), Probing()
+PROMPTS, PROBE = Prompts(), Probing()
 
 
 @dataclass(frozen=True)
@@ -79,7 +61,7 @@ class TruthRL:
     reasoning_weight: float = setting(
         0.5, "λ: weight of the reasoning, where it is additive", range=(0, 2, 0.05)
     )
-    prompts: Prompts = ASKED
+    prompts: Prompts = PROMPTS
     probe: Probing = PROBE
     grpo: GRPO = PAPER
 
@@ -115,23 +97,6 @@ def sections(config: TruthRL) -> frozenset[str]:
     return THOUGHT if config.reasoning != "none" else frozenset()
 
 
-def stages(config: TruthRL, bench: Bench) -> Sequence[Stage]:
-    """GRPO from the bench's policy; before it, where `knowledge` asks for that, a probe of what
-    the policy cannot know.
-    """
-    questions = training_questions(config.prompts, bench)
-    if not (config.knowledge and config.probe.probe_samples):
-        grade = METHOD.grader(config, bench.checks)
-        return [grpo_stage(config.grpo, lambda job: (questions, grade), METHOD.name)]
-    METHOD.grader(replace(config, knowledge=False), bench.checks)  # refuses missing checks now
-    probe = probe_stage(config.probe, config.grpo, questions, bench)
-
-    def given(job: Job) -> tuple[Sequence[Question], Grade]:
-        return questions, METHOD.grader(config, with_probe(bench.checks, job))
-
-    return [probe, grpo_stage(config.grpo, given, METHOD.name)]
-
-
 def training(config: TruthRL) -> Training:
     return Training(idle=() if config.knowledge else {"probe"})
 
@@ -153,18 +118,3 @@ TINY = {
     "generation_batch": None,
     "save_every": 5,
 }
-METHOD = Method(
-    "truthrl",
-    "TruthRL",
-    TruthRL,
-    reward,
-    checks,
-    sections,
-    stages,
-    PARTS,
-    {
-        "tiny": scaled(TruthRL(), grpo=TINY, probe={"probe_samples": 16}),
-        "small": scaled(TruthRL(), grpo={"prompts_per_step": 16, "max_new_tokens": 512}),
-    },
-    training,
-)
