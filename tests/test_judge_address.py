@@ -22,7 +22,7 @@ from workbench.cli import main
 from workbench.judge import endpoint, render
 from workbench.judge.address import HOSTS as SERVICES
 from workbench.judge.address import KEY as VARIABLE
-from workbench.judge.address import address, key_of, shown
+from workbench.judge.address import address, key_of, redacted
 from workbench.types import WorkbenchError
 
 KEY, PASSWORD = "sk-0123456789", "pa55-w0rd"
@@ -143,7 +143,7 @@ def test_no_message_shows_what_stands_before_the_host(secret: str, scheme: str, 
         f"{scheme}{host}?key={mark}",
         f"{scheme}{host}#{mark}",
     ):
-        assert "~" not in shown(url)
+        assert "~" not in redacted(url)
         try:
             assert "~" not in repr(address(url))
         except WorkbenchError as error:

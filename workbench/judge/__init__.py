@@ -1,5 +1,5 @@
-"""Judges: from prompts to replies. Templates and strict reading, OpenAI-compatible endpoints,
-a cache on disk.
+"""Language models as judges: prompt templates, strict parsing of replies, OpenAI-compatible
+endpoints and a reply cache.
 """
 
 from workbench.judge.batch import BatchJudge, Totals, estimate_tokens

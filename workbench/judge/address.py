@@ -1,7 +1,6 @@
-"""The address of an endpoint and the secret that is sent there: a key, or the user and password
-in the address.
+"""The address of an endpoint and its secret: a key, or the user and password in the address.
 
-A secret goes over https or to this machine alone, and into no message and no file.
+A secret is sent only over https or to this machine. It is never part of a message or a file.
 """
 
 from __future__ import annotations
@@ -17,46 +16,44 @@ from workbench.types import WorkbenchError
 
 KEY = "WORKBENCH_JUDGE_KEY"  # the environment variable with the key of any endpoint
 HOSTS = {"OPENAI_API_KEY": ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")}
-SHORTEST = 4  # characters; a shorter secret is not masked, since many words contain it
+SHORTEST = 4  # characters; a shorter secret is not masked, because many words contain it
 
 
 @dataclass(frozen=True)
 class Address:
-    """The URL of chat completions, without user and password, which are in `headers` and
-    `secrets`.
-    """
+    """The URL of chat completions. User and password are removed; see `headers` and `secrets`."""
 
     url: str
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def without_secrets(self, body: bytes) -> bytes:
-        """What a server answered, with the secrets that it repeats masked."""
+        """Mask the secrets that a server repeats in the body of its response."""
         for secret in self.secrets:
             body = body.replace(secret.encode(), b"[secret]") if len(secret) >= SHORTEST else body
         return body
 
 
 def address(url: str, key: str | None = None) -> Address:
-    """Read the address of a server (a bare host gets `/v1`), with the key that it wants, if any.
+    """Parse the address of a server; a bare host gets `/v1`.
 
     Raises:
-        WorkbenchError: the address or the key is malformed, or a secret would go unencrypted to
-        another machine.
+        WorkbenchError: the address or the key is malformed, or a secret would be sent unencrypted
+            to another machine.
     """
     parts = _parts(url)
-    # an "@" in the path: a password with a "/" looks so
+    # an "@" in the path: probably the rest of a password with a "/"
     if parts is None or parts.query or parts.fragment or "@" in parts.path:
         raise WorkbenchError(
-            f"'{shown(url)}' is no address of a judge: give one like http://127.0.0.1:8000/v1"
+            f"'{redacted(url)}' is not the address of a judge: write one like"
+            " http://127.0.0.1:8000/v1"
         )
     login, _, host = parts.netloc.rpartition("@")
     headers: dict[str, str] = {}
     secrets: tuple[str, ...] = ()
     if login and key is not None:
         raise WorkbenchError(
-            f"the judge '{shown(url)}' is given both a key and a user in its address: leave one of"
-            " them out"
+            f"the judge '{redacted(url)}' has both a key and a user in its address: leave one out"
         )
     if login:
         user, _, password = (unquote(part) for part in login.partition(":"))
@@ -65,25 +62,24 @@ def address(url: str, key: str | None = None) -> Address:
     elif key is not None:
         if not key.isascii() or not key.isprintable() or not key.strip():
             raise WorkbenchError(
-                "the API key is empty or has characters that no key has: check for line ends"
-                " around it"
+                "the API key is empty or has invalid characters: check it for line ends"
             )
         headers, secrets = {"Authorization": f"Bearer {key}"}, (key,)
     if secrets and parts.scheme != "https" and not _is_loopback(parts.hostname or ""):
         raise WorkbenchError(
-            f"the key, or the password, of the judge would go unencrypted to '{shown(url)}': give"
-            f" its https address, or a tunnel's on 127.0.0.1; or send none (unset {KEY})"
+            f"the key or password of the judge would go unencrypted to '{redacted(url)}': give its"
+            f" https address, or a tunnel's on 127.0.0.1; or send none (unset {KEY})"
         )
     path = (parts.path.rstrip("/") or "/v1").removesuffix("/chat/completions")
     return Address(f"{parts.scheme}://{host.lower()}{path}/chat/completions", headers, secrets)
 
 
-def shown(url: str) -> str:
-    """An address for messages and files: without user, password and query, which may hold a key."""
+def redacted(url: str) -> str:
+    """Return an address for messages and files, without user, password and query."""
     parts = _parts(url)
     if parts is None:
         return "…" if re.search("[@?#]", url) else url
-    # an "@" behind the host: then the host may be a part of a password
+    # an "@" after the host: the host may be part of a password
     if "@" in f"{parts.path}{parts.query}{parts.fragment}":
         return f"{parts.scheme}://…"
     _, at, host = parts.netloc.rpartition("@")
@@ -91,11 +87,13 @@ def shown(url: str) -> str:
 
 
 def key_of(url: str, variable: str | None = None) -> str | None:
-    """The endpoint's key: from the environment variable that was named, else from `KEY`, else
-    from OPENAI_API_KEY where the endpoint is one of OpenAI's hosts.
+    """Return an endpoint's key from the environment, or None.
+
+    The key is read from `variable` if it is given, otherwise from `KEY`, and for OpenAI's hosts
+    from OPENAI_API_KEY.
 
     Raises:
-        WorkbenchError: the variable that was named is not set.
+        WorkbenchError: `variable` is not set.
     """
     if variable is not None:
         if key := os.environ.get(variable):

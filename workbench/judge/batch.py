@@ -1,4 +1,4 @@
-"""The common part of every judge: distinct prompts, a cache, totals, several threads."""
+"""The common part of all judges: distinct prompts, cache, totals and threads."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from workbench.judge.cache import Cache
 from workbench.judge.wire import checked_reply, clip
 from workbench.types import Cost, Failure, Prompt, Reply
 
-Arrived = Callable[[int, Reply], None]  # called once for each prompt, in any order, from one thread
+Arrived = Callable[[int, Reply], None]  # called once per prompt, in any order, from one thread
 Send = Callable[[Sequence[Prompt], Arrived], None]
 
 
 @dataclass
 class Totals:
-    """What a judge has used since it was made; `calls` = distinct prompts sent + `retries`.
+    """Counters of a judge since it was made.
 
-    `retries` counts every repeated request; `cached` the prompts that needed no request. Where a
-    server counts no tokens, four characters are taken as one.
+    `calls` counts distinct prompts sent plus `retries`, which are all repeated requests. `cached`
+    counts prompts without a request. If the server counts no tokens, four characters are one token.
     """
 
     calls: int = 0
@@ -32,7 +32,7 @@ class Totals:
     tokens_out: int = 0
     # prompts without a reply, by the kind of failure
     failures: Counter[str] = field(default_factory=Counter)
-    unstored: str = ""  # the cache file that could not store a reply; then nothing more is sent
+    unstored: str = ""  # the cache file that could not store a reply; sending then stops
 
     def __post_init__(self) -> None:
         self.lock = threading.Lock()
@@ -49,14 +49,16 @@ class Totals:
 
 @dataclass(frozen=True)
 class BatchJudge:
-    """A `Judge`. `send` asks a list of different prompts and reports each reply, already read
-    strictly, as it arrives.
+    """A `Judge` that sends each distinct prompt once and caches the replies.
 
-    A reply is in the cache before it is counted as done, so a process that is killed loses only
-    the requests in flight. Failures are not stored. Several threads may call it: a prompt that
-    another thread is asking is waited for and not sent again. The cost of a prompt that is asked
-    several times is on its first reply; the others are `cached`. `sampling` is what decides a
-    reply besides model and prompt.
+    A reply is cached before it counts as done, so a killed process loses only the requests in
+    flight. Failures are not cached. Several threads may call the judge: a prompt that another
+    thread has sent is not sent again. The first reply to a repeated prompt has its cost; the others
+    are `cached`.
+
+    Attributes:
+        send: sends distinct prompts and passes on each parsed reply as it arrives.
+        sampling: the parameters that decide a reply, besides model and prompt.
     """
 
     name: str
@@ -69,7 +71,7 @@ class BatchJudge:
     _pending: dict[Prompt, Future[Reply]] = field(default_factory=dict, repr=False, compare=False)
 
     def close(self) -> None:
-        """Send nothing more; requests in flight may end."""
+        """Stop sending. Requests in flight may end."""
         self.closed.set()
         if self.cache:
             self.cache.close()
@@ -77,7 +79,7 @@ class BatchJudge:
     def __call__(self, prompts: Sequence[Prompt]) -> list[Reply]:
         if self.closed.is_set():
             return [
-                Reply(None, call_failure("stopped", "not asked, since the work has stopped"))
+                Reply(None, call_failure("stopped", "not sent, because the work has stopped"))
             ] * len(prompts)
         with self._lock:
             pending = self._pending
@@ -127,7 +129,7 @@ class BatchJudge:
             keys = {p: self.cache.key(self.name, p, self.sampling) for p in unanswered}
             stored = self.cache.get(list(keys.values()))
             for prompt, key in keys.items():
-                # a stored reply that can no longer be read is asked for again
+                # a stored reply may be unreadable for this version: send its prompt again
                 text = checked_reply(prompt, stored[key]) if key in stored else None
                 if isinstance(text, str):
                     done(prompt, Reply(text, cost=Cost(cached=1)))
@@ -137,15 +139,15 @@ class BatchJudge:
 
 
 def _repeated(reply: Reply) -> Reply:
-    """The same reply without its cost, which is counted where the prompt was first asked."""
+    """Return a reply without its cost, which the first reply to the prompt has."""
     return replace(reply, cost=Cost() if reply.error else Cost(cached=1))
 
 
 def estimate_tokens(text: str) -> int:
-    """About four characters of English make a token; other scripts take more."""
+    """Estimate the tokens of a text, four characters each. Scripts other than Latin have more."""
     return (len(text) + 3) // 4
 
 
 def call_failure(kind: str, message: str, raw: str = "") -> Failure:
-    """The failure of a call without a reply to read."""
+    """Return the failure of a call without a usable reply."""
     return Failure("judge", kind, message, clip(raw))

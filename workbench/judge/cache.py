@@ -1,4 +1,4 @@
-"""Replies on disk: one sqlite file that many processes may share and that survives being killed."""
+"""A cache of judge replies: one sqlite file that several processes may share."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Any
 from workbench.types import Prompt, WorkbenchError
 
 OURS = 0x57424A43  # sqlite's application_id
-WAIT = 30.0  # seconds that one process waits for another
-PART = 500  # keys of one query
+WAIT = 30.0  # seconds to wait for another process
+PART = 500  # keys per query
 TABLE = (
     "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, model TEXT, task TEXT, text TEXT NOT"
     " NULL) WITHOUT ROWID"
@@ -25,13 +25,16 @@ TABLE = (
 
 
 class Cache:
-    """Texts by key. Every `put` is a transaction of its own: durable against the end of the
-    process when it returns (a power cut may take the last ones, never the file)."""
+    """Texts by key.
+
+    Each `put` is a transaction. It survives the end of the process; a power cut may lose the last
+    ones but does not damage the file.
+    """
 
     def __init__(self, file: Path | str):
         self.file = Path(file).expanduser()
         self._lock = threading.Lock()
-        # by process: after a fork, the parent's connection must be neither used nor closed
+        # by process: after a fork, the parent's connection must not be used or closed
         self._opened: dict[int, sqlite3.Connection] = {}
         self._warned = False
         if self.file.exists():
@@ -47,7 +50,7 @@ class Cache:
         return hashlib.sha256(parts.encode()).digest()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, str]:
-        """The stored texts of those keys that there are."""
+        """Return the stored texts of the keys; missing keys are left out."""
         texts: dict[bytes, str] = {}
         with self._lock:
             if self._removed():
@@ -63,9 +66,10 @@ class Cache:
         return texts
 
     def put(self, key: bytes, model: str, task: str, text: str) -> bool:
-        """Store one reply. A full disk is a warning, once, so that the reply is not lost.
+        """Store one reply. The first failure, such as a full disk, is a warning.
 
-        Returns whether others can be stored: False where the file takes nothing more.
+        Returns:
+            False if the file cannot store other replies either.
         """
         with self._lock:
             try:
@@ -86,7 +90,7 @@ class Cache:
                 connection.close()
 
     def _removed(self) -> bool:
-        """Whether the file was closed and removed: reading does not make it again."""
+        """Return whether the file does not exist. Reading does not create it."""
         return os.getpid() not in self._opened and not self.file.exists()
 
     def _connection(self) -> sqlite3.Connection:
@@ -113,12 +117,12 @@ class Cache:
     def _unusable(self, error: Exception) -> WorkbenchError:
         return WorkbenchError(
             f"cannot use '{self.file}' as a cache of judge replies ({error}): name another file, or"
-            " delete it to start anew"
+            " delete this one"
         )
 
 
 def _prepare(connection: sqlite3.Connection, file: Path) -> None:
-    """Check that the file is empty or ours, and set it up. Several processes may do so at once."""
+    """Check that the file is new or our cache, and set it up. Several processes may do so."""
 
     def number(query: str) -> int:
         return int(connection.execute(query).fetchone()[0])
@@ -130,7 +134,7 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
             f"'{file}' is the database of another program: name another file for the cache"
         )
     until = time.monotonic() + WAIT
-    while True:  # readers and one writer at once; sqlite itself does not wait for this change
+    while True:  # WAL allows readers beside one writer; sqlite does not wait for this change
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             break

@@ -1,4 +1,4 @@
-"""Judges behind an OpenAI-compatible server: many requests at a time, with retries and a budget."""
+"""Judges on an OpenAI-compatible server: concurrent requests with retries and a failure limit."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from workbench.judge.workers import run_in_thread, run_workers
 from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
 
 CONCURRENCY = 64  # requests in flight
-EARLY = 2  # retries before any server was reached: then it is more likely absent than busy
-JITTER = random.Random()  # not the global generator, which trainings seed
-STRIKES = 3  # prompts in a row that a server may fail before the rest of a batch is not sent
-# kinds of failure that say something about the server and not about the prompt
+EARLY = 2  # retries until a server has responded once: before, it is probably not running
+JITTER = random.Random()  # not the global generator, which training seeds
+STRIKES = 3  # prompts in a row that a server may fail before the batch is given up
+# kinds of failure that the server causes and not the prompt
 SERVER_KINDS = ("timeout", "connection", "server", "rate_limit", "auth", "not_found")
 
 
@@ -47,42 +47,43 @@ def endpoint(
     cache: Path | str | None = None,
     kept_as: str | None = None,
 ) -> BatchJudge:
-    """A judge behind an OpenAI-compatible chat-completions server. Works from plain code,
-    notebooks and several threads.
+    """Return a judge on an OpenAI-compatible chat-completions server.
+
+    It can be called from plain code, notebooks and several threads.
 
     Args:
-        url: the server, as `http://host:port`, with or without `/v1`; or its address up to
-            `/chat/completions`. A user and password in it (`https://user:password@host`) are
-            sent and shown nowhere.
-        concurrency: requests in flight. A request that waits for its retry counts.
+        url: the server as `http://host:port`, with or without `/v1`, or its address up to
+            `/chat/completions`. A user and password in it (`https://user:password@host`) are sent
+            but not printed or stored.
+        concurrency: requests in flight, including those that wait for a retry.
         timeout: seconds for one request.
         retries: how often a prompt is sent again after status 408, 409, 429 or 5xx, a timeout, a
-            lost connection, or a body without a reply; after `backoff` seconds, then twice as
-            many, …, each with jitter; or after what the server asks for in Retry-After; never
-            more than `longest_wait`. At most twice while no server has been reached at all.
-        reasks: how often a prompt is sent again because its reply is not what was asked for
-            (`workbench.judge.read`).
-        extra: fields added to each request's body; a None removes one (`{"max_tokens": None,
+            lost connection, or a body without a reply. At most 2 until the server has responded
+            once.
+        reasks: how often a prompt is sent again after an unreadable reply (`workbench.judge.read`).
+        backoff: seconds before the first retry; doubled for each further one, with jitter. A
+            Retry-After header replaces it.
+        longest_wait: maximum seconds before a retry.
+        extra: fields added to the body of each request; None removes one (`{"max_tokens": None,
             "max_completion_tokens": 500}`).
-        key: sent as bearer token, over https or to this machine alone. It is not read from a
-            file or the environment.
+        key: bearer token, sent only over https or to this machine. It is not read from a file or
+            the environment.
         form: "line" for a judge that cannot write JSON; see `workbench.judge.read`.
-        cache: a file that stores readable replies as they arrive, so that the same prompt, asked
-            again, makes no call. They are stored by model, task, prompt and sampling, and by the
-            server's address, since two servers may give two models one name.
-        kept_as: replaces the address there, for a server that may come back at another one.
+        cache: a file that stores readable replies. The key is model, task, prompt, sampling and the
+            server's address, because two servers may use one model name.
+        kept_as: replaces the address in the cache's keys, for a server that may move.
 
-    A failure of stage "judge" has one of the kinds timeout, connection, server, rate_limit,
-    auth, not_found, refused (any other status), broken (a body without a reply), empty,
-    truncated, cache (nothing is sent once a reply cannot be stored), stopped; stage
-    "parse" is an unreadable reply. The rest of a batch is not sent if the server fails three
-    prompts through all retries before it has answered any (one is enough if it refuses the key,
-    has no such address, is not there or cannot be trusted), or three more than `concurrency` in
-    a row later on.
+    A failure of stage "judge" has the kind timeout, connection, server, rate_limit, auth,
+    not_found, refused (another status), broken (a body without a reply), empty, truncated, cache (a
+    reply could not be stored) or stopped. Stage "parse" is an unreadable reply.
+
+    The rest of a batch is not sent if the server fails 3 prompts through all retries before its
+    first reply, or 3 more than `concurrency` in a row afterwards. One prompt is enough if the
+    server refuses the key, has no such address, does not exist or has an untrusted certificate.
 
     Raises:
-        WorkbenchError: an argument that cannot work, or a file that is not a cache of ours;
-            before anything is sent.
+        WorkbenchError: an argument is invalid, or the file is not one of our caches. Nothing is
+            sent.
     """
     for name, value, least in (
         ("concurrency", concurrency, 1),
@@ -90,9 +91,9 @@ def endpoint(
         ("reasks", reasks, 0),
     ):
         if value < least:
-            raise WorkbenchError(f"{name} has to be at least {least}, not {value}")
+            raise WorkbenchError(f"{name} must be at least {least} (got {value})")
     if timeout <= 0:
-        raise WorkbenchError(f"timeout is in seconds and above 0, not {timeout}")
+        raise WorkbenchError(f"timeout must be above 0 seconds (got {timeout})")
     if not model:
         raise WorkbenchError(
             "an endpoint needs the name of a model: the server's /v1/models lists them"
@@ -119,8 +120,11 @@ def endpoint(
 
 @dataclass
 class _Client:
-    """The settings of an endpoint. `reached`: the server has ever responded; `missing`: it was
-    not there when last given up.
+    """The settings of an endpoint and the state of its server.
+
+    Attributes:
+        reached: the server has responded at least once.
+        missing: the server did not accept connections when the last batch was given up.
     """
 
     address: Address
@@ -137,12 +141,12 @@ class _Client:
     missing: bool = False
 
     def send(self, prompts: Sequence[Prompt], arrived: Arrived) -> None:
-        # raises here, before anything is sent
+        # raises a WorkbenchError here, before anything is sent
         prepared = [in_form(prompt, self.form) for prompt in prompts]
         run_in_thread(lambda: _Batch(self, prompts, prepared, arrived).run())
 
     def allowed(self, answer: Answer, retried: int, reasked: int) -> bool:
-        """Whether a prompt may be sent again after this answer."""
+        """Return whether a prompt may be sent again after this answer."""
         if answer.again == "reask":
             return reasked < self.reasks
         limit = self.retries
@@ -151,7 +155,7 @@ class _Client:
         return answer.again == "retry" and retried < limit
 
     def pause(self, answer: Answer, retried: int) -> float:
-        """Seconds before a retry: what the server asked for, else exponential, with jitter."""
+        """Return the seconds before a retry: Retry-After, or exponential backoff with jitter."""
         jitter = JITTER.random()
         wait = self.backoff * 2**retried * (0.5 + jitter / 2)
         if answer.wait is not None:
@@ -161,8 +165,11 @@ class _Client:
 
 @dataclass
 class _Batch:
-    """One call of the judge. `strikes` counts the prompts in a row that the server failed;
-    `given_up` is why the rest is not sent.
+    """One call of the judge.
+
+    Attributes:
+        strikes: prompts in a row that the server failed.
+        given_up: why the remaining prompts are not sent.
     """
 
     client: _Client
@@ -211,23 +218,23 @@ class _Batch:
             reasked, retried = reasked + again, retried + (not again)
 
     def _unstored(self) -> Failure | None:
-        """Why nothing more is sent, once a reply could not be stored."""
+        """Return the reason to stop sending after a reply could not be stored."""
         if file := self.client.totals.unstored:
             return call_failure(
                 "cache",
-                f"not sent, since its reply could not be kept in '{file}': free some space, or name"
-                " another",
+                f"not sent, because its reply could not be stored in '{file}': free some space, or"
+                " name another file",
             )
         return None
 
     async def _send(self, index: int) -> Answer:
-        """Send one request, count it, and read its reply strictly."""
+        """Send one request, count it, and parse its reply."""
         import aiohttp
 
         client, prompt, url = self.client, self.prepared[index], self.client.address.url
         body = {**client.body, "messages": [{"role": "user", "content": prompt.text}]}
         headers = {"Content-Type": "application/json", "X-Workbench-Task": quote(prompt.task)}
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             async with self.session.post(
                 url, data=json.dumps(body).encode(), headers=headers, allow_redirects=False
@@ -241,7 +248,7 @@ class _Batch:
             answer = Answer(failure=failure, again="retry")
         except (OSError, ValueError) as error:
             answer = unreachable(url, error)
-        cost = replace(answer.cost, seconds=time.perf_counter() - began)
+        cost = replace(answer.cost, seconds=time.perf_counter() - start)
         client.totals.add(tokens_in=cost.tokens_in, tokens_out=cost.tokens_out)
         if answer.text is None:
             return replace(answer, cost=cost)
@@ -252,7 +259,7 @@ class _Batch:
         return replace(answer, text=text, cost=cost)
 
     def _strike(self, answer: Answer, failure: Failure) -> None:
-        """Give up the batch where a server refuses, or has died."""
+        """Give up the batch if the server refuses requests or has died."""
         if failure.kind not in SERVER_KINDS:
             return
         self.strikes += 1
@@ -260,5 +267,5 @@ class _Batch:
         never = answer.absent and not self.client.reached
         final = (answer.again is None or never) and not self.answered
         if final or self.strikes >= (self.client.concurrency if self.answered else 0) + STRIKES:
-            message = f"not sent, since the server gave nothing but failures ({failure.message})"
+            message = f"not sent, because the server failed repeatedly ({failure.message})"
             self.given_up = replace(failure, message=message, raw="")

@@ -1,5 +1,5 @@
-"""The outcome of one request to a chat-completions server: the reply's text, or a failure and
-whether to try again.
+"""The outcome of one request to a chat-completions server: a text, or a failure and whether to
+retry.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
-from workbench.judge.address import Address, shown
+from workbench.judge.address import Address, redacted
 from workbench.judge.batch import call_failure, estimate_tokens
 from workbench.types import Cost, Failure, Prompt
 
-# bytes of a body that are read; the longest valid reply, with all characters escaped, is shorter
+# bytes of a body that are read: more than the longest valid reply with all characters escaped
 LARGEST = 2_000_000
 RETRIED = (408, 409, 429)  # and all from 500
 CONNECTING = 10.0  # seconds that a server may take to accept a connection
 _REMEDIES = {
-    401: ("auth", "it wants an API key, or another one (--api-key-env NAME)"),
+    401: ("auth", "it needs an API key, or another one (--api-key-env NAME)"),
     403: ("auth", "the key may not use this model"),
     404: ("not_found", "check the address (it usually ends in /v1) and the name of the model"),
     413: ("refused", "the prompt is too long for it"),
@@ -29,8 +29,12 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Answer:
-    """One request's outcome. `again` is the kind of retry that may follow; `wait` is what the
-    server asked for; `absent`: no server accepted the connection.
+    """The outcome of one request.
+
+    Attributes:
+        again: the kind of retry that may follow.
+        wait: seconds that the server requests before a retry.
+        absent: the connection was not accepted.
     """
 
     text: str | None = None
@@ -42,7 +46,7 @@ class Answer:
 
 
 async def read_response(response: Any, prompt: Prompt, sent_to: Address) -> Answer:
-    """Read an HTTP response (aiohttp's); secrets that it repeats are masked."""
+    """Read an aiohttp response; secrets that it repeats are masked."""
     pieces, size = [], 0
     async for piece in response.content.iter_any():
         pieces.append(piece)
@@ -58,9 +62,9 @@ async def read_response(response: Any, prompt: Prompt, sent_to: Address) -> Answ
         wait = retry_after(response.headers.get("Retry-After"))
         return Answer(failure=failure, again="retry", wait=wait)
     if status >= 300:
-        kind, remedy = _REMEDIES.get(status, ("refused", "it does not take this request"))
+        kind, remedy = _REMEDIES.get(status, ("refused", "it refuses this request"))
         if target := response.headers.get("Location"):
-            remedy = f"it is now at {shown(target)}: give that address"
+            remedy = f"it is now at {redacted(target)}: give that address"
         return Answer(
             failure=call_failure(kind, f"the server answered {status}: {remedy}"[:400], raw)
         )
@@ -71,17 +75,18 @@ async def read_response(response: Any, prompt: Prompt, sent_to: Address) -> Answ
 
 
 def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
-    """Read the body of a chat completion: exactly one finished message of text."""
+    """Read the body of a chat completion with exactly one finished text message."""
     try:
         value = json.loads(body)
         choice = value["choices"][0]
         text, finish = choice["message"]["content"], choice.get("finish_reason")
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return Answer(
-            failure=call_failure("broken", "the body is no chat completion", raw), again="retry"
+            failure=call_failure("broken", "the body is not a chat completion", raw), again="retry"
         )
     if text is not None and not isinstance(text, str):
-        return Answer(failure=call_failure("broken", "the message is no text", raw), again="retry")
+        failure = call_failure("broken", "the message is not a text", raw)
+        return Answer(failure=failure, again="retry")
     usage = value.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     tokens: list[Any] = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
@@ -100,7 +105,7 @@ def _read_completion(body: bytes, raw: str, prompt: Prompt) -> Answer:
 
 
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """Seconds that a Retry-After header asks for (a number or a date); None if it is unreadable."""
+    """Parse a Retry-After header, a number or a date, to seconds; None if it is unreadable."""
     if not header:
         return None
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{0,9})?", header.strip()):
@@ -114,20 +119,19 @@ def retry_after(header: str | None, now: datetime | None = None) -> float | None
 
 
 def unreachable(url: str, error: Exception) -> Answer:
-    """The outcome of a request without a server, or whose connection broke."""
+    """Return the outcome of a request whose connection failed."""
     import aiohttp
 
     reason = str(error) or type(error).__name__
     if isinstance(error, aiohttp.ClientSSLError):
         message = (
-            f"no TLS connection to {url} ({reason[:200]}): give its address with http:// if it"
-            " speaks no TLS; if its certificate is not trusted, name its signer's file in"
-            " SSL_CERT_FILE"
+            f"no TLS connection to {url} ({reason[:200]}): write http:// if the server has no TLS;"
+            " if its certificate is not trusted, name the signer's file in SSL_CERT_FILE"
         )
         return Answer(failure=call_failure("connection", message))
     absent = isinstance(error, aiohttp.ClientConnectorError)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
-        reason, absent = "it does not take connections", True
+        reason, absent = "it does not accept connections", True
     problem = "no connection to" if absent else "lost the connection to"
     message = f"{problem} {url} ({reason})"[:340]
     failure = call_failure(

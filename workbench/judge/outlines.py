@@ -1,7 +1,7 @@
-"""A judge that writes: planned answers to questions from their passages, an outline first and
-then the answer along it, as the data of FoRAG are made (arXiv 2406.13779, section 3.1).
+"""Planned answers by a judge, as FoRAG's training data (arXiv 2406.13779, section 3.1): first an
+outline from the passages, then the answer along it.
 
-What it writes has the form, or is a failure: nothing is mended, and nothing made up.
+A reply without the required form is a failure; it is not repaired.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from workbench.types import Failure, Feedback, Judge, Prompt, Question, Reply, R
 
 
 def outlines(judge: Judge) -> Write:
-    """Questions with passages -> responses of the form `[Structure] … [Outline] … [Answer] …`,
-    in two calls each: all outlines first, then the answers along those that could be read."""
+    """Return a function that writes `[Structure] … [Outline] … [Answer] …` responses to questions
+    with passages.
+
+    It makes two calls per question: all outlines first, then the answers to the readable ones.
+    """
 
     def write(questions: Sequence[Question]) -> list[Feedback]:
         planning = judge(
@@ -45,13 +48,13 @@ def outlines(judge: Judge) -> Write:
 
 
 def _plan(reply: Reply, passages: int) -> Outline | Failure:
-    """The outline of a reply, whose answer is still to be written."""
-    found = reply.error or read("outline", reply.text or "", passages)
-    if isinstance(found, Failure):
-        return found
+    """Parse the outline of a reply; its answer is a placeholder."""
+    outline = reply.error or read("outline", reply.text or "", passages)
+    if isinstance(outline, Failure):
+        return outline
     return Outline(
-        found["structure"],
-        tuple(Point(point["text"], point["passage"]) for point in found["points"]),
+        outline["structure"],
+        tuple(Point(point["text"], point["passage"]) for point in outline["points"]),
         "…",
     )
 
@@ -61,8 +64,8 @@ def _expand(question: Question, plan: Outline) -> Prompt:
         f"{number}. {point.text} [{point.source}]"
         for number, point in enumerate(plan.points, start=1)
     ]
-    shown = "\n".join([plan.structure, *points])
-    return render("expand", question=question.text, passages=question.passages, outline=shown)
+    outline = "\n".join([plan.structure, *points])
+    return render("expand", question=question.text, passages=question.passages, outline=outline)
 
 
 def _feedback(

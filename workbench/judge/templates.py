@@ -1,6 +1,4 @@
-"""Prompts for judges: one template for each task, with what is to be judged in elements that it
-cannot break out of.
-"""
+"""Prompts for judges: one template per task, with the judged texts in escaped elements."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from workbench.types import Passage, Prompt, WorkbenchError
 
 FOLDER = Path(__file__).with_name("prompts")
 
-# What each task is about, in the order of its elements; a "?" marks what may be left out.
+# The inputs of each task, in the order of its elements; a "?" marks optional ones.
 TASKS = {
     "extract": ("question", "response"),
     "single_pass": ("question", "passages?", "response"),
@@ -32,13 +30,14 @@ TASKS = {
 }
 # the element of each text of a list
 TAGS = {"responses": "response", "claims": "claim", "items": "item", "answers": "answer"}
-# the heading under which every template says what a reply looks like; it comes after the data
+# the heading of every template's description of the reply; it comes after the data
 REPLY = "\n## Reply\n"
 
-# Reversible, so nothing is lost: markup; the turn marks of chat templates, as in [INST]; control
-# characters and line separators, which a server may stop or split at; halves of surrogate pairs,
-# which have no encoding; and what nobody sees and a model reads: Unicode's default-ignorable
-# characters (zero-width, direction, variation selectors, tags) and annotations.
+# These are escaped, and the escape is reversible: markup; the turn marks of chat templates, as in
+# [INST]; control characters and line separators, where a server may stop or split; halves of
+# surrogate pairs, which have no encoding; and invisible characters that a model can read, that is
+# Unicode's default-ignorable ones (zero-width, direction, variation selectors, tags) and
+# annotations.
 _IGNORABLE = (
     r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     r"\u3164\ufe00-\ufe0f\ufeff\uffa0"
@@ -47,8 +46,8 @@ _IGNORABLE = (
 _SPECIAL = re.compile(
     rf"[&<>\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_IGNORABLE}]|\[(?=/?[A-Z_]+\])"
 )
-# A heading, as the templates have them: the "#"s that a line begins with, or the first sign of a
-# line of "=" or "-" below one.
+# A Markdown heading: the "#"s at the start of a line, or the first character of a line of "=" or
+# "-" below it.
 _HEADING = re.compile(
     r"^((?:&(?:[a-z]+|#x[0-9A-F]+);|[^\w\n#&])*)(#+)|^([ \t]*)([=-])(?=[=-]*[ \t]*$)", re.M
 )
@@ -59,7 +58,7 @@ _TAG = re.compile(r"<(/?)([a-z]+)>")
 
 @dataclass(frozen=True)
 class Element:
-    """One element of a prompt: its text as it was given to `render`, and the elements in it."""
+    """One element of a prompt, with its unescaped text and its child elements."""
 
     tag: str
     text: str
@@ -78,18 +77,16 @@ def render(
     answers: Sequence[str] | None = None,
     outline: str | None = None,
 ) -> Prompt:
-    """The prompt of one task (`TASKS` says which takes what), from the template
-    `prompts/<task>.md`.
+    """Return the prompt of one task from the template `prompts/<task>.md`.
 
-    Each text is in an element of its own: `<question>`, `<response>` (two for "prefer":
-    `responses`), `<materials>` with a `<passage>` each, which starts with a `<title>` if it has
-    one, `<claim>`, `<item>`, `<answer>`, `<outline>`. The texts are escaped, and the templates
-    have no other tags, so that `elements` gives back exactly what was passed, whatever it
-    contains. Nothing in them is a heading, or cannot be seen.
+    `TASKS` lists the arguments of each task. Each text gets its own element: `<question>`,
+    `<response>` (two for "prefer"), `<materials>` with one `<passage>` each and an optional
+    `<title>`, `<claim>`, `<item>`, `<answer>`, `<outline>`. The texts are escaped, so `elements`
+    returns exactly what was passed. A text cannot contain a heading or invisible characters.
 
     Raises:
-        WorkbenchError: an argument that the task needs is missing, does not belong to it, or has
-        the wrong number of texts.
+        WorkbenchError: an argument is missing, does not belong to the task, or has the wrong number
+            of texts.
     """
     inputs = {
         "question": question,
@@ -101,18 +98,18 @@ def render(
         "answers": answers,
         "outline": outline,
     }
-    given = {name: value for name, value in inputs.items() if value is not None}
-    _check(task, set(given))
-    names = [name.rstrip("?") for name in TASKS[task] if name.rstrip("?") in given]
-    data = "\n".join(block for name in names for block in _blocks(task, name, given[name]))
+    texts = {name: value for name, value in inputs.items() if value is not None}
+    _check(task, set(texts))
+    names = [name.rstrip("?") for name in TASKS[task] if name.rstrip("?") in texts]
+    data = "\n".join(block for name in names for block in _blocks(task, name, texts[name]))
     return Prompt(task, _template(task).substitute(data=data))
 
 
 def elements(text: str) -> tuple[Element, ...]:
-    """The outermost elements of a rendered prompt, in order.
+    """Return the outermost elements of a rendered prompt, in order.
 
     Raises:
-        ValueError: the tags do not match, which no prompt of `render` can show.
+        ValueError: the tags do not match, so `render` did not write this prompt.
     """
     stack: list[tuple[str, list[str], list[Element]]] = [("", [], [])]
     after = 0
@@ -132,8 +129,7 @@ def elements(text: str) -> tuple[Element, ...]:
 
 
 def count(prompt: Prompt) -> int | None:
-    """How many labels or ratings the reply has to give, one for each claim or item, or how many
-    passages it may name; None for tasks that do neither."""
+    """Return the number of labels, ratings or passages that a reply refers to, or None."""
     tag = {
         "inform": "<claim>",
         "checklist": "<item>",
@@ -144,13 +140,13 @@ def count(prompt: Prompt) -> int | None:
 
 
 def with_reply(prompt: Prompt, instruction: str) -> Prompt:
-    """The same prompt with another description of the reply."""
+    """Return the prompt with another description of the reply."""
     head, heading, _ = prompt.text.rpartition(REPLY)
     return Prompt(prompt.task, f"{head}{heading}\n{instruction}\n") if heading else prompt
 
 
 def fingerprint() -> str:
-    """A digest of all templates: a model that is asked in other words is another judge."""
+    """Return a digest of all templates, which are part of a judge's identity."""
     return hashlib.sha256(
         "\0".join(f"{task}\0{_template(task).template}" for task in TASKS).encode()
     ).hexdigest()[:16]
@@ -170,7 +166,7 @@ def _check(task: str, names: set[str]) -> None:
 
 
 def _blocks(task: str, name: str, value: Any) -> list[str]:
-    """The elements of one argument of `render`."""
+    """Return the elements of one argument of `render`."""
     if name == "passages":
         return [_materials(value)]
     if name not in TAGS:
@@ -181,7 +177,7 @@ def _blocks(task: str, name: str, value: Any) -> list[str]:
     wrong = len(value) != size if size else not value and name != "answers"
     if wrong:
         raise WorkbenchError(
-            f"a prompt for '{task}' takes {size or 'at least one'} of them, not {len(value)}"
+            f"a prompt for '{task}' takes {size or 'at least one'} of {name}, not {len(value)}"
         )
     return [_element(TAGS[name], text) for text in value]
 

@@ -1,6 +1,4 @@
-"""What a judge may reply, read strictly: the declared value in the declared place, or a
-`Failure`.
-"""
+"""Strict parsing of judge replies: the declared value in the declared place, or a `Failure`."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from workbench.types import (
 
 LABELS = {
     "single_pass": CLAIM_LABELS,
-    "verify": ("correct", "vague", "wrong"),  # whether a claim is hedged is told by its words
+    "verify": ("correct", "vague", "wrong"),  # rules find hedged claims
     "outcome": OUTCOMES,
     "checklist": ITEM_LABELS,
     "reasoning": REASONING,
@@ -32,8 +30,8 @@ LABELS = {
     "outline": STRUCTURES,
 }
 RATINGS = range(1, 6)
-LONGEST = 200_000  # characters; no honest reply comes near
-RAW = 2_000  # characters of a reply that its failure keeps
+LONGEST = 200_000  # characters of a reply, far more than a valid one has
+RAW = 2_000  # characters of a reply that its failure stores
 
 Form = Literal["json", "line"]
 
@@ -50,29 +48,25 @@ class _Unreadable(Exception):
 
 
 def read(task: str, text: str, count: int | None = None, form: Form = "json") -> Any:
-    """Read one reply.
+    """Parse one reply.
 
     Args:
-        count: how many labels ("checklist") or ratings ("inform") there have to be, or how many
-        passages there are to name
-            ("outline", "expand"); None accepts any number.
-        form: "json", or "line" for judges that cannot write JSON: one line `LABEL: …`, `LABELS:
-        …, …` or `RATINGS: …, …`.
+        count: number of labels ("checklist") or ratings ("inform") that the reply must have, or
+            number of passages that it may name ("outline", "expand"); None accepts any number.
+        form: "json", or "line" for judges that cannot write JSON: one line `LABEL: …`,
+            `LABELS: …, …` or `RATINGS: …, …`.
 
     Returns:
-        a `Failure` of stage "parse"; or for "extract", "single_pass" and "outline" the object,
-        for "checklist" a list of
-        labels, for "inform" a list of whole numbers 1–5, for "expand" the text of the answer,
-        for all others a label.
+        a `Failure` of stage "parse", or the value: the object for "extract", "single_pass" and
+        "outline", a list of labels for "checklist", a list of whole numbers from 1 to 5 for
+        "inform", the answer's text for "expand", and a label for the other tasks.
 
-    A reasoning judge's thoughts may stand before the value, from the <think> that the reply
-    begins with to its </think>. Around the JSON object may be white space and one code fence,
-    nothing else. Keys are exact. A label is one of `LABELS` of its task, in any case ("Correct"
-    is `correct`, but "Incorrect" is no label of "verify"), with nothing around it. Kinds of
-    failure: `empty`, `too_long`, `not_json`, `extra_text`, `keys` (missing, unknown, twice),
-    `type`, `length`, `label`, `blank` (a sentence or claim without a letter or figure),
-    `characters` (half a surrogate pair), `form` (what could not be read back from a planned
-    answer).
+    The reply may begin with a reasoning judge's thoughts in <think>…</think>. White space and one
+    code fence may surround the JSON object. Keys must be exact. A label is one of `LABELS` of its
+    task, in any case. Kinds of failure: `empty`, `too_long`, `not_json`, `extra_text`, `keys`
+    (missing, unknown or repeated), `type`, `length`, `label`, `blank` (a sentence or claim without
+    a letter or digit), `characters` (half a surrogate pair), `form` (a planned answer that could
+    not be parsed again).
     """
     assert task in TASKS, task
     try:
@@ -108,7 +102,7 @@ def checked_reply(prompt: Prompt, text: str, form: Form = "json") -> str | Failu
 
 
 def in_form(prompt: Prompt, form: Form) -> Prompt:
-    """The prompt with the reply described in this form; the templates describe JSON.
+    """Return the prompt with the reply described in this form; the templates describe JSON.
 
     Raises:
         WorkbenchError: the task's reply does not fit on a line.
@@ -129,7 +123,7 @@ def in_form(prompt: Prompt, form: Form) -> Prompt:
 
 
 def clip(text: str) -> str:
-    """The beginning of a reply, fit to be stored."""
+    """Return the beginning of a reply, without characters that cannot be stored."""
     return _SURROGATE.sub("\ufffd", text[:RAW])
 
 
@@ -142,9 +136,11 @@ def _key(task: str) -> str:
 
 
 def _without_thoughts(text: str) -> str:
-    """What follows the thoughts that a reply begins with. They may quote whole blocks: as many
-    tags are closed as were opened. A lone </think> that they quote ends them, and then the rest
-    of the thoughts is text that no form allows."""
+    """Return the text after the thoughts at the beginning of a reply.
+
+    Thoughts may quote whole <think> blocks, so as many tags are closed as were opened. A single
+    quoted </think> ends the thoughts early, and the rest is then refused as extra text.
+    """
     if not text.startswith("<think>"):
         return text
     depth = 0
@@ -154,7 +150,7 @@ def _without_thoughts(text: str) -> str:
             return text[tag.end() :].strip()
     raise _Unreadable(
         "extra_text",
-        "the reply begins with <think> and does not end its thoughts: allow it more tokens",
+        "the reply begins with <think> and has no </think>: allow it more tokens",
     )
 
 
@@ -205,8 +201,8 @@ def _from_line(task: str, line: str) -> Any:
 
 
 def _shaped(value: Any, shape: Any, task: str, expected: int | None) -> Any:
-    """A value of the shape that its task declares: an object with exactly these keys, a list, or
-    what one of the functions below reads.
+    """Check a value against the shape of its task: an object with exactly these keys, a list, or
+    one of the functions below.
     """
     if isinstance(shape, dict):
         fields = _fields(value, *shape)
@@ -221,7 +217,7 @@ def _shaped(value: Any, shape: Any, task: str, expected: int | None) -> Any:
 
 
 def _planned(value: Any) -> dict[str, Any]:
-    """A readable outline, whose points have single spaces."""
+    """Check an outline and reduce the white space of its points to single spaces."""
     points = [{**point, "text": " ".join(point["text"].split())} for point in value["points"]]
     if not 1 <= len(points) <= MOST_POINTS:
         raise _Unreadable("length", f"an outline has 1 to {MOST_POINTS} points, not {len(points)}")
@@ -242,8 +238,8 @@ def _check_formed(outline: Outline) -> None:
     if not formed(outline):
         raise _Unreadable(
             "form",
-            "a part holds a mark of the form, [Answer] or a tag or a point's number: it would be"
-            " read otherwise",
+            "a part contains a mark of the form ([Answer], a tag or a point's number), so it cannot"
+            " be parsed again",
         )
 
 
@@ -253,8 +249,7 @@ def _passage(number: Any, task: str, passages: int | None) -> int:
     if number < 1 or (passages is not None and number > passages):
         raise _Unreadable(
             "label",
-            f"there is no passage {str(number)[:20]}: they are counted from 1 to"
-            f" {passages or 'the last'}",
+            f"there is no passage {str(number)[:20]}: the numbers are 1 to {passages or '…'}",
         )
     return number
 
@@ -267,7 +262,7 @@ def _fields(value: Any, *names: str) -> Mapping[str, Any]:
     if set(value) != set(names):
         raise _Unreadable(
             "keys",
-            f"the keys have to be {', '.join(names)}, not {', '.join(map(repr, value)) or 'none'}"[
+            f"the keys must be {', '.join(names)}, not {', '.join(map(repr, value)) or 'none'}"[
                 :200
             ],
         )
@@ -276,7 +271,7 @@ def _fields(value: Any, *names: str) -> Mapping[str, Any]:
 
 def _label(value: Any, task: str, _: int | None) -> str:
     if not isinstance(value, str):
-        raise _Unreadable("type", f"a label has to be a string, not {type(value).__name__}")
+        raise _Unreadable("type", f"a label must be a string, not {type(value).__name__}")
     if (label := value.lower()) not in LABELS[task]:
         raise _Unreadable(
             "label", f"no label '{clip(value[:80])}': there are {', '.join(LABELS[task])}"
@@ -286,7 +281,7 @@ def _label(value: Any, task: str, _: int | None) -> str:
 
 def _rating(value: Any, task: str, _: int | None) -> int:
     if type(value) is not int:  # a bool is an int to isinstance
-        raise _Unreadable("type", f"a rating has to be a whole number, not {type(value).__name__}")
+        raise _Unreadable("type", f"a rating must be a whole number, not {type(value).__name__}")
     if value not in RATINGS:
         raise _Unreadable(
             "label", f"a rating is from {RATINGS[0]} to {RATINGS[-1]}, not {str(value)[:80]}"
@@ -296,18 +291,16 @@ def _rating(value: Any, task: str, _: int | None) -> int:
 
 def _text(value: Any, task: str, _: int | None) -> str:
     if not isinstance(value, str):
-        raise _Unreadable("type", f"a text has to be a string, not {type(value).__name__}")
+        raise _Unreadable("type", f"a text must be a string, not {type(value).__name__}")
     if _SURROGATE.search(value):
-        raise _Unreadable("characters", "a text has half a surrogate pair, which is no character")
+        raise _Unreadable("characters", "a text has half a surrogate pair, which is not valid")
     if not any(map(str.isalnum, value)):
-        raise _Unreadable(
-            "blank", f"a sentence or claim without a letter or figure: {value[:80]!r}"
-        )
+        raise _Unreadable("blank", f"a sentence or claim without a letter or digit: {value[:80]!r}")
     return value
 
 
 _ONE_LABEL = {"label": _label}
-# What the reply to each task holds, and nothing else.
+# The exact shape of the reply to each task.
 _SHAPES: Mapping[str, Any] = {
     "extract": {"sentences": [{"text": _text, "claims": [_text]}]},
     "single_pass": {

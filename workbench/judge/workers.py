@@ -30,7 +30,7 @@ def run_in_thread(main: Work) -> None:
     loop = asyncio.new_event_loop()
     task = loop.create_task(main())
     errors: list[BaseException] = []
-    # instead of Thread.join, which is wrong after an interrupt (Python 3.11)
+    # not Thread.join, which fails after an interrupt in Python 3.11
     done = threading.Event()
 
     def run() -> None:

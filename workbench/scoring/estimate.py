@@ -89,7 +89,7 @@ def estimate_file(options: Options) -> dict[str, Any]:
 
 
 def estimate_pairs(paired: Pairs) -> dict[str, Any]:
-    """Estimate the calls and tokens of comparing pairs of answers, cached replies included."""
+    """Estimate calls and tokens of comparing pairs of answers. Cached replies count too."""
     counter = Counter()
     counter([prompt for pair in paired.pairs for prompt in pair.prompts])
     return {

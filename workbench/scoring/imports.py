@@ -193,7 +193,7 @@ def _last_turn(prompt: str) -> str:
 
 
 def _listed(gold: str) -> tuple[str, ...]:
-    """Return the answers in a printed list ("['Paris' 'Rome']"); other texts are one answer."""
+    """Return the answers in a list such as "['Paris' 'Rome']"; another text is one answer."""
     if not _PRINTED.fullmatch(gold.strip()):
         return (gold,)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.judge.address import shown
+from workbench.judge.address import redacted
 from workbench.runs.store import PASSAGES, QUESTIONS, check_folder
 from workbench.types import WorkbenchError
 from workbench.util.actors import Actors
@@ -74,7 +74,7 @@ def check(options: Options) -> None:
 def _problems(options: Options) -> Iterator[tuple[object, str]]:
     """Yield each possible problem as a condition and its message."""
     source, out, passages, remote = options.source, options.out, options.passages, options.remote
-    url = shown(str(options.judge)) if remote else ""  # without a password
+    url = redacted(str(options.judge)) if remote else ""  # without a password
     yield not source.is_file(), f"no file '{source}': name the rows to score with --in FILE"
     yield (
         out.is_dir() or out.suffix != ".jsonl",

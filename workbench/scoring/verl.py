@@ -88,7 +88,7 @@ class RewardManager(RewardManagerBase):
         return replace(response, id=f"{group}/{sample}", group=group, sample=sample)
 
     async def _graded(self, response: Response) -> Feedback:
-        """Grade a response with all others that are waiting, in one batch for the judge."""
+        """Grade all waiting responses in one batch; return the feedback of this one."""
         done: asyncio.Future[Feedback] = asyncio.get_running_loop().create_future()
         self.waiting.append((response, done))
         async with self.lock:

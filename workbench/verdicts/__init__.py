@@ -1,7 +1,7 @@
-"""Responses and their claims to verdicts.
+"""Verify responses and their claims: the third stage of the pipeline.
 
-Every factory takes its settings and returns a `Verify`. All calls of a batch go out in one, the
-order is kept, and a failure is a failed verdict on its own row: never a label, never a number.
+Each factory takes settings and returns a `Verify`. A batch makes one call of the judge, the order
+of the rows stays, and a failure is a failed verdict on its own row.
 """
 
 from workbench.verdicts.judged import checklist, claim_checklist, facts, judged_outcome, reasoning

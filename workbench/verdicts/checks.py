@@ -1,4 +1,4 @@
-"""What a judge can do, by the names of the checks that the methods ask for."""
+"""The checks of each judge, by the names that methods use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.world.world import World
 
 
 def world_checks(world: World) -> Checks:
-    """The closed world as a judge: exact, and free."""
+    """Return the exact checks of the closed world, which cost nothing."""
     verify = {
         "fact": world_facts(world),
         "outcome": outcome(),
@@ -37,11 +37,13 @@ def world_checks(world: World) -> Checks:
 
 
 def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = False) -> Checks:
-    r"""A language model as a judge, with `search` for the evidence of questions that bring no
-    passages.
+    r"""Return the checks of a language model.
 
-    Where the system prompt of a question names `\boxed{}`, only what stands in it is an answer.
-    With `in_doubt` rules decide outcomes, and the judge those that they doubt.
+    Args:
+        search: finds evidence for questions without passages.
+        in_doubt: rules decide outcomes, and the judge only those in doubt.
+
+    If a question's system prompt mentions `\boxed{}`, only its content is an answer.
     """
     verify = {
         "fact": facts(judge, search),
@@ -54,20 +56,19 @@ def judge_checks(judge: Judge, search: Search | None = None, in_doubt: bool = Fa
 
 
 def rule_checks(require_box: bool | None = False) -> Checks:
-    """What rules alone can tell: the claims of a response, and its outcome where there are gold
-    answers.
-    """
+    """Return the checks that need no model: claims and outcomes by rules."""
     return Checks(rules(), {"outcome": outcome(require_box)})
 
 
 def local_checks(search: Search | None = None, verifier: str | None = None) -> Checks:
-    """Without a judge's model: claims by rules, facts by the small model of
-    `workbench.verifier` or the one that `verifier` names (`choose_verifier`), outcome by
-    rules.
+    """Return the checks of the local judge: claims and outcomes by rules, facts by the local
+    verifier.
+
+    Args:
+        verifier: another model than the packaged one; see `choose_verifier`.
 
     Raises:
-        WorkbenchError: the model's weights are not there, or are not those that it was trained
-        on.
+        WorkbenchError: the model's weights are missing or have another digest.
     """
     return Checks(
         rules(), {"fact": local_facts(choose_verifier(verifier), search), "outcome": outcome()}

@@ -1,6 +1,4 @@
-"""What all checks of claims against passages share: which claims are open, what is retrieved for
-each, which are hedged, and where a passage supports a claim.
-"""
+"""Common parts of checks that compare claims with passages: retrieval, hedging and citations."""
 
 from __future__ import annotations
 
@@ -25,46 +23,43 @@ from workbench.types import (
     WorkbenchError,
 )
 
-# of a claim in a hedged sentence; vague stays vague *(ours)*
+# labels of claims in hedged sentences; vague stays vague *(ours)*
 HEDGED = {"correct": "hedged_correct", "wrong": "hedged_wrong"}
 
 
-def open_claims(found: Claims) -> tuple[Claim, ...]:
-    """The claims without a verdict on their truth: what was judged as it was extracted is not
-    judged again.
-    """
-    judged = {verdict.target for verdict in found.verdicts if verdict.aspect == "fact"}
-    return tuple(claim for claim in found.claims if f"claim:{claim.id}" not in judged)
+def open_claims(extraction: Claims) -> tuple[Claim, ...]:
+    """Return the claims whose truth the extraction has not judged."""
+    judged = {verdict.target for verdict in extraction.verdicts if verdict.aspect == "fact"}
+    return tuple(claim for claim in extraction.claims if f"claim:{claim.id}" not in judged)
 
 
 def retrieve(
-    asked: Sequence[tuple[Response, Claim]],
+    pairs: Sequence[tuple[Response, Claim]],
     search: Search | None = None,
     k: int = 5,
     narrow: bool = True,
 ) -> list[Sequence[Passage] | Failure]:
-    """The passages to check each claim against, or why there are none; all claims that need a
-    search share one.
+    """Return the passages for each claim, or the failure to find them.
 
-    A question's own passages come first: the `k` of them that fit the claim best, or with
-    `narrow=False` all. Else the `k` best that `search` finds in the pages that the question's
-    title names. That there is no such page is a failure. That of all pages none shares a word
-    with a claim is the claim's own doing: it gets no passages.
+    A question's own passages are used if it has any: the `k` that fit the claim best, or all with
+    `narrow=False`. Otherwise they are the `k` best that `search` finds in the pages of the
+    question's title. All claims share one search. A missing page is a failure. A claim that shares
+    no word with any page gets an empty list, because its wording causes that.
     """
-    unlinked = [pair for pair in asked if not pair[0].question.passages]
+    unlinked = [pair for pair in pairs if not pair[0].question.passages]
     results = iter(_search(search, unlinked, k) if search and unlinked else ())
-    found: list[Sequence[Passage] | Failure] = []
-    for response, claim in asked:
+    passages: list[Sequence[Passage] | Failure] = []
+    for response, claim in pairs:
         own = tuple(response.question.passages)
         if own and narrow and len(own) > k:
-            # the first ones where no passage shares a word with the claim
-            found.append(_given(own).search([claim.text], k)[0] or own[:k])
+            # no passage shares a word with the claim: use the first ones
+            passages.append(_given(own).search([claim.text], k)[0] or own[:k])
         elif own:
-            found.append(own)
+            passages.append(own)
         else:
             missing = f"question '{response.question.id}' has no passages and there is no store"
-            found.append(next(results, _no_passages(missing)))
-    return found
+            passages.append(next(results, _no_passages(missing)))
+    return passages
 
 
 @lru_cache(maxsize=128)
@@ -73,21 +68,21 @@ def _given(passages: tuple[Passage, ...]) -> InMemoryIndex:
 
 
 def searched(
-    response: Response, found: Iterable[Sequence[Passage] | Failure]
+    response: Response, retrieved: Iterable[Sequence[Passage] | Failure]
 ) -> tuple[Passage, ...]:
-    """The passages that are not the question's own, each once."""
+    """Return the retrieved passages that are not the question's own, each once."""
     own = {passage.id for passage in response.question.passages}
-    lists = [passages for passages in found if not isinstance(passages, Failure)]
+    lists = [passages for passages in retrieved if not isinstance(passages, Failure)]
     return tuple(
         {one.id: one for passages in lists for one in passages if one.id not in own}.values()
     )
 
 
-def is_hedged(response: Response, found: Claims, claim: Claim) -> bool:
-    """Whether the claim, or the sentence that it was read from, is hedged."""
+def is_hedged(response: Response, extraction: Claims, claim: Claim) -> bool:
+    """Return whether the claim, or the sentence it comes from, is hedged."""
     if claim.sentence is None:
         return hedged(claim.text)
-    start, end = found.sentences[claim.sentence]
+    start, end = extraction.sentences[claim.sentence]
     return hedged(response.text[start:end]) or hedged(claim.text)
 
 
@@ -103,15 +98,13 @@ def _search(
         return [Failure("retrieve", "search", f"the search failed: {error}")] * len(pairs)
     return [
         passages
-        or ([] if title is None else _no_passages(f"there is no page of the title '{title}'"))
+        or ([] if title is None else _no_passages(f"there is no page with the title '{title}'"))
         for passages, title in zip(results, titles, strict=True)
     ]
 
 
 def unfound(verdict: Verdict) -> Verdict:
-    """A claim that has nothing to be compared with: the passages leave it open, and P(true) is
-    0.
-    """
+    """Return the verdict on a claim without evidence: vague, with P(true) 0."""
     return replace(verdict, label="vague", p=0.0, evidence=({UNFOUND: "words"},))
 
 
@@ -125,18 +118,21 @@ _WORD = re.compile(
 
 
 def cite(claim: str, passages: Sequence[Passage]) -> tuple[Mapping[str, Any], ...]:
-    """For each passage `{passage, span}`: its sentence that shares most words with the claim;
-    span None if none shares any.
+    """Return `{passage, span}` for each passage: its sentence that shares most words with the
+    claim.
+
+    The span is None if no sentence shares a word.
     """
-    wanted = _words(claim)
+    claim_words = _words(claim)
     return tuple(
-        {"passage": passage.id, "span": _best(wanted, passage.text)} for passage in passages
+        {"passage": passage.id, "span": _best(claim_words, passage.text)} for passage in passages
     )
 
 
-def _best(wanted: frozenset[str], text: str) -> tuple[int, int] | None:
+def _best(claim_words: frozenset[str], text: str) -> tuple[int, int] | None:
     scored = [
-        (len(wanted & words), -(end - start), start, end) for start, end, words in _sentences(text)
+        (len(claim_words & words), -(end - start), start, end)
+        for start, end, words in _sentences(text)
     ]
     if not scored or max(scored)[0] == 0:
         return None
@@ -145,8 +141,8 @@ def _best(wanted: frozenset[str], text: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=128)  # texts may be long
 def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
-    """Sentences with their words. Cached: all claims of a response are often held against the
-    same passages.
+    """Return sentences with their words. All claims of a response share passages, so this is
+    cached.
     """
     return tuple((start, end, _words(text[start:end])) for start, end in sentences(text))
 

@@ -1,6 +1,4 @@
-"""Verdicts of a judge: facts, checklists, reasoning and outcomes. All calls of a batch go out in
-one.
-"""
+"""Checks by a language model: facts, checklists, reasoning and outcomes. A batch makes one call."""
 
 from __future__ import annotations
 
@@ -44,26 +42,33 @@ K = TypeVar("K")
 def facts(
     judge: Judge, search: Search | None = None, k: int = 5, informativeness: bool = True
 ) -> Verify:
-    """Aspect "fact": verify each claim against its passages in its own call, and rate all claims
-    of a response in one more (RLFH, arXiv 2406.12221, section 3.1).
+    """Return the check of aspect "fact" (RLFH, arXiv 2406.12221, section 3.1).
 
-    The passages are the `k` best of the question's own if it has any, else of those that
-    `search` finds for the claim in the pages that its title names. The judge says correct, vague
-    or wrong; in a hedged sentence the first and the last become the hedged labels. A claim
-    without passages is a failure of stage "retrieve". A claim that shares no word with any
-    passage of the store is vague, without a call. A claim that was judged as it was extracted is
-    not judged again. If the rating fails, the labels stand, and a failed verdict on the response,
-    "informativeness", says why there is no rating.
+    Each claim is verified against its passages in its own call; one more call per response rates
+    the informativeness of all its claims. The passages are the `k` best of the question's own, or
+    those that `search` finds for the claim in the pages of the question's title. The judge replies
+    correct, vague or wrong; claims of hedged sentences get the hedged labels. Claims that the
+    extraction has judged are skipped.
+
+    * A claim without passages is a failure of stage "retrieve".
+    * A claim that shares no word with any passage of the store is vague, without a call.
+    * If the rating fails, the labels stay, and the response gets a failed verdict of the aspect
+      "informativeness".
     """
 
     by = _name(judge)
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        rows = [open_claims(found) for _, found in batch]
-        asked = [(number, claim) for number, claims in enumerate(rows) for claim in claims]
-        results = retrieve([(batch[number][0], claim) for number, claim in asked], search, k)
+        rows = [open_claims(extraction) for _, extraction in batch]
+        numbered_claims = [
+            (number, claim) for number, claims in enumerate(rows) for claim in claims
+        ]
+        results = retrieve(
+            [(batch[number][0], claim) for number, claim in numbered_claims], search, k
+        )
         passages = {
-            (number, claim.id): own for (number, claim), own in zip(asked, results, strict=True)
+            (number, claim.id): own
+            for (number, claim), own in zip(numbered_claims, results, strict=True)
         }
         prompts: dict[tuple[int, int | None], Prompt] = {}  # without a claim: the rating of all
         for number, (response, _) in enumerate(batch):
@@ -83,7 +88,7 @@ def facts(
             costs[number] += reply.cost
 
         def fact(number: int, claim: Claim) -> Verdict:
-            response, found = batch[number]
+            response, extraction = batch[number]
             verdict, own = Verdict(f"claim:{claim.id}", "fact", by=by), passages[number, claim.id]
             if isinstance(own, Failure):
                 return replace(verdict, error=own)
@@ -92,7 +97,7 @@ def facts(
             verdict = _labelled(verdict, _read("verify", replies[number, claim.id]))
             if not (label := verdict.label):
                 return verdict
-            label = HEDGED.get(label, label) if is_hedged(response, found, claim) else label
+            label = HEDGED.get(label, label) if is_hedged(response, extraction, claim) else label
             return replace(verdict, label=label, evidence=cite(claim.text, own))
 
         def checked(number: int) -> Checked:
@@ -116,11 +121,10 @@ def facts(
 
 
 def checklist(judge: Judge) -> Verify:
-    """Aspect "checklist" on `item:i`: what the answer says of each item of the question's
-    checklist, in one call a response (KLCF, arXiv 2509.23765, section 2.3).
+    """Return the check of aspect "checklist" on `item:i` (KLCF, arXiv 2509.23765, section 2.3).
 
-    An answer that is empty misses every item, without a call. A question without a checklist
-    gets no verdict.
+    One call per response compares the answer with the question's checklist. An empty answer misses
+    every item, without a call. A question without a checklist gets no verdict.
     """
 
     def compared(response: Response, _: Claims) -> tuple[dict[str, str], str]:
@@ -132,12 +136,13 @@ def checklist(judge: Judge) -> Verify:
 
 
 def claim_checklist(judge: Judge) -> Verify:
-    """Aspect "checklist" on `claim:i`: what the whole checklist says of each claim of the answer,
-    in one call a response. A variant of KLCF's truthfulness reward needs it.
+    """Return the check of aspect "checklist" on `claim:i`, which a variant of KLCF needs.
+
+    One call per response compares each claim of the answer with the whole checklist.
     """
 
-    def compared(response: Response, found: Claims) -> tuple[dict[str, str], str]:
-        claims = filter(in_answer(response), found.claims)
+    def compared(response: Response, extraction: Claims) -> tuple[dict[str, str], str]:
+        claims = filter(in_answer(response), extraction.claims)
         texts = {f"claim:{claim.id}": claim.text for claim in claims}
         return texts, "\n".join(response.question.checklist)
 
@@ -147,12 +152,13 @@ def claim_checklist(judge: Judge) -> Verify:
 def _compare(
     judge: Judge, compared: Callable[[Response, Claims], tuple[dict[str, str], str]]
 ) -> Verify:
-    """Compare targets (by name) with a text in one call a response; an empty text misses every
-    target.
+    """Compare targets, by name, with a text in one call per response.
+
+    An empty text misses every target.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
-        rows = [compared(response, found) for response, found in batch]
+        rows = [compared(response, extraction) for response, extraction in batch]
         prompts = {
             number: render(
                 "checklist",
@@ -185,9 +191,12 @@ _CLAUSE_END = re.compile(r"[,;:，；：]|\s[-–—]\s|—")
 
 
 def is_idle(thought: str) -> bool:
-    """Whether a thought is empty or only talks about thinking ("Hmm, let me think."): no
-    sentence of it states or counts anything, nor does the text after an opening word ("Okay, she
-    was born in Paris"). In doubt, a thought is not idle *(ours)*."""
+    """Return whether a thought is empty or only talks about thinking, as in "Hmm, let me think."
+    *(ours)*.
+
+    An idle thought states or counts nothing, also after an opening word ("Okay, she was born in
+    Paris" is not idle). In doubt, a thought is not idle.
+    """
     return not any(_says(thought[start:end]) for start, end in sentences(thought))
 
 
@@ -199,11 +208,12 @@ def _says(sentence: str) -> bool:
 
 
 def reasoning(judge: Judge) -> Verify:
-    """Aspect "reasoning": good or poor (TruthRL, arXiv 2509.25760, section 4.6 and table 12). The
-    judge sees the question, the gold answers and the reasoning, but not the answer.
+    """Return the check of aspect "reasoning": good or poor (TruthRL, arXiv 2509.25760, section 4.6
+    and table 12).
 
-    Poor without a call *(ours)*: a response that does not think aloud, or idly (`is_idle`), and
-    one that abstains (table 8: the reasoning of uncertain responses scores 0).
+    The judge gets the question, the gold answers and the reasoning, but not the answer. These are
+    poor without a call *(ours)*: a response without thoughts, idle thoughts (`is_idle`), and an
+    abstention (table 8 scores the reasoning of uncertain responses 0).
     """
 
     def prompt(response: Response) -> Prompt | None:
@@ -224,12 +234,13 @@ def reasoning(judge: Judge) -> Verify:
 def judged_outcome(
     judge: Judge, require_box: bool | None = False, in_doubt: bool = False
 ) -> Verify:
-    """As `outcome`, but a judge says whether an answer that commits to something agrees with the
-    gold answers.
+    """Return the outcome check with a judge that compares answers with gold answers.
 
-    No call is made for an abstention, a missing final answer, or a question without gold answers
-    (a failure). The judge sees the final answer, not the text before it. With `in_doubt` rules
-    decide, and the judge is asked only where the `p` of the rules lies in `answers.DOUBT`.
+    There is no call for an abstention, a missing final answer, or a question without gold answers
+    (a failure). The judge gets only the final answer.
+
+    Args:
+        in_doubt: rules decide, except where their `p` lies in `workbench.text.DOUBT`.
     """
 
     def ruled(response: Response) -> Verdict | None:
@@ -259,10 +270,10 @@ def judged_outcome(
 def _one_call(
     judge: Judge, task: str, prompts: Sequence[Prompt | None], verdicts: Sequence[Verdict]
 ) -> list[Checked]:
-    """The given verdict of each row, with the judge's label where the row has a prompt."""
+    """Return each row's verdict, with the judge's label if the row has a prompt."""
     checked = [Checked((verdict,)) for verdict in verdicts]
-    asked = {number: prompt for number, prompt in enumerate(prompts) if prompt}
-    for number, reply in _ask(judge, asked).items():
+    to_send = {number: prompt for number, prompt in enumerate(prompts) if prompt}
+    for number, reply in _ask(judge, to_send).items():
         verdict = replace(verdicts[number], by=_name(judge))
         checked[number] = Checked((_labelled(verdict, _read(task, reply)),), reply.cost)
     return checked
@@ -275,15 +286,15 @@ def _labelled(verdict: Verdict, label: str | Failure) -> Verdict:
 
 
 def _ask(judge: Judge, prompts: Mapping[K, Prompt]) -> dict[K, Reply]:
-    """The replies by the keys of their prompts, which all go out in one call."""
+    """Send all prompts in one call; return the replies by key."""
     return dict(zip(prompts, judge([*prompts.values()]) if prompts else (), strict=True))
 
 
 def _name(judge: Judge) -> str:
-    """The value of `by` in this judge's verdicts."""
+    """Return the value of `by` in this judge's verdicts."""
     return str(getattr(judge, "name", "judge"))
 
 
 def _read(task: str, reply: Reply, count: int | None = None) -> Any:
-    """A reply as `workbench.judge.read` reads it, or the failure that it is or contains."""
+    """Return a parsed reply, or its failure."""
     return reply.error or read_text(task, reply.text or "", count)

@@ -1,6 +1,4 @@
-"""A language model behind a URL as the judge of a bench: what identifies it, its evidence, and
-where its replies are kept.
-"""
+"""A language model behind a URL as the judge of a bench: identity, evidence and reply cache."""
 
 from __future__ import annotations
 
@@ -9,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from workbench.judge import BatchJudge, endpoint, fingerprint, render
-from workbench.judge.address import address, key_of, shown
+from workbench.judge.address import address, key_of, redacted
 from workbench.retrieval import open_index
 from workbench.types import Checks, WorkbenchError
 from workbench.verdicts.checks import judge_checks
 
-# in the folder of what a judge was asked for, unless it was told another file
-REPLIES = "judge.sqlite"
-# the replies' address: as for a run's identity, the model and the prompts tell judges apart
-ANYWHERE = "anywhere"
+REPLIES = "judge.sqlite"  # default name of the cache, in the output's folder
+ANYWHERE = "anywhere"  # address in the cache's keys: model and prompts identify the judge
 TRIAL = {
     "question": "What is the capital of France?",
     "answers": ["Paris"],
@@ -27,35 +23,38 @@ TRIAL = {
 
 @dataclass(frozen=True)
 class LLMJudge:
-    """A model of an OpenAI-compatible endpoint; `store` is the index that claims find passages
-    in, by name or folder, where a question brings none; `cache` the file that keeps its replies,
-    by model and prompt, wherever the model is served."""
+    """A model of an OpenAI-compatible endpoint.
 
-    url: str = field(repr=False)  # it may hold a password
+    Attributes:
+        store: index that finds passages for claims of questions without passages; a name or folder.
+        cache: file of replies, by model and prompt but not by address.
+    """
+
+    url: str = field(repr=False)  # may contain a password
     model: str
     store: str | None = None
     cache: Path | None = None
 
     def identity(self) -> dict[str, Any]:
-        """What its verdicts depend on. The address is no part of that: a server may come back at
-        another one.
+        """Return what the verdicts depend on. The address is not part of it: a server may move.
 
         Raises:
-            WorkbenchError: there is no such index, or it is not finished.
+            WorkbenchError: the index does not exist or is not finished.
         """
         return {"model": self.model, "prompts": fingerprint(), "store": _contents(self.store)}
 
     @property
     def ask(self) -> BatchJudge:
-        """The model itself: prompts to replies. No file is made before the first reply."""
+        """The model itself, from prompts to replies. No file is made before the first reply."""
         key = key_of(self.url)
         return endpoint(self.url, self.model, key=key, cache=self.cache, kept_as=ANYWHERE)
 
     def checks(self, evidence: bool = True) -> Checks:
-        """What it can do. Without `evidence`, passages of the questions or an index, it cannot
-        tell facts.
+        """Return the model's checks. Nothing is sent, and no file is made, before a check is
+        called.
 
-        Nothing is asked and no file is made before the first reply is wanted.
+        Args:
+            evidence: False leaves out "fact", for questions without passages and no index.
         """
         search = open_index(self.store).search if self.store else None
         checks = judge_checks(self.ask, search)
@@ -65,15 +64,15 @@ class LLMJudge:
         return replace(checks, verify=verify)
 
     def try_out(self) -> None:
-        """Ask one question, before anything long is begun; its reply is not kept.
+        """Send one question, before a long job; its reply is not cached.
 
         Raises:
-            WorkbenchError: there is no server, it refuses, or its reply cannot be read.
+            WorkbenchError: there is no server, it refuses, or its reply is unreadable.
         """
         [reply] = replace(self, cache=None).ask([render("outcome", **TRIAL)])  # type: ignore[arg-type]
         if reply.error:
             raise WorkbenchError(
-                f"the judge {self.model} at {shown(self.url)} gives no verdict"
+                f"the judge {self.model} at {redacted(self.url)} gives no verdict"
                 f" ({reply.error.message}): start its server, or name another --judge URL or"
                 " --judge-model NAME"
             )
@@ -82,10 +81,10 @@ class LLMJudge:
 def llm_judge(
     url: str | None, model: str | None, store: str | None = None, cache: Path | str | None = None
 ) -> LLMJudge | None:
-    """The judge that options ask for; None where they ask for none.
+    """Return the judge that the options name; None without a URL.
 
     Raises:
-        WorkbenchError: options that cannot work together, or an address that is none.
+        WorkbenchError: the options cannot work together, or the address is invalid.
     """
     if url is None:
         others = {"--judge-model": model, "--store": store, "--judge-cache": cache}
@@ -95,17 +94,17 @@ def llm_judge(
             )
         return None
     if not url.startswith(("http://", "https://")):
-        raise WorkbenchError(f"no judge '{shown(url)}': write the http address of an endpoint")
+        raise WorkbenchError(f"no judge '{redacted(url)}': write the http address of an endpoint")
     if not model:
         raise WorkbenchError(
-            f"--judge {shown(url)} needs the name of a model there: --judge-model NAME"
+            f"--judge {redacted(url)} needs the name of a model there: --judge-model NAME"
         )
     address(url, key_of(url))
     return LLMJudge(url, model, store, None if cache is None else Path(cache))
 
 
 def _contents(store: str | None) -> dict[str, Any] | None:
-    """What an index holds, wherever it lies."""
+    """Return what identifies an index, independent of its folder."""
     if store is None:
         return None
     card = open_index(store).card

@@ -1,6 +1,4 @@
-"""`local_facts`: every claim against its passages by the local verifier, without a language
-model.
-"""
+"""Check claims against passages with the local verifier, without a language model."""
 
 from __future__ import annotations
 
@@ -40,48 +38,54 @@ _COMMON = frozenset(
 def local_facts(
     verifier: Verifier, search: Search | None = None, k: int = 5, unsupported: Unsupported = "vague"
 ) -> Verify:
-    """Aspect "fact": five labels, P(true), informativeness and evidence for each claim, by "local".
+    """Return the check of aspect "fact": label, P(true), informativeness and evidence for each
+    claim.
 
-    The passages are the question's own, or else the `k` best that `search` finds for the claim
-    in the pages that the question's title names. A claim without passages is a failure of stage
-    "retrieve"; one that shares no word with any passage of the store is not supported. One that
-    is not in Latin letters is vague, with the reason among its evidence: this model reads
-    English alone. Where the question is not in Latin letters either, it is a failure of stage
-    "verify": then this is not the judge to ask. A claim that was judged as it was extracted is
-    not judged again. The verdict's `p`, P(true), is the calibrated p(support): how likely the
-    passages say it. Where a rule objects (`workbench.verifier.mentions`), it is capped below
-    the threshold, and is then no calibrated probability.
+    The passages are the question's own, or the `k` best that `search` finds for the claim in the
+    pages of the question's title. Claims that the extraction has judged are skipped.
 
-    A claim that no passage supports and none contradicts is "vague", as RLFH names what its
-    materials leave open. With `unsupported="wrong"` it is "wrong", as FActScore (arXiv
-    2305.14251) counts what its source does not support; then contradiction does not matter, and
-    only the narrow band between the thresholds is vague. Metrics that count supported claims
-    alone do not depend on this. Claims of a hedged sentence get the hedged labels.
+    * A claim without passages is a failure of stage "retrieve".
+    * A claim that shares no word with any passage of the store is not supported.
+    * A claim in another script than Latin is vague, because the model reads only English. If the
+      question is in another script too, the claim is a failure of stage "verify".
+    * A claim of a hedged sentence gets a hedged label.
 
-    Informativeness 1–5 is a rule, see `informativeness`; RLFH asks a model.
+    `p` is the calibrated P(support). If a rule objects (`workbench.verifier.mentions`), it is
+    capped below the threshold and not calibrated.
+
+    Args:
+        unsupported: label of a claim that no passage supports or contradicts. "vague" follows RLFH.
+            "wrong" follows FActScore (arXiv 2305.14251): contradictions then do not matter, and
+            only claims between the two thresholds are vague.
+
+    Informativeness comes from the rule `informativeness`; RLFH asks a model.
     """
 
     def verify(batch: Sequence[tuple[Response, Claims]]) -> list[Checked]:
         start = time.perf_counter()
-        asked = [
+        numbered_claims = [
             (number, claim)
             for number, (_, extraction) in enumerate(batch)
             for claim in open_claims(extraction)
         ]
-        responses = [batch[number][0] for number, _ in asked]
-        claims = [claim for _, claim in asked]
+        responses = [batch[number][0] for number, _ in numbered_claims]
+        claims = [claim for _, claim in numbered_claims]
         passages = retrieve(list(zip(responses, claims, strict=True)), search, k, narrow=False)
-        ruled = list(map(_unread, responses, claims, passages))
+        preset = list(map(_unread, responses, claims, passages))
         pairs = [
             (claim.text, retrieved)
-            for claim, retrieved, verdict in zip(claims, passages, ruled, strict=True)
+            for claim, retrieved, verdict in zip(claims, passages, preset, strict=True)
             if verdict is None and not isinstance(retrieved, Failure)
         ]
         checks = zip((retrieved for _, retrieved in pairs), verifier.check_all(pairs), strict=True)
-        ratings = [informativeness(found.claims, one.question.text) for one, found in batch]
+        ratings = [
+            informativeness(extraction.claims, one.question.text) for one, extraction in batch
+        ]
         rows: list[list[Verdict]] = [[] for _ in batch]
         lists: list[list[Sequence[Passage] | Failure]] = [[] for _ in batch]
-        for (number, claim), retrieved, verdict in zip(asked, passages, ruled, strict=True):
+        for (number, claim), retrieved, verdict in zip(
+            numbered_claims, passages, preset, strict=True
+        ):
             if verdict is None:
                 verdict = _verdict(verifier, claim, *next(checks), unsupported)
                 if is_hedged(*batch[number], claim):
@@ -92,35 +96,33 @@ def local_facts(
             lists[number].append(retrieved)
         cost = Cost(seconds=(time.perf_counter() - start) / max(1, len(batch)))
         return [
-            Checked(tuple(verdicts), cost, searched(response, found))
-            for (response, _), verdicts, found in zip(batch, rows, lists, strict=True)
+            Checked(tuple(verdicts), cost, searched(response, retrieved))
+            for (response, _), verdicts, retrieved in zip(batch, rows, lists, strict=True)
         ]
 
     return verify
 
 
 def informativeness(claims: Sequence[Claim], question: str) -> dict[int, int]:
-    """1–5 for each claim, by its id: a rule in place of RLFH's model, independent of correctness
-    *(ours)*.
+    """Rate each claim from 1 to 5, by id: a rule instead of RLFH's model *(ours)*.
 
-    1 repeats an earlier claim (at least 80 % of its content words were in one claim before it)
-    or has no content words; 5 shares at least half of the question's content words and adds a
-    word of its own; 4 shares some of them; 3 follows a claim that does (its sentence or the one
-    before); else 2. Content words are lower-cased words without articles, prepositions and the
-    like.
+    1 has no content words, or at least 80 % of them are in one earlier claim. 5 shares at least
+    half of the question's content words and adds another word. 4 shares some of them. 3 follows
+    such a claim in its sentence or the next one. All others are 2. Content words are lower-cased
+    words without function words. Correctness does not matter.
     """
-    wanted, seen = _content(question), list[frozenset[str]]()
+    question_words, seen = _content(question), list[frozenset[str]]()
     ratings: dict[int, int] = {}
     near: int | None = None  # the last sentence with a claim on the question
     for claim in claims:
         words = _content(claim.text)
-        shared = len(words & wanted) / max(1, len(wanted))
+        shared = len(words & question_words) / max(1, len(question_words))
         new = bool(words) and not any(len(words & other) >= 0.8 * len(words) for other in seen)
         seen.append(words)
         if not new:
             rating = 1
         elif shared > 0:
-            rating = 5 if shared >= 0.5 and words - wanted else 4
+            rating = 5 if shared >= 0.5 and words - question_words else 4
         elif near is not None and claim.sentence is not None and claim.sentence - near <= 1:
             rating = 3
         else:
@@ -141,7 +143,7 @@ _FOREIGN = Failure(
 def _unread(
     response: Response, claim: Claim, passages: Sequence[Passage] | Failure
 ) -> Verdict | None:
-    """The verdict on a claim that the model cannot read, or has no passages for; else None."""
+    """Return the verdict on a claim that the model cannot check; None if it can."""
     target, foreign = f"claim:{claim.id}", _is_foreign(claim.text)
     if foreign and not _is_foreign(response.question.text):
         return unparsed(target, "script", "local")
@@ -152,8 +154,8 @@ def _unread(
 
 
 def _is_foreign(text: str) -> bool:
-    """Whether a text cannot be read here; it is told by its letters, so that French passes for
-    English.
+    """Return whether most letters are not Latin. French, for example, is not recognised as
+    foreign.
     """
     letters = [letter for letter in text if letter.isalpha()]
     return 2 * sum(letter < "\u0250" for letter in letters) < len(letters)
@@ -188,7 +190,7 @@ def _verdict(
 def _evidence(
     claim: Claim, passages: Sequence[Passage], check: Entailment
 ) -> tuple[Mapping[str, Any], ...]:
-    """The sentence, in the window that decided, that shares most words with the claim; else the
+    """Return the sentence of the deciding window that shares most words with the claim, or the
     whole window.
     """
     if check.passage is None or check.span is None:

@@ -1,4 +1,4 @@
-"""The outcome of a response: its final answer against the gold answers, by rules."""
+"""Check a response's final answer against the gold answers by rules."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from workbench.types import Checked, Failure, Response, Verdict, Verify
 
 
 def outcome(require_box: bool | None = False) -> Verify:
-    r"""The outcome of TruthRL (arXiv 2509.25760, section 3), decided by the rules of
+    r"""Return the outcome check of TruthRL (arXiv 2509.25760, section 3), by the rules of
     `workbench.text`.
 
-    An abstention is `uncertain`, whatever the gold answer. The right answer, or "invalid
-    question" for a false premise, is `correct`. All else is `incorrect`, a missing final answer
-    included. The paper's judge gives 1 or 0 against the gold answer; looking for an abstention
-    first is ours. A question without gold answers is a failure for all its responses, the
-    abstentions too: to score only those would favour them. `p` of an answer that commits to
-    something is the probability that people would call it right (see `answers.probability`).
+    * An abstention is `uncertain`, whatever the gold answer *(ours)*.
+    * The right answer, or "invalid question" for a false premise, is `correct`.
+    * Everything else, including a missing final answer, is `incorrect`.
+    * A question without gold answers is a failure for all its responses: scoring only its
+      abstentions would favour them.
 
-    `require_box` accepts an answer only in `\boxed{}`; None does so where the question's system
-    prompt names the box.
+    `p` is the probability that a person accepts the answer (`workbench.text.probability`).
+
+    Args:
+        require_box: accept an answer only in `\boxed{}`; None does so if the question's system
+            prompt mentions the box.
     """
     return lambda batch: [Checked((by_rule(response, require_box),)) for response, _ in batch]
 
@@ -31,7 +33,7 @@ def committed_answer(response: Response, require_box: bool | None) -> str | None
 
 
 def without_comparison(response: Response, require_box: bool | None) -> Verdict | None:
-    """The verdict where no answer has to be compared with the gold answers, else None."""
+    """Return the verdict if the answer need not be compared with gold answers, otherwise None."""
     question, verdict = response.question, Verdict("outcome", "answer", by="rule")
     if not question.answers:
         message = f"question '{question.id}' has no gold answers to compare with"

@@ -1,6 +1,4 @@
-"""Exact verdicts of the closed world. They cost nothing and are never mistaken about what they
-can read.
-"""
+"""Exact checks of the closed world. They cost nothing and judge all text that they can parse."""
 
 from __future__ import annotations
 
@@ -32,17 +30,18 @@ from workbench.world.oracle import Oracle
 from workbench.world.parser import Parsed
 from workbench.world.world import World
 
-IMPORTANT = 3  # least importance of a fact that belongs on a checklist *(ours)*
+IMPORTANT = 3  # lowest importance of a checklist's facts *(ours)*
 
 
 def world_facts(world: World) -> Verify:
-    """Aspect "fact": all that is not a fact of the world is wrong; informativeness is the
-    importance of what is stated, and 1 for a claim that repeats an earlier one of its section or
-    is about nothing that the question is about *(ours)*. Which of the two it is, a verdict of
-    the aspect "subject" says of each such claim: "asked" or "other".
+    """Return the check of aspect "fact": a claim that is not a fact of the world is wrong.
 
-    Answers to questions whose `meta["evidence"]` is "passages" are held against the passages of
-    the question instead: what these leave open is vague, whatever the world knows.
+    Informativeness is the importance of the facts. It is 1 for a claim that repeats an earlier one
+    of its section or is off-subject *(ours)*; a verdict of the aspect "subject" tells which:
+    "asked" or "other".
+
+    If the question's `meta["evidence"]` is "passages", the question's passages decide instead of
+    the world: a claim that they leave open is vague.
     """
 
     def judged(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
@@ -55,39 +54,35 @@ def world_facts(world: World) -> Verify:
 
 
 def world_checklist(world: World) -> Verify:
-    """Aspect "checklist" on `item:i`: the answer states the item's fact, states another object
-    for it, or does not say.
+    """Return the check of aspect "checklist" on `item:i`: the answer states the item's fact,
+    another object for it, or neither.
 
-    The items are the question's checklist, else `world_checklist_items`. An answer that says
-    both contradicts *(ours)*.
+    The items are the question's checklist, or `world_checklist_items`. An answer that states both
+    is contradictory *(ours)*.
     """
     return _each_row(world, _items)
 
 
 def world_claim_checklist(world: World) -> Verify:
-    """Aspect "checklist" on `claim:i`: the claims of the answer against the checklist as a
-    whole.
-    """
+    """Return the check of aspect "checklist" on `claim:i`, against the whole checklist."""
     return _each_row(world, _claims)
 
 
 def world_reasoning(world: World) -> Verify:
-    """Aspect "reasoning": good if the thinking makes a true claim about what is asked and none
-    that is wrong *(ours)*.
+    """Return the check of aspect "reasoning": good if the thinking has a true claim about the
+    question's subject and no wrong claim *(ours)*.
 
-    Idle talk, vague claims and those that cannot be read make no thinking good, nor do true
-    claims beside the question; that of an abstention is poor (TruthRL, arXiv 2509.25760, table
-    8).
+    Vague, unparsable and off-subject claims do not make reasoning good. The reasoning of an
+    abstention is poor (TruthRL, arXiv 2509.25760, table 8).
     """
     return _each_row(world, lambda *row: (_reasoning(*row),))
 
 
 def world_boundary(world: World) -> Verify:
-    """Aspect "out_of_knowledge", counted: unknown where a fact that the question rests on is in
-    none of the world's documents.
+    """Return the check of aspect "out_of_knowledge": unknown if a fact of the question is in no
+    document of the world.
 
-    It is the exact reference for a probe's labels, of policies that have learnt from these
-    documents.
+    It is the exact reference for the labels of a probe, for policies trained on these documents.
     """
     return _each_row(
         world, lambda oracle, response, _: (_boundary(oracle.world, response.question),)
@@ -102,13 +97,12 @@ def _each_row(
 
 
 def world_question(world: World, question: Question) -> Question:
-    """The question with what the world knows of it: gold answers, kind, title and checklist
-    where it has none itself.
+    """Return the question with missing reference data: gold answers, kind, title and checklist.
 
-    It is recognised by its text, one about a single fact in any of the world's words for it; a
-    question that the world does not ask still gets as title the entity that it names.
+    Questions are recognised by their text; one about a single fact in any of the world's wordings.
+    Another question gets the entities that it names as its title.
     """
-    known = _asked(world).get(_plain(question.text))
+    known = _questions_by_text(world).get(_plain(question.text))
     if known is None:
         named = question.title or ";".join(_named(world, question.text))
         return replace(question, title=named)
@@ -123,10 +117,10 @@ def world_question(world: World, question: Question) -> Question:
 
 
 def world_checklist_items(world: World, question: Question) -> tuple[str, ...]:
-    """What a good answer to an open question tells: the facts of the entities asked about of
-    importance 3 and more.
+    """Return the facts that a good answer to an open question states: those of the question's
+    entities with importance 3 or more.
 
-    Empty for the kinds of question that have a short answer.
+    Questions with a short answer have no items.
     """
     if question.kind not in ("biography", "long_form"):
         return ()
@@ -152,7 +146,7 @@ def _oracle(world: World) -> Oracle:
 
 
 @lru_cache(maxsize=4)
-def _asked(world: World) -> dict[str, Question]:
+def _questions_by_text(world: World) -> dict[str, Question]:
     questions = world.all_questions
     reworded = {
         text: question for question in reversed(questions) for text in _reworded(world, question)
@@ -163,7 +157,7 @@ def _asked(world: World) -> dict[str, Question]:
 
 
 def _reworded(world: World, question: Question) -> Iterator[str]:
-    """A question about a single fact in the other words that the world has for it."""
+    """Yield the other wordings of a question about a single fact."""
     facts = question.meta["fact_ids"]
     if question.kind in ("single", "numeric") and len(facts) == 1:
         fact = _by_id(world)[facts[0]]
@@ -178,9 +172,7 @@ def _plain(text: str) -> str:
 
 
 def _named(world: World, text: str) -> Iterator[str]:
-    """The people that a text names or, where it names none, its other entities; in the order of
-    their mention.
-    """
+    """Yield the people that a text names, or its other entities, in the order of their mention."""
     names = [match[0] for match in _names(world).finditer(text)]
     people = [name for name in names if world.entities[name].kind == "person"]
     yield from dict.fromkeys(people or names)
@@ -193,11 +185,10 @@ def _names(world: World) -> re.Pattern[str]:
 
 
 def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[Verdict]:
-    """A verdict for each claim that the extraction has not judged itself, as it does where it
-    cannot read one.
+    """Yield a verdict for each claim that the extraction has not judged.
 
-    A claim that cannot be read is a failure only where neither the question nor any other claim
-    is about this world.
+    A claim that cannot be parsed is a failure only if neither the question nor another claim is
+    about this world.
     """
     topic, claims = topic_of(oracle.parser, response.question), open_claims(extraction)
     relevance = _Relevance(oracle, response.question, topic)
@@ -224,13 +215,12 @@ def _facts(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[V
 
 
 class _Relevance:
-    """Which claims of a response are of no use to somebody who asks its question: 1 of 5 on the
-    scale of informativeness (RLFH, arXiv 2406.12221, section 3.1.3: repeated or useless).
+    """Finds claims with the lowest informativeness (RLFH, arXiv 2406.12221, section 3.1.3: repeated
+    or useless).
 
-    A question is about the entities of its title or, where it has none, those that its text
-    names, and about the subjects of the facts of its answer. `bridges` are the facts that the
-    question follows to another entity: Ada and "employer" in "In which city is the employer of
-    Ada based?".
+    A question is about the entities of its title, or those that its text names, and about the
+    subjects of its answer's facts. `bridges` are the facts that lead to another entity: Ada and
+    "employer" in "In which city is the employer of Ada based?".
     """
 
     def __init__(self, oracle: Oracle, question: Question, topic: str | None) -> None:
@@ -245,13 +235,12 @@ class _Relevance:
         self.stated: set[tuple[str, str, str, str | None]] = set()
 
     def useless(self, section: str, stated: Sequence[Parsed]) -> str | None:
-        """Why a claim with these facts is of no use, as a label of the aspect "subject": "other"
-        if it is about nothing that the question is about, "asked" if it repeats its section.
-        None if it is of use. Call it for the claims of a response in their order.
+        """Return "other" for an off-subject claim, "asked" for a repeated one, None for a useful
+        one.
 
-        A vague claim repeats any claim on the same relation. Whether a claim is true does not
-        matter: a response that names the wrong employer, and says where that one is based, is
-        about the question. Where the question's subject is unknown, no claim is "other".
+        Call it for the claims of a response in their order. A vague claim repeats any claim on the
+        same relation. Truth does not matter: a response that names the wrong employer and its city
+        is about the question. If the question's subject is unknown, no claim is "other".
         """
         facts = {(section, parsed.subject, parsed.relation, parsed.object) for parsed in stated}
         repeats = facts <= self.stated
@@ -259,7 +248,7 @@ class _Relevance:
         self.reached |= {
             p.object for p in stated if p.object and (p.subject, p.relation) in self.bridges
         }
-        # a book that the subject wrote is about the subject, too
+        # a claim on a book that the subject wrote is about the subject
         about = any(p.subject in self.reached or p.object in self.named for p in stated)
         if self.reached and not about:
             return "other"
@@ -272,7 +261,7 @@ def _by_id(world: World) -> dict[str, Fact]:
 
 
 def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
-    """The facts, true or not, that a text states; vague statements state none."""
+    """Return the facts, true or not, that a text states; vague statements have none."""
     return [
         parsed
         for parsed in oracle.parser.parse(text, topic_of(oracle.parser, question)).claims
@@ -280,14 +269,12 @@ def _states(oracle: Oracle, text: str, question: Question) -> list[Parsed]:
     ]
 
 
-def _compare(wanted: Sequence[Parsed], said: Sequence[Parsed]) -> str:
-    """What `said` has to say about all that is `wanted`: the worst of its parts, and silence
-    about one is silence.
-    """
+def _compare(expected: Sequence[Parsed], stated: Sequence[Parsed]) -> str:
+    """Return the worst label of the expected facts, given the stated ones."""
     labels = set()
-    for fact in wanted:
+    for fact in expected:
         objects = {
-            p.object for p in said if (p.subject, p.relation) == (fact.subject, fact.relation)
+            p.object for p in stated if (p.subject, p.relation) == (fact.subject, fact.relation)
         }
         if not objects:
             labels.add("missing")
@@ -298,14 +285,14 @@ def _compare(wanted: Sequence[Parsed], said: Sequence[Parsed]) -> str:
 
 def _items(oracle: Oracle, response: Response, _: Claims) -> Iterator[Verdict]:
     question = response.question
-    said = _states(oracle, answer_text(response.text, response.prefill), question)
+    stated = _states(oracle, answer_text(response.text, response.prefill), question)
     for number, item in enumerate(
         question.checklist or world_checklist_items(oracle.world, question)
     ):
         verdict = Verdict(f"item:{number}", "checklist", evidence=({"item": item},), by="world")
-        wanted = _states(oracle, item, question)
-        if wanted:
-            yield replace(verdict, label=_compare(wanted, said))
+        expected = _states(oracle, item, question)
+        if expected:
+            yield replace(verdict, label=_compare(expected, stated))
         else:
             message = "this is not a statement about the world"
             yield replace(verdict, error=Failure("verify", "unparsed", message, item))
@@ -317,7 +304,7 @@ def _claims(oracle: Oracle, response: Response, extraction: Claims) -> Iterator[
     listed = [parsed for item in items for parsed in _states(oracle, item, question)]
     for claim in filter(in_answer(response), extraction.claims):
         stated = _states(oracle, claim.text, question)
-        # what is vague, or cannot be read, says nothing of any item
+        # a vague or unparsable claim states no item
         label = _compare(stated, listed) if stated else "missing"
         yield Verdict(f"claim:{claim.id}", "checklist", label, by="world")
 
@@ -331,7 +318,7 @@ def _reasoning(oracle: Oracle, response: Response, extraction: Claims) -> Verdic
     ]
     if error := extraction.error or next((v.error for v in facts if v.error), None):
         return replace(verdict, error=error)
-    # said before, or about another subject
+    # repeated or off-subject claims
     useless = {v.target for v in judged if v.aspect == "subject"}
     helps = any(v.label in SUPPORTED and v.target not in useless for v in judged)
     abstains = is_abstention(response.text, prefill=response.prefill)
@@ -341,12 +328,11 @@ def _reasoning(oracle: Oracle, response: Response, extraction: Claims) -> Verdic
 
 def _boundary(world: World, question: Question) -> Verdict:
     verdict = Verdict("response", "out_of_knowledge", by="world")
-    known = _asked(world).get(_plain(question.text))
-    shown = world.shown(known) if known else None
-    if shown is None:
+    known = _questions_by_text(world).get(_plain(question.text))
+    exposures = world.shown(known) if known else None
+    if exposures is None:
         reason = (
-            f"question '{question.id}' is not one of the closed world's: whether it can be known"
-            " is not counted"
+            f"question '{question.id}' is not part of the closed world, so its boundary is unknown"
         )
         return replace(verdict, error=Failure("verify", "not_probed", reason))
-    return replace(verdict, label=KNOWLEDGE[0] if shown else KNOWLEDGE[1])
+    return replace(verdict, label=KNOWLEDGE[0] if exposures else KNOWLEDGE[1])
