@@ -236,5 +236,5 @@ def test_tls_to_a_server_that_does_not_speak_it_is_told_and_not_tried_again() ->
             for reply in replies
             if reply.cost.calls
         )
-        assert "give its address with http://" in str(replies[0].error)
+        assert "http:// if the server has no TLS" in str(replies[0].error)
         assert sum(reply.cost.calls for reply in replies) <= 2
