@@ -29,8 +29,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 AREAS = {
-    "rewards": ("workbench/reward/*.py",),
-    "credit": ("workbench/credit/*.py", "workbench/credit/tensors.py"),
+    "rewards": ("workbench/methods/*/reward.py", "workbench/methods/lookup.py"),
+    "credit": ("workbench/credit/*.py",),
     "pipeline": ("workbench/pipeline.py", "workbench/util/failures.py"),
     "judge parsing": ("workbench/judge/wire.py",),
     "checkpoints": ("workbench/runs/checkpoints.py",),

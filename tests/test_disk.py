@@ -82,7 +82,7 @@ WRITES = {
 }
 FILLED = """
 import resource, sqlite3, sys
-from workbench import disk
+from workbench.util import disk
 path = sys.argv[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000,) * 2)
 try:
