@@ -129,7 +129,7 @@ def test_the_tiny_policy_plans_an_answer_from_the_worlds_pages(
     out = capsys.readouterr().out
     assert all(
         text in out
-        for text in (f"plan: {result['structure']}", "support, by world", "sources", "[1]")
+        for text in (f"plan: {result['structure']}", "support, judged by world", "sources", "[1]")
     )
 
 

@@ -191,7 +191,7 @@ def test_a_trained_run_is_found_by_its_description(small: Callable[..., Run]) ->
         f"reward {reward:.2f}, accuracy {accuracy[0]:.2f} → {accuracy[1]:.2f}, abstention"
     )
     write(run.folder / "config.json", json.dumps({**stored, "seed": 5}))
-    with pytest.raises(WorkbenchError, match=r"holds another run \(seed is 5, not 1\)"):
+    with pytest.raises(WorkbenchError, match=r"has another run \(seed is 5, not 1\)"):
         train_queue([run], run.folder.parent)
 
 
