@@ -216,8 +216,8 @@ def _says(
 
 
 def _says_also(segment: Sequence[str], other: frozenset[str]) -> bool:
-    """Whether a part of an answer says the other of yes and no; the "no" of "he had no children"
-    and "there is no doubt" does not."""
+    """Whether a part of an answer also says the other one of yes and no. The "no" in "he had no
+    children" or "there is no doubt" does not count."""
     for i, word in enumerate(segment):
         noun = word in NO and i + 1 < len(segment) and segment[i + 1] not in GRAMMAR | YES | NO
         noun = noun and i > 0 and segment[i - 1] in BE | AUXILIARY | {"with"}

@@ -56,12 +56,12 @@ def section_at(found: Sequence[Section], position: int) -> str | None:
 
 
 def answer_sections(text: str, prefill: str = "") -> tuple[str, ...]:
-    """Which sections make the answer: "answer" where `[Answer]` or an answer tag says so, else
-    everything but the thinking.
+    """The sections that form the answer: "answer" if `[Answer]` or an answer tag marks one, else
+    everything except the thinking.
 
-    What says so has to stand after the thinking: an answer that was thought about again is not
-    the last word *(ours)*. A box alone does not say so: the sentence around it is part of the
-    answer. A tag inside the thinking says nothing; one that opens an empty answer does.
+    The mark must follow the thinking *(ours)*. A tag inside the thinking is ignored; a tag that
+    opens an empty answer counts. A box alone is not a mark, because the sentence around it is part
+    of the answer.
     """
     marked = any(state == "answer" for state, *_ in _after_thinking(_pieces(text, prefill)[0]))
     return ("answer",) if marked else ("answer", "body")

@@ -247,11 +247,10 @@ def _made(
     pick: Callable[[Question, Sequence[Feedback]], Picked[Row]],
     undecided: Callable[[Sequence[Feedback]], bool] = lambda sound: False,
 ) -> tuple[list[Row], Card]:
-    """Question by question: leave out the `unfit` samples by their reason, `pick` of the rest,
-    and count everything.
+    """For each question drop the `unfit` samples, let `pick` choose among the rest, count both.
 
-    Where some samples are unfit and `undecided` is true of the rest, the others could have
-    decided otherwise: no row is made.
+    No row is made if samples were dropped and `undecided` holds for the rest, because the dropped
+    samples could have changed the choice.
     """
     rows, kinds = list[Row](), Counter[str]()
     questions, samples = Counter[str](), Counter[str]()

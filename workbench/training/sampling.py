@@ -15,12 +15,11 @@ from workbench.types import Question, Response, WorkbenchError
 
 
 def sample(trainer: Any, prompt_ids: Sequence[Sequence[int]]) -> list[list[int]]:
-    """A completion for each prompt, end token included, from the weights as they are; equal
-    prompts are computed once.
+    """Sample a completion for each prompt, with its end token, from the current weights.
 
-    The one number that all randomness comes of is drawn from torch's global state, which a
-    checkpoint keeps; of several processes it is the first one's, and each draws for its prompts
-    what one process would have drawn for them among all.
+    Equal prompts are computed once. The seed comes from torch's global random state, which
+    checkpoints store, so a resumed run samples the same tokens. Several processes share the seed of
+    the first one, and each samples for its prompts what a single process would have sampled.
 
     Raises:
         WorkbenchError: several processes train a model that transformers alone can sample from,

@@ -1,10 +1,12 @@
-"""KLCF's data, made once and offline (arXiv 2509.23765, section 2.2): samples of the base model
-→ claims → verdicts → a checklist for each question, and claims to learn truth from.
+"""Prepare KLCF's data once, before training (arXiv 2509.23765, section 2.2): samples of the base
+model → claims → verdicts → a checklist for each question, and claims to learn truth from.
 
-samples/          what the base wrote, claim by claim with verdicts, kept as it comes; a killed
-preparation goes on with it checklists.jsonl  {question_id, items} truth.jsonl
-{question_id, claim, label} card.json         what it was made from, and the counts of every
-stage; written last
+The folder holds, in the order of writing:
+
+* `samples/`: the base's samples, claim by claim with verdicts; a killed preparation continues them
+* `checklists.jsonl`: `{question_id, items}`
+* `truth.jsonl`: `{question_id, claim, label}`
+* `card.json`: the inputs, and the counts of every stage
 """
 
 from __future__ import annotations
