@@ -217,9 +217,9 @@ def _sentence_states(sentence: list[Token], asked: Gold) -> bool:
     for group in _EVENTS:
         if group & question and group & said and not group & question & said:
             return False
-    if _has_two_predicates(texts, asked.question):
-        return False
-    if not _denied(texts, asked.given).isdisjoint(places):
+    if _has_two_predicates(texts, asked.question) or not _denied(texts, asked.given).isdisjoint(
+        places
+    ):
         return False
     if _is_offered(sentence, places[0], asked):
         return False
@@ -324,26 +324,47 @@ def _is_bounded(sentence: Sequence[Token], place: int, asked: Gold) -> bool:
 
 
 def _rival_before(sentence: Sequence[Token], place: int, asked: Gold) -> bool:
-    """Whether a candidate stands before the gold answer in its sentence."""
+    """Whether something that could be the answer stands before it in its sentence."""
     texts = [token.text for token in sentence[:place]]
-    start = 0
     if texts and texts[0] in PREPOSITIONS | {"according", "based", "given"} and "," in texts:
         start = place - texts[::-1].index(",")  # "In the United States, …"
+    else:
+        start = 0
     words = [word for word in _words(sentence, asked) if start <= word.at < place]
+    subject = next((i for i in range(start, place) if not _is_aside(texts[i])), place)
+    determined = subject < place and (
+        sentence[subject].article or texts[subject] in DETERMINERS | asked.given - PRONOUNS
+    )
+    told = texts[subject:]
+    if words and words[0].at == subject and told:
+        names = (not token.name for token in sentence[subject:place])
+        run = next((i for i, other in enumerate(names) if other), len(told)) or 1
+        verb = any(text in BE or text not in GRAMMAR for text in told[run:])
+        plain = (JOINERS | AND | RELATIVE | {",", ":"}).isdisjoint(told[run:])
+        apposed = told[run : run + 1] == [","] and sentence[subject + run + 1].article
+        leads = told[-1] in PREPOSITIONS | asked.given and not PREPOSITIONS.isdisjoint(told[run:])
+        stated = leads and ((verb and plain) or (apposed and not asked.question))
+        if stated or (not asked.question and sentence[place].article and plain):
+            words, determined = (
+                [word for word in words if word.at >= subject + run and word.name],
+                True,
+            )
     initials = "".join(texts[word.at][0] for word in words)
     if not words or initials.endswith(sentence[place].text[1:]):
         return False
-    subject = next((i for i in range(start, place) if not _is_aside(texts[i])), place)
-    determined = sentence[subject].article or texts[subject] in DETERMINERS | asked.given - PRONOUNS
-    if not asked.question and words[0].at == subject and texts[-1] in PREPOSITIONS:
-        # without a question, "Toma Ardel was born in …" has its own subject
-        end = next((i for i in range(subject, place) if not sentence[i].name), place)
-        if (JOINERS | AND | HEDGES | {",", ":"}).isdisjoint(texts[end:]):
-            words = [word for word in words if word.at >= end]
-    return any(
-        not word.role
-        or (word.name and not (determined and (AND | {"but"}).isdisjoint(texts[word.at :])))
-        for word in words
+    link = texts[words[-1].at + 1 :]
+    own = sentence[place].article or bool(
+        link and link[-1] in PREPOSITIONS | DETERMINERS | asked.given - GRAMMAR
+    )
+    for word in words:
+        behind = texts[word.at + 1 :]
+        if not word.role or (word.name and not (determined and (AND | {"but"}).isdisjoint(behind))):
+            return True
+        if word.name and behind[-1:] == [","]:
+            return True
+    verb = bool(VERB.fullmatch(texts[words[-1].at]))
+    return not (determined or verb or own) or not (
+        determined or HEDGES.union(JOINERS).isdisjoint(link)
     )
 
 
@@ -351,49 +372,85 @@ def _is_aside(text: str) -> bool:
     return text in HEDGES | FILLERS or text.endswith("ly")
 
 
-_NO_RIVAL = {"known", "named", "called", "with", "because", "later", "though"}
-
-
 def _rival_behind(sentence: Sequence[Token], place: int, asked: Gold) -> bool:
-    """Whether a candidate stands behind the gold answer in its sentence: a word that no
-    preposition, article or verb gives another role, or that a hedge or a contrast joins to it."""
+    """Whether something that could be the answer stands behind it in its sentence: what no
+    preposition, article or verb gives another role."""
     texts = [token.text for token in sentence]
     letters = "".join(word[0] for word in texts[place][1:].split() if word not in PREPOSITIONS)
     settled = False  # whether the word before has a role of its own
-    rivals = {"well", *HEDGES} | JOINERS - {
-        "known",
-        "named",
-        "called",
-        "with",
-        "because",
-        "later",
-        "though",
-    }
     for word in _words(sentence, asked):
         if word.at < place:
             continue
         text = texts[word.at]
-        if asked.named and sentence[word.at].article and not word.name:
-            settled = True  # "Vetra, a city"
-            continue
-        if word.link == ("@", ",") and (
-            letters.startswith(text) or (len(text) < 4 and text[0] == letters[0])
-        ):
+        abbreviates = letters.startswith(text) or (len(text) < 4 and text[0] == letters[0])
+        if word.link == ("@", ",") and abbreviates:
             continue  # "Helium (He)"
-        contrast = {*texts[place : word.at]} & {"but", "however", "yet", "while", "whereas"}
-        if not word.link or word.listed:
-            if not settled:
-                return True
-        elif contrast or not word.role or not rivals.isdisjoint(word.link) or word.link[-1] in BE:
+        rival = _is_rival_name if word.name else _is_rival_noun
+        if rival(word, texts, place, settled, asked):
             return True
         settled = True
     return False
+
+
+def _is_rival_name(
+    word: _Word, texts: Sequence[str], place: int, settled: bool, asked: Gold
+) -> bool:
+    """Whether a name behind the gold answer has no role: "Vetra, Lomar" and "Vetra maybe Lomar",
+    but not "Vetra in Lomar"."""
+    fragment = not any(text in BE | AUXILIARY or VERB.fullmatch(text) for text in texts)
+    between = {*texts[place : word.at]}
+    if "whose" in between:
+        return False
+    if not word.link:
+        return not settled
+    if word.listed:
+        return not settled or fragment
+    author = fragment and asked.person and word.link[-1] == "by"
+    contrast = between & {"but", "however", "yet", "while", "whereas"}
+    return bool(
+        word.joined
+        or contrast
+        or author
+        or not word.role
+        or word.link[-1] in BE | {"which", "who", "that"}
+    )
+
+
+def _is_rival_noun(
+    word: _Word, texts: Sequence[str], place: int, settled: bool, asked: Gold
+) -> bool:
+    """Whether another word behind the gold answer has no role: "painter, baker", but not "green,
+    thanks to …" and "blue because air scatters …"."""
+    rest = texts[word.at + 1 :]
+    clause = rest[:1] == [","] and rest[1:2] and rest[1] in BE
+    goes_on = word.listed and (clause or (rest and rest[0] in PREPOSITIONS | BE))
+    if goes_on or ("because" in word.link and any(map(VERB.fullmatch, rest))):
+        return False
+    if word.listed:
+        return not (settled or (word.role and not texts[word.at].endswith("s")))
+    if word.link[-1:] and word.link[-1] in BE and texts[word.at].endswith("s"):
+        return True
+    joiners = JOINERS - {"known", "named", "called", "with", "because", "later", "though"}
+    if not joiners.isdisjoint(word.link):
+        ends = word.link[-1] in RELATIVE and not rest
+        return ends or not word.role or word.link[-1] in ("as", "to", "by", "of")
+    if word.joined:
+        return not asked.named or word.link[-1] not in PREPOSITIONS | DETERMINERS | {"with"}
+    ends = (
+        bool(word.link)
+        and word.link[-1] in RELATIVE
+        and not any(text in GRAMMAR or text.endswith("ed") for text in rest)
+    )
+    compares = asked.named and texts[word.at].endswith("er")
+    return ends or not (word.role or settled or compares)
 
 
 def _takes_back(later: Sequence[Token], stating: Sequence[Token], asked: Gold) -> bool:
     """Whether a later sentence names another candidate in the place of the gold answer, or says
     that it was wrong."""
     texts = [token.text for token in later]
+    place = next(i for i, token in enumerate(stating) if is_mention(token))
+    frame = [token.text for token in stating[:place]]
     mentioned = [i for i, token in enumerate(later) if is_mention(token)]
     if mentioned:
         return not _denied(texts).isdisjoint(mentioned) or "used to" in " ".join(texts)
@@ -401,19 +458,32 @@ def _takes_back(later: Sequence[Token], stating: Sequence[Token], asked: Gold) -
     found = [word for word in candidates(later, asked) if texts[word.at] not in known]
     if not found:
         return False
+    at = {word.at for word in found}
+    plain = [text for i, text in enumerate(texts) if i not in at and text not in GRAMMAR | JOINERS]
     verbs = any(
-        text in BE | AUXILIARY or (VERB.fullmatch(text) and text not in JOINERS)
-        for i, text in enumerate(texts)
-        if i != found[0].at
+        token.text in BE | AUXILIARY
+        or (
+            VERB.fullmatch(token.text)
+            and not token.name
+            and token.text not in JOINERS
+            and token is not later[found[0].at]
+        )
+        for token in later
     )
     links = [[text for text in word.link if not _is_aside(text)] for word in found]
-    dates = (texts[word.at] in MONTHS or texts[word.at].endswith("day") for word in found)
-    value = asked.number or any(dates)
+    predicated = any(
+        link and link[-1] in BE and not (plain and later[word.at].article)
+        for link, word in zip(links, found, strict=True)
+    )
+    value = asked.number or any(texts[i] in MONTHS or texts[i].endswith("day") for i in at)
     return (
-        any(link and link[-1] in BE for link in links)
+        predicated
         or not (REVISIONS | HEDGES | OR | {"another"}).isdisjoint(texts)
-        or any(texts[word.at] in asked.question for word in found)
-        or not verbs
+        or any(texts[i] in asked.question for i in at)  # the other one of two that are offered
+        or not (plain or verbs)
         or texts[0] in known
-        or (value and (found[0].at == 0 or texts[0] in PRONOUNS))
+        or (found[0].at == 0 and bool(plain) and asked.question.issuperset(plain))
+        or (bool(frame) and texts[: len(frame)] == frame)
+        or (found[0].at == 0 and (asked.number or not verbs))
+        or (value and place == 0 and texts[0] in PRONOUNS)
     )
