@@ -10,6 +10,7 @@ import os
 import statistics
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -330,3 +331,17 @@ def test_a_run_does_not_end_as_done_without_all_its_rollouts(policy: str, tmp_pa
     assert not (tmp_path / "policy").exists()
     with pytest.raises(WorkbenchError, match="has not the 16 rows of step 1"):
         train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
+
+
+def test_unsloth_imported_after_trl_is_refused(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unsloth replaces `trl.GRPOTrainer`; a class made before that has the loss of plain TRL."""
+    from workbench.training.grpo_step import RolloutTrainer
+    from workbench.training.loading import load_trainee
+
+    trainee = replace(load_trainee(policy, lora_r=4, lora_alpha=8, seed=1), path="unsloth")
+    with RolloutRecorder(tmp_path, "m", run.grade, steps=2, done=0, max_failed=0.9) as recorder:
+        monkeypatch.setattr("trl.GRPOTrainer", type("Patched", (), {}))
+        with pytest.raises(WorkbenchError, match="train in a new process"):
+            RolloutTrainer(SMALL, trainee, recorder, run.QUESTIONS, tmp_path, 1)

@@ -297,6 +297,14 @@ def test_a_method_of_another_package_is_listed_and_scores(tmp_path: Path) -> Non
     )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == pytest.approx(1 / 1.4)
+    (tmp_path / "brief.py").write_text(code.replace('name="brief"', 'name="rlfh"'))
+    taken = subprocess.run(
+        [sys.executable, "-c", "from workbench import METHODS; print(METHODS['rlfh'].title)"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert taken.stdout == "RLFH\n" and "the name 'rlfh' is taken" in taken.stderr
     (tmp_path / "brief.py").write_text("METHOD = 1 / 0")
     broken = subprocess.run(
         [sys.executable, "-m", "workbench.cli", "methods"],

@@ -16,6 +16,7 @@ from workbench.methods.rlfh import METHOD as RLFH
 from workbench.methods.truthrl import METHOD as TRUTHRL
 from workbench.types import RewardFn, WorkbenchError
 
+OURS = {one.name: one for one in (RLFH, TRUTHRL, FORAG, KLCF, KNOWRL)}
 ENTRY_POINTS = "workbench.methods"  # the group under which other packages register a `Method`
 
 
@@ -29,19 +30,18 @@ def _registered() -> dict[str, Method]:
         except Exception as error:  # the code of another package
             print(f"workbench: method '{entry.name}' ({entry.value}): {error}", file=sys.stderr)
             continue
-        if isinstance(value, Method):
-            found[value.name] = value
+        if not isinstance(value, Method):
+            problem = f"{entry.value} is not a Method"
+        elif value.name in OURS or value.name in BASELINES or value.name in found:
+            problem = f"the name '{value.name}' is taken: {entry.value} is left out"
         else:
-            print(
-                f"workbench: method '{entry.name}': {entry.value} is not a Method", file=sys.stderr
-            )
+            found[value.name] = value
+            continue
+        print(f"workbench: method '{entry.name}': {problem}", file=sys.stderr)
     return found
 
 
-METHODS: dict[str, Method] = {
-    **_registered(),
-    **{one.name: one for one in (RLFH, TRUTHRL, FORAG, KLCF, KNOWRL)},
-}
+METHODS: dict[str, Method] = {**OURS, **_registered()}
 TRAINED: dict[str, Method] = {**METHODS, **BASELINES}  # names that `workbench train` accepts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, overload
 
 from workbench.credit.tokens import words
@@ -58,10 +59,16 @@ def score(
         WorkbenchError: the method, setting or judge does not exist, or the judge lacks a check of
             the method. A judge that fails is a failure on its row, not an error.
     """
+    has_server = isinstance(judge, str) and judge not in ("local", "world")
+    unused = {"judge_model": judge_model, "store": store}
+    if not has_server and (given := [name for name, value in unused.items() if value is not None]):
+        raise WorkbenchError(f"{given[0]} needs a judge at a URL: set judge, or leave it out")
+    if about and not isinstance(response, str):
+        raise WorkbenchError(f"{next(iter(about))} belongs to the Response's question: set it")
     if isinstance(judge, Checks):
         checks = judge
     elif judge in ("local", "world"):
-        checks = local_or_world_checks(judge)
+        checks = _checks(judge)
     else:
         server = llm_judge(judge, judge_model, store)
         assert server is not None
@@ -73,6 +80,10 @@ def score(
     configs = method_configs(method_names(method), settings)
     rows = plan(configs, checks, method == "all")[1].grade()(responses)
     return rows[0] if isinstance(response, str | Response) else rows
+
+
+# Loading the local verifier takes about a second, and a script may score one answer at a time.
+_checks = cache(local_or_world_checks)
 
 
 def rescore(

@@ -82,6 +82,11 @@ class RolloutTrainer(Offline, trl.GRPOTrainer):
     ) -> None:
         self.config, self.recorder, self.questions = config, recorder, questions
         self.plain = trainee.path == "plain"
+        if not self.plain and not isinstance(self, trl.GRPOTrainer):
+            raise WorkbenchError(
+                "Unsloth was imported after TRL's trainer was used in this process and cannot patch"
+                " it any more: train in a new process"
+            )
         # Of the current step:
         self.group_counts: Counter[str] = Counter()  # groups by question
         self.responses: list[Response] = []  # in the order of their grading
