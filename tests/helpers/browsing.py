@@ -229,7 +229,7 @@ def choose_run(page: Any, name: str) -> None:
     """Select a run in the Runs tab, and wait for its rollouts or its note."""
     page.locator(f"#runs-view tr[data-run='{name}'] .wb-run-name").click()
     page.wait_for_selector(f"#runs-view tr[data-run='{name}'].tv-row-on")
-    page.wait_for_function("document.querySelector('#runs-view .wb-busy').textContent === ''")
+    page.wait_for_selector("#runs-view .wb-busy:not([aria-busy=true])", state="attached")
 
 
 def token(page: Any, text: str, view: str = "#inspect-view") -> Any:

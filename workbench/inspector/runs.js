@@ -101,13 +101,13 @@ function busySign() {
   let open = 0;
   const show = () => (sign.textContent = open ? "working …" : "");
   const during = async (promise) => {
-    open += 1;
+    sign.ariaBusy = String((open += 1) > 0);
     const timer = setTimeout(show, 150);
     try {
       return await promise;
     } finally {
       clearTimeout(timer);
-      open -= 1;
+      sign.ariaBusy = String((open -= 1) > 0);
       show();
     }
   };
