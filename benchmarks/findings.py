@@ -33,7 +33,7 @@ from typing import Any
 from workbench.experiments.evaluate import MEASURED
 from workbench.experiments.queue import ROOT, Run, queue_runs, train_queue
 from workbench.methods.bench import Bench, bench
-from workbench.methods.forag.segments import HELD_OUT
+from workbench.methods.held_out import HELD_OUT
 from workbench.metrics.hacks import SHARES, hacks
 from workbench.metrics.plots import write_pages
 from workbench.metrics.plots.rlfh import figures_of_arms

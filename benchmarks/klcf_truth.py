@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from workbench.methods.bench import Bench, bench
-from workbench.methods.forag.segments import calibration, split_held_out
+from workbench.methods.held_out import calibration, split_held_out
 from workbench.methods.klcf.checklists import LABELS, Labelled
 from workbench.methods.klcf.config import TINY
 from workbench.methods.klcf.prepare import prepare, read_prepared

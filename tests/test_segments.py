@@ -16,16 +16,14 @@ from workbench.methods.forag.config import FoRAG, aggregate
 from workbench.methods.forag.config import loss as loss_of
 from workbench.methods.forag.segments import (
     baseline,
-    calibration,
     cuts,
     factuality,
-    held_out,
     judged_rows,
     reference_values,
     segments,
-    split_held_out,
 )
 from workbench.methods.forag.stages import METHOD
+from workbench.methods.held_out import calibration, held_out, split_held_out
 from workbench.training.reward_model import RewardModel, train_reward_model
 from workbench.training.scorer import MODEL, Judged, Segment, load_reward_model
 from workbench.types import (

@@ -8,15 +8,11 @@ sentence to the last.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from workbench.methods.forag.reward import Aggregate, Evaluation
 from workbench.methods.lookup import Unscored, by_sentence, on_claim, supported, table
-from workbench.metrics.confidence import areas, in_order
-from workbench.metrics.facets import facet_names
 from workbench.text import in_answer
 from workbench.training.rows import Card
 from workbench.training.scorer import Judged, Scorer, Segment
@@ -26,16 +22,12 @@ from workbench.types import (
     Claims,
     Failure,
     Feedback,
-    Question,
     Response,
     Verdict,
     Verify,
 )
-from workbench.verifier.calibrate import reliability
 
 HOLISTIC = "response"
-# in a reward model's stage: how well it tells what it has not learnt from
-HELD_OUT = "held_out.json"
 Span = tuple[int, int]
 
 
@@ -141,89 +133,6 @@ def cuts(
             counts["paid_alone"] += len(paid - judged)
             counts["judged_alone"] += len(judged - paid)
     return counts
-
-
-def split_held_out(
-    rows: Sequence[Judged], share: float, seed: int
-) -> tuple[list[Judged], list[Judged]]:
-    """Split rows into training and held-out rows, with at most `share` of the questions held out.
-
-    The split is by question, and by the people named in the titles where that is possible. If
-    shared people link nearly all questions, held-out questions are sampled one by one.
-    """
-    asked = {row.question.id: row.question for row in rows}
-    together, wanted, held = _related(asked.values()), round(share * len(asked)), set[str]()
-    for group in random.Random(f"held-out-{seed}").sample(together, len(together)):
-        held |= group if len(held) + len(group) <= wanted else set()
-    if len(held) < wanted / 2:
-        held = set(random.Random(f"held-out-{seed}").sample(sorted(asked), wanted))
-    return [row for row in rows if row.question.id not in held], [
-        row for row in rows if row.question.id in held
-    ]
-
-
-def _related(questions: Iterable[Question]) -> list[set[str]]:
-    """Return the connected components of questions whose titles share a name, as sets of ids."""
-    groups: list[tuple[set[str], set[str]]] = []  # names, and the ids of their questions
-    for question in sorted(questions, key=lambda question: question.id):
-        names, ids = set(facet_names(question)), {question.id}
-        together = [group for group in groups if group[0] & names]
-        if not together:
-            groups.append((names, ids))
-            continue
-        (all_names, all_ids), *others = together
-        all_names.update(names, *(own for own, _ in others))
-        all_ids.update(ids, *(own for _, own in others))
-        for other in others:
-            groups.remove(other)
-    return [ids for _, ids in groups]
-
-
-def held_out(scorer: Scorer, learnt: Sequence[Judged], rows: Sequence[Judged]) -> dict[str, Any]:
-    """Measure a reward model on held-out rows.
-
-    `too_long` counts rows beyond the model's context, `strangers` rows about people that are
-    not in the training rows.
-    """
-    scored = [(row, values) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
-    found = [
-        (value, segment.target)
-        for row, values in scored
-        for value, segment in zip(values, row.segments, strict=True)
-    ]
-    counts = {
-        "rows": len(scored),
-        "strangers": strangers(learnt, [row for row, _ in scored]),
-        "too_long": len(rows) - len(scored),
-        "segments": len(found),
-    }
-    return {**counts, **calibration(found)}
-
-
-def strangers(learnt: Sequence[Judged], rows: Sequence[Judged]) -> int:
-    """Count the rows whose titles only name people that no training row names."""
-    known = {name for row in learnt for name in facet_names(row.question)}
-    named = [facet_names(row.question) for row in rows]
-    return sum(bool(names) and known.isdisjoint(names) for names in named)
-
-
-def calibration(found: Sequence[tuple[float, float]]) -> dict[str, float | None]:
-    """How well values tell targets, both from 0 to 1: `auc` and `accuracy` for targets above .5,
-    `supported` of all; `ece` (Guo et al., arXiv 1706.04599, ten bins) and `squared_error`
-    against the targets themselves. None where undefined."""
-    if not found:
-        return dict.fromkeys(("supported", "auc", "accuracy", "ece", "squared_error"))
-    values, targets = zip(*found, strict=True)
-    count = len(found)
-    # nan where all are supported, or none is
-    _, auroc = areas(in_order(("", value, target > 0.5) for value, target in found))
-    return {
-        "supported": sum(target > 0.5 for target in targets) / count,
-        "auc": float(auroc[0]) if auroc[0] == auroc[0] else None,
-        "accuracy": sum((value > 0.5) == (target > 0.5) for value, target in found) / count,
-        "ece": reliability(values, targets)["ece"],
-        "squared_error": sum((value - target) ** 2 for value, target in found) / count,
-    }
 
 
 def factuality(scorer: Scorer, evaluation: Evaluation, by: str = "reward model") -> Verify:

@@ -24,15 +24,13 @@ from workbench.methods.forag.config import (
 )
 from workbench.methods.forag.reward import Aggregate
 from workbench.methods.forag.segments import (
-    HELD_OUT,
     baseline,
     cuts,
     factuality,
-    held_out,
     judged_rows,
     reference_values,
-    split_held_out,
 )
+from workbench.methods.held_out import train_with_held_out
 from workbench.methods.method import Method, training_questions
 from workbench.pipeline import assemble
 from workbench.runs.store import iter_feedback
@@ -48,7 +46,7 @@ from workbench.training.pairs import (
     unlikely,
 )
 from workbench.training.ppo import ppo_stage
-from workbench.training.reward_model import RewardModel, train_reward_model
+from workbench.training.reward_model import RewardModel
 from workbench.training.rows import Card, Example
 from workbench.training.scorer import MODEL, check_room, load_reward_model
 from workbench.training.stage import Job, Stage, Status, order
@@ -234,13 +232,9 @@ def _reward_model(run: MethodRun, job: Job) -> Status:
         job.out / "card.json",
         card.to_row() | ({"cut": cuts(judged, reads, evaluation)} if reads else {}),
     )
-    learnt, held = split_held_out(rows, run.config.held_out, job.seed)
-    status = train_reward_model(
-        replace(config, loss=run.loss), learnt, job.start, job.out, seed=job.seed
+    return train_with_held_out(
+        replace(config, loss=run.loss), rows, run.config.held_out, job.start, job.out, seed=job.seed
     )
-    if status == "done":
-        write_json(job.out / HELD_OUT, held_out(load_reward_model(job.out / MODEL), learnt, held))
-    return status
 
 
 def _reference(run: MethodRun, job: Job) -> Status:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.methods.bench import Bench, check_policy
-from workbench.methods.forag.segments import HELD_OUT, held_out, split_held_out
+from workbench.methods.held_out import HELD_OUT, split_held_out, train_with_held_out
 from workbench.methods.klcf.config import (
     KLCF,
     PARTS,
@@ -34,14 +34,12 @@ from workbench.methods.klcf.prepare import (
     samples_digest,
 )
 from workbench.methods.klcf.truth import (
-    Valued,
     calibrated,
     load_confidence,
     measured,
     own_truth,
     truth,
     truth_examples,
-    untuned,
     values_of,
 )
 from workbench.methods.method import Method, training_questions
@@ -54,7 +52,6 @@ from workbench.training.collect import SAMPLES, collect_in_stage
 from workbench.training.grpo import grpo_stage
 from workbench.training.offline import offline_stage
 from workbench.training.pairs import best_worst
-from workbench.training.reward_model import train_reward_model
 from workbench.training.rows import Card, Pair
 from workbench.training.scorer import MODEL, check_room, load_reward_model
 from workbench.training.stage import Job, Stage, Status
@@ -274,21 +271,20 @@ def _truth_model(run: MethodRun, job: Job) -> Status:
             " refuted one: prepare more questions or samples, or set klcf.rewarded=judge"
         )
     examples = truth_examples(rows, tuple(load_tokenizer(base).all_special_tokens))
-    learnt, held = split_held_out(examples, config.held_out, job.seed)
-    if config.rewarded == "confidence":
-        fitted = calibrated(policy := load_policy(base), learnt)
-        fitted.save(job.out)
-        score: Valued = fitted.score
-    else:
-        if (
-            status := train_reward_model(config.truth_model, learnt, base, job.out, seed=job.seed)
-        ) != "done":
-            return status
-        score, policy = values_of(load_reward_model(job.out / MODEL)), load_policy(base)
-    write_json(
-        job.out / HELD_OUT,
-        {**measured(score, learnt, held), "untuned": untuned(policy, learnt, held)},
-    )
+    if config.rewarded == "model":
+        return train_with_held_out(
+            config.truth_model,
+            examples,
+            config.held_out,
+            base,
+            job.out,
+            seed=job.seed,
+            measure=lambda scorer, *split: measured(values_of(scorer), load_policy(base), *split),
+        )
+    policy, split = load_policy(base), split_held_out(examples, config.held_out, job.seed)
+    confidence = calibrated(policy, split[0])
+    confidence.save(job.out)
+    write_json(job.out / HELD_OUT, measured(confidence.score, policy, *split))
     return "done"
 
 
@@ -303,17 +299,15 @@ def _general_model(run: MethodRun, job: Job) -> Status:
         if row.response.question.id in trained
     ]
     rows = preferred(samples, job.seed, tuple(load_tokenizer(base).all_special_tokens))
-    learnt, held = split_held_out(rows, config.held_out, job.seed)
-    if {row.segments[0].target for row in learnt} != {0.0, 1.0}:
+    training_rows, _ = split_held_out(rows, config.held_out, job.seed)
+    if {row.segments[0].target for row in training_rows} != {0.0, 1.0}:
         raise WorkbenchError(
             f"'{job.stages[PREPARE]}' has no whole answers to learn good form from: prepare more"
             " questions or samples, or name a preference model by klcf.general"
         )
-    if (
-        status := train_reward_model(config.general_model, learnt, base, job.out, seed=job.seed)
-    ) == "done":
-        write_json(job.out / HELD_OUT, held_out(load_reward_model(job.out / MODEL), learnt, held))
-    return status
+    return train_with_held_out(
+        config.general_model, rows, config.held_out, base, job.out, seed=job.seed
+    )
 
 
 def _last(run: MethodRun) -> Stage:

@@ -13,9 +13,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from workbench.methods.forag.segments import calibration, strangers
+from workbench.methods.held_out import calibration, strangers
 from workbench.methods.klcf.checklists import LABELS, Labelled, key
 from workbench.metrics.rows import share
 from workbench.policies.generate import Policy
@@ -29,6 +28,7 @@ from workbench.types import (
     Claim,
     Claims,
     Failure,
+    JsonObject,
     Question,
     Response,
     Verdict,
@@ -110,8 +110,11 @@ def values_of(scorer: Scorer) -> Valued:
     return lambda rows: [values[0] if values else None for values in scorer.score(rows)]
 
 
-def measured(score: Valued, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
-    """Measure a truthfulness model on balanced claims of held-out questions (table 12).
+def measured(
+    score: Valued, base: Policy, learnt: Sequence[Judged], held: Sequence[Judged]
+) -> JsonObject:
+    """Measure a truthfulness model on balanced claims of held-out questions (table 12), and the
+    base model without tuning as `untuned`.
 
     `strangers` counts claims about people that are not in the training claims.
     """
@@ -127,10 +130,15 @@ def measured(score: Valued, learnt: Sequence[Judged], held: Sequence[Judged]) ->
         "strangers": strangers(learnt, [row for row, _ in scored]),
         "too_long": len(rows) - len(scored),
     }
-    return {**counts, **calibration(found), **accuracy_and_f1(found)}
+    return {
+        **counts,
+        **calibration(found),
+        **accuracy_and_f1(found),
+        "untuned": untuned(base, learnt, held),
+    }
 
 
-def untuned(policy: Policy, learnt: Sequence[Judged], held: Sequence[Judged]) -> dict[str, Any]:
+def untuned(policy: Policy, learnt: Sequence[Judged], held: Sequence[Judged]) -> JsonObject:
     """How the base does by itself, by how probable it finds a claim as the answer (the geometric
     mean of its tokens' probabilities), with the threshold that tells most of the claims that the
     model has learnt from apart *(ours)*."""

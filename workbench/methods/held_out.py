@@ -1,0 +1,127 @@
+"""Train a reward model on most questions and measure it on the held-out ones. FoRAG and KLCF share
+this.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from workbench.metrics.confidence import areas, in_order
+from workbench.metrics.facets import facet_names
+from workbench.training.reward_model import RewardModel, train_reward_model
+from workbench.training.scorer import MODEL, Judged, Scorer, load_reward_model
+from workbench.training.stage import Status
+from workbench.types import JsonObject, Question
+from workbench.util.jsonl import write_json
+from workbench.verifier.calibrate import reliability
+
+HELD_OUT = "held_out.json"  # in a reward model's stage: its metrics on held-out questions
+
+
+def train_with_held_out(
+    config: RewardModel,
+    rows: Sequence[Judged],
+    share: float,
+    base: str,
+    out: Path,
+    *,
+    seed: int,
+    measure: Callable[[Scorer, Sequence[Judged], Sequence[Judged]], JsonObject] | None = None,
+) -> Status:
+    """Train a reward model in `out` without the held-out questions; write its metrics on them.
+
+    Args:
+        share: at most this share of the questions is held out.
+        measure: model, training rows and held-out rows -> metrics; `held_out` if None.
+    """
+    training, testing = split_held_out(rows, share, seed)
+    status = train_reward_model(config, training, base, out, seed=seed)
+    if status == "done":
+        scorer = load_reward_model(out / MODEL)
+        write_json(out / HELD_OUT, (measure or held_out)(scorer, training, testing))
+    return status
+
+
+def split_held_out(
+    rows: Sequence[Judged], share: float, seed: int
+) -> tuple[list[Judged], list[Judged]]:
+    """Split rows into training and held-out rows, with at most `share` of the questions held out.
+
+    The split is by question, and by the people named in the titles where that is possible. If
+    shared people link nearly all questions, held-out questions are sampled one by one.
+    """
+    asked = {row.question.id: row.question for row in rows}
+    together, wanted, held = _related(asked.values()), round(share * len(asked)), set[str]()
+    for group in random.Random(f"held-out-{seed}").sample(together, len(together)):
+        held |= group if len(held) + len(group) <= wanted else set()
+    if len(held) < wanted / 2:
+        held = set(random.Random(f"held-out-{seed}").sample(sorted(asked), wanted))
+    return [row for row in rows if row.question.id not in held], [
+        row for row in rows if row.question.id in held
+    ]
+
+
+def _related(questions: Iterable[Question]) -> list[set[str]]:
+    """Return the connected components of questions whose titles share a name, as sets of ids."""
+    groups: list[tuple[set[str], set[str]]] = []  # names, and the ids of their questions
+    for question in sorted(questions, key=lambda question: question.id):
+        names, ids = set(facet_names(question)), {question.id}
+        together = [group for group in groups if group[0] & names]
+        if not together:
+            groups.append((names, ids))
+            continue
+        (all_names, all_ids), *others = together
+        all_names.update(names, *(own for own, _ in others))
+        all_ids.update(ids, *(own for _, own in others))
+        for other in others:
+            groups.remove(other)
+    return [ids for _, ids in groups]
+
+
+def held_out(scorer: Scorer, learnt: Sequence[Judged], rows: Sequence[Judged]) -> JsonObject:
+    """Measure a reward model on held-out rows.
+
+    `too_long` counts rows beyond the model's context, `strangers` rows about people that are
+    not in the training rows.
+    """
+    scored = [(row, values) for row, values in zip(rows, scorer.score(rows), strict=True) if values]
+    found = [
+        (value, segment.target)
+        for row, values in scored
+        for value, segment in zip(values, row.segments, strict=True)
+    ]
+    counts = {
+        "rows": len(scored),
+        "strangers": strangers(learnt, [row for row, _ in scored]),
+        "too_long": len(rows) - len(scored),
+        "segments": len(found),
+    }
+    return {**counts, **calibration(found)}
+
+
+def strangers(learnt: Sequence[Judged], rows: Sequence[Judged]) -> int:
+    """Count the rows whose titles only name people that no training row names."""
+    known = {name for row in learnt for name in facet_names(row.question)}
+    named = [facet_names(row.question) for row in rows]
+    return sum(bool(names) and known.isdisjoint(names) for names in named)
+
+
+def calibration(found: Sequence[tuple[float, float]]) -> dict[str, float | None]:
+    """How well values tell targets, both from 0 to 1: `auc` and `accuracy` for targets above .5,
+    `supported` of all; `ece` (Guo et al., arXiv 1706.04599, ten bins) and `squared_error`
+    against the targets themselves. None where undefined."""
+    if not found:
+        return dict.fromkeys(("supported", "auc", "accuracy", "ece", "squared_error"))
+    values, targets = zip(*found, strict=True)
+    count = len(found)
+    # nan where all are supported, or none is
+    _, auroc = areas(in_order(("", value, target > 0.5) for value, target in found))
+    return {
+        "supported": sum(target > 0.5 for target in targets) / count,
+        "auc": float(auroc[0]) if auroc[0] == auroc[0] else None,
+        "accuracy": sum((value > 0.5) == (target > 0.5) for value, target in found) / count,
+        "ece": reliability(values, targets)["ece"],
+        "squared_error": sum((value - target) ** 2 for value, target in found) / count,
+    }
