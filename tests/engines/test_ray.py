@@ -258,7 +258,8 @@ def kill_twice(progress: Callable[[], int], after: int) -> threading.Thread:
 
 
 def test_killed_actors_lose_and_double_no_row(tmp_path: Path, cluster: None) -> None:
-    source = write(tmp_path / "in.jsonl", bridges(4 * CHUNK))
+    # two actors have four chunks at a time, so rows are written before the last chunks begin
+    source = write(tmp_path / "in.jsonl", bridges(7 * CHUNK))
     local = Options(source, tmp_path / "local" / "f.jsonl", method="rlfh")
     score_file(local)
     remote = replace(local, out=tmp_path / "ray" / "f.jsonl", engine="ray", actors=2)
@@ -327,8 +328,8 @@ FILES = ("probe.jsonl", "summary.json", "config.json")
 
 
 def test_a_probe_by_killed_actors_is_that_of_one_process(tmp_path: Path, cluster: None) -> None:
-    """Three chunks of the tiny policy; then a folder that both go on with."""
-    how: dict[str, Any] = {"k": 4, "limit": 40, "seed": 3, "kinds": ["single"]}
+    """Seven chunks of the tiny policy; then a folder that both go on with."""
+    how: dict[str, Any] = {"k": 4, "limit": 104, "seed": 3, "kinds": ["single"]}
     local = probe_policy("sft", out=tmp_path / "local", threads=1, **how)
     killer = kill_twice(lambda: lines(tmp_path / "ray" / "probe.jsonl"), 1)
     remote = probe_policy("sft", out=tmp_path / "ray", actors=Actors(2), **how)
@@ -337,7 +338,7 @@ def test_a_probe_by_killed_actors_is_that_of_one_process(tmp_path: Path, cluster
     assert {**remote, "out": ""} == {**local, "out": ""} and remote["failed"] == 0
     same(tmp_path / "local", tmp_path / "ray", *FILES)
     rows = (tmp_path / "local" / "probe.jsonl").read_bytes().splitlines(keepends=True)
-    assert len(rows) == 40
+    assert len(rows) == 104
     (tmp_path / "ray" / "summary.json").unlink()
     (tmp_path / "ray" / "probe.jsonl").write_bytes(b"".join(rows[:16]))
     probe_policy("sft", out=tmp_path / "ray", actors=Actors(1), **how)
