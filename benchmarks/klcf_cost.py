@@ -42,10 +42,9 @@ from tests.helpers.world_judge import world_script  # noqa: E402
 from workbench.judge import endpoint  # noqa: E402
 from workbench.judge.workers import run_in_thread, run_workers  # noqa: E402
 from workbench.methods.bench import Bench, bench  # noqa: E402
-from workbench.methods.klcf.config import TINY  # noqa: E402
-from workbench.methods.klcf.prepare import Prepare  # noqa: E402
-from workbench.methods.klcf.stages import METHOD  # noqa: E402
-from workbench.methods.klcf.truth import as_read, truth  # noqa: E402
+from workbench.methods.klcf.config import Prepare  # noqa: E402
+from workbench.methods.klcf.method import METHOD, TINY  # noqa: E402
+from workbench.methods.klcf.truth import as_read, scorer_of, truth  # noqa: E402
 from workbench.metrics.bootstrap import collect, intervals  # noqa: E402
 from workbench.metrics.confidence import Ranked  # noqa: E402
 from workbench.policies.generate import generate  # noqa: E402
@@ -264,7 +263,14 @@ def ways(
             grade(by_facts, by_sentence(checks.extract), fact=untitled(against(many, MANY))),
             many,
         ),
-        OURS: (grade(by_model, checks.extract, truth=ours.passing(truth(scorer))), ours),
+        OURS: (
+            grade(
+                by_model,
+                checks.extract,
+                truth=ours.passing(truth(scorer_of(scorer), "model")),
+            ),
+            ours,
+        ),
     }
 
 

@@ -36,11 +36,13 @@ import numpy as np
 
 from workbench.methods.bench import Bench, bench
 from workbench.methods.held_out import calibration, split_held_out
-from workbench.methods.klcf.checklists import LABELS, Labelled
-from workbench.methods.klcf.config import TINY
-from workbench.methods.klcf.prepare import prepare, read_prepared
-from workbench.methods.klcf.stages import source_of
-from workbench.methods.klcf.truth import accuracy_and_f1, balanced, truth_examples, values_of
+from workbench.methods.klcf.checklists import Labelled
+from workbench.methods.klcf.facts import LABELS
+from workbench.methods.klcf.method import TINY
+from workbench.methods.klcf.prepare import prepare
+from workbench.methods.klcf.prepared import read_prepared, source_of
+from workbench.methods.klcf.truth import scorer_of, truth_examples
+from workbench.methods.klcf.truth_metrics import accuracy_and_f1, balanced
 from workbench.methods.method import training_questions
 from workbench.policies.load import load_tokenizer
 from workbench.runs.folder import read_json, versions
@@ -105,7 +107,7 @@ def one_run(arm: str, place: Bench, out: Path, seed: int) -> dict[str, Any]:
     if train_reward_model(TINY.truth_model, learnt, base, folder, seed=seed) != "done":
         raise SystemExit("interrupted: the same call goes on")
     asked = balanced(held)
-    values = values_of(load_reward_model(folder / MODEL))(asked)
+    values = scorer_of(load_reward_model(folder / MODEL))(asked)
     scored = [(row, value) for row, value in zip(asked, values, strict=True) if value is not None]
     return {
         "arm": arm,

@@ -18,7 +18,7 @@ from tests.helpers.tiny_model import TEMPLATE, byte_tokenizer, make_policy
 from tests.test_answers_sections import PIECES
 from workbench.credit.tokens import prefill
 from workbench.methods.klcf.config import KLCF
-from workbench.methods.klcf.config import reward as klcf
+from workbench.methods.klcf.reward import reward as klcf
 from workbench.methods.knowrl.config import KnowRL
 from workbench.methods.knowrl.config import reward as knowrl
 from workbench.metrics.rows import reduce_row

@@ -15,13 +15,13 @@ import pytest
 import torch
 
 from workbench.methods.klcf.general import (
-    SPOILT,
+    CORRUPTIONS,
+    corrupt,
     general,
-    preference_model,
-    preferred,
-    says_twice,
-    spoil,
+    has_repeated_sentence,
+    quality_rows,
 )
+from workbench.methods.klcf.preference import preference_model
 from workbench.training.scorer import Judged, as_whole
 from workbench.types import Claims, Failure, Feedback, Passage, Question, Response, WorkbenchError
 
@@ -35,23 +35,25 @@ def said(question: Question, text: str, finish: str = "stop") -> Feedback:
 
 def test_an_answer_is_spoilt_in_each_way() -> None:
     rng, other = random.Random(1), "Leo Brand was born in Ruhn."
-    done = {how: spoil(LIFE, other, how, rng) for how in SPOILT}
+    done = {how: corrupt(LIFE, other, how, rng) for how in CORRUPTIONS}
     assert (
         done["said again"].startswith(LIFE)
-        and says_twice(done["said again"])
-        and not says_twice(LIFE)
+        and has_repeated_sentence(done["said again"])
+        and not has_repeated_sentence(LIFE)
     )
     assert LIFE.startswith(done["cut off"]) and done["cut off"] != LIFE
     assert sorted(done["scrambled"].split()) == sorted(LIFE.split()) and done["scrambled"] != LIFE
-    assert other in done["astray"] and len(done["astray"].split(". ")) == 3
-    assert says_twice("She is a baker. SHE  is a baker.") and not says_twice("")
+    assert other in done["off subject"] and len(done["off subject"].split(". ")) == 3
+    assert has_repeated_sentence("She is a baker. SHE  is a baker.") and not has_repeated_sentence(
+        ""
+    )
 
 
 @pytest.mark.parametrize("text", ["A", " Vetra. ", "奥斯陆是挪威的首都。"])
 def test_what_is_spoilt_still_says_something(text: str) -> None:
-    for seed, how in product(range(20), SPOILT):
-        assert spoil(text, LIFE, how, random.Random(seed)).strip(), (seed, how)
-    rows = preferred([said(ASKED, text)] * 8, seed=1)
+    for seed, how in product(range(20), CORRUPTIONS):
+        assert corrupt(text, LIFE, how, random.Random(seed)).strip(), (seed, how)
+    rows = quality_rows([said(ASKED, text)] * 8, seed=1)
     assert all(one.text.strip() and one.segments[0][:2] == (0, len(one.text)) for one in rows)
 
 
@@ -65,8 +67,8 @@ def test_answers_are_told_from_the_same_ones_spoilt_and_refusals_are_neither() -
         said(OTHER, " "),
         replace(said(OTHER, "He is a judge."), error=Failure("judge", "timeout", "late")),
     ]
-    rows = preferred(samples, seed=1)
-    assert rows == preferred(samples, seed=1) != preferred(samples, seed=4)
+    rows = quality_rows(samples, seed=1)
+    assert rows == quality_rows(samples, seed=1) != quality_rows(samples, seed=4)
     true, false = (
         [one.text for one in rows if one.segments[0].target == target] for target in (1.0, 0.0)
     )
@@ -161,7 +163,7 @@ def test_a_named_classifier_reads_each_answer_as_if_alone(
 
 def test_what_is_no_preference_model_is_refused(tmp_path: Path) -> None:
     name, _ = classifier(tmp_path / "two", outputs=2)
-    with pytest.raises(WorkbenchError, match="with 2; name another"):
+    with pytest.raises(WorkbenchError, match="has 2 outputs"):
         preference_model(name)
     with pytest.raises(WorkbenchError, match="LlamaForCausalLM"):
         preference_model("data/tiny-policy/base")

@@ -17,7 +17,7 @@ from workbench.experiments.experiment import configured, identity_of, run_experi
 from workbench.experiments.prepare import prepare_klcf
 from workbench.methods import METHODS
 from workbench.methods.bench import Bench
-from workbench.methods.klcf.stages import source_of
+from workbench.methods.klcf.prepared import source_of
 from workbench.methods.method import scaled
 from workbench.pipeline import rescore
 from workbench.runs.store import iter_feedback
@@ -211,14 +211,14 @@ def test_a_run_is_another_one_with_another_base_or_another_preparation(tmp_path:
         (["klcf.general=some/model"], "does not use general"),
         (["klcf.truth_model.max_length=96"], "truth_model.max_length is 96"),
         (["klcf.general_model.batch=4"], "does not use general_model"),
-        (["klcf.w_check=0", "klcf.w_truth=0"], "one must be above"),
+        (["klcf.w_check=0", "klcf.w_truth=0"], "at least one above 0"),
         (["klcf.level=token"], "leave level and loss out"),
         (["klcf.held_out=1"], "held_out is 1.0: it must be below 1"),
         (["klcf.held_out=0.3", "klcf.rewarded=judge"], "leave it out"),
         (["klcf.drawn.samples=4"], "does not use drawn"),
         (["klcf.trainer=dpo", "klcf.drawn.samples=1"], "samples is 1"),
         (["klcf.prepare.folder=nowhere", "klcf.prepare.samples=4"], "does not use prepare"),
-        (["klcf.prepare.folder=nowhere"], "holds no finished preparation"),
+        (["klcf.prepare.folder=nowhere"], "has no finished preparation"),
         (["klcf.base=no/such/base"], "no policy folder"),
         (["klcf.start=one"], "choose one of zero, sft"),
     ],

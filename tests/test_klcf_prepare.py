@@ -17,18 +17,11 @@ from tests.helpers.reward_rows import row, with_verdicts
 from tests.helpers.short_runs import short_bench
 from workbench.experiments.prepare import prepare_klcf
 from workbench.methods.bench import bench
-from workbench.methods.klcf.checklists import POOL, Fact, checklists, facts_of, truth_rows
-from workbench.methods.klcf.prepare import (
-    CARD,
-    CHECKLISTS,
-    TRUTH,
-    Prepare,
-    Source,
-    check_checks,
-    made,
-    prepare,
-    read_prepared,
-)
+from workbench.methods.klcf.checklists import POOL, checklists, truth_rows
+from workbench.methods.klcf.config import Prepare
+from workbench.methods.klcf.facts import Fact, facts_of
+from workbench.methods.klcf.prepare import check_checks, prepare, write_prepared
+from workbench.methods.klcf.prepared import CARD, CHECKLISTS, TRUTH, Source, read_prepared
 from workbench.training.collect import ungraded
 from workbench.types import (
     Checked,
@@ -83,7 +76,9 @@ def prepared(
     asked = [one[0].response.question for one in samples]
     folder.mkdir(exist_ok=True)
     flat = [feedback for one in samples for feedback in one]
-    return made(config or Prepare(), SOURCE, asked, flat, bench("tiny").checks, folder, seed=1)
+    return write_prepared(
+        config or Prepare(), SOURCE, asked, flat, bench("tiny").checks, folder, seed=1
+    )
 
 
 def test_claims_become_facts_by_hand() -> None:
@@ -150,8 +145,10 @@ def test_facts_that_could_not_be_compared_are_on_no_list_and_stop_the_preparatio
     tiny = bench("tiny").checks
     checks = replace(tiny, verify={**tiny.verify, "claim_checklist": down})
     texts = [true_of(LIVES[0], name) for name in ("profession", "employer")]
-    with pytest.raises(WorkbenchError, match="could not be compared") as stopped:
-        made(Prepare(), SOURCE, LIVES[:1], said(LIVES[0], *texts), checks, tmp_path, seed=1)
+    with pytest.raises(WorkbenchError, match="comparisons with checklists failed") as stopped:
+        write_prepared(
+            Prepare(), SOURCE, LIVES[:1], said(LIVES[0], *texts), checks, tmp_path, seed=1
+        )
     assert getattr(stopped.value, "code", None) == 4 and not list(tmp_path.iterdir())
 
 
@@ -223,7 +220,7 @@ def test_a_claim_writes_no_label(tmp_path: Path) -> None:
     asked = replace(one.response.question, id=LIVES[0].id)
     claims = (replace(one.claims[0], text=hostile), *one.claims[1:])
     sample = replace(one, claims=claims, response=replace(one.response, question=asked))
-    made(Prepare(), SOURCE, [asked], [sample], rule_checks(), tmp_path, seed=1)
+    write_prepared(Prepare(), SOURCE, [asked], [sample], rule_checks(), tmp_path, seed=1)
     labels = [line["label"] for line in iter_rows(tmp_path / TRUTH) if "c0" in line["claim"]]
     assert labels == ["wrong"] and len(list(iter_rows(tmp_path / TRUTH))) == 3
     assert [line["items"] for line in iter_rows(tmp_path / CHECKLISTS)] == [["c1", "c2"]]
@@ -256,10 +253,10 @@ def test_a_folder_that_is_not_for_this_training_is_refused(tmp_path: Path) -> No
             read_prepared(folder, source, LIVES)
     held, own = WORLD.questions("test", ["biography"])[0].id, LIVES[0].id
     for name, line, message in (
-        (CHECKLISTS, {"question_id": held, "items": ["x"]}, "not one that is trained on"),
+        (CHECKLISTS, {"question_id": held, "items": ["x"]}, "not a training question"),
         (CHECKLISTS, {"question_id": own, "items": [" "]}, "no items"),
         (CHECKLISTS, {"question_id": own, "items": "abc"}, "no items"),
-        (TRUTH, {"question_id": None, "claim": "x", "label": "correct"}, "not one that is trained"),
+        (TRUTH, {"question_id": None, "claim": "x", "label": "correct"}, "not a training question"),
         (TRUTH, {"question_id": own, "claim": "", "label": "correct"}, "is empty"),
         (TRUTH, {"question_id": own, "claim": "x", "label": "SUPPORT"}, "its label is not one of"),
     ):

@@ -10,8 +10,9 @@ from dataclasses import replace
 import pytest
 
 from tests.helpers.reward_rows import Rated, failure, row, with_verdicts
-from workbench.methods.klcf.config import KLCF, checks, reward
-from workbench.methods.klcf.reward import overlong
+from workbench.methods.klcf.config import KLCF
+from workbench.methods.klcf.reward import checks, reward
+from workbench.methods.klcf.terms import overlong
 from workbench.pipeline import rescore
 from workbench.text import sentences
 from workbench.types import Failure, Feedback, Reward, Verdict, WorkbenchError
@@ -73,7 +74,7 @@ def test_what_claims_nothing_and_refuses_nothing_is_not(text: str) -> None:
     [
         (-0.1, 1.0, "between 0 and 1"),
         (1.1, 1.0, "between 0 and 1"),
-        (0.5, 0.0, "pays no truthfulness"),
+        (0.5, 0.0, "klcf.w_truth is 0"),
     ],
 )
 def test_an_abstention_that_cannot_be_paid_is_refused(

@@ -12,19 +12,14 @@ import torch
 from tests.helpers.reward_rows import row
 from tests.helpers.tiny_model import make_policy
 from workbench.methods.klcf.checklists import Labelled
-from workbench.methods.klcf.config import KLCF, reward
-from workbench.methods.klcf.truth import (
+from workbench.methods.klcf.confidence import calibrated, confidences, load_confidence, platt
+from workbench.methods.klcf.config import KLCF
+from workbench.methods.klcf.reward import reward
+from workbench.methods.klcf.truth import as_read, truth, truth_examples
+from workbench.methods.klcf.truth_metrics import (
     accuracy_and_f1,
-    as_read,
     balanced,
     best_threshold,
-    by_claim,
-    calibrated,
-    confidences,
-    load_confidence,
-    own_truth,
-    platt,
-    truth_examples,
     untuned,
 )
 from workbench.pipeline import rescore
@@ -91,7 +86,7 @@ def test_every_claim_of_an_answer_gets_its_probability_and_equal_texts_are_read_
     claims = tuple(Claim(n, text, "answer", 0) for n, text in enumerate(texts))
     read = Claims(((0, 5),), (*claims, Claim(9, "Ada sleeps.", "think", 0)))
     response = Response("r", ASKED, "<think>x</think><answer>y</answer>")
-    [checked, empty] = by_claim(score, "m")([(response, read), (response, Claims())])
+    [checked, empty] = truth(score, "m")([(response, read), (response, Claims())])
     assert asked == ["Ada is a king.", "long"] and empty.verdicts == ()
     assert [(v.target, v.aspect, v.p, v.error and v.error.kind) for v in checked.verdicts] == [
         ("claim:0", "truth", 0.25, None),
@@ -158,7 +153,7 @@ def test_a_bases_confidence_is_calibrated_stored_and_read_for_every_claim(tmp_pa
             calibrated(policy, labelled)
     endless = Claim(1, " Ada" * 5000, "answer", 0)
     claims = Claims(claims=(Claim(0, rows[0].text, "answer", 0), endless))
-    [checked] = own_truth(fitted)([(Response("r", ASKED, "x"), claims)])
+    [checked] = truth(fitted.score, "base")([(Response("r", ASKED, "x"), claims)])
     assert [verdict.p for verdict in checked.verdicts] == [pytest.approx(values[0]), 0.0]
     with pytest.raises(WorkbenchError, match="another model"):
         load_confidence(tmp_path, load_policy(make_policy(tmp_path / "other", seed=5)))
@@ -168,7 +163,9 @@ def test_a_bases_confidence_is_calibrated_stored_and_read_for_every_claim(tmp_pa
             load_confidence(tmp_path, policy)
     with torch.no_grad():
         policy.model.lm_head.weight.fill_(float("nan"))
-    [checked] = own_truth(fitted)([(Response("r", ASKED, "x"), Claims(claims=claims.claims[:1]))])
+    [checked] = truth(fitted.score, "base")(
+        [(Response("r", ASKED, "x"), Claims(claims=claims.claims[:1]))]
+    )
     feedback = replace(row([("correct", 5)]), verdicts=checked.verdicts)
     pay = {"klcf": reward(KLCF(w_check=0.0, form=False, l_max=None))}
     assert rescore(feedback, pay).rewards["klcf"].value is None  # a failure is not 0

@@ -16,8 +16,9 @@ from typing import Any
 
 from workbench.methods.bench import Bench
 from workbench.methods.bench import bench as bench_of
-from workbench.methods.klcf.prepare import check_checks, compared, prepare, read_values
-from workbench.methods.klcf.stages import METHOD, source_of
+from workbench.methods.klcf.method import METHOD
+from workbench.methods.klcf.prepare import check_checks, prepare
+from workbench.methods.klcf.prepared import compared, read_values, source_of
 from workbench.methods.method import check_evidence, training_questions
 from workbench.runs.folder import differences, finished, lock, open_run, versions
 from workbench.types import JsonObject, WorkbenchError

@@ -1,27 +1,26 @@
-"""KLCF (arXiv 2509.23765, section 2.3): agreement with a checklist, truthfulness, and how the
-response is written.
-"""
+"""KLCF's reward (arXiv 2509.23765, section 2.3). The terms are in `terms.py`."""
 
 from __future__ import annotations
 
+from itertools import starmap
 from math import fsum
 from typing import Literal
 
+from workbench.methods.klcf.config import KLCF
+from workbench.methods.klcf.terms import checklist, count_tokens, overlong, truthfulness
 from workbench.methods.lookup import (
     Table,
     Unscored,
     check_not_failed,
-    claims,
     find,
-    label,
-    on_claim,
     probability,
     scored,
     total,
     unscored,
 )
-from workbench.text import in_answer, is_abstention, well_formed
-from workbench.types import ITEM_LABELS, Claim, Event, Feedback, Response, Reward, RewardFn
+from workbench.text import well_formed
+from workbench.types import Event, Feedback, Reward, RewardFn, WorkbenchError
+from workbench.util.config import check_values
 
 
 def klcf(
@@ -36,163 +35,115 @@ def klcf(
     *,
     abstain: float = 0.0,
 ) -> RewardFn:
-    """Weighted mean of checklist, truthfulness and general reward, plus format and length
-    (equations 5 to 11).
+    """Return the weighted mean of the terms plus format and length (equations 5 to 11), paid at
+    the end of the response.
 
-    A response that breaks the form is paid format + length alone, and its part "format" is −1
-    instead of 0. A term of weight 0 is not in use and asks for no verdict; the others' weights
-    are divided by their sum. A term in use whose verdict is missing leaves a response in the
-    form unscored, and one whose verdict failed any response.
+    A response that breaks the format gets format + length only; its part "format" is -1 instead
+    of 0. A term of weight 0 is not used and needs no verdict. A term without its verdict leaves
+    a well-formed response unscored; a failed verdict leaves any response unscored.
 
     Args:
-        b: weight of recall against precision in the checklist reward.
-        truth: average p over all claims of the response, or only over those that the checklist
-        is silent about.
-        form: expect `<think>…</think><answer>…</answer>`; False for a policy that does not think.
-        l_max: tokens of a response from which on the penalty is −1, None for no penalty; it
-        begins `l_cache` tokens before.
-        abstain: the truthfulness reward of a refusal *(ours)*; what claims nothing otherwise, as
-        an empty text, has 0. At 0 any
-            guess pays more than a refusal.
+        b: recall counts `b` times as much as precision in the checklist term.
+        truth: average P(true) over all claims, or only over those missing from the checklist.
+        form: require `<think>…</think><answer>…</answer>`.
+        l_max: the length penalty reaches -1 at this many tokens; None for no penalty.
+        l_cache: the penalty begins this many tokens before `l_max`.
+        abstain: truthfulness of an abstention *(ours)*. At 0 any guess earns at least as much.
     """
 
     @scored
     def reward(feedback: Feedback, verdicts: Table) -> Reward:
-        _check_asked(
-            feedback,
-            verdicts,
-            items=w_check > 0,
-            facts=w_truth > 0,
-            compared=truth == "missing",
-            general=w_general > 0,
-        )
-        length = overlong(_tokens(feedback.response), l_max, l_cache) if l_max is not None else 0.0
-        if form and not well_formed(feedback.response.text, feedback.response.prefill):
-            return Reward(
-                length - 1.0,
-                {"format": -1.0, "length": length},
-                (Event("format", -1.0), Event("length", length)),
-            )
-        terms: dict[str, tuple[float, float]] = {}  # name -> weight, value
+        if w_truth:
+            _check_claims(feedback, verdicts, truth == "missing")
+        if w_check:
+            for target, aspect in verdicts:
+                if aspect == "checklist" and target.startswith("item:"):
+                    check_not_failed(verdicts, target, aspect)
+        if w_general:
+            check_not_failed(verdicts, "response", "general")
+        response = feedback.response
+        length = 0.0 if l_max is None else overlong(count_tokens(response), l_max, l_cache)
+        if form and not well_formed(response.text, response.prefill):
+            outer = {"format": -1.0, "length": length}
+            return Reward(length - 1.0, outer, tuple(starmap(Event, outer.items())))
+        terms: list[tuple[str, float, float]] = []  # name, weight, value
         parts: dict[str, float] = {}
         if w_check:
-            parts |= _checklist(feedback, verdicts, b)
-            terms["check"] = w_check, parts["check"]
+            parts |= checklist(feedback, verdicts, b)
+            terms.append(("check", w_check, parts["check"]))
         if w_truth:
-            value, stood_in = _truthfulness(
-                feedback, verdicts, only_missing=truth == "missing", abstain=abstain
-            )
-            parts |= {"stood_in": float(stood_in)}
+            value, stood_in = truthfulness(feedback, verdicts, truth == "missing", abstain)
+            parts["stood_in"] = float(stood_in)
             if value is not None:
-                terms["truth"] = w_truth, value
+                terms.append(("truth", w_truth, value))
         if w_general:
-            terms["general"] = w_general, probability(find(verdicts, "response", "general"))
+            p = probability(find(verdicts, "response", "general"))
+            terms.append(("general", w_general, p))
         if not terms:
             raise unscored(
                 "no_terms",
                 "no term of the reward applies to this response: set klcf.w_check above 0",
             )
-        parts |= {name: value for name, (_, value) in terms.items()}
-        whole = fsum(weight for weight, _ in terms.values())
-        events = [Event(name, weight / whole * value) for name, (weight, value) in terms.items()]
-        events += [Event("format", 0.0)] * form + [Event("length", length)]
-        return Reward(
-            total(events),
-            {**parts, **({"format": 0.0} if form else {}), "length": length},
-            tuple(events),
-        )
+        whole = fsum(weight for _, weight, _ in terms)
+        events = [Event(name, weight / whole * value) for name, weight, value in terms]
+        outer = {**({"format": 0.0} if form else {}), "length": length}
+        events += starmap(Event, outer.items())
+        parts |= {name: value for name, _, value in terms}
+        return Reward(total(events), {**parts, **outer}, tuple(events))
 
     return reward
 
 
-def _check_asked(
-    feedback: Feedback, verdicts: Table, items: bool, facts: bool, compared: bool, general: bool
-) -> None:
-    """Raise what failed of all that the terms in use asked for: the extraction of claims, or a
-    check of claims (of their truth, and `compared` with the checklist), of items or of the
-    whole."""
-    if facts and feedback.error is not None:
+def _check_claims(feedback: Feedback, verdicts: Table, compared: bool) -> None:
+    """Raise the failure of the extraction, or of a check of a claim outside the thinking: of its
+    truth, and if `compared` with the checklist."""
+    if feedback.error is not None:
         raise Unscored(feedback.error)
-    for claim in feedback.claims if facts else ():
+    for claim in feedback.claims:
         if claim.section != "think":
-            for aspects in (("truth", "fact"), *([("checklist",)] if compared else [])):
-                check_not_failed(verdicts, f"claim:{claim.id}", *aspects)
-    for target, aspect in verdicts if items else ():
-        if aspect == "checklist" and target.startswith("item:"):
-            check_not_failed(verdicts, target, aspect)
-    if general:
-        check_not_failed(verdicts, "response", "general")
+            check_not_failed(verdicts, f"claim:{claim.id}", "truth", "fact")
+            if compared:
+                check_not_failed(verdicts, f"claim:{claim.id}", "checklist")
 
 
-def overlong(tokens: int, l_max: int, l_cache: int) -> float:
-    """DAPO's soft overlong punishment: 0 up to l_max − l_cache, from there linearly to −1 at
-    l_max, −1 beyond.
+def reward(config: KLCF) -> RewardFn:
+    """Return the reward function of a config. It reads "checklist" and "truth" (or "fact")
+    verdicts.
+
+    Raises:
+        WorkbenchError: a setting has a value that cannot work.
     """
-    free = l_max - l_cache
-    if tokens <= free:
-        return 0.0
-    return -1.0 if tokens >= l_max else (free - tokens) / l_cache
-
-
-def _tokens(response: Response) -> int:
-    count = len(response.token_ids) or len(response.offsets)
-    if response.text and not count:
-        raise unscored(
-            "no_tokens", "the response has no tokens to count: give them, or set klcf.l_max=none"
+    check_values(config)
+    weights = (config.w_check, config.w_truth, config.w_general)
+    if min(weights) < 0 or not sum(weights):
+        raise WorkbenchError(
+            f"the weights of klcf are {weights}: set none below 0 and at least one above 0"
         )
-    return count
-
-
-def _checklist(feedback: Feedback, verdicts: Table, b: float) -> dict[str, float]:
-    """Recall C/(C+X+M), precision C/(C+X), and their weighted harmonic mean with recall b times
-    as important.
-    """
-    items = len(feedback.response.question.checklist)
-    if not items:  # as in a row that was stored without its question
-        items = sum(
-            aspect == "checklist" and target.startswith("item:") for target, aspect in verdicts
+    if config.abstain and not config.w_truth:
+        raise WorkbenchError(
+            f"klcf.abstain is {config.abstain}, but klcf.w_truth is 0: leave one of them out"
         )
-    if not items:
-        raise unscored(
-            "no_checklist",
-            "no checklist to compare with: give the question one, or set klcf.w_check=0",
+    if config.l_max is not None and not 0 < config.l_cache <= config.l_max:
+        raise WorkbenchError(
+            f"klcf.l_cache is {config.l_cache}: it must be above 0 and at most l_max,"
+            f" {config.l_max}"
         )
-    labels = [
-        label(find(verdicts, f"item:{item}", "checklist"), ITEM_LABELS) for item in range(items)
-    ]
-    consistent, contradictory, missing = (labels.count(name) for name in ITEM_LABELS)
-    recall = consistent / items
-    precision = consistent / (consistent + contradictory) if consistent + contradictory else 0.0
-    below = b * b * precision + recall
-    check = (1 + b * b) * precision * recall / below if below else 0.0
-    counts = {"consistent": consistent, "contradictory": contradictory, "missing": missing}
-    return {"recall": recall, "precision": precision, "check": check} | {
-        name: float(count) for name, count in counts.items()
-    }
+    return klcf(
+        *weights,
+        b=config.b,
+        truth=config.truth,
+        abstain=config.abstain,
+        form=config.form,
+        l_max=config.l_max,
+        l_cache=config.l_cache,
+    )
 
 
-def _truthfulness(
-    feedback: Feedback, verdicts: Table, only_missing: bool, abstain: float
-) -> tuple[float | None, int]:
-    """Mean p over the claims, without any `abstain` of a refusal and else 0; and for how many a
-    "fact" verdict stood in.
-
-    With `only_missing`, over the claims that the checklist is silent about; None if it has
-    something to say about each.
-    """
-    answer_claims = claims(feedback, in_answer(feedback.response))
-    if not answer_claims:
-        return (
-            abstain
-            if is_abstention(feedback.response.text, prefill=feedback.response.prefill)
-            else 0.0
-        ), 0
-    if only_missing:
-        answer_claims = [claim for claim in answer_claims if _is_missing(verdicts, claim)]
-    judged = [on_claim(verdicts, claim, "truth", "fact") for claim in answer_claims]
-    stood_in = sum(verdict.aspect == "fact" for verdict in judged)
-    return (fsum(map(probability, judged)) / len(judged) if judged else None), stood_in
-
-
-def _is_missing(verdicts: Table, claim: Claim) -> bool:
-    return label(on_claim(verdicts, claim, "checklist"), ITEM_LABELS) == "missing"
+def checks(config: KLCF) -> tuple[str, ...]:
+    """Return the names of the checks that the terms in use read."""
+    compared = ("claim_checklist",) if config.truth == "missing" else ()
+    return (
+        *((config.judged_by, *compared) if config.w_truth else ()),
+        *(("checklist",) if config.w_check else ()),
+        *(("general",) if config.w_general else ()),
+    )

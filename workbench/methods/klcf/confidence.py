@@ -1,0 +1,150 @@
+"""The base model's own confidence in a claim, calibrated, in place of KLCF's truthfulness model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.policies.generate import Policy
+from workbench.policies.hf import token_logprobs
+from workbench.runs.folder import policy_hash, read_json
+from workbench.training.rows import encode_example
+from workbench.training.scorer import Judged
+from workbench.types import WorkbenchError
+from workbench.util.jsonl import write_json
+
+CONFIDENCE = "confidence.json"
+BATCH = 16  # claims in a forward pass; its logits take rows × tokens × vocabulary
+LONGEST = 2048  # tokens of a question and a claim
+LOWEST, LARGEST = 1e-30, 30.0  # bounds of a confidence and of the absolute value of a logit
+
+
+def confidences(policy: Policy, rows: Sequence[Judged]) -> list[float]:
+    """Return for each claim the geometric mean of its tokens' probabilities as the answer to its
+    question, without the end token.
+    """
+    import torch
+
+    pairs = [encode_example(policy.tokenizer, row.question, row.text) for row in rows]
+    values: list[float] = []
+    with torch.no_grad():
+        for start in range(0, len(pairs), BATCH):
+            part = [(prompt, ids[:-1]) for prompt, ids in pairs[start : start + BATCH]]
+            for logprobs in token_logprobs(policy.model, policy.tokenizer.pad_token_id, part):
+                values.append(math.exp(math.fsum(logprobs) / len(logprobs)))
+    return values
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """P(true) = σ(slope · x + offset), where x is the logarithm of the base's confidence and slope
+    is positive (Platt scaling).
+    """
+
+    policy: Policy
+    slope: float
+    offset: float
+
+    def score(self, rows: Sequence[Judged]) -> list[float | None]:
+        """Return P(true) of each claim: NaN if undefined (a failure), None if it is too long."""
+        short, values = _short(self.policy, rows), list[float | None]([None] * len(rows))
+        scores = confidences(self.policy, [rows[number] for number in short])
+        for number, confidence in zip(short, scores, strict=True):
+            values[number] = math.nan
+            if math.isfinite(confidence):
+                logit = self.slope * _log(confidence) + self.offset
+                values[number] = 1 / (1 + math.exp(-max(-LARGEST, min(LARGEST, logit))))
+        return values
+
+    def save(self, out: Path) -> None:
+        stored = {"slope": self.slope, "offset": self.offset, "base": _base_id(self.policy)}
+        write_json(out / CONFIDENCE, stored)
+
+
+def load_confidence(folder: Path, policy: Policy) -> Confidence:
+    """Load what `Confidence.save` wrote.
+
+    Raises:
+        WorkbenchError: the file is missing or damaged, or of another model.
+    """
+    file = folder / CONFIDENCE
+    stored = read_json(file) or {}
+    slope, offset = stored.get("slope"), stored.get("offset")
+    if (
+        not isinstance(slope, float)
+        or not isinstance(offset, float)
+        or not (0 < slope < math.inf and math.isfinite(offset))
+    ):
+        raise WorkbenchError(
+            f"'{file}' is missing or damaged: remove the stage's folder and run the command again"
+        )
+    if stored.get("base") != _base_id(policy):
+        raise WorkbenchError(
+            f"'{file}' was fitted to another model than '{policy.name}': name that model"
+        )
+    return Confidence(policy, slope, offset)
+
+
+def calibrated(policy: Policy, rows: Sequence[Judged]) -> Confidence:
+    """Fit the base's confidence to labelled claims *(ours)*, without those that are too long.
+
+    Raises:
+        WorkbenchError: all claims have the same label, or the base finds the false ones at least
+        as probable, so that its confidence cannot be a reward.
+    """
+    rows = [rows[number] for number in _short(policy, rows)]
+    points = [
+        (_log(value), row.segments[0].target)
+        for value, row in zip(confidences(policy, rows), rows, strict=True)
+        if math.isfinite(value)
+    ]
+    if len({target for _, target in points}) < 2:
+        raise WorkbenchError(
+            "the claims are not both true and false: prepare more questions or samples"
+        )
+    slope, offset = platt(points)
+    if not (slope > 0 and math.isfinite(offset)):
+        raise WorkbenchError(
+            "the base finds false claims as probable as true ones, or more so: its confidence"
+            " cannot be a reward; set klcf.rewarded to model or judge"
+        )
+    return Confidence(policy, slope, offset)
+
+
+def platt(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return slope and offset of the logistic regression of targets (0 or 1) on values.
+
+    Targets are smoothed (Platt, 1999), so that the slope is finite for separable values.
+    """
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+
+    values, targets = np.array(points, dtype=float).T
+    true = targets.sum()
+    soft = np.where(targets == 1, (true + 1) / (true + 2), 1 / (len(targets) - true + 2))
+    # a soft target is two weighted rows, one of each class
+    columns, classes = np.tile(values, 2)[:, None], np.repeat([1, 0], len(values))
+    model = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
+    model.fit(columns, classes, sample_weight=np.concatenate([soft, 1 - soft]))
+    return float(model.coef_[0, 0]), float(model.intercept_[0])
+
+
+def _short(policy: Policy, rows: Sequence[Judged]) -> list[int]:
+    """Return the indices of the rows that are not too long, the longest first."""
+    longest = min(getattr(policy.model.config, "max_position_embeddings", LONGEST), LONGEST)
+    sizes = [
+        sum(map(len, encode_example(policy.tokenizer, row.question, row.text))) for row in rows
+    ]
+    short = [number for number, size in enumerate(sizes) if size <= longest]
+    return sorted(short, key=lambda number: -sizes[number])
+
+
+def _log(confidence: float) -> float:
+    return math.log(max(confidence, LOWEST))
+
+
+def _base_id(policy: Policy) -> str:
+    """Return a digest of the base's weights, or the name of a public model."""
+    return policy_hash(policy.name) or policy.name

@@ -1,0 +1,131 @@
+"""Facts that the base model claims: its verified claims, merged by wording (KLCF, arXiv 2509.23765,
+section 2.2).
+
+A claim is supported (correct), refuted (wrong), or the evidence says too little about it (vague).
+Claims about another person than the question's are left out *(ours)*: they are not part of the
+answer, and training must not learn what is true of held-out people.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from workbench.text import is_abstention
+from workbench.types import (
+    REFUTED,
+    SUPPORTED,
+    UNPARSED,
+    USELESS,
+    Claim,
+    Feedback,
+    Question,
+    Verdict,
+)
+from workbench.util.failures import unjudged
+
+LABELS = ("correct", "wrong")  # SUPPORT and REFUTE in the paper
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A claim of one question's samples.
+
+    Attributes:
+        label: one of `LABELS`.
+        said: how many claims have these words.
+        informativeness: the highest rating, 1 to 5; None if it was not rated.
+        plain: whether a claim states it without a hedge.
+        ids: the facts of the closed world that it states.
+    """
+
+    text: str
+    label: str
+    said: int = 1
+    informativeness: int | None = None
+    plain: bool = True
+    ids: tuple[str, ...] = ()
+
+
+QuestionFacts = tuple[Question, Sequence[Fact]]  # a question, and the facts its samples claim
+
+
+def key(text: str) -> str:
+    """Normalise a claim, so that claims in the same words compare equal."""
+    return " ".join(text.split()).casefold().rstrip(".! ")
+
+
+def facts_of(feedbacks: Iterable[Feedback]) -> tuple[list[Fact], Counter[str]]:
+    """Return the facts of one question's samples, the most frequent first, and counts of their
+    claims by kind.
+
+    The count `conflicting` is of facts, not claims: facts supported as often as refuted. They are
+    left out.
+    """
+    counts, mentions = Counter[str](), dict[str, list[tuple[Claim, Verdict]]]()
+    for feedback in feedbacks:
+        # reversed: the first verdict of a check counts
+        verdicts = {(v.target, v.aspect): v for v in reversed(feedback.verdicts)}
+        for claim in feedback.claims:
+            verdict = verdicts.get((f"claim:{claim.id}", "fact"))
+            kind = _kind(claim, verdict, verdicts.get((f"claim:{claim.id}", "subject")))
+            counts[kind] += 1
+            if verdict is not None and kind in ("support", "refute"):
+                mentions.setdefault(key(claim.text), []).append((claim, verdict))
+    facts = [fact for group in mentions.values() if (fact := _merged(group))]
+    counts["conflicting"] = len(mentions) - len(facts)
+    return sorted(facts, key=lambda fact: -fact.said), counts
+
+
+def _kind(claim: Claim, verdict: Verdict | None, subject: Verdict | None) -> str:
+    if verdict is None or verdict.error is not None or verdict.label is None:
+        return "unverified"
+    if not key(claim.text):
+        return "empty"
+    if subject is not None and subject.label is not None:
+        off_subject = subject.label == "other"
+    else:
+        # as in `workbench.metrics.rows`: without that check, the lowest informativeness means off
+        # subject, unless the judge could not read the claim
+        off_subject = verdict.informativeness == USELESS and UNPARSED not in unjudged(
+            {"evidence": verdict.evidence}
+        )
+    if off_subject:
+        return "other_subject"
+    if verdict.label in SUPPORTED:
+        return "support"
+    return "refute" if verdict.label in REFUTED else "not_enough_info"
+
+
+def _merged(mentions: Sequence[tuple[Claim, Verdict]]) -> Fact | None:
+    """Merge claims in the same words by majority; None if as many are supported as refuted."""
+    claims, verdicts = zip(*mentions, strict=True)
+    balance = sum(1 if verdict.label in SUPPORTED else -1 for verdict in verdicts)
+    if not balance:
+        return None
+    ratings = [v.informativeness for v in verdicts if v.informativeness is not None]
+    ids = dict.fromkeys(
+        str(item["fact"]) for verdict in verdicts for item in verdict.evidence if "fact" in item
+    )
+    return Fact(
+        " ".join(claims[0].text.split()),
+        LABELS[0] if balance > 0 else LABELS[1],
+        len(mentions),
+        max(ratings, default=None),
+        any(verdict.label in LABELS for verdict in verdicts),  # not "hedged_…"
+        tuple(ids),
+    )
+
+
+def count_samples(samples: Sequence[Feedback]) -> dict[str, int]:
+    """Count the samples that failed, abstain, make no claim, or were cut off."""
+    responses = [s.response for s in samples if not s.claims and s.error is None]
+    refused = sum(is_abstention(one.text, prefill=one.prefill) for one in responses)
+    return {
+        "all": len(samples),
+        "failed": sum(sample.error is not None for sample in samples),
+        "refused": refused,
+        "no_claims": len(responses) - refused,
+        "cut_off": sum(sample.response.finish != "stop" for sample in samples),
+    }

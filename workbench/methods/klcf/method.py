@@ -1,0 +1,102 @@
+"""KLCF as a `Method`: which settings a config uses, the parts of its reward, its tiny scale."""
+
+from __future__ import annotations
+
+from workbench.methods.klcf.config import KLCF
+from workbench.methods.klcf.reward import checks, reward
+from workbench.methods.klcf.run import input_digests
+from workbench.methods.klcf.stages import stages
+from workbench.methods.method import AT_ONCE, Method, Training, scaled
+
+
+def idle(config: KLCF) -> set[str]:
+    """Return the settings that a run with this config does not use."""
+    unused = {"grpo"} if config.trainer == "dpo" else {"dpo", "drawn"}
+    if not config.models_truth or config.rewarded != "model":
+        unused.add("truth_model")
+    if not config.w_general:
+        unused.add("general")
+    if not config.trains_general:
+        unused.add("general_model")
+        if not config.models_truth:
+            unused.add("held_out")
+    if not config.w_general or config.general is None:
+        unused.add("general_scale")
+    if config.prepare.folder is not None:
+        names = ("told", "items", "important", "copies", "drawn")
+        unused.update(f"prepare.{name}" for name in names)
+    return unused
+
+
+def training(config: KLCF) -> Training:
+    """Return how a config is trained. A truthfulness model, or the base for its confidence, and
+    the run's own model of good form stay in memory.
+    """
+    return Training(
+        config.trainer,
+        idle(config),
+        start="base" if config.start == "zero" else None,
+        resident_models=int(config.models_truth) + config.trains_general,
+    )
+
+
+PARTS = {
+    "check": ("checklist", "F-measure of checklist recall and precision"),
+    "truth": ("truthfulness", "mean P(true) of the claims"),
+    "general": ("general quality", "a preference model's score"),
+    "format": (
+        "format",
+        "0 with think and answer tags; without, −1 and nothing for the content",
+    ),
+    "length": ("length", "0, falling to −1 for an overlong answer"),
+    "recall": ("checklist recall", "share of the checklist's facts that the answer states"),
+    "precision": (
+        "checklist precision",
+        "of the checklist's facts that it states or contradicts, the share that it states",
+    ),
+    "consistent": ("facts stated", "of the checklist"),
+    "contradictory": ("facts contradicted", "of the checklist"),
+    "missing": ("facts missing", "of the checklist"),
+    "stood_in": (
+        "claims by fact verdict",
+        "claims without a truthfulness model's score: their fact verdict's P(true) is used",
+    ),
+}
+# *(ours)*, for 1M parameters on two CPU cores, chosen on validation. The tiny policy writes no
+# tags; its base writes biographies without a system prompt. Long answers have 40 to 70 tokens.
+MODEL = {**AT_ONCE, "learning_rate": 1e-3, "critic_learning_rate": 1e-2}
+LONGEST = 96  # tokens
+TINY = scaled(
+    KLCF(),
+    form=False,
+    l_max=LONGEST,
+    l_cache=24,
+    prompts={"kinds": "biography", "eval_kinds": "biography", "eval_samples": 1, "system": None},
+    prepare={"told": "", "questions": None, "max_new_tokens": LONGEST},
+    truth_model={**MODEL, "batch": 16, "epochs": 3.0},
+    general_model={**MODEL, "batch": 32, "epochs": 1.0},
+    drawn={"max_new_tokens": LONGEST},
+    grpo={
+        **AT_ONCE,
+        "steps": 30,
+        "learning_rate": 1e-3,
+        "schedule": "linear",
+        "prompts_per_step": 16,
+        "group_size": 8,
+        "max_new_tokens": LONGEST,
+        "save_every": 5,
+    },
+    dpo={**AT_ONCE, "learning_rate": 1e-4, "batch": 32},
+)
+METHOD = Method(
+    "klcf",
+    "KLCF",
+    KLCF,
+    reward,
+    checks,
+    stages=stages,
+    parts=PARTS,
+    scales={"tiny": TINY},
+    training=training,
+    input_digests=input_digests,
+)

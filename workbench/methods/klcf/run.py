@@ -1,0 +1,143 @@
+"""A training run of KLCF: its settings, its questions, and the grader that its models make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workbench.methods.bench import Bench
+from workbench.methods.klcf.confidence import load_confidence
+from workbench.methods.klcf.config import KLCF
+from workbench.methods.klcf.general import general
+from workbench.methods.klcf.preference import preference_model
+from workbench.methods.klcf.prepared import (
+    Prepared,
+    Source,
+    digest,
+    read_prepared,
+    samples_digest,
+    source_of,
+)
+from workbench.methods.klcf.reward import checks, reward
+from workbench.methods.klcf.truth import scorer_of, truth
+from workbench.pipeline import SAID, assemble
+from workbench.policies.load import load_policy
+from workbench.runs.folder import policy_hash
+from workbench.training.scorer import MODEL, check_room, load_reward_model
+from workbench.training.stage import Job
+from workbench.types import Grade, Question, Verify, WorkbenchError
+
+PREPARE, TRUTH_MODEL, GENERAL = "prepare", "truth", "general"  # names of the stages
+
+
+@dataclass(frozen=True)
+class KLCFRun:
+    """A run: its config, its bench, and the questions that it may train on."""
+
+    config: KLCF
+    bench: Bench
+    allowed: Sequence[Question]
+
+    @property
+    def source(self) -> Source:
+        return source_of(self.bench, self.config.base)
+
+    def prepared(self, job: Job) -> Prepared:
+        return read_prepared(job.stages[PREPARE], self.source, self.allowed)
+
+    def questions(self, job: Job) -> list[Question]:
+        """Return the questions with a checklist, also if the checklist has weight 0, so that runs
+        with other weights train on the same questions.
+        """
+        if questions := self.prepared(job).questions:
+            return questions
+        raise WorkbenchError(
+            "the base made no supported claim about any training question: see"
+            f" '{job.stages[PREPARE]}', and give other questions, or more samples"
+        )
+
+    def grade(self, job: Job) -> Grade:
+        """Return the grader of training: the judge's checklist verdicts, and P(true) by the run's
+        own model, the base's confidence or the judge.
+        """
+        bench, config = self.bench, self.config
+        config = replace(config, judged_by="fact" if config.rewarded == "judge" else "truth")
+        verify = dict(bench.checks.verify)
+        if config.models_truth:
+            verify["truth"] = self._truth(job.stages[TRUTH_MODEL])
+        if config.w_general:
+            verify["general"] = self._general(job)
+        names = checks(config)
+        if not bench.llm_judge and "fact" in verify and "fact" not in names:
+            names = (*names, "fact")  # recorded for the metrics; judging is free here
+        rewards = {"klcf": reward(config)}
+        return assemble(replace(bench.checks, verify=verify), names, rewards, SAID)
+
+    def _truth(self, stage: Path) -> Verify:
+        if self.config.rewarded == "model":
+            model = load_reward_model(stage / MODEL)
+            specials = tuple(model.tokenizer.all_special_tokens)
+            return truth(scorer_of(model), "truthfulness model", specials)
+        confidence = load_confidence(stage, load_policy(self.source.base))
+        specials = tuple(confidence.policy.tokenizer.all_special_tokens)
+        return truth(confidence.score, "the base's confidence", specials)
+
+    def _general(self, job: Job) -> Verify:
+        if name := self.config.general:
+            named = preference_model(name, self.config.general_scale)
+            return general(named.score, name, named.specials)
+        model = load_reward_model(job.stages[GENERAL] / MODEL)
+        by = "the base's own answers, whole or corrupted"
+        return general(scorer_of(model), by, tuple(model.tokenizer.all_special_tokens))
+
+    def check_prepared(self) -> None:
+        """Raise a WorkbenchError if the base or the prepared folder is missing or does not fit."""
+        source, folder = self.source, self.config.prepare.folder
+        if folder:
+            read_prepared(Path(folder), source, self.allowed)
+            if self.config.trains_general and samples_digest(Path(folder)) is None:
+                raise WorkbenchError(
+                    f"'{folder}' has no samples any more, on which the model of the general reward"
+                    " is trained: name a model with klcf.general, or prepare another folder"
+                )
+
+    def check_lengths(self) -> None:
+        """Raise a WorkbenchError if a reward model cannot be loaded or cannot read an answer of
+        the greatest length.
+        """
+        config = self.config
+        last = config.drawn if config.trainer == "dpo" else config.grpo
+        most = last.sampling.max_new_tokens
+        if config.w_general and config.general:
+            longest = preference_model(config.general).longest
+            if longest <= most:
+                raise WorkbenchError(
+                    f"'{config.general}' reads up to {longest} tokens, and answers have up to"
+                    f" {most} after their questions: name another, or lower max_new_tokens"
+                )
+        models = {}
+        if config.models_truth and config.rewarded == "model":
+            models["klcf.truth_model"] = config.truth_model
+        if config.trains_general:
+            models["klcf.general_model"] = config.general_model
+        # without passages and system prompt, which these models do not read
+        bare = [Question(question.id, question.text) for question in self.allowed]
+        check_room(self.source.base, bare, most, models)
+
+
+def input_digests(config: KLCF, bench: Bench) -> dict[str, str | None]:
+    """Return digests of the external inputs: the base's weights if the policy starts from others,
+    a prepared folder, and a preference model in a folder.
+    """
+    digests: dict[str, str | None] = {}
+    base = policy_hash(source_of(bench, config.base).base)
+    if base and base != policy_hash(bench.path(bench.policy)):
+        digests["base_hash"] = base
+    if folder := config.prepare.folder:
+        digests["prepared_hash"] = digest(Path(folder))
+        if config.trains_general:
+            digests["samples_hash"] = samples_digest(Path(folder))
+    if config.general:
+        digests["general_hash"] = policy_hash(config.general)
+    return digests
