@@ -38,7 +38,6 @@ REMAINING = {
     "workbench/runs": 6,
     "workbench/text": 27,
     "workbench/training": 12,
-    "workbench/util": 12,
     "workbench/verifier": 2,
     "workbench/world": 23,
 }

@@ -234,7 +234,7 @@ def test_table(tmp_path: Path) -> None:
 def test_a_key_that_stands_twice_is_an_error_that_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": 1}\n{"b": {"c": 1, "c": 2}}\n')
-    with pytest.raises(WorkbenchError, match=r"rows\.jsonl:2: the key 'c' stands twice"):
+    with pytest.raises(WorkbenchError, match=r"rows\.jsonl:2: the key 'c' occurs twice"):
         list(iter_rows(path))
     assert repair(path) == 0  # and nothing is cut off for it
 

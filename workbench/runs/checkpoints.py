@@ -7,10 +7,10 @@ import shutil
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 from workbench.runs.folder import file_digest, read_json
 from workbench.runs.rollouts import check_rollouts, whole_steps
+from workbench.types import JsonObject
 from workbench.util.jsonl import iter_rows, truncate_after_step, write_json
 
 MARKER = "complete.json"
@@ -48,7 +48,7 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
     return last, done
 
 
-def metrics_rows(out: Path) -> list[dict[str, Any]]:
+def metrics_rows(out: Path) -> list[JsonObject]:
     """The rows of steps 1, 2, 3, … in the folder's metrics, up to the first step that is
     missing.
     """

@@ -26,11 +26,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import workbench
-from workbench.types import WorkbenchError
-from workbench.util.jsonl import taken_back, unique_keys, write_json
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.jsonl import remove_new_folders_on_error, unique_keys, write_json
 
 FREE_MB = 200
 FILES = ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json")  # of a run
@@ -49,7 +49,7 @@ def lock(out: Path) -> Iterator[None]:
     Raises:
         WorkbenchError: the folder cannot be written, or another process is using it.
     """
-    with taken_back(out):
+    with remove_new_folders_on_error(out):
         _check_writable(out)
         found = {path.name for path in out.iterdir()}
         if importlib.util.find_spec("fcntl") is None:  # Windows
@@ -109,11 +109,11 @@ def _refused(file: BinaryIO, shared: bool) -> bool:
 
 def open_run(
     out: Path,
-    identity: Mapping[str, Any],
+    identity: JsonMapping,
     versions: Mapping[str, str] | None = None,
     *,
-    read: Callable[[dict[str, Any]], dict[str, Any]] = dict,
-) -> dict[str, Any] | None:
+    read: Callable[[JsonObject], JsonObject] = dict,
+) -> JsonObject | None:
     """Make the folder `out` that of the run that `identity` describes; the stored summary if
     that run is finished.
 
@@ -156,7 +156,7 @@ def open_run(
     return None
 
 
-def finished(out: Path) -> dict[str, Any] | None:
+def finished(out: Path) -> JsonObject | None:
     """The summary in a folder, if it is that of something finished."""
     summary = read_json(out / "summary.json")
     return summary if summary and summary.get("status") == "done" else None
@@ -180,9 +180,7 @@ def what_is_there(folder: Path, most: int = 8) -> str:
     )
 
 
-def differences(
-    stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = ""
-) -> list[str]:
+def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> list[str]:
     """Every key whose values differ, as "config.seed is 1, not 2"."""
     differing: list[str] = []
     for key in dict.fromkeys([*stored, *wanted]):
@@ -194,7 +192,7 @@ def differences(
     return differing
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
+def read_json(path: Path) -> JsonObject | None:
     """The object in a JSON file; None if it is missing or broken."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
+
+from workbench.types import JsonObject
 
 State = TypeVar("State")
 CACHED_FILES = 16  # more than are drawn together, or each would be read again at every look
@@ -87,7 +89,7 @@ class Growing(Generic[State]):
             return self._reading.setdefault(path, Lock())
 
 
-def add_objects(rows: list[dict[str, Any]], _: int, lines: list[bytes]) -> list[dict[str, Any]]:
+def add_objects(rows: list[JsonObject], _: int, lines: list[bytes]) -> list[JsonObject]:
     """The rows and those of more lines; a ValueError for a line that is not a JSON object."""
     new = [json.loads(line) for line in lines if line.strip()]
     if not all(isinstance(row, dict) for row in new):

@@ -22,7 +22,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.runs.growing import Growing, Progress, line_at
-from workbench.types import OUTCOMES
+from workbench.types import OUTCOMES, JsonObject
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -269,7 +269,7 @@ def finite(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def parse_object(line: bytes) -> dict[str, Any]:
+def parse_object(line: bytes) -> JsonObject:
     """Parse a line as a JSON object; {} if it is not one."""
     try:
         row = json.loads(line)

@@ -6,11 +6,11 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from workbench.runs.folder import finished, versions
+from workbench.types import JsonMapping
 from workbench.util.jsonl import write_json
 
 HASH = 12  # characters
@@ -20,7 +20,7 @@ OWN = ("method", "config")  # of a run's identity: a stage names itself what it 
 class Shared:
     """The stages below `root`, each in a folder named by the digest of all that it depends on."""
 
-    def __init__(self, root: Path, identity: Mapping[str, Any]) -> None:
+    def __init__(self, root: Path, identity: JsonMapping) -> None:
         run = {key: value for key, value in identity.items() if key not in OWN}
         self.root, self.common = root, [run, versions()]
 
@@ -46,7 +46,7 @@ class Shared:
             _copy(out, folder, finished(out) or {})
 
 
-def _copy(source: Path, target: Path, summary: Mapping[str, Any]) -> None:
+def _copy(source: Path, target: Path, summary: JsonMapping) -> None:
     """Copy a folder with this summary, completely or not at all."""
     partial = _partial(target)
     try:

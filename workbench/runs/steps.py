@@ -9,11 +9,11 @@ unless configured otherwise, and neither trainer's log holds the weights.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from workbench.runs.rows import NO_STEP, Rows, finite
-from workbench.types import OUTCOMES
+from workbench.types import OUTCOMES, JsonMapping, JsonObject
 from workbench.util.failures import is_logged
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def parts_of(rows: Rows, method: str) -> dict[str, Series]:
     return {label: rows.reward(*key) for label, key in names.items()}
 
 
-def step_means(rows: Rows, method: str) -> list[dict[str, Any]]:
+def step_means(rows: Rows, method: str) -> list[JsonObject]:
     """One row of means per step, with the columns of `metrics.jsonl` and of `parts_of`.
 
     `reward_std` is the standard deviation within groups of two or more, averaged over the groups.
@@ -67,7 +67,7 @@ def step_means(rows: Rows, method: str) -> list[dict[str, Any]]:
 
     table, reward = rows.table, reward_of(rows, method)
     judged = table["outcome"] != ""
-    columns: dict[str, Any] = {
+    columns: JsonObject = {
         rate: (table["outcome"] == label).astype("float64").where(judged)
         for rate, label in zip(RATES, OUTCOMES, strict=True)
     }
@@ -89,7 +89,7 @@ def step_means(rows: Rows, method: str) -> list[dict[str, Any]]:
     return list(found)
 
 
-def by_step(metrics: Sequence[Mapping[str, Any]], rows: Rows, method: str) -> list[dict[str, Any]]:
+def by_step(metrics: Sequence[JsonMapping], rows: Rows, method: str) -> list[JsonObject]:
     """One row per step, of the metrics (`reward/NAME` as `part:NAME`) or else of the rows.
 
     A number that is damaged or has diverged is replaced by that of the rows, if there is one.

@@ -15,9 +15,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from workbench.types import Feedback, Passage, Question, WorkbenchError
+from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question, WorkbenchError
 from workbench.util.jsonl import encode, iter_rows, open_append, replace_rows
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Store:
             QUESTIONS: stored_questions(self.folder),
         }
 
-    def append(self, feedbacks: Sequence[Feedback]) -> list[dict[str, Any]]:
+    def append(self, feedbacks: Sequence[Feedback]) -> list[JsonObject]:
         """Add rows, with the questions and passages that are new, hand them to the operating
         system, and return them.
 
@@ -107,9 +107,9 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _add(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    def _add(self, name: str, rows: Iterable[JsonMapping]) -> None:
         """Write the rows whose id is new."""
-        added: dict[str, Mapping[str, Any]] = {}
+        added: dict[str, JsonMapping] = {}
         new = dict(self._known[name])
         for row in rows:
             if row["id"] not in new:
@@ -245,7 +245,7 @@ def _stored(path: Path) -> dict[str, int]:
     return {row["id"]: _hash(row) for row in _own_rows(path)}
 
 
-def _own_rows(path: Path) -> Iterator[dict[str, Any]]:
+def _own_rows(path: Path) -> Iterator[JsonObject]:
     """The rows of a file of the record, if there is one."""
     _check_ours(path)
     return iter_rows(path) if path.exists() else iter(())
@@ -300,11 +300,11 @@ def table(path: Path | str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS, *methods]).astype(types)
 
 
-def _hash(row: Mapping[str, Any]) -> int:
+def _hash(row: JsonMapping) -> int:
     return hash(json.dumps(row, sort_keys=True))
 
 
-def _conflict(what: str, stored: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+def _conflict(what: str, stored: JsonMapping, row: JsonMapping) -> str:
     """Why two rows of one id cannot be the same: other values, or fields of another version."""
     old, new = json.loads(encode(stored)), json.loads(encode(row))
     if differ := [name for name in new if name in old and old[name] != new[name]]:
@@ -319,11 +319,11 @@ def _conflict(what: str, stored: Mapping[str, Any], row: Mapping[str, Any]) -> s
     )
 
 
-def _passage_row(passage: Passage) -> dict[str, Any]:
+def _passage_row(passage: Passage) -> JsonObject:
     return {"id": passage.id, "title": passage.title, "text": passage.text}
 
 
-def _question_row(question: Question) -> dict[str, Any]:
+def _question_row(question: Question) -> JsonObject:
     """A passage is kept by id, with the score that it had for this question."""
     return {
         "id": question.id,
@@ -338,7 +338,7 @@ def _question_row(question: Question) -> dict[str, Any]:
     }
 
 
-def question_from_row(row: Mapping[str, Any], passages: Mapping[str, Passage]) -> Question:
+def question_from_row(row: JsonMapping, passages: Mapping[str, Passage]) -> Question:
     """A stored question; `passages` are the stored ones, by id."""
     scored = tuple(replace(passages[item["id"]], score=item["score"]) for item in row["passages"])
     lists = {name: tuple(row[name]) for name in ("answers", "checklist")}
