@@ -271,7 +271,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: P
     append_feedback(tmp_path, feedbacks(range(1)))
     (tmp_path / PASSAGES).unlink()
     os.mkfifo(tmp_path / PASSAGES)
-    with pytest.raises(WorkbenchError, match="is no file"):
+    with pytest.raises(WorkbenchError, match="is not a file"):
         read_questions(tmp_path)
 
 
