@@ -28,13 +28,13 @@ from workbench.util.actors import STRIKES, _map
 from workbench.util.failures import TooManyFailures
 
 Cli = Callable[..., tuple[int, str, str]]
-DIED = Failure("grade", "died", "2 processes died of it: out of memory")
+DIED = Failure("grade", "died", "2 processes died while grading this item: out of memory")
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--address", "a:1"), "say how many with --actors N"),
+        (("--address", "a:1"), "add --actors N"),
         (("--actors", "0"), "greater than or equal to 1"),
         (("--actors", "2", "--threads", "2"), "each of the --actors has one thread"),
         (("--actors", "2", "--engine", "vllm"), "generate by transformers only"),
@@ -86,7 +86,10 @@ def test_a_question_that_could_not_be_answered_is_undecided(
         ("validation-Cy", 3, None)
     ]
     assert len(rows) == len(NAMES) and Probed.from_row(rows[2]).majority is None
-    assert "'validation-Cy' is undecided: 2 processes died of it" in capsys.readouterr().err
+    assert (
+        "'validation-Cy' is undecided: 2 processes died while grading this item"
+        in capsys.readouterr().err
+    )
     (tmp_path / "strict").mkdir()
     with pytest.raises(TooManyFailures, match="3 of 30 samples could not be graded"):
         probe_questions(one_dies, questions, tmp_path / "strict", 3, max_failed=0.09)
@@ -151,7 +154,7 @@ def test_whatever_dies_each_item_has_one_result_in_order(
     try:
         found = pooled(Ray(chance, share, deadly), chunks, count)
     except WorkbenchError as error:
-        assert "died one after another" in str(error)
+        assert "Ray processes died in a row" in str(error)
         return
     expected = [-item for chunk in chunks for item in chunk]
     results = [result for chunk in found for result in chunk]
@@ -162,7 +165,7 @@ def test_whatever_dies_each_item_has_one_result_in_order(
 
 
 def test_actors_that_die_of_everything_stop_and_errors_of_the_work_are_raised() -> None:
-    with pytest.raises(WorkbenchError, match=f"{2 * STRIKES + 1} of Ray's processes died"):
+    with pytest.raises(WorkbenchError, match=f"{2 * STRIKES + 1} Ray processes died"):
         pooled(Ray(Random(1), 1.0, set()), [list(range(8))], 2)
 
     def broken(items: list[int]) -> list[int]:

@@ -164,9 +164,9 @@ def test_ids_are_stable_and_unique(tmp_path: Path) -> None:
         ("[" * 100_000, "nested too deeply"),
         (
             '{"question": "a"}\n{"question": "b", "question": "c"}\n',
-            "q.jsonl:2: .*the key 'question' stands twice",
+            "q.jsonl:2: .*the key 'question' occurs twice",
         ),
-        ('[{"question": "b", "question": "c"}]', "q.jsonl: .*the key 'question' stands twice"),
+        ('[{"question": "b", "question": "c"}]', "q.jsonl: .*the key 'question' occurs twice"),
     ],
 )
 def test_a_bad_file_is_one_line(text: str, message: str, tmp_path: Path) -> None:

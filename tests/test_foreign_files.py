@@ -258,7 +258,7 @@ def test_an_adapter_that_is_more_than_weights_is_refused(
     (tmp_path / "adapter_config.json").write_text(
         json.dumps({"peft_type": "LORA"} | change) if change else "["
     )
-    with pytest.raises(WorkbenchError, match="not of a plain LoRA adapter"):
+    with pytest.raises(WorkbenchError, match="not describe a plain LoRA adapter"):
         check_adapter(tmp_path)
 
 

@@ -236,7 +236,7 @@ def test_resuming_under_other_versions_is_told(
     assert capsys.readouterr().err == ""
     assert open_run(tmp_path, {"seed": 1}, {"torch": "2"}) is None
     told = capsys.readouterr().err
-    assert "begun under other versions" in told and 'torch is "1", not "2"' in told
+    assert "started with other versions" in told and 'torch is "1", not "2"' in told
 
 
 def test_full_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +307,8 @@ def test_a_run_that_lost_rollouts_from_before_its_checkpoints_is_refused_and_lef
     record_steps(tmp_path, [2, 4], counts)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     step = next(step for step, count in enumerate(counts, start=1) if count != 3)
-    with pytest.raises(WorkbenchError, match=f"has not the 3 rows of step {step}, each once: put"):
+    message = f"must have 3 rows with distinct ids for step {step}: restore"
+    with pytest.raises(WorkbenchError, match=message):
         rewind(tmp_path, 3)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
@@ -316,7 +317,7 @@ def test_a_row_in_the_place_of_another_is_no_whole_step(tmp_path: Path) -> None:
     record_steps(tmp_path, [1], [3])
     lines = (tmp_path / "rollouts.jsonl").read_text().splitlines()
     (tmp_path / "rollouts.jsonl").write_text("\n".join([lines[0], lines[0], lines[2]]) + "\n")
-    with pytest.raises(WorkbenchError, match="the 3 rows of step 1"):
+    with pytest.raises(WorkbenchError, match="3 rows with distinct ids for step 1"):
         rewind(tmp_path, 3)
 
 
@@ -326,10 +327,10 @@ def test_a_run_does_not_end_as_done_without_all_its_rollouts(policy: str, tmp_pa
             (tmp_path / "rollouts.jsonl").write_text("")
         return run.grade(responses)
 
-    with pytest.raises(WorkbenchError, match="has not the 16 rows of step 1"):
+    with pytest.raises(WorkbenchError, match="must have 16 rows with distinct ids for step 1"):
         train_grpo(SMALL, run.QUESTIONS, losing, policy, tmp_path, method="m", seed=1)
     assert not (tmp_path / "policy").exists()
-    with pytest.raises(WorkbenchError, match="has not the 16 rows of step 1"):
+    with pytest.raises(WorkbenchError, match="must have 16 rows with distinct ids for step 1"):
         train_grpo(SMALL, run.QUESTIONS, run.grade, policy, tmp_path, method="m", seed=1)
 
 

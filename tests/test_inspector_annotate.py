@@ -174,10 +174,10 @@ def test_damaged_rows_are_skipped_and_damaged_labels_are_an_error(
     asked(runs, given={"place": ["tarven/1/1", 0], "label": "wrong"})
     kept = tmp_path / "annotations" / "run" / "rollouts.jsonl"
     kept.write_text("[1]\n" + kept.read_text())
-    assert "remove or mend that line" in annotator(runs)({})["error"]
+    assert "remove or fix that line" in annotator(runs)({})["error"]
     opened = open_row(runs, "run", "tarven/1/1")  # the row is still shown
-    assert opened.labels == {} and "remove or mend that line" in opened.note
-    with pytest.raises(WorkbenchError, match="mend"):
+    assert opened.labels == {} and "remove or fix that line" in opened.note
+    with pytest.raises(WorkbenchError, match="fix"):
         annotate(runs, "run", rollout(1, 1), {"0": {"label": "vague"}})
 
 

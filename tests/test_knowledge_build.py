@@ -140,7 +140,7 @@ CARDS: dict[str, str | bytes] = {
         (
             "a.jsonl",
             '{"text": "x", "text": "y"}\n',
-            "the first problem: line 1: .*the key 'text' stands twice",
+            "the first problem: line 1: .*the key 'text' occurs twice",
         ),
     ],
 )

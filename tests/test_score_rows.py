@@ -229,5 +229,5 @@ def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", [twice, deep, GOOD])
     summary = score_file(Options(source, tmp_path / "f.jsonl", method="truthrl", max_failed=1))
     assert [problem["line"] for problem in summary["problems"]] == [1, 2] and summary["rows"] == 1
-    assert "the key 'outcome' stands twice" in summary["problems"][0]["problem"]
-    assert "the key 'label' stands twice" in summary["problems"][1]["problem"]
+    assert "the key 'outcome' occurs twice" in summary["problems"][0]["problem"]
+    assert "the key 'label' occurs twice" in summary["problems"][1]["problem"]

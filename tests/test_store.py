@@ -234,7 +234,7 @@ def test_table(tmp_path: Path) -> None:
 def test_a_key_that_stands_twice_is_an_error_that_names_the_line(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": 1}\n{"b": {"c": 1, "c": 2}}\n')
-    with pytest.raises(WorkbenchError, match=r"rows\.jsonl:2: the key 'c' stands twice"):
+    with pytest.raises(WorkbenchError, match=r"rows\.jsonl:2: the key 'c' occurs twice"):
         list(iter_rows(path))
     assert repair(path) == 0  # and nothing is cut off for it
 
@@ -271,7 +271,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: P
     append_feedback(tmp_path, feedbacks(range(1)))
     (tmp_path / PASSAGES).unlink()
     os.mkfifo(tmp_path / PASSAGES)
-    with pytest.raises(WorkbenchError, match="is no file"):
+    with pytest.raises(WorkbenchError, match="is not a file"):
         read_questions(tmp_path)
 
 

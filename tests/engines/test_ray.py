@@ -27,7 +27,7 @@ from workbench.experiments.probe import probe_policy
 from workbench.scoring import Options, plan, score_file
 from workbench.scoring.run import CHUNK
 from workbench.types import WorkbenchError
-from workbench.util.actors import OWN, Actors, started
+from workbench.util.actors import OWN, Actors, ray_session
 
 pytestmark = needs("ray")
 MINE = ("seconds", "out", "cost")  # of a summary: what two runs need not have in common
@@ -159,7 +159,7 @@ def test_a_cluster_of_two_nodes_one_of_which_goes(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
     """Ray as the commands start it, once for all tests of this process."""
-    with started(Actors(2)):
+    with ray_session(Actors(2)):
         yield
 
 

@@ -190,7 +190,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         if isinstance(error, WorkbenchError):
             code, message = error.code, str(error)
         elif disk.is_full(error):
-            code, message = 130, disk.told(error)  # like an interrupt: the same command resumes
+            # like an interrupt: the same command resumes
+            code, message = 130, disk.full_message(error)
         else:
             hint = "" if debug else " (`workbench --debug …` prints the traceback)"
             code, message = 1, f"{type(error).__name__}: {error}{hint}"

@@ -9,7 +9,7 @@ import typer
 
 from workbench.cli.frame import app
 from workbench.inspector.page import launch, settings
-from workbench.runs.folder import what_is_there
+from workbench.runs.folder import describe_runs
 from workbench.types import WorkbenchError
 
 
@@ -46,7 +46,7 @@ def inspect(
         )
     if run is not None and not run.is_dir():
         raise WorkbenchError(
-            f"no run '{run.name}' in '{run.parent}': {what_is_there(runs or run.parent)}"
+            f"no run '{run.name}' in '{run.parent}': {describe_runs(runs or run.parent)}"
         )
     if find_spec("gradio") is None:
         raise WorkbenchError(

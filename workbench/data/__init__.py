@@ -25,7 +25,7 @@ from workbench.data.files import Records, read_records
 from workbench.data.hub import read_hub
 from workbench.data.record import digest
 from workbench.data.sets import PLAIN, SETS, DataSet
-from workbench.types import Question, WorkbenchError
+from workbench.types import JsonMapping, Question, WorkbenchError
 
 __all__ = ["NAMES", "SPLITS", "check_trainable", "data_set", "load", "sample", "split_of"]
 
@@ -172,7 +172,7 @@ def _from_hub(name: str, split: str | None, schema: str | None) -> tuple[Records
 
 
 def _fitting(
-    where: str, record: Mapping[str, Any], mapping: Mapping[str, str] | None, schema: str | None
+    where: str, record: JsonMapping, mapping: Mapping[str, str] | None, schema: str | None
 ) -> DataSet:
     """Return the schema of the records: the named one, else the one whose columns match, else the
     plain schema.
@@ -202,12 +202,12 @@ def _fitting(
     return chosen
 
 
-def _columns(record: Mapping[str, Any]) -> str:
+def _columns(record: JsonMapping) -> str:
     return ", ".join(map(str, record)) or "none"
 
 
 def _read(
-    chosen: DataSet, record: Mapping[str, Any], where: str, mapping: Mapping[str, str] | None
+    chosen: DataSet, record: JsonMapping, where: str, mapping: Mapping[str, str] | None
 ) -> list[Question]:
     if mapping is not None:
         record = {
@@ -223,7 +223,7 @@ def _read(
         ) from error
 
 
-def _reach(record: Mapping[str, Any], column: str, where: str) -> Any:
+def _reach(record: JsonMapping, column: str, where: str) -> Any:
     """Return a column's value; "a.b" is b inside a, unless a column has that exact name."""
     if column in record:
         return record[column]
@@ -238,7 +238,7 @@ def _reach(record: Mapping[str, Any], column: str, where: str) -> Any:
 def _finish(
     question: Question,
     chosen: DataSet,
-    record: Mapping[str, Any],
+    record: JsonMapping,
     known: Mapping[str, Question],
     where: str,
 ) -> Question:

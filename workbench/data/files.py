@@ -17,12 +17,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from workbench.types import WorkbenchError
+from workbench.types import JsonObject, WorkbenchError
 from workbench.util.jsonl import check_text, unique_keys
 
-Records = list[tuple[str, dict[str, Any]]]
+Records = list[tuple[str, JsonObject]]
 # the number of a line, row or record, from 1; what it holds, or, as a text, why it holds nothing
-Row = tuple[int, dict[str, Any] | str]
+Row = tuple[int, JsonObject | str]
 
 WRAPPERS = ("data", "example", "examples", "questions", "records", "rows", "instances")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -66,7 +66,7 @@ def open_bytes(path: Path) -> Iterator[BufferedReader]:
 
     Raises WorkbenchError if it cannot be read, the archive is broken, or it is not UTF-8 text.
     """
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+    openers: JsonObject = {".gz": gzip.open, ".bz2": bz2.open}
     try:
         with openers.get(path.suffix.lower(), open)(path, "rb") as file:
             check_text(path, file.peek(8)[:8], "unpack it, or let its name end in .gz or .bz2")
@@ -93,7 +93,7 @@ def open_rows(path: Path, skip: int = 0, columns: Sequence[str] = ()) -> tuple[s
     return "record", iter(list(enumerate(records, start=1))[skip:])
 
 
-def _whole(path: Path) -> list[dict[str, Any]] | None:
+def _whole(path: Path) -> list[JsonObject] | None:
     """Return the records of a file with one JSON value (a list or a wrapper object), or None for
     JSONL.
     """
@@ -141,7 +141,7 @@ def _decoded(content: bytes) -> Any:
     return json.loads(text, parse_constant=lambda _: None, object_pairs_hook=unique_keys)
 
 
-def _object(line: bytes) -> dict[str, Any] | str:
+def _object(line: bytes) -> JsonObject | str:
     try:
         row = _decoded(line)
     except UnicodeDecodeError as error:
@@ -180,7 +180,7 @@ def _table(path: Path, delimiter: str, skip: int) -> Iterator[Row]:
                 yield rows.line_num, _record(columns, values)
 
 
-def _record(columns: Sequence[str], values: Sequence[str]) -> dict[str, Any] | str:
+def _record(columns: Sequence[str], values: Sequence[str]) -> JsonObject | str:
     if len(values) != len(columns):
         return f"{len(values)} columns where the header has {len(columns)}"
     try:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from workbench.data.record import passages, strings
-from workbench.types import Question
+from workbench.types import JsonMapping, Question
 
-Record = Mapping[str, Any]
+Record = JsonMapping
 
 
 def factscore_bios(record: Record) -> Iterator[Question]:

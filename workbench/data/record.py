@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from workbench.types import Passage, Question
+from workbench.types import JsonMapping, Passage, Question
 
 YES_NO = ("yes", "no")
 
@@ -89,7 +89,7 @@ def passages(value: Any) -> tuple[Passage, ...]:
     return tuple({p.id: p for p in map(passage, value)}.values())
 
 
-def question_of(record: Mapping[str, Any], identity: str, text: Any) -> Question:
+def question_of(record: JsonMapping, identity: str, text: Any) -> Question:
     """Convert a row in the workbench's schema: `{answers?, title?, passages?, checklist?, kind?}`.
 
     `answer` is an alias of `answers`, a text works as a list, titles are joined by ";", and
@@ -111,7 +111,7 @@ def question_of(record: Mapping[str, Any], identity: str, text: Any) -> Question
     )
 
 
-def _texts(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
+def _texts(record: JsonMapping, name: str) -> tuple[str, ...]:
     value = record.get(name)
     try:
         texts = strings(value)
@@ -131,7 +131,7 @@ def answered(
     shown: tuple[Passage, ...] = (),
     kind: str = "single",
     answerable: bool | None = None,
-    meta: Mapping[str, Any] | None = None,
+    meta: JsonMapping | None = None,
 ) -> Question:
     """Build a short question by the rules of `workbench.data.sets`; `meta` values of None are
     dropped.
@@ -146,7 +146,7 @@ def answered(
     return Question(name, str(text).strip(), answers, title, shown, kind=kind, meta=known)
 
 
-def plain(record: Mapping[str, Any]) -> list[Question]:
+def plain(record: JsonMapping) -> list[Question]:
     """Read the workbench's own schema: `{question, id?, …}`, see `question_of`."""
     name = record.get("id")
     return [question_of(record, "" if name is None else str(name), record["question"])]

@@ -16,15 +16,14 @@ its questions. An id is left empty where the data set has none. Rules that hold 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from workbench.data import longform, short
 from workbench.data.record import plain
-from workbench.types import Question
+from workbench.types import JsonMapping, Question
 
-Reader = Callable[[Mapping[str, Any]], Iterable[Question]]
+Reader = Callable[[JsonMapping], Iterable[Question]]
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,10 @@ class DataSet:
     home: str = ""
     evaluation_only: bool = False
 
-    def fits(self, record: Mapping[str, Any]) -> bool:
+    def fits(self, record: JsonMapping) -> bool:
         return any(all(column in record for column in columns) for columns in self.columns)
 
-    def recognises(self, record: Mapping[str, Any]) -> bool:
+    def recognises(self, record: JsonMapping) -> bool:
         return any(
             all(column in record for column in columns) for columns in self.own
         ) and self.fits(record)

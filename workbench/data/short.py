@@ -9,9 +9,9 @@ from typing import Any
 
 from workbench.data.record import answered, passage, passages, strings
 from workbench.text import INVALID_QUESTION
-from workbench.types import Passage, Question
+from workbench.types import JsonMapping, Passage, Question
 
-Record = Mapping[str, Any]
+Record = JsonMapping
 
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 
@@ -150,7 +150,7 @@ def simpleqa(record: Record) -> Iterator[Question]:
     )
 
 
-def _details(value: Any) -> Mapping[str, Any]:
+def _details(value: Any) -> JsonMapping:
     import ast
 
     if not isinstance(value, str):

@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.judge.cache import Cache
 from workbench.judge.wire import checked_reply, clip
-from workbench.types import Cost, Failure, Prompt, Reply
+from workbench.types import Cost, Failure, JsonMapping, Prompt, Reply
 
 Arrived = Callable[[int, Reply], None]  # called once per prompt, in any order, from one thread
 Send = Callable[[Sequence[Prompt], Arrived], None]
@@ -63,7 +63,7 @@ class BatchJudge:
 
     name: str
     send: Send = field(repr=False)
-    sampling: Mapping[str, Any] = field(default_factory=dict)
+    sampling: JsonMapping = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
     cache: Cache | None = None
     closed: threading.Event = field(default_factory=threading.Event, repr=False)

@@ -9,11 +9,10 @@ import sqlite3
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from workbench.types import Prompt, WorkbenchError
+from workbench.types import JsonMapping, Prompt, WorkbenchError
 
 OURS = 0x57424A43  # sqlite's application_id
 WAIT = 30.0  # seconds to wait for another process
@@ -45,7 +44,7 @@ class Cache:
         return f"Cache({str(self.file)!r})"
 
     @staticmethod
-    def key(model: str, prompt: Prompt, sampling: Mapping[str, Any]) -> bytes:
+    def key(model: str, prompt: Prompt, sampling: JsonMapping) -> bytes:
         parts = json.dumps([model, prompt.task, prompt.text, sampling], sort_keys=True)
         return hashlib.sha256(parts.encode()).digest()
 

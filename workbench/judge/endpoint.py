@@ -6,7 +6,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from workbench.judge.cache import Cache
 from workbench.judge.http import CONNECTING, Answer, read_response, unreachable
 from workbench.judge.wire import Form, checked_reply, in_form
 from workbench.judge.workers import run_in_thread, run_workers
-from workbench.types import Cost, Failure, Prompt, Reply, WorkbenchError
+from workbench.types import Cost, Failure, JsonMapping, Prompt, Reply, WorkbenchError
 
 CONCURRENCY = 64  # requests in flight
 EARLY = 2  # retries until a server has responded once: before, it is probably not running
@@ -41,7 +41,7 @@ def endpoint(
     temperature: float = 0.0,
     max_new_tokens: int = 2048,
     seed: int | None = None,
-    extra: Mapping[str, Any] | None = None,
+    extra: JsonMapping | None = None,
     key: str | None = None,
     form: Form = "json",
     cache: Path | str | None = None,
@@ -128,7 +128,7 @@ class _Client:
     """
 
     address: Address
-    body: Mapping[str, Any]
+    body: JsonMapping
     totals: Totals
     concurrency: int
     timeout: float

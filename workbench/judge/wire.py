@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from workbench.judge.templates import TASKS, count, with_reply
@@ -16,6 +15,8 @@ from workbench.types import (
     PREFERENCES,
     REASONING,
     Failure,
+    JsonMapping,
+    JsonObject,
     Prompt,
     WorkbenchError,
 )
@@ -174,7 +175,7 @@ def _from_json(text: str) -> Any:
     return value
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
     if len({key for key, _ in pairs}) != len(pairs):
         raise _Unreadable("keys", "the reply has a key twice")
     return dict(pairs)
@@ -216,7 +217,7 @@ def _shaped(value: Any, shape: Any, task: str, expected: int | None) -> Any:
     return shape(value, task, expected)
 
 
-def _planned(value: Any) -> dict[str, Any]:
+def _planned(value: Any) -> JsonObject:
     """Check an outline and reduce the white space of its points to single spaces."""
     points = [{**point, "text": " ".join(point["text"].split())} for point in value["points"]]
     if not 1 <= len(points) <= MOST_POINTS:
@@ -254,7 +255,7 @@ def _passage(number: Any, task: str, passages: int | None) -> int:
     return number
 
 
-def _fields(value: Any, *names: str) -> Mapping[str, Any]:
+def _fields(value: Any, *names: str) -> JsonMapping:
     if not isinstance(value, dict):
         raise _Unreadable(
             "type", f"a JSON object with {', '.join(names)} is expected, not {type(value).__name__}"
@@ -301,7 +302,7 @@ def _text(value: Any, task: str, _: int | None) -> str:
 
 _ONE_LABEL = {"label": _label}
 # The exact shape of the reply to each task.
-_SHAPES: Mapping[str, Any] = {
+_SHAPES: JsonMapping = {
     "extract": {"sentences": [{"text": _text, "claims": [_text]}]},
     "single_pass": {
         "sentences": [

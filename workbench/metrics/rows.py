@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from workbench.runs.store import place
+from workbench.runs.store import locate
 from workbench.text import final_answer, is_abstention
 from workbench.types import (
     CLAIM_LABELS,
@@ -137,7 +137,7 @@ def each_row(file: Path, read: Callable[[Mapping[str, Any]], T]) -> Iterator[T]:
 def file_of(path: Path | str) -> Path:
     """The file of feedback that a path names: itself or, of a run's folder, its rollouts."""
     path = Path(path)
-    return Path(*place(path)) if path.is_dir() else path
+    return Path(*locate(path)) if path.is_dir() else path
 
 
 def rows_of(feedbacks: Iterable[Feedback], sections: Sequence[str] = ()) -> list[Row]:

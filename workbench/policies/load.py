@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 from workbench.policies import hf, vllm, weights
 from workbench.policies.generate import Completion, Policy, Sampling
-from workbench.runs.folder import read_json, what_is_there
+from workbench.runs.folder import describe_runs, read_json
 from workbench.types import WorkbenchError
 from workbench.util.hub import check_adapter, from_disk_or_hub
 from workbench.util.subprocess import environment
@@ -279,7 +279,7 @@ def check_policy_name(name: str) -> None:
     ):
         near = path.parent if len(path.parts) > 1 and path.parent.is_dir() else Path("runs")
         raise WorkbenchError(
-            f"no policy folder '{name}': {what_is_there(near)}; name a run's or a model's folder,"
+            f"no policy folder '{name}': {describe_runs(near)}; name a run's or a model's folder,"
             " or a hub name owner/model"
         )
 

@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -34,9 +34,9 @@ from workbench.retrieval.index import (
 )
 from workbench.retrieval.sources import Page, Source, open_source
 from workbench.retrieval.words import hidden_words, title_key
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 from workbench.util.disk import check_space
-from workbench.util.jsonl import taken_back, write_json
+from workbench.util.jsonl import remove_new_folders_on_error, write_json
 
 STATE, LOCK = "build.sqlite", "build.lock"
 STEP, STEP_ENCODED = 8192, 256  # passages a step, without and with vectors
@@ -60,7 +60,7 @@ def build_index(
     words: int = 100,
     root: Path | str = ROOT,
     progress: Progress | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Build the index `name` (under `root`, or a path) or resume its build; return its card.
 
     `words` is the budget of a passage (0: whole pages). A complete index of the same source is
@@ -81,7 +81,7 @@ def build_index(
         check_space(folder, opened.size, "build it under a --root on another disk")
         # a source of the wrong columns is refused before anything is written
         next(opened.pages(0), None)
-    with taken_back(folder), _locked(folder):
+    with remove_new_folders_on_error(folder), _locked(folder):
         # Another process may have been here since the card was read.
         card = read_card(folder) or _begin(folder, opened, settings)
         _check_same(folder, card, opened, settings)
@@ -92,9 +92,7 @@ def build_index(
         )
 
 
-def _check_same(
-    folder: Path, card: Mapping[str, Any] | None, source: Source, settings: Settings
-) -> None:
+def _check_same(folder: Path, card: JsonMapping | None, source: Source, settings: Settings) -> None:
     if card is None:
         if folder.exists() and any(
             path.name not in (LOCK, f".{CARD}.tmp") for path in folder.iterdir()
@@ -130,7 +128,7 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _begin(folder: Path, source: Source, settings: Settings) -> dict[str, Any]:
+def _begin(folder: Path, source: Source, settings: Settings) -> JsonObject:
     card = {
         "schema": SCHEMA,
         "status": "building",
@@ -144,8 +142,8 @@ def _begin(folder: Path, source: Source, settings: Settings) -> dict[str, Any]:
 
 
 def _build(
-    folder: Path, card: Mapping[str, Any], source: Source, settings: Settings, progress: Progress
-) -> dict[str, Any]:
+    folder: Path, card: JsonMapping, source: Source, settings: Settings, progress: Progress
+) -> JsonObject:
     started = time.monotonic()
     with contextlib.closing(_State(folder / STATE)) as state:
         table = None
@@ -187,7 +185,7 @@ def _build(
 
 def _steps(
     source: Source, settings: Settings, state: _State
-) -> Iterator[tuple[list[dict[str, Any]], int]]:
+) -> Iterator[tuple[list[JsonObject], int]]:
     """Yield the passages of whole pages step by step, with the number of the last row read."""
     step, rows, number = STEP_ENCODED if settings.encoder else STEP, [], state["row"]
     seen_at = number
@@ -201,7 +199,7 @@ def _steps(
     yield rows, number
 
 
-def _passages(page: Page, number: int, words: int) -> list[dict[str, Any]]:
+def _passages(page: Page, number: int, words: int) -> list[JsonObject]:
     return [
         {
             "id": f"{page.id}:{part}",
@@ -214,7 +212,7 @@ def _passages(page: Page, number: int, words: int) -> list[dict[str, Any]]:
     ]
 
 
-def _arrow(rows: list[dict[str, Any]], encoder: str | None) -> Any:
+def _arrow(rows: list[JsonObject], encoder: str | None) -> Any:
     """Return the table's columns. `body` has title, text and, after a NUL, hidden words."""
     import pyarrow as pa
 

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +24,7 @@ from workbench.retrieval.words import (
     title_runs,
 )
 from workbench.runs.folder import read_json
-from workbench.types import Passage, WorkbenchError
+from workbench.types import JsonMapping, JsonObject, Passage, WorkbenchError
 
 ROOT = Path("runs/indexes")
 CARD, TABLE, SCHEMA = "index.json", "passages", 1
@@ -46,7 +46,7 @@ class Index:
     """
 
     folder: Path
-    card: Mapping[str, Any] = field(repr=False)
+    card: JsonMapping = field(repr=False)
 
     def __len__(self) -> int:
         return self.card["passages"]
@@ -138,7 +138,7 @@ class Index:
             return []
         words = f"{query} {' '.join(dict.fromkeys(hidden_words(query).split()))}"
 
-        def ask(limit: int) -> list[dict[str, Any]]:
+        def ask(limit: int) -> list[JsonObject]:
             search = self._table.search(MatchQuery(words, "body"), query_type="fts")
             return search.select(["id", "title", "body", "_score"]).limit(limit).to_list()
 
@@ -148,7 +148,7 @@ class Index:
         if not query:
             return []
 
-        def ask(limit: int) -> list[dict[str, Any]]:
+        def ask(limit: int) -> list[JsonObject]:
             search = self._table.search(vector, vector_column_name="vector").distance_type("cosine")
             search = search.nprobes(PROBES).refine_factor(REFINE)
             return search.select(["id", "title", "body", "_distance"]).limit(limit).to_list()
@@ -156,7 +156,7 @@ class Index:
         return _best(ask, k, lambda row: 1 - row["_distance"])
 
     def _rank(
-        self, queries: Sequence[str], rows: Sequence[dict[str, Any]], k: int, mode: Mode
+        self, queries: Sequence[str], rows: Sequence[JsonObject], k: int, mode: Mode
     ) -> list[list[Passage]]:
         passages = [_passage(row) for row in rows]
         deep = len(passages) if mode == "hybrid" else k
@@ -173,7 +173,7 @@ class Index:
             return [fuse(rankings, k) for rankings in zip(*lists, strict=True)]
         return lists[0] if lists else [[] for _ in queries]
 
-    def _pages(self, titles: Sequence[str], columns: Sequence[str]) -> list[list[dict[str, Any]]]:
+    def _pages(self, titles: Sequence[str], columns: Sequence[str]) -> list[list[JsonObject]]:
         """Return the passages of the pages that each of `titles` names, page by page in order.
 
         Exact titles (up to case and white space) take precedence over titles with the same
@@ -183,7 +183,7 @@ class Index:
             {title_key(title) for joined in titles for row in title_runs(joined) for title in row}
             - {""}
         )
-        by_key: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        by_key: dict[str, list[JsonObject]] = defaultdict(list)
         for start in range(0, len(keys), 500):
             names = ",".join(
                 "'" + key.replace("'", "''") + "'" for key in keys[start : start + 500]
@@ -208,7 +208,7 @@ class Index:
         ]
 
 
-def _closest(title: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _closest(title: str, rows: list[JsonObject]) -> list[JsonObject]:
     key = strict_title(title)
     return [row for row in rows if strict_title(row["title"]) == key] or rows
 
@@ -238,14 +238,14 @@ def _ranked(passages: Sequence[Passage], scores: Sequence[float], k: int) -> lis
 
 
 def _best(
-    ask: Callable[[int], list[dict[str, Any]]], k: int, score: Callable[[dict[str, Any]], float]
+    ask: Callable[[int], list[JsonObject]], k: int, score: Callable[[JsonObject], float]
 ) -> list[Passage]:
     """Return the best k of a search; more are read so that equal scores can be ordered by id."""
     rows = ask(DEEPER * k)
     return _ranked([_passage(row) for row in rows], [score(row) for row in rows], k)
 
 
-def _passage(row: Mapping[str, Any]) -> Passage:
+def _passage(row: JsonMapping) -> Passage:
     return Passage(row["id"], row["title"], row["body"][len(row["title"]) + 1 :].partition("\0")[0])
 
 
@@ -266,7 +266,7 @@ def place(name: str | Path, root: Path | str = ROOT) -> Path:
     return folder
 
 
-def read_card(folder: Path) -> dict[str, Any] | None:
+def read_card(folder: Path) -> JsonObject | None:
     if not (folder / CARD).exists():
         return None
     if (card := read_json(folder / CARD)) is None:
@@ -317,7 +317,7 @@ def open_index(name: str | Path, root: Path | str = ROOT) -> Index:
     return Index(folder, card)
 
 
-def list_indexes(root: Path | str = ROOT) -> list[dict[str, Any]]:
+def list_indexes(root: Path | str = ROOT) -> list[JsonObject]:
     """Return the cards of all indexes under `root` with their `name`; a damaged one has the reason
     as `status`.
     """

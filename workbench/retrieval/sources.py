@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from workbench.data.files import ROWS, open_bytes, open_rows, parquet_file, suffix_of
 from workbench.data.record import passage_id
 from workbench.retrieval.words import clean
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, WorkbenchError
 from workbench.util import hub
 from workbench.world.world import load_world
 
@@ -70,7 +70,7 @@ def open_source(spec: str | Path) -> Source:
     return _file(path)
 
 
-def page_of(row: Mapping[str, Any]) -> Page | str:
+def page_of(row: JsonMapping) -> Page | str:
     """Convert a row to a page, or return its problem as a string; without `id`, the id is a content
     hash.
     """

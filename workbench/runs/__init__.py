@@ -1,1 +1,1 @@
-"""Runs: what a run's folder holds, and which of its checkpoints is complete."""
+"""Run folders: checkpoints, metrics, stored feedback, and tables read from them."""

@@ -1,4 +1,4 @@
-"""Which checkpoint of a run is complete, and taking the run's folder back to it."""
+"""Write, check and remove checkpoints, and reset a run's folder to its last complete one."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ import shutil
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 from workbench.runs.folder import file_digest, read_json
 from workbench.runs.rollouts import check_rollouts, whole_steps
+from workbench.types import JsonObject
 from workbench.util.jsonl import iter_rows, truncate_after_step, write_json
 
 MARKER = "complete.json"
 
 
 def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[Path | None, int]:
-    """Take the folder back to its last complete checkpoint: (its folder or None, its step or 0).
+    """Reset a run's folder to its last complete checkpoint.
 
-    A step is so many `updates`, which are what checkpoints are numbered by.
+    Removes half-written checkpoints, and checkpoints whose steps are not all in the metrics and
+    the rollouts. Cuts off metrics and rollouts after the step of the remaining checkpoint.
 
-    Half-written checkpoints, and those whose steps are not all in the metrics and, with
-    `responses` rows each, in the rollouts, are removed; metrics and rollouts after that step are
-    cut off.
+    Args:
+        responses: rows of a step in the rollouts; None if there are no rollouts.
+        updates: updates per step; checkpoints are numbered by updates.
+
+    Returns:
+        the checkpoint's folder (or None) and its step (or 0).
 
     Raises:
-        WorkbenchError: rollouts were lost from before every checkpoint; nothing is removed then.
+        WorkbenchError: rollouts from before the first checkpoint are missing. Nothing is removed.
     """
     checkpoints = sorted((out / "checkpoints").glob("checkpoint-*"), key=step_of)
     logged = len(metrics_rows(out))
@@ -39,37 +43,34 @@ def rewind(out: Path, responses: int | None = None, updates: int = 1) -> tuple[P
     for path in checkpoints:
         if path not in steps:
             shutil.rmtree(path)
-    last, done = list(steps.items())[-1] if steps else (None, 0)
-    if done:
-        print(f"resuming '{out}' after step {done}", file=sys.stderr)
+    last, step = list(steps.items())[-1] if steps else (None, 0)
+    if step:
+        print(f"resuming '{out}' after step {step}", file=sys.stderr)
     for name in ("metrics.jsonl", "rollouts.jsonl"):
         if (out / name).exists():
-            truncate_after_step(out / name, done)
-    return last, done
+            truncate_after_step(out / name, step)
+    return last, step
 
 
-def metrics_rows(out: Path) -> list[dict[str, Any]]:
-    """The rows of steps 1, 2, 3, … in the folder's metrics, up to the first step that is
-    missing.
-    """
+def metrics_rows(out: Path) -> list[JsonObject]:
+    """Return the metrics of steps 1, 2, 3, …, up to the first missing step."""
     if not (out / "metrics.jsonl").exists():
         return []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an unfinished last line is reported when it is cut off
+        warnings.simplefilter("ignore")  # `truncate_after_step` reports an unfinished last line
         rows = list(iter_rows(out / "metrics.jsonl"))
-    whole = [row.get("step") == number for number, row in enumerate(rows, start=1)]
-    return rows[: [*whole, False].index(False)]
+    in_order = [row.get("step") == number for number, row in enumerate(rows, start=1)]
+    return rows[: [*in_order, False].index(False)]
 
 
 def step_of(checkpoint: Path) -> int:
+    """Return the number in a checkpoint's name, or -1."""
     number = checkpoint.name.rpartition("-")[2]
     return int(number) if number.isdigit() else -1
 
 
 def mark_complete(checkpoint: Path) -> None:
-    """Declare a checkpoint written, once it is on the disk: the digests of its files, put in
-    place by one rename.
-    """
+    """Mark a checkpoint as complete: sync its files, then write their digests."""
     sync_tree(checkpoint)
     paths = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != MARKER)
     files = {path.relative_to(checkpoint).as_posix(): file_digest(path) for path in paths}
@@ -79,18 +80,18 @@ def mark_complete(checkpoint: Path) -> None:
 
 
 def is_complete(checkpoint: Path) -> bool:
-    """Whether the marker is there and every file is as it was when the marker was written."""
+    """Return whether a checkpoint has its marker and every file still has the stored digest."""
     marker = read_json(checkpoint / MARKER)
     if not marker or marker.get("step") != step_of(checkpoint):
         return False
     return all(
-        (checkpoint / name).is_file() and file_digest(checkpoint / name) == d
-        for name, d in marker["files"].items()
+        (checkpoint / name).is_file() and file_digest(checkpoint / name) == digest
+        for name, digest in marker["files"].items()
     )
 
 
 def sync_tree(folder: Path) -> None:
-    """`sync` a folder and everything in it."""
+    """Wait until a folder and all its files are on the disk."""
     for path in (*folder.rglob("*"), folder):
         sync(path)
 
@@ -113,6 +114,6 @@ def prune(checkpoints: Path, keep: int = 2) -> None:
         key=step_of,
     )
     for checkpoint in complete[:-keep]:
-        # first, so that a half-removed checkpoint is not taken for a complete one
+        # first, so that a half-removed checkpoint does not count as complete
         (checkpoint / MARKER).unlink()
         shutil.rmtree(checkpoint)

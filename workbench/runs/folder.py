@@ -1,15 +1,13 @@
-"""A run's folder: what identifies it, which checkpoint is complete, and taking it back to that
-checkpoint.
+"""The folder of a run: open, lock and identify it.
 
-config.json      what the run is (method, config, seed, …); a different run may not use the
-folder. `versions` are those of
-                 the libraries that it was begun with
-.lock            held by the process that uses the folder
-metrics.jsonl    one row a step
-rollouts.jsonl   every graded response, with its step; questions.jsonl beside it
+config.json      identity of the run: method, config, seed, …; `versions` of the libraries at the
+                 start. Another run cannot use the folder.
+.lock            locked by the process that uses the folder
+metrics.jsonl    one row per step
+rollouts.jsonl   every graded response with its step; its questions are in questions.jsonl
 checkpoints/     checkpoint-N, each with complete.json written last
 policy/          the trained adapter with its tokenizer
-summary.json     the result; its status says whether the run is finished
+summary.json     the result; `status` says whether the run is finished
 """
 
 from __future__ import annotations
@@ -26,75 +24,75 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import workbench
-from workbench.types import WorkbenchError
-from workbench.util.jsonl import taken_back, unique_keys, write_json
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
+from workbench.util.jsonl import remove_new_folders_on_error, unique_keys, write_json
 
 FREE_MB = 200
 FILES = ("metrics.jsonl", "rollouts.jsonl", "probe.jsonl", "summary.json")  # of a run
-LOOKED = 0.2  # seconds: who asks whether a folder is in use holds its lock for a moment
-PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # whose versions a run depends on
+LOCK_SECONDS = 0.2  # to wait for the lock, because `in_use` holds it for a moment
+PACKAGES = ("torch", "transformers", "trl", "peft", "unsloth")  # their versions affect a run
 
 
 @contextlib.contextmanager
 def lock(out: Path) -> Iterator[None]:
-    """Make the folder `out` and keep other processes out of it; where files cannot be locked,
-    only make it.
+    """Make the folder `out` and lock it against other processes (without a lock on Windows).
 
-    A refusal inside (a WorkbenchError) takes back the lock file and the folders that were made
-    for it, and the config.json of a run that came no further.
+    A WorkbenchError in the block removes the new lock file and new empty folders, and the new
+    config.json of a run that wrote nothing else.
 
     Raises:
-        WorkbenchError: the folder cannot be written, or another process is using it.
+        WorkbenchError: the folder cannot be written, or another process uses it.
     """
-    with taken_back(out):
+    with remove_new_folders_on_error(out):
         _check_writable(out)
-        found = {path.name for path in out.iterdir()}
+        before = {path.name for path in out.iterdir()}
         if importlib.util.find_spec("fcntl") is None:  # Windows
             yield
             return
         path = out / ".lock"
-        new = not path.exists()
         with path.open("ab") as file:
-            _hold(file, path)
+            _acquire(file, path)
             try:
                 yield
             except WorkbenchError:
-                made = {path.name for path in out.iterdir()} - found
-                if "config.json" in made and made <= {"config.json", ".lock"}:
+                new = {path.name for path in out.iterdir()} - before
+                if "config.json" in new and new <= {"config.json", ".lock"}:
                     (out / "config.json").unlink()
-                if new:  # an old one stays: it tells nothing, and removing it gains nothing
+                if ".lock" in new:  # an old lock file is harmless
                     path.unlink(missing_ok=True)
                 raise
 
 
 def in_use(out: Path) -> bool:
-    """Whether a process holds the lock of the folder `out`. Nothing is made or written."""
+    """Return whether a process holds the lock of the folder `out`. Writes nothing."""
     if importlib.util.find_spec("fcntl") is None or not (out / ".lock").exists():
         return False
     with (out / ".lock").open("rb") as file:
-        return _refused(file, shared=True)
+        return _is_locked(file, shared=True)
 
 
-def _hold(file: BinaryIO, path: Path) -> None:
-    taken = WorkbenchError(
+def _acquire(file: BinaryIO, path: Path) -> None:
+    """Lock the open file at `path`; raise a WorkbenchError if another process uses the folder."""
+    error = WorkbenchError(
         f"another process is using '{path.parent}': wait for it or choose another --out folder"
     )
-    until = time.monotonic() + LOOKED
-    while _refused(file, shared=False):
+    until = time.monotonic() + LOCK_SECONDS
+    while _is_locked(file, shared=False):
         if time.monotonic() > until:
-            raise taken
+            raise error
         time.sleep(0.01)
-    # its last holder took it back
+    # the previous holder may have removed the file after this process opened it
     if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
-        raise taken
+        raise error
 
 
-def _refused(file: BinaryIO, shared: bool) -> bool:
-    """Whether another process's lock keeps us from ours; on network file systems without locks,
-    nothing does.
+def _is_locked(file: BinaryIO, shared: bool) -> bool:
+    """Try to lock a file; return whether a lock of another process prevents it.
+
+    On network file systems without locks, nothing prevents it.
     """
     import fcntl
 
@@ -109,26 +107,28 @@ def _refused(file: BinaryIO, shared: bool) -> bool:
 
 def open_run(
     out: Path,
-    identity: Mapping[str, Any],
+    identity: JsonMapping,
     versions: Mapping[str, str] | None = None,
     *,
-    read: Callable[[dict[str, Any]], dict[str, Any]] = dict,
-) -> dict[str, Any] | None:
-    """Make the folder `out` that of the run that `identity` describes; the stored summary if
-    that run is finished.
+    read: Callable[[JsonObject], JsonObject] = dict,
+) -> JsonObject | None:
+    """Start or resume a run in the folder `out`; return its summary if it is already finished.
 
-    `read` gives what an earlier version stored the form of today's. `versions` of the libraries
-    are stored with a new run; resuming under others is allowed, with a warning.
+    Args:
+        identity: JSON values that determine the run's result.
+        versions: of the libraries; stored with a new run. Other versions on resumption only cause
+            a warning.
+        read: converts the stored identity of an earlier version to the current form.
 
     Raises:
-        WorkbenchError: the disk is full, or another run lies there.
+        WorkbenchError: the disk is full, or the folder has another run.
     """
     stored = read_json(out / "config.json")
     if stored is None and (out / "config.json").exists():
         raise WorkbenchError(
-            f"'{out / 'config.json'}' is damaged: mend it, or choose another --out folder"
+            f"'{out / 'config.json'}' is damaged: fix it, or choose another --out folder"
         )
-    begun = stored.pop("versions", {}) if stored else {}
+    first_versions = stored.pop("versions", {}) if stored else {}
     if stored is None:
         foreign = [name for name in FILES if (out / name).exists()]
         reason = f"{', '.join(foreign)} but no config.json" if foreign else ""
@@ -147,43 +147,38 @@ def open_run(
         write_json(
             out / "config.json", {**identity, **({"versions": versions} if versions else {})}
         )
-    elif begun and versions and (changed := differences(begun, versions)):
+    elif first_versions and versions and (changed := differences(first_versions, versions)):
         print(
-            f"'{out}' was begun under other versions, so it may not end the same:"
+            f"'{out}' was started with other versions, so its result may differ:"
             f" {'; '.join(changed)}",
             file=sys.stderr,
         )
     return None
 
 
-def finished(out: Path) -> dict[str, Any] | None:
-    """The summary in a folder, if it is that of something finished."""
+def finished(out: Path) -> JsonObject | None:
+    """Return the summary in a folder if its status is "done", else None."""
     summary = read_json(out / "summary.json")
     return summary if summary and summary.get("status") == "done" else None
 
 
-def what_is_there(folder: Path, most: int = 8) -> str:
-    """The runs in a folder, or why there are none, for the end of a message about one that was
-    not found.
-    """
+def describe_runs(folder: Path, most: int = 8) -> str:
+    """Return the end of a message about a missing run: the runs that a folder has."""
     if not folder.is_dir():
         return f"there is no folder '{folder}' either"
     folders = sorted(
         {path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/config.json")}
     )
-    shown = [
+    # checkpoints and policies have a config.json, too
+    runs = [
         str(path) for path in folders if path.parent.name != "checkpoints" and path.name != "policy"
     ]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return (
-        f"'{folder}' holds {', '.join(shown[:most])}{more}" if shown else f"'{folder}' holds no run"
-    )
+    more = f" and {len(runs) - most} more" if len(runs) > most else ""
+    return f"'{folder}' contains {', '.join(runs[:most]) or 'no run'}{more}"
 
 
-def differences(
-    stored: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = ""
-) -> list[str]:
-    """Every key whose values differ, as "config.seed is 1, not 2"."""
+def differences(stored: JsonMapping, wanted: JsonMapping, prefix: str = "") -> list[str]:
+    """Return the keys whose values differ, as "config.seed is 1, not 2"."""
     differing: list[str] = []
     for key in dict.fromkeys([*stored, *wanted]):
         old, new = stored.get(key), wanted.get(key)
@@ -194,8 +189,8 @@ def differences(
     return differing
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file; None if it is missing or broken."""
+def read_json(path: Path) -> JsonObject | None:
+    """Return the object in a JSON file, or None if it is missing or broken."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
     except (OSError, ValueError):
@@ -204,7 +199,10 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def policy_hash(folder: str) -> str | None:
-    """Digest of a local policy's weights, configuration and tokenizer; None for a hub name."""
+    """Return a digest of a local policy's weights, configuration and tokenizer.
+
+    For a name on the hub, return None.
+    """
     path = Path(folder)
     if not path.is_dir():
         return None
@@ -220,7 +218,7 @@ def policy_hash(folder: str) -> str | None:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content."""
+    """Return the SHA-256 of a file's content in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -238,9 +236,7 @@ def _check_writable(out: Path) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python, this package and the libraries a run depends on, as far as they are
-    installed.
-    """
+    """Return the versions of Python, this package and the installed libraries of `PACKAGES`."""
     installed = {"python": platform.python_version(), "workbench": workbench.__version__}
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):

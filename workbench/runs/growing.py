@@ -1,4 +1,4 @@
-"""Read files that are still being written: each complete line once, then only what was added."""
+"""Read files that are still being written: each complete line once, and only new lines later."""
 
 from __future__ import annotations
 
@@ -9,30 +9,38 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
+
+from workbench.types import JsonObject
 
 State = TypeVar("State")
-CACHED_FILES = 16  # more than are drawn together, or each would be read again at every look
-CHUNK = 1 << 26  # bytes of lines that are added at once
+CACHED_FILES = 16  # more than one page shows; otherwise each refresh would read every file again
+CHUNK = 1 << 26  # bytes of lines added at once, which limits memory
 
 
 @dataclass
 class Progress(Generic[State]):
-    """How far a file was read, what it looked like then, and the state so far."""
+    """The state computed from a file's lines so far, and how to recognise the file."""
 
     state: State
-    look: tuple[int, int, int] = (-1, -1, -1)  # inode, modification time, size
+    look: tuple[int, int, int] = (-1, -1, -1)  # inode, modification time (ns), size (bytes)
     scanned: int = 0  # bytes
     last: bytes = b""  # the last complete line
-    stored: int = 0  # bytes that an index beside the file covers
+    stored: int = 0  # bytes covered by the stored index
 
 
 class Growing(Generic[State]):
-    """The state that `add(state, offset, lines)` makes of a file's complete lines.
+    """A state computed from the complete lines of growing files, such as a list of rows.
 
-    A file that has only grown is read from where it ended: it is the same file, is not shorter
-    and still has its last line in place. Any other is read again from `start()`. `load` returns
-    the progress stored beside a file, and `store` writes it.
+    A file that has only grown is read from its previous end. It counts as grown if it has the same
+    inode, is not shorter and still has its last line at the same place. Other files are read again
+    from their beginning.
+
+    Args:
+        start: returns the state of an empty file.
+        add: state, offset of the first line in bytes, new lines -> new state.
+        load: returns the progress stored in a file's index, or None.
+        store: writes that index.
     """
 
     def __init__(
@@ -46,11 +54,11 @@ class Growing(Generic[State]):
         self.start, self.add, self.load, self.store = start, add, load, store
         self.cached_files = cached_files
         self._cache: OrderedDict[Path, Progress[State]] = OrderedDict()
-        self._reading: dict[Path, Lock] = {}  # one lock a file: a large one blocks no other
+        self._file_locks: dict[Path, Lock] = {}  # per file, so a large file blocks no other
         self._lock = Lock()
 
     def read(self, path: Path) -> State:
-        """Return the state of the file as it is now, without an unfinished last line."""
+        """Return the current state of a file, without an unfinished last line."""
         with self._file_lock(path), path.open("rb") as file:
             stat = os.fstat(file.fileno())
             look = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
@@ -61,9 +69,9 @@ class Growing(Generic[State]):
                 if not (same and file.read(len(progress.last)) == progress.last):
                     progress = Progress(self.start())
                 file.seek(progress.scanned)
-                whole = True
-                while whole and (lines := file.readlines(CHUNK)):
-                    if not (whole := lines[-1].endswith(b"\n")):  # it is still being written
+                complete = True
+                while complete and (lines := file.readlines(CHUNK)):
+                    if not (complete := lines[-1].endswith(b"\n")):  # still being written
                         lines.pop()
                     if lines:
                         progress.state = self.add(progress.state, progress.scanned, lines)
@@ -79,16 +87,20 @@ class Growing(Generic[State]):
             return progress.state
 
     def is_cached(self, path: Path) -> bool:
-        """Whether the file was read before, so that another look is quick."""
+        """Return whether a file was read before, so that reading it again is fast."""
         return path in self._cache
 
     def _file_lock(self, path: Path) -> Lock:
         with self._lock:
-            return self._reading.setdefault(path, Lock())
+            return self._file_locks.setdefault(path, Lock())
 
 
-def add_objects(rows: list[dict[str, Any]], _: int, lines: list[bytes]) -> list[dict[str, Any]]:
-    """The rows and those of more lines; a ValueError for a line that is not a JSON object."""
+def add_objects(rows: list[JsonObject], _: int, lines: list[bytes]) -> list[JsonObject]:
+    """Return `rows` and the objects of more lines, as the `add` of `Growing`.
+
+    Raises:
+        ValueError: a line is not a JSON object.
+    """
     new = [json.loads(line) for line in lines if line.strip()]
     if not all(isinstance(row, dict) for row in new):
         raise ValueError("a line is not a JSON object")

@@ -1,6 +1,4 @@
-"""The rollouts that a run has recorded, counted: a step without all of its rows is no step that
-a run can go on from.
-"""
+"""Count the complete steps of a run's rollouts; a run resumes only after complete steps."""
 
 from __future__ import annotations
 
@@ -13,30 +11,26 @@ from workbench.util.jsonl import iter_rows
 
 
 def whole_steps(rollouts: Path, size: int) -> int:
-    """How many steps, from the first on, have their `size` rows, each with an id of its own."""
+    """Return the number of steps, from step 1 on, that have `size` rows with distinct ids."""
     ids: dict[int | None, list[str]] = {}
     if rollouts.exists():
         with warnings.catch_warnings():
-            # an unfinished last line is reported when it is cut off
+            # `truncate_after_step` reports an unfinished last line
             warnings.simplefilter("ignore")
             for row in iter_rows(rollouts):
                 ids.setdefault(row.get("step"), []).append(str(row.get("id")))
-    whole = (
-        len(step_ids) == len(set(step_ids)) == size
-        for step in itertools.count(1)
-        for step_ids in [ids.get(step, [])]
-    )
-    return sum(1 for _ in itertools.takewhile(bool, whole))
+    by_step = (ids.get(step, []) for step in itertools.count(1))
+    return next(n for n, step in enumerate(by_step) if not len(step) == len(set(step)) == size)
 
 
 def check_rollouts(rollouts: Path, steps: int, size: int) -> None:
-    """Refuse a record that lacks rows of its first `steps` steps, or has rows twice.
+    """Check that each of the first `steps` steps has `size` rows with distinct ids.
 
     Raises:
-        WorkbenchError: the first step that is not whole.
+        WorkbenchError: a step lacks rows or has rows twice; the message names the first one.
     """
     if (whole := whole_steps(rollouts, size)) < steps:
         raise WorkbenchError(
-            f"'{rollouts}' has not the {size} rows of step {whole + 1}, each once: put the lost"
-            " rows back, or begin anew in another --out folder"
+            f"'{rollouts}' must have {size} rows with distinct ids for step {whole + 1}: restore"
+            " the missing rows, or start again in another --out folder"
         )

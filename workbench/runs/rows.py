@@ -1,7 +1,7 @@
-"""The rows of `rollouts.jsonl` as a table: what lists and curves need of each, read once.
+"""Read `rollouts.jsonl` as a table with the columns that lists and curves need.
 
-The table of a large file is stored beside it (`rollouts.index.parquet`), so that the file opens at
-once the next time.
+The table of a large file is stored as `rollouts.index.parquet` in the same folder, so the file
+opens at once the next time.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.runs.growing import Growing, Progress, line_at
-from workbench.types import OUTCOMES
+from workbench.types import OUTCOMES, JsonObject
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-FORMAT = 2  # of a stored index; another is read again
-STORED_FROM = 8_000_000  # bytes of new rows that an index is stored for
-PATIENCE = 1.0  # seconds that the whole of a large file is waited for before its end is shown
-TAIL = 8_000_000  # bytes of the last rows that are shown meanwhile
+FORMAT = 2  # version of a stored index; other versions are computed again
+STORED_FROM = 8_000_000  # bytes of new rows from which on an index is stored
+PATIENCE = 1.0  # seconds to wait for a large file before only its end is shown
+TAIL = 8_000_000  # bytes of the end that is shown meanwhile
 NO_STEP = -1
 
-# A row as `Feedback.to_row` writes it: enough for the table without decoding the rest, in a third
-# of the time. No text of a row can look like these, since its quotation marks are escaped.
+# Patterns for rows that `Feedback.to_row` wrote. They read the table's columns in a third of the
+# time of decoding the row. Text in a row cannot match, because its quotation marks are escaped.
 _STRING = rb'("[^"\\]*(?:\\.[^"\\]*)*")'
 _NUMBER = rb"(null|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _HEAD = re.compile(
@@ -50,19 +50,19 @@ _UNPLACED = re.compile(rb'"unplaced": \[([^\]]*)\]')
 
 
 class Entry(NamedTuple):
-    """What lists and curves need of one row."""
+    """The table's values for one row."""
 
-    offset: int  # byte at which the row begins
+    offset: int  # position of the row's first byte
     id: str
-    question: str
+    question: str  # its id
     group: str
     step: int  # or NO_STEP
-    claims: int
-    unplaced: int  # by the method that could place fewest claims
+    claims: int  # number of claims
+    unplaced: int  # claims without a place, for the method with most of them
     outcome: str  # "": no outcome, or its check failed
     length: int  # tokens
-    cut: bool  # it ended because it was too long
-    # (method, part) -> number, None where it was not scored; part "" is the whole reward
+    cut: bool  # whether the response reached the maximum length
+    # (method, part) -> number, or None if not scored; part "" is the whole reward
     rewards: Mapping[tuple[str, str], float | None]
 
 
@@ -72,21 +72,25 @@ KINDS |= {"length": "int64", "cut": "bool"}
 
 
 def column(method: str, part: str = "") -> str:
-    """The name of a reward's column; part "" is the whole reward."""
+    """Return the name of a reward's column; part "" is the whole reward."""
     return json.dumps([method, part])
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a file. `table` has the columns of `KINDS` and a `column` for each reward and
-    part (NaN: not scored); its index is the row's number in the file.
+    """The rows of a file as a table.
+
+    Attributes:
+        table: the columns of `KINDS` and a `column` for each reward and part (NaN: not scored),
+            indexed by the row's number in the file.
+        missing: number of earlier rows that are not in the table yet.
+        memory: cached results for single rows, which stay valid while the file only grows.
+        derived: cached results for all rows.
     """
 
     table: DataFrame
-    missing: int = 0  # rows before these, of a file that is still being read
-    # results for single rows, which stay valid while the file only grows
+    missing: int = 0
     memory: dict[str, dict[Any, Any]] = field(default_factory=dict, repr=False)
-    # results for all rows
     derived: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
@@ -94,36 +98,36 @@ class Rows:
 
     @property
     def total(self) -> int:
-        """How many rows the file has, including those before these."""
+        """Return the number of rows in the file, including missing ones."""
         return self.missing + len(self.table)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Row id -> number, of equal ids the last."""
+        """Map ids to row numbers; of equal ids, the last row counts."""
         return dict(zip(self.table["id"], self.table.index, strict=True))
 
     @cached_property
     def rewards(self) -> list[tuple[str, str]]:
-        """(method, part) of every reward column."""
+        """Return (method, part) of every reward column."""
         names = self.table.columns[len(KINDS) :]
         return [(method, part) for method, part in map(json.loads, names)]
 
     @property
     def methods(self) -> list[str]:
-        """The methods that have rewards here, a trainer's logged numbers among them."""
+        """Return the names that have rewards, including numbers that a trainer logged."""
         return list(dict.fromkeys(method for method, _ in self.rewards))
 
     @cached_property
     def steps(self) -> list[int]:
-        found = self.table["step"].unique()
-        return sorted(int(step) for step in found if step != NO_STEP)
+        """Return the steps that occur, in order."""
+        return sorted(int(step) for step in self.table["step"].unique() if step != NO_STEP)
 
     def row(self, number: int) -> Series:
-        """The columns of one row; its `name` is the number."""
+        """Return one row; the `name` of the series is its number."""
         return self.table.loc[number]
 
     def reward(self, method: str, part: str = "") -> Series:
-        """A reward of every row, NaN where it is not stored or was not scored."""
+        """Return a reward of every row; NaN if it is not stored or was not scored."""
         from pandas import Series
 
         name = column(method, part)
@@ -137,31 +141,33 @@ def empty_rows() -> Rows:
 
 
 def read_rows(path: Path) -> Rows:
-    """The rows of a file, as the file is now."""
+    """Return the current rows of a file."""
     return _rows.read(path)
 
 
 def is_quick(path: Path) -> bool:
-    """Whether the rows were read before, or are few: no index is stored of so few."""
+    """Return whether the rows were read before or are too few for an index."""
     return _rows.is_cached(path) or path.stat().st_size < STORED_FROM
 
 
 def index_path(path: Path) -> Path:
+    """Return the path of a file's stored index."""
     return path.with_name(f"{path.stem}.index.parquet")
 
 
-_readers: dict[Path, tuple[Thread, float]] = {}  # the thread that reads a file, since when
-_tails: dict[Path, tuple[tuple[int, int], Rows]] = {}  # what a file looked like, its last rows
+_readers: dict[Path, tuple[Thread, float]] = {}  # the thread that reads a file, and its start
+_tails: dict[Path, tuple[tuple[int, int], Rows]] = {}  # size and time of a file, its last rows
 
 
 def opened_rows(path: Path) -> Rows:
-    """The rows of a file; if reading them takes longer than `PATIENCE`, only its last rows."""
+    """Return the rows of a file, or only its last rows if reading takes longer than `PATIENCE`."""
     if not is_quick(path):
         now = time.monotonic()
         if not index_path(path).is_file() and not _is_being_read(path):
-            tail_rows(path)  # first: beside the other thread it would take several times as long
-        reader, since = _reader(path, now)
-        reader.join(max(0.0, since + PATIENCE - time.monotonic()))
+            # before the other thread starts, which would make it several times slower
+            tail_rows(path)
+        reader, start = _reader(path, now)
+        reader.join(max(0.0, start + PATIENCE - time.monotonic()))
         if reader.is_alive() and len(tail := tail_rows(path)):
             return tail
         reader.join()
@@ -170,7 +176,7 @@ def opened_rows(path: Path) -> Rows:
 
 
 def at_hand(path: Path) -> bool:
-    """Whether the rows take no time; a stored index is loaded for the next time."""
+    """Return whether the rows can be read at once; if not, start loading a stored index."""
     reading = any(thread.is_alive() for thread, _ in list(_readers.values()))
     if not is_quick(path) and not reading and index_path(path).is_file():
         _reader(path, time.monotonic())
@@ -182,7 +188,7 @@ def _is_being_read(path: Path) -> bool:
 
 
 def _reader(path: Path, now: float) -> tuple[Thread, float]:
-    """The thread that reads a file, and since when; a new one counts from `now`."""
+    """Return the thread that reads a file and its start time, `now` for a new thread."""
 
     def read() -> None:
         with contextlib.suppress(Exception):  # raised again when the rows are read
@@ -195,14 +201,14 @@ def _reader(path: Path, now: float) -> tuple[Thread, float]:
 
 
 def tail_rows(path: Path) -> Rows:
-    """The rows in the last `TAIL` bytes of a file, and how many are before them."""
+    """Return the rows in the last `TAIL` bytes of a file and the number of earlier rows."""
     stat = path.stat()
-    look, known = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
-    if known and known[0] == look:
-        return known[1]
+    look, cached = (stat.st_size, stat.st_mtime_ns), _tails.get(path)
+    if cached and cached[0] == look:
+        return cached[1]
     with path.open("rb") as file:
         file.seek(begin := max(0, stat.st_size - TAIL))
-        begin += len(file.readline()) if begin else 0  # of the line that this falls into
+        begin += len(file.readline()) if begin else 0  # skip the rest of a line
         file.seek(begin)
         lines = [line for line in file.readlines() if line.endswith(b"\n")]
     rows = _add(Rows(_table([]), missing=_count_rows(path, begin)), begin, lines)
@@ -228,7 +234,7 @@ def _add(rows: Rows, offset: int, lines: Sequence[bytes]) -> Rows:
     for line in lines:
         if line.strip():
             number = rows.total + len(entries)
-            entries.append(_written_by_us(offset, line) or _written_by_others(number, offset, line))
+            entries.append(_entry_by_pattern(offset, line) or _entry_by_json(number, offset, line))
         offset += len(line)
     new = _table(entries, rows.total)
     table = concat([rows.table, new]) if len(rows) and entries else new if entries else rows.table
@@ -241,8 +247,8 @@ def _table(entries: Sequence[Entry], first: int = 0) -> DataFrame:
     index = RangeIndex(first, first + len(entries))
     values = list(zip(*entries, strict=True)) or [()] * len(Entry._fields)
     columns = {
-        name: Series(values[place], index=index, dtype=kind)
-        for place, (name, kind) in enumerate(KINDS.items())
+        name: Series(values[position], index=index, dtype=kind)
+        for position, (name, kind) in enumerate(KINDS.items())
     }
     rewards = values[-1]
     for key in dict.fromkeys(key for row in rewards for key in row):
@@ -252,14 +258,14 @@ def _table(entries: Sequence[Entry], first: int = 0) -> DataFrame:
 
 
 def text_of(line: bytes) -> str:
-    """The response of a stored line."""
+    """Return the text of the response in a stored line."""
     head = _HEAD.match(line)
     text = json.loads(head.group(5)) if head else parse_object(line).get("response")
     return text if isinstance(text, str) else ""
 
 
-def finite(value: Any) -> float | None:
-    """A number that can be drawn; None for anything else, NaN, and numbers beyond all floats."""
+def finite(value: object) -> float | None:
+    """Return a finite float; None for NaN, infinity, integers beyond all floats and non-numbers."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -269,7 +275,7 @@ def finite(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def parse_object(line: bytes) -> dict[str, Any]:
+def parse_object(line: bytes) -> JsonObject:
     """Parse a line as a JSON object; {} if it is not one."""
     try:
         row = json.loads(line)
@@ -278,8 +284,8 @@ def parse_object(line: bytes) -> dict[str, Any]:
     return row if isinstance(row, dict) else {}
 
 
-def _written_by_us(offset: int, line: bytes) -> Entry | None:
-    """The entry of a row as we write it; None for any other."""
+def _entry_by_pattern(offset: int, line: bytes) -> Entry | None:
+    """Read a row that `Feedback.to_row` wrote; None for others."""
     head, rewards = _HEAD.match(line), line.rfind(b'"rewards": {')
     if head is None or rewards < 0:
         return None
@@ -293,11 +299,12 @@ def _written_by_us(offset: int, line: bytes) -> Entry | None:
                 numbers[method, part] = value
     except ValueError:  # not UTF-8
         return None
+    # the row's own error follows its rewards
     failed = line.rfind(b'"error": null, "cost": ') < rewards
     outcome = None if failed else _OUTCOME.search(line, head.end(), rewards)
     unplaced = (
-        len(found.group(1).split(b",")) if found.group(1).strip() else 0
-        for found in _UNPLACED.finditer(line, rewards)
+        len(match.group(1).split(b",")) if match.group(1).strip() else 0
+        for match in _UNPLACED.finditer(line, rewards)
     )
     tokens = line.find(b'"offsets": [', head.end())
     return Entry(
@@ -319,33 +326,33 @@ def _number(text: bytes) -> float | None:
     return None if text == b"null" else finite(float(text))
 
 
-@lru_cache(maxsize=4096)  # few differ from row to row
+@lru_cache(maxsize=4096)  # many rows have equal parts
 def _parts(text: bytes) -> Mapping[str, float | None]:
     return {part: finite(value) for part, value in json.loads(text).items()}
 
 
 def _name_before(line: bytes, end: int) -> str:
-    """The string whose closing quotation mark is at `end`: those inside it follow a backslash."""
+    """Return the JSON string whose closing quotation mark is at `end`."""
     start = line.rfind(b'"', 0, end)
-    while line[start - 1 : start] == b"\\":
+    while line[start - 1 : start] == b"\\":  # an escaped quotation mark inside the string
         start = line.rfind(b'"', 0, start)
     return _decoded(line[start : end + 1])
 
 
 def _decoded(string: bytes) -> str:
-    """A JSON string; most have nothing to decode."""
+    """Decode a JSON string; most strings have no escapes."""
     return str(json.loads(string)) if b"\\" in string else string[1:-1].decode()
 
 
-def _outcome(label: Any) -> str:
+def _outcome(label: object) -> str:
     return label if isinstance(label, str) and label in OUTCOMES else ""
 
 
-def _written_by_others(number: int, offset: int, line: bytes) -> Entry:
-    """The entry of a row with its keys in another order, or of a damaged one."""
+def _entry_by_json(number: int, offset: int, line: bytes) -> Entry:
+    """Read a row with its keys in another order, or a damaged row."""
     row = parse_object(line)
     rewards = {
-        str(name): reward
+        name: reward
         for name, reward in _object(row.get("rewards")).items()
         if isinstance(reward, dict)
     }
@@ -353,15 +360,16 @@ def _written_by_others(number: int, offset: int, line: bytes) -> Entry:
     for name, reward in rewards.items():
         numbers[name, ""] = finite(reward.get("value"))
         for part, value in _object(reward.get("parts")).items():
-            numbers[name, str(part)] = finite(value)
+            numbers[name, part] = finite(value)
     verdicts = (verdict for verdict in _list(row.get("verdicts")) if isinstance(verdict, dict))
-    outcome = next((one for one in verdicts if one.get("target") == "outcome"), {})
+    outcome = next((verdict for verdict in verdicts if verdict.get("target") == "outcome"), {})
     step = row.get("step")
     return Entry(
         offset,
         str(row["id"]) if "id" in row else f"damaged row {number + 1}",
         str(row.get("question_id")),
         str(row.get("group") or ""),
+        # at most 15 digits, as in `_HEAD`
         step if type(step) is int and 0 <= step < 10**15 else NO_STEP,
         len(_list(row.get("claims"))),
         max((len(_list(reward.get("unplaced"))) for reward in rewards.values()), default=0),
@@ -372,16 +380,16 @@ def _written_by_others(number: int, offset: int, line: bytes) -> Entry:
     )
 
 
-def _object(value: Any) -> dict[Any, Any]:
+def _object(value: object) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
 def _load(path: Path) -> Progress[Rows] | None:
-    """The stored index of a file; None if there is none, or it is a link, stale or damaged."""
+    """Return the stored index of a file, or None if it is missing, a link, stale or damaged."""
     from pandas import read_parquet
 
     stored = index_path(path)
@@ -389,32 +397,32 @@ def _load(path: Path) -> Progress[Rows] | None:
         return None
     try:
         stat, table = path.stat(), read_parquet(stored)
-        about = table.attrs["record"]
-        last = line_at(path, about["begin"])
-        scanned = about["begin"] + len(last)
-        same = (about["size"], about["modified"]) == (stat.st_size, stat.st_mtime_ns)
-        grown = about["size"] < stat.st_size
+        source = table.attrs["record"]  # the file when the index was made
+        last = line_at(path, source["begin"])
+        scanned = source["begin"] + len(last)
+        same = (source["size"], source["modified"]) == (stat.st_size, stat.st_mtime_ns)
+        grown = source["size"] < stat.st_size
         columns = {name: KINDS.get(name, "float64") for name in table.columns}
         table = table.astype(columns)
         rows, offsets = Rows(table), table["offset"]
         if not (
-            about["format"] == FORMAT
+            source["format"] == FORMAT
             and (same or grown)
-            and about["last"] == hashlib.sha256(last).hexdigest()
+            and source["last"] == hashlib.sha256(last).hexdigest()
             and list(columns)[: len(KINDS)] == list(KINDS)
-            and rows.rewards is not None
+            and rows.rewards is not None  # parses the names of the reward columns
             and offsets.is_monotonic_increasing
-            and 0 <= offsets.min() <= offsets.max() == about["begin"]
+            and 0 <= offsets.min() <= offsets.max() == source["begin"]
         ):
             return None
-        look = (stat.st_ino, about["modified"], about["size"])
+        look = (stat.st_ino, source["modified"], source["size"])
         return Progress(rows, look, scanned, last, scanned)
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError):
         return None
 
 
 def _store(path: Path, progress: Progress[Rows]) -> None:
-    """Store the index of a file that has grown much, if its folder can be written."""
+    """Store the index of a file that has grown by a quarter, if its folder can be written."""
     if progress.scanned - progress.stored < max(STORED_FROM, progress.stored // 4):
         return
     progress.stored = progress.scanned
@@ -427,7 +435,7 @@ def _store(path: Path, progress: Progress[Rows]) -> None:
         "begin": progress.scanned - len(progress.last),
         "last": hashlib.sha256(progress.last).hexdigest(),
     }
-    # in one move: a link that stands there is replaced and not followed
+    # in one move: an existing link is replaced, not followed
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:

@@ -1,4 +1,4 @@
-"""Stages that runs of a queue share, such as a cold start: made once, copied into each run."""
+"""Reuse finished stages, such as a cold start, in other runs of a queue."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from workbench.runs.folder import finished, versions
+from workbench.types import JsonMapping
 from workbench.util.jsonl import write_json
 
-HASH = 12  # characters
-OWN = ("method", "config")  # of a run's identity: a stage names itself what it uses of these
+HASH = 12  # hexadecimal digits of a folder's name
+# parts of a run's identity that differ between runs; the key of a stage contains what it uses
+OWN = ("method", "config")
 
 
 class Shared:
-    """The stages below `root`, each in a folder named by the digest of all that it depends on."""
+    """The stages under `root`, each in a folder named by a digest of all its inputs."""
 
-    def __init__(self, root: Path, identity: Mapping[str, Any]) -> None:
+    def __init__(self, root: Path, identity: JsonMapping) -> None:
         run = {key: value for key, value in identity.items() if key not in OWN}
         self.root, self.common = root, [run, versions()]
 
-    def folder(self, stages: list[tuple[str, Any]]) -> Path:
-        """Where the last of these stages lies; each is its name and what it depends on."""
+    def folder(self, stages: list[tuple[str, object]]) -> Path:
+        """Return the folder of the last of these stages, given as (name, cache key)."""
         key = json.dumps([*self.common, stages], sort_keys=True)
         return self.root / hashlib.sha256(key.encode()).hexdigest()[:HASH]
 
     def take(self, folder: Path, out: Path) -> bool:
-        """Copy a finished stage over `out`; False if there is none."""
-        # of a copy that was killed: its rows would count among this run's
+        """Copy a finished stage over `out`; return False if it is not finished."""
+        # remains of a killed copy: commands would count its rows as rows of this run
         shutil.rmtree(_partial(out), ignore_errors=True)
         if not (summary := finished(folder)):
             return False
@@ -40,14 +40,14 @@ class Shared:
         return True
 
     def keep(self, folder: Path, out: Path) -> None:
-        """Leave a copy of the finished stage `out` for other runs."""
+        """Copy the finished stage in `out` to `folder` for other runs."""
         if not folder.exists():
             shutil.rmtree(_partial(folder), ignore_errors=True)
             _copy(out, folder, finished(out) or {})
 
 
-def _copy(source: Path, target: Path, summary: Mapping[str, Any]) -> None:
-    """Copy a folder with this summary, completely or not at all."""
+def _copy(source: Path, target: Path, summary: JsonMapping) -> None:
+    """Copy a folder and replace its summary; the target appears in one move, when complete."""
     partial = _partial(target)
     try:
         shutil.copytree(source, partial)

@@ -1,41 +1,45 @@
-"""What a run reports over its steps: the numbers of its `metrics.jsonl`, and the means over its
-rows where those are missing.
+"""Compute the metrics of a run per step: from `metrics.jsonl`, or else as means over its rows.
 
-A trainer's logged numbers ("trl:NAME", "verl:NAME") are not rewards of a method. Where a run has
-nothing else, their sum stands for the reward *(ours)*: TRL weighs its reward functions alike
-unless configured otherwise, and neither trainer's log holds the weights.
+Numbers that a trainer logged ("trl:NAME", "verl:NAME") are not rewards of a method. In a run
+without other rewards, their sum counts as the reward *(ours)*: TRL gives its reward functions equal
+weights by default, and the logs of TRL and verl do not contain the weights.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from workbench.runs.rows import NO_STEP, Rows, finite
-from workbench.types import OUTCOMES
+from workbench.types import OUTCOMES, JsonMapping, JsonObject
 from workbench.util.failures import is_logged
 
 if TYPE_CHECKING:
     from pandas import Series
 
-TOTALS = ("reward", "score")  # columns that are the whole reward, the first one first
+TOTALS = ("reward", "score")  # names of the whole reward in logs, in order of preference
 RATES = ("accuracy", "abstention", "hallucination")  # the shares of `OUTCOMES`
 _MEASURE = re.compile(
     r"(^|_)(len|length|lengths|tokens|chars|words|time|seconds|step|index|id)($|_)"
-)  # a measure of an answer, not a reward
+)  # names of numbers that measure an answer and are not rewards
 
 
 def reward_columns(names: Iterable[str]) -> list[str]:
-    """The logged numbers whose sum is the reward: the one with that name, else all but measures."""
+    """Return the logged numbers whose sum is the reward.
+
+    This is the column named "reward" or "score" if it exists, otherwise all columns that are not
+    measures such as lengths.
+    """
     logged = {name: name.partition(":")[2] for name in names if is_logged(name)}
     totals = [name for total in TOTALS for name, column in logged.items() if column == total]
     return totals[:1] or [name for name, column in logged.items() if not _MEASURE.search(column)]
 
 
 def reward_of(rows: Rows, method: str) -> Series:
-    """The reward of every row by `method`, or without a method ("") the sum of the logged ones;
-    NaN where any of it was not scored.
+    """Return the reward of every row by `method`, or the sum of the logged numbers if it is "".
+
+    NaN if a summand was not scored.
     """
     names = [method] if method else reward_columns(rows.methods)
     columns = [rows.reward(name) for name in names]
@@ -43,7 +47,7 @@ def reward_of(rows: Rows, method: str) -> Series:
 
 
 def parts_of(rows: Rows, method: str) -> dict[str, Series]:
-    """The parts of the reward: `part:NAME` of the method, or `logged:NAME` without a method."""
+    """Return the parts of the reward: `part:NAME` of the method, or `logged:NAME` if it is ""."""
     if method:
         names = {f"part:{part}": (name, part) for name, part in rows.rewards if part}
         names = {label: key for label, key in names.items() if key[0] == method}
@@ -56,8 +60,8 @@ def parts_of(rows: Rows, method: str) -> dict[str, Series]:
     return {label: rows.reward(*key) for label, key in names.items()}
 
 
-def step_means(rows: Rows, method: str) -> list[dict[str, Any]]:
-    """One row of means per step, with the columns of `metrics.jsonl` and of `parts_of`.
+def step_means(rows: Rows, method: str) -> list[JsonObject]:
+    """Return one row of means per step, with the columns of `metrics.jsonl` and of `parts_of`.
 
     `reward_std` is the standard deviation within groups of two or more, averaged over the groups.
     """
@@ -67,12 +71,12 @@ def step_means(rows: Rows, method: str) -> list[dict[str, Any]]:
 
     table, reward = rows.table, reward_of(rows, method)
     judged = table["outcome"] != ""
-    columns: dict[str, Any] = {
+    columns: JsonObject = {
         rate: (table["outcome"] == label).astype("float64").where(judged)
         for rate, label in zip(RATES, OUTCOMES, strict=True)
     }
     columns |= {"reward": reward, "length": table["length"]}
-    if table["cut"].any():  # else it may not have been recorded
+    if table["cut"].any():  # otherwise `finish` may not have been recorded
         columns["truncated"] = table["cut"]
     used = table["step"] != NO_STEP
     frame = DataFrame({**columns, **parts_of(rows, method), "step": table["step"]})[used]
@@ -81,27 +85,27 @@ def step_means(rows: Rows, method: str) -> list[dict[str, Any]]:
     grouped = frame["reward"][table["group"] != ""]
     spreads = grouped.groupby([frame["step"], table["group"]]).std()
     means["reward_std"] = spreads.groupby("step").mean()
-    found = [
+    results = [
         {"truncated": None, **{name: finite(value) for name, value in row.items()}, "step": step}
         for step, row in zip(means.index.tolist(), means.to_dict("records"), strict=True)
     ]
-    rows.derived["steps", method] = found
-    return list(found)
+    rows.derived["steps", method] = results
+    return list(results)
 
 
-def by_step(metrics: Sequence[Mapping[str, Any]], rows: Rows, method: str) -> list[dict[str, Any]]:
-    """One row per step, of the metrics (`reward/NAME` as `part:NAME`) or else of the rows.
+def by_step(metrics: Sequence[JsonMapping], rows: Rows, method: str) -> list[JsonObject]:
+    """Return one row per step: the metrics (`reward/NAME` as `part:NAME`) over the rows' means.
 
-    A number that is damaged or has diverged is replaced by that of the rows, if there is one.
+    The mean of the rows, if there is one, replaces a number that is not finite.
     """
-    found = {row["step"]: dict(row) for row in step_means(rows, method)}
+    steps = {row["step"]: dict(row) for row in step_means(rows, method)}
     for row in metrics:
         if type(step := row.get("step")) is int:
-            found.setdefault(step, {}).update(
+            steps.setdefault(step, {}).update(
                 {
                     re.sub("^reward/", "part:", name): value
                     for name, value in row.items()
                     if finite(value) is not None
                 }
             )
-    return [{**row, "step": step} for step, row in sorted(found.items())]
+    return [{**row, "step": step} for step, row in sorted(steps.items())]

@@ -1,11 +1,10 @@
-"""An append-only record of feedback, and tables read from it.
+"""An append-only store of feedback rows, and a table of them.
 
-A run's folder holds `rollouts.jsonl` (a row for each response, see `Feedback.to_row`), and
-beside it, each written once, `questions.jsonl` and `passages.jsonl`. A file of feedback may have
-another name (`workbench score --out FILE`): where a folder is asked for, such a file can be
-named as well. Whatever a row refers to is written before the row, so that a process killed at
-any byte leaves a record that can be read and continued. Links out of the folder are refused: a
-record may come from other people.
+A store is a folder with `rollouts.jsonl` (one row per response, see `Feedback.to_row`),
+`questions.jsonl` and `passages.jsonl`. The file of rows may have another name
+(`workbench score --out FILE`); a path may name the folder or this file. Questions and passages are
+written before the rows that refer to them, so a store can be read and continued after a kill at any
+byte. Links that lead out of the folder are refused, because a store may come from other people.
 """
 
 from __future__ import annotations
@@ -15,29 +14,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from workbench.types import Feedback, Passage, Question, WorkbenchError
+from workbench.types import Feedback, JsonMapping, JsonObject, Passage, Question, WorkbenchError
 from workbench.util.jsonl import encode, iter_rows, open_append, replace_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "PASSAGES",
-    "QUESTIONS",
-    "ROLLOUTS",
-    "Store",
-    "append_feedback",
-    "iter_feedback",
-    "put_feedback",
-    "read_passages",
-    "read_questions",
-    "table",
-]
-
 ROLLOUTS, QUESTIONS, PASSAGES = "rollouts.jsonl", "questions.jsonl", "passages.jsonl"
-# of their rows, at the least
+# required fields of a row
 FIELDS = {QUESTIONS: {"id", "text", "answers", "passages"}, PASSAGES: {"id", "title", "text"}}
 COLUMNS = (
     "id",
@@ -55,45 +41,49 @@ COLUMNS = (
 
 
 class Store:
-    """The record at `path`, a folder or a file of feedback, open for appending. Use it as a
-    context manager, or `close` it.
+    """A store, open for appending, as a context manager.
+
+    Args:
+        path: the folder, or its file of rows.
 
     Raises:
-        WorkbenchError: a line of its files, other than the last, cannot be read.
+        WorkbenchError: a line other than the last cannot be read, or the folder has files of other
+            programs under these names.
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.folder, self._rollouts = place(path)
+        self.folder, self._rollouts = locate(path)
         self.folder.mkdir(parents=True, exist_ok=True)
         check_folder(self.folder)
         self._files = {
             name: open_append(self.folder / name) for name in (PASSAGES, QUESTIONS, self._rollouts)
         }
-        # id -> hash of the row, so that an id cannot come to mean two things
-        self._known = {
+        # id -> hash of the row, to detect different rows with the same id
+        self._hashes = {
             PASSAGES: stored_passages(self.folder),
             QUESTIONS: stored_questions(self.folder),
         }
 
-    def append(self, feedbacks: Sequence[Feedback]) -> list[dict[str, Any]]:
-        """Add rows, with the questions and passages that are new, hand them to the operating
-        system, and return them.
+    def append(self, feedbacks: Sequence[Feedback]) -> list[JsonObject]:
+        """Write rows with their new questions and passages; return the rows.
 
-        The passages are those of the questions, and those retrieved for a row, which evidence
-        refers to by id.
+        The passages are those of the questions and the search results of the rows.
+
+        Raises:
+            WorkbenchError: a question or passage has the id of a different stored one.
         """
         questions = list({id(f.response.question): f.response.question for f in feedbacks}.values())
         rows = [feedback.to_row() for feedback in feedbacks]
-        lines = [encode(row) for row in rows]  # before anything is written: this may raise
-        inside = (passage for question in questions for passage in question.passages)
+        lines = [encode(row) for row in rows]  # may raise, so before the first write
+        given = (passage for question in questions for passage in question.passages)
         retrieved = (passage for feedback in feedbacks for passage in feedback.passages)
-        self._add(PASSAGES, map(_passage_row, (*inside, *retrieved)))
-        self._add(QUESTIONS, (_question_row(question) for question in questions))
+        self._add(PASSAGES, map(_passage_row, (*given, *retrieved)))
+        self._add(QUESTIONS, map(_question_row, questions))
         self._write(self._rollouts, lines)
         return rows
 
     def sync(self) -> None:
-        """Wait until everything is on the disk: for a checkpoint that counts on it."""
+        """Wait until all rows are on the disk, before a checkpoint refers to them."""
         for file in self._files.values():
             os.fsync(file.fileno())
 
@@ -107,33 +97,35 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _add(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write the rows whose id is new."""
-        added: dict[str, Mapping[str, Any]] = {}
-        new = dict(self._known[name])
+    def _add(self, name: str, rows: Iterable[JsonMapping]) -> None:
+        """Write the rows with new ids."""
+        new: dict[str, JsonMapping] = {}
+        hashes = dict(self._hashes[name])
         for row in rows:
-            if row["id"] not in new:
-                new[row["id"]] = _hash(row)
-                added[row["id"]] = row
-            elif new[row["id"]] != _hash(row):
-                stored = added.get(row["id"]) or next(
+            if row["id"] not in hashes:
+                hashes[row["id"]] = _hash(row)
+                new[row["id"]] = row
+            elif hashes[row["id"]] != _hash(row):
+                stored = new.get(row["id"]) or next(
                     r for r in iter_rows(self.folder / name) if r["id"] == row["id"]
                 )
                 raise WorkbenchError(_conflict(name.removesuffix("s.jsonl"), stored, row))
-        self._write(name, [encode(row) for row in added.values()])
-        self._known[name] = new
+        self._write(name, [encode(row) for row in new.values()])
+        self._hashes[name] = hashes
 
     def _write(self, name: str, lines: Sequence[bytes]) -> None:
         self._files[name].write(b"".join(lines))
         self._files[name].flush()
 
 
-def place(path: Path | str) -> tuple[Path, str]:
-    """The folder of a record and the name of its file of feedback; `path` is the folder, or that
-    file with its suffix.
+def locate(path: Path | str) -> tuple[Path, str]:
+    """Return the folder of a store and the name of its file of rows.
+
+    Args:
+        path: the folder, or the file of rows (with the suffix .jsonl).
 
     Raises:
-        WorkbenchError: the folder's file of feedback is a link, as for `check_inside`.
+        WorkbenchError: the file is a link out of the folder; see `check_inside`.
     """
     path = Path(path)
     if path.suffix == ".jsonl" and not path.is_dir():
@@ -143,54 +135,55 @@ def place(path: Path | str) -> tuple[Path, str]:
 
 
 def check_inside(path: Path) -> None:
-    """Refuse a file of a record that leads out of the record's folder, or that is no file.
+    """Check that a file of a store lies in the store's folder.
 
     Raises:
-        WorkbenchError: it is a link out of the folder, or a folder, a pipe or a device.
+        WorkbenchError: the path is a link out of the folder, or a folder, a pipe or a device.
     """
     if path.is_symlink() and leads_out(path, path.parent):
         raise WorkbenchError(
-            f"'{path}' is a link that leads out of its folder: put the file itself there, or name"
-            " it where it is"
+            f"'{path}' is a link that leads out of its folder: copy the file there, or pass the"
+            " path of the file itself"
         )
     if path.exists() and not path.is_file():
-        raise WorkbenchError(f"'{path}' is no file: rename it, or name another folder")
+        raise WorkbenchError(f"'{path}' is not a file: rename it, or use another folder")
 
 
 def leads_out(path: Path, root: Path) -> bool:
-    """Whether `path`, its links followed, lies outside `root`."""
+    """Return whether `path` lies outside `root` after following links."""
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def append_feedback(folder: Path | str, feedbacks: Sequence[Feedback]) -> None:
-    """Open the record in `folder`, append, close. Many appends are faster through one open
-    `Store`.
-    """
+    """Append rows to the store in `folder`. For many calls, an open `Store` is faster."""
     with Store(folder) as store:
         store.append(feedbacks)
 
 
 def put_feedback(folder: Path | str, feedback: Feedback, *, remove: bool = False) -> None:
-    """Append a row and take out an earlier one of its id; `remove`: take that one out alone.
+    """Replace the row with the feedback's id, or append it; with `remove`, only delete the row.
 
-    For records that people write, which are small. A process that is killed leaves both: the
-    later one counts.
+    The whole file is rewritten, so this is for small stores, such as those of annotators. A kill
+    may leave both rows; the later one counts.
     """
     if not remove:
         append_feedback(folder, [feedback])
     path = Path(folder) / ROLLOUTS
     rows = list(iter_rows(path)) if path.is_file() else []
     last = [] if remove else rows[-1:]
-    kept = [row for row in rows if row["id"] != feedback.response.id] + last
-    if len(kept) < len(rows):
-        replace_rows(path, map(encode, kept))
+    remaining = [row for row in rows if row["id"] != feedback.response.id] + last
+    if len(remaining) < len(rows):
+        replace_rows(path, map(encode, remaining))
 
 
 def iter_feedback(path: Path | str) -> Iterator[Feedback]:
-    """The feedback recorded at `path`, in order, as it was appended (but for `prompt_ids`, which
-    are not stored).
+    """Yield the stored rows in order. They equal the appended ones except for `prompt_ids`, which
+    are not stored.
+
+    Raises:
+        WorkbenchError: the question of a row is missing.
     """
-    folder, rollouts = place(path)
+    folder, rollouts = locate(path)
     questions = read_questions(folder)
     for row in iter_rows(folder / rollouts):
         if (question := questions.get(row["question_id"])) is None:
@@ -202,7 +195,7 @@ def iter_feedback(path: Path | str) -> Iterator[Feedback]:
 
 
 def read_questions(folder: Path | str) -> dict[str, Question]:
-    """The questions recorded in `folder` by id, with their passages."""
+    """Return the stored questions by id, with their passages."""
     folder = Path(folder)
     check_folder(folder)
     passages = read_passages(folder)
@@ -210,55 +203,57 @@ def read_questions(folder: Path | str) -> dict[str, Question]:
 
 
 def read_passages(folder: Path | str) -> dict[str, Passage]:
-    """The passages recorded in `folder` by id: those of the questions, and those that were
-    retrieved for claims.
-    """
-    rows = _own_rows(Path(folder) / PASSAGES)
+    """Return the stored passages by id: those of questions and search results for claims."""
+    rows = _stored_rows(Path(folder) / PASSAGES)
     return {row["id"]: Passage(row["id"], row["title"], row["text"]) for row in rows}
 
 
 def question_key(question: Question) -> int:
-    """What tells apart two questions of one id; it differs from process to process."""
+    """Return a hash of a question's content. It differs between processes."""
     return _hash(_question_row(question))
 
 
 def passage_key(passage: Passage) -> int:
-    """The same for passages; its score is not part of what a passage is."""
+    """Return a hash of a passage's content without its score. It differs between processes."""
     return _hash(_passage_row(passage))
 
 
 def stored_questions(folder: Path | str) -> dict[str, int]:
-    """The questions recorded in `folder`, if there are any: id -> `question_key`.
+    """Map the ids of the stored questions to their `question_key`.
 
     Raises:
-        WorkbenchError: the file there is not a record's, as for `stored_passages`.
+        WorkbenchError: the file belongs to another program.
     """
-    return _stored(Path(folder) / QUESTIONS)
+    return {row["id"]: _hash(row) for row in _stored_rows(Path(folder) / QUESTIONS)}
 
 
 def stored_passages(folder: Path | str) -> dict[str, int]:
-    """The passages recorded in `folder`, if there are any: id -> `passage_key`."""
-    return _stored(Path(folder) / PASSAGES)
+    """Map the ids of the stored passages to their `passage_key`.
+
+    Raises:
+        WorkbenchError: the file belongs to another program.
+    """
+    return {row["id"]: _hash(row) for row in _stored_rows(Path(folder) / PASSAGES)}
 
 
-def _stored(path: Path) -> dict[str, int]:
-    return {row["id"]: _hash(row) for row in _own_rows(path)}
-
-
-def _own_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a file of the record, if there is one."""
-    _check_ours(path)
+def _stored_rows(path: Path) -> Iterator[JsonObject]:
+    """Return the rows of a file of the store, if it exists."""
+    _check_format(path)
     return iter_rows(path) if path.exists() else iter(())
 
 
 def check_folder(folder: Path) -> None:
-    """Raise a WorkbenchError if a file of that name in `folder` is not a record's."""
+    """Check the files of questions and passages in `folder`, if they exist.
+
+    Raises:
+        WorkbenchError: one of them belongs to another program.
+    """
     for name in (PASSAGES, QUESTIONS):
-        _check_ours(folder / name)
+        _check_format(folder / name)
 
 
-def _check_ours(path: Path) -> None:
-    """Raise a WorkbenchError for a file that another program wrote, before it is changed."""
+def _check_format(path: Path) -> None:
+    """Raise a WorkbenchError if another program wrote the file, before it is changed."""
     check_inside(path)
     if not path.exists():
         return
@@ -267,30 +262,29 @@ def _check_ours(path: Path) -> None:
     try:
         first = json.loads(line)
     except ValueError:
-        if not line.endswith(b"\n"):  # half a line: a file that was begun
+        if not line.endswith(b"\n"):  # an unfinished first line
             return
         first = None
     if not (isinstance(first, dict) and FIELDS[path.name] <= first.keys()):
         raise WorkbenchError(
-            f"'{path}' is not what a record of feedback has: use another folder, or rename that"
-            " file"
+            f"'{path}' is not a file of stored feedback: use another folder, or rename that file"
         )
 
 
 def table(path: Path | str) -> pd.DataFrame:
-    """A row for each response: `COLUMNS` and `reward_<method>` for each method; what is missing
-    is NA.
+    """Return one row per response: `COLUMNS` and `reward_<method>` for each method.
 
-    `kind`, `tier` and `lang` are the question's, `length` counts tokens.
+    `kind`, `tier` and `lang` belong to the question; `length` is the number of tokens. Missing
+    values are NA.
     """
     import pandas as pd
 
-    folder, rollouts = place(path)
-    questions = {row["id"]: row for row in _own_rows(folder / QUESTIONS)}
+    folder, rollouts = locate(path)
+    questions = {row["id"]: row for row in _stored_rows(folder / QUESTIONS)}
     rows = []
     for row in iter_rows(folder / rollouts):
         question = questions.get(row["question_id"], {"kind": None, "meta": {}})
-        outcomes = (one["label"] for one in row["verdicts"] if one["target"] == "outcome")
+        outcomes = (v["label"] for v in row["verdicts"] if v["target"] == "outcome")
         rewards = {f"reward_{name}": reward["value"] for name, reward in row["rewards"].items()}
         flat = {**question["meta"], **row, **rewards, "kind": question["kind"]}
         flat |= {"outcome": next(outcomes, None), "length": len(row["tokens"]["offsets"])}
@@ -300,12 +294,12 @@ def table(path: Path | str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS, *methods]).astype(types)
 
 
-def _hash(row: Mapping[str, Any]) -> int:
+def _hash(row: JsonMapping) -> int:
     return hash(json.dumps(row, sort_keys=True))
 
 
-def _conflict(what: str, stored: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Why two rows of one id cannot be the same: other values, or fields of another version."""
+def _conflict(what: str, stored: JsonMapping, row: JsonMapping) -> str:
+    """Return the message for two rows with one id: other values, or fields of another version."""
     old, new = json.loads(encode(stored)), json.loads(encode(row))
     if differ := [name for name in new if name in old and old[name] != new[name]]:
         return (
@@ -319,12 +313,12 @@ def _conflict(what: str, stored: Mapping[str, Any], row: Mapping[str, Any]) -> s
     )
 
 
-def _passage_row(passage: Passage) -> dict[str, Any]:
+def _passage_row(passage: Passage) -> JsonObject:
     return {"id": passage.id, "title": passage.title, "text": passage.text}
 
 
-def _question_row(question: Question) -> dict[str, Any]:
-    """A passage is kept by id, with the score that it had for this question."""
+def _question_row(question: Question) -> JsonObject:
+    """Return the stored form; a passage is stored as its id and its score for this question."""
     return {
         "id": question.id,
         "text": question.text,
@@ -338,8 +332,8 @@ def _question_row(question: Question) -> dict[str, Any]:
     }
 
 
-def question_from_row(row: Mapping[str, Any], passages: Mapping[str, Passage]) -> Question:
-    """A stored question; `passages` are the stored ones, by id."""
+def question_from_row(row: JsonMapping, passages: Mapping[str, Passage]) -> Question:
+    """Read a stored question; `passages` are the stored passages by id."""
     scored = tuple(replace(passages[item["id"]], score=item["score"]) for item in row["passages"])
     lists = {name: tuple(row[name]) for name in ("answers", "checklist")}
     return Question(**{**row, **lists, "passages": scored})

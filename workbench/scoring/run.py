@@ -41,7 +41,7 @@ from workbench.types import Judge, WorkbenchError
 from workbench.util.actors import map_chunks
 from workbench.util.disk import check_space
 from workbench.util.failures import too_many
-from workbench.util.jsonl import taken_back
+from workbench.util.jsonl import remove_new_folders_on_error
 
 CHUNK = 128  # responses that are judged and written together
 MIN_ROWS = 20  # rows before the share of failures can stop a scoring
@@ -77,7 +77,7 @@ def score_file(options: Options, watch: Watch = lambda *_: None) -> dict[str, An
     """
     check(options)
     start, out, cache = time.perf_counter(), options.out, options.cache_path
-    with taken_back(cache.parent), lock(out.parent), ExitStack() as closing:
+    with remove_new_folders_on_error(cache.parent), lock(out.parent), ExitStack() as closing:
         # the output repeats the responses, so it needs at least their space
         existing = out.stat().st_size if out.exists() and not options.overwrite else 0
         needed = max(0, options.source.stat().st_size - existing)

@@ -1,1 +1,1 @@
-"""Files, settings, processes and machines: what every package may use."""
+"""Files, settings, failures, subprocesses and Ray tasks for all packages."""

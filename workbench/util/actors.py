@@ -1,12 +1,11 @@
-"""Work in Ray's processes, on this machine or on every machine of a cluster.
+"""Map a function over chunks of items in Ray worker processes, on this machine or on a cluster.
 
-The driver, the process that runs the command, reads the input and alone writes the output. A
-chunk of items goes to a free process, and its results come back to the driver in the input's
-order, so no row is lost or written twice when a process dies.
+Only the driver, the process that runs the command, reads the input and writes the output. Each
+chunk goes to a free process. Its results return to the driver in the order of the input, so a
+dying process neither loses a row nor duplicates one.
 
-This is Ray's core and not Ray Data (2.60): there an item that kills its process is tried again
-without end, or aborts the whole dataset, and all input is in the object store before the first
-result.
+This module uses Ray Core, not Ray Data (2.60). Ray Data retries an item that kills its process
+without end, or aborts the whole dataset. It also stores the whole input before the first result.
 """
 
 from __future__ import annotations
@@ -24,23 +23,25 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from workbench.types import Failure, WorkbenchError
+from workbench.types import Failure, JsonObject, WorkbenchError
 
 LOOPBACK = "127.0.0.1"
-TIMEOUT = 5.0  # seconds within which a cluster has to accept a connection
-# Read as Ray is imported and started. The third name is misleading: on any system it decides
-# between 127.0.0.1 and all interfaces.
+TIMEOUT = 5.0  # seconds to wait until a cluster accepts a connection
+# Ray reads these variables when it is imported and started. The third name is misleading: on every
+# system, "0" makes Ray listen on 127.0.0.1 and "1" on all interfaces.
 PRIVATE = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "token",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
 }
-# with Ray's own niceness of 15, processes starve beside other work on the machine
+# Ray's default niceness of 15 starves its workers when other programs use the machine
 OWN = {**PRIVATE, "RAY_worker_niceness": "0"}
-AHEAD = 2  # chunks for each process that are read before their results are written
-TRIES = 2  # deaths by a chunk before its items are tried one by one, and by an item before it fails
-STRIKES = 8  # deaths in a row, for each process, before the work stops
-AGAIN = "run the same command again: it goes on with what is written"
+AHEAD = 2  # chunks per process that are read before their results are written
+# deaths of processes that work on a chunk before its items run one by one, and likewise on an item
+# before it counts as failed
+TRIES = 2
+STRIKES = 8  # consecutive deaths per process before the work stops
+AGAIN = "run the same command again to resume after the rows that are already written"
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -49,111 +50,125 @@ Work = Callable[[list[Item]], list[Result]]  # items -> a result for each, in th
 
 @dataclass(frozen=True)
 class Actors:
-    """How many processes, each with one CPU, and the cluster's HOST:PORT; None starts Ray here,
-    where it listens at 127.0.0.1 alone.
+    """The number of Ray worker processes and the cluster that runs them.
+
+    Attributes:
+        count: number of processes, each with one CPU.
+        address: HOST:PORT of a cluster; None starts Ray on this machine, on 127.0.0.1 only.
     """
 
     count: int
     address: str | None = None
 
     def check(self) -> None:
-        """Raise a WorkbenchError, before anything is started, where there cannot be so many."""
+        """Check the settings before anything starts.
+
+        Raises:
+            WorkbenchError: the count is below 1, Ray is not installed, or no server listens at
+                the address.
+        """
         if self.count < 1:
-            raise WorkbenchError(f"--actors has to be at least 1, not {self.count}")
+            raise WorkbenchError(f"--actors must be at least 1 (got {self.count})")
         if importlib.util.find_spec("ray") is None:
             raise WorkbenchError(
                 "Ray's actors need the package ray: `pip install -e '.[ray]'` in a clone, or `pip"
                 " install ray==2.60.0`; or leave --actors and --engine ray out"
             )
-        if self.address is not None:
-            _check_listening(self.address)
+        if self.address is None:
+            return
+        host, _, port = self.address.rpartition(":")
+        try:  # without this check, Ray would try for minutes
+            socket.create_connection((host.strip("[]"), int(port)), TIMEOUT).close()
+        except (OSError, ValueError, OverflowError) as error:
+            raise WorkbenchError(
+                f"no Ray cluster at '{self.address}' ({_line(error)}): start one with"
+                " `ray start --head` and pass its --address HOST:PORT"
+            ) from error
 
 
 def actors_of(count: int | None, address: str | None) -> Actors | None:
-    """The actors of the options --actors and --address; None where they are not given."""
+    """Return the actors that the options --actors and --address describe, or None without them."""
     if count is None and address is not None:
         raise WorkbenchError(
-            "--address is that of the Ray cluster of --actors: say how many with --actors N, or"
-            " leave it out"
+            "--address names a Ray cluster but --actors is missing: add --actors N, or leave"
+            " --address out"
         )
     return None if count is None else Actors(count, address)
 
 
-def _check_listening(address: str) -> None:
-    """Raise a WorkbenchError where nothing listens: Ray would try for minutes."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), TIMEOUT).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise WorkbenchError(
-            f"no Ray cluster at '{address}' ({_line(error)}): write --address HOST:PORT of one that"
-            " `ray start --head` started"
-        ) from error
-
-
 def _line(error: Exception) -> str:
+    """Return the message of an error in one line of at most 300 characters."""
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 @contextmanager
-def started(actors: Actors) -> Iterator[None]:
-    """Ray at an address, on this machine alone, or as this process is connected to it already."""
+def ray_session(actors: Actors) -> Iterator[None]:
+    """Start Ray or join its cluster; disconnect at the end.
+
+    An existing connection of this process is used and stays open.
+
+    Raises:
+        WorkbenchError: Ray cannot be started or joined, has too few CPUs, or fails later.
+    """
     os.environ.update({"RAY_ENABLE_AUTO_CONNECT": "0"} | ({} if actors.address else OWN))
     import ray
 
     connected = ray.is_initialized()
     if connected and actors.address:
         raise WorkbenchError(
-            "this process is connected to a Ray cluster already: leave --address out, or call"
+            "this process is already connected to a Ray cluster: leave --address out, or call"
             " ray.shutdown()"
         )
     try:
         if not connected:
-            _connect(ray, actors)
+            _connect(actors)
         if (cpus := int(ray.cluster_resources().get("CPU", 0))) < actors.count:
             raise WorkbenchError(
-                f"the Ray cluster has {cpus} CPUs, one for an actor: lower --actors, or add"
-                " machines"
+                f"the Ray cluster has {cpus} CPUs and {actors.count} actors need one each: lower"
+                " --actors, or add machines"
             )
         yield
     except ray.exceptions.RayError as error:
-        raise WorkbenchError(f"Ray has failed ({_line(error)}): {AGAIN}") from error
+        raise WorkbenchError(f"Ray failed ({_line(error)}): {AGAIN}") from error
     finally:
         if not connected:
             ray.shutdown()
 
 
-def _connect(ray: Any, actors: Actors) -> None:
-    where: dict[str, Any] = {"address": actors.address}
+def _connect(actors: Actors) -> None:
+    import ray
+
+    options: JsonObject = {"address": actors.address}
     if not actors.address:
-        where = {"address": "local", "num_cpus": actors.count, "include_dashboard": False}
-        where["_node_ip_address"] = LOOPBACK
-        if (listening := ray.util.get_node_ip_address()) != LOOPBACK:
-            wanted = " ".join(f"{name}={value}" for name, value in PRIVATE.items())
+        options = {"address": "local", "num_cpus": actors.count, "include_dashboard": False}
+        options["_node_ip_address"] = LOOPBACK
+        if (address := ray.util.get_node_ip_address()) != LOOPBACK:
+            variables = " ".join(f"{name}={value}" for name, value in PRIVATE.items())
             raise WorkbenchError(
-                f"Ray, imported earlier, would listen at {listening}: set {wanted} before, or use a"
-                " new process"
+                f"Ray was imported earlier and would listen at {address}: set {variables} before"
+                " the import, or use a new process"
             )
     on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(log_to_driver=False, logging_level="error", **where)
+        ray.init(log_to_driver=False, logging_level="error", **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise WorkbenchError(
-            f"cannot start Ray or join its cluster at {actors.address} ({_line(error)}): its logs"
-            " say more; without it the work is done here"
+            f"cannot start Ray or join its cluster at {actors.address} ({_line(error)}): read Ray's"
+            " logs, or leave --actors out to work in this process"
         ) from error
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, on_sigterm)  # Ray's own would end the process within a row
+        # Ray's handler would end the process in the middle of a row
+        signal.signal(signal.SIGTERM, on_sigterm)
 
 
 @dataclass
 class _Task(Generic[Item]):
-    """Items of the chunk `number` from `start` on, and how many processes died of them."""
+    """A chunk, or one item of it, to run in one process."""
 
-    number: int
-    start: int
+    number: int  # of the chunk
+    start: int  # position of the first item in the chunk
     items: list[Item]
-    deaths: int = 0
+    deaths: int = 0  # of processes that ran this task
 
 
 def map_chunks(
@@ -162,41 +177,44 @@ def map_chunks(
     lost: Callable[[Item, Failure], Result],
     chunks: Iterable[list[Item]],
 ) -> Iterator[list[Result]]:
-    """The results of chunks, in order. Ray is started with the first chunk and ended after the
-    last.
+    """Yield the results of chunks, in order. Ray runs from the first chunk to the last.
 
-    `make` is called once in each process and returns the function that works on a chunk. The
-    chunk of a process that dies is tried again. After two deaths its items are tried one by one;
-    `lost` makes the result of an item that two more processes die of.
+    If a process dies, its chunk is sent again. After two deaths, the items of the chunk are sent
+    one by one. An item that kills two more processes gets the result of `lost`.
+
+    Args:
+        make: returns the function that works on a chunk; called once in each process.
+        lost: item, failure -> the result of an item that could not be processed.
 
     Raises:
-        WorkbenchError: no such cluster, or too small a one; every process dies. Exceptions of
-        the work are raised as they are.
+        WorkbenchError: the cluster cannot be reached or is too small, or every process dies.
+            Exceptions of the work itself are raised unchanged.
     """
     remaining = iter(chunks)
     if (first := next(remaining, None)) is None:
         return
-    with started(actors):
+    with ray_session(actors):
         yield from _map(actors.count, make, lost, itertools.chain([first], remaining))
 
 
 @cache
-def _made(pickled: bytes) -> Work[Any, Any]:
+def _make_once(pickled: bytes) -> Work[object, object]:
     from ray import cloudpickle
 
-    make: Callable[[], Work[Any, Any]] = cloudpickle.loads(pickled)
+    make: Callable[[], Work[object, object]] = cloudpickle.loads(pickled)
     return make()
 
 
-def work_on_chunk(pickled: bytes, items: list[Any]) -> list[Any]:
-    """The task of one of Ray's processes, which makes its function with its first chunk."""
-    return _made(pickled)(items)
+def work_on_chunk(pickled: bytes, items: list[object]) -> list[object]:
+    """Run one chunk in a Ray process, which makes its function for its first chunk.
 
-
-def _again(task: _Task[Item]) -> list[_Task[Item]]:
-    """What to try after another death: the task, or each of its items alone; for an item that
-    processes keep dying of, nothing.
+    Ray pickles this function by reference, so it is at the top level of the module.
     """
+    return _make_once(pickled)(items)
+
+
+def _retries(task: _Task[Item]) -> list[_Task[Item]]:
+    """Count one more death and return the tasks to try next: the same, its items, or nothing."""
     task.deaths += 1
     if task.deaths < TRIES:
         return [task]
@@ -214,13 +232,13 @@ def _map(
     """Send at most `count` tasks at a time, each to a process of its own."""
     import ray
 
-    # retries are counted here: Ray itself repeats a task that runs out of memory without end
+    # this module counts the retries: Ray itself repeats a task that runs out of memory forever
     options = {"num_cpus": 1, "max_retries": 0, "scheduling_strategy": "SPREAD"}
     send, pickled = ray.remote(**options)(work_on_chunk).remote, ray.cloudpickle.dumps(make)
-    numbered, turn, strikes = enumerate(chunks), 0, 0
+    numbered, turn, strikes = enumerate(chunks), 0, 0  # `turn`: the next chunk to yield
     waiting: deque[_Task[Item]] = deque()
-    running: dict[Any, _Task[Item]] = {}
-    results: dict[int, list[Any]] = {}  # by chunk, with None for an open item
+    running: dict[ray.ObjectRef, _Task[Item]] = {}
+    results: dict[int, list[Any]] = {}  # by chunk; None for an item without a result yet
     try:
         while True:
             while len(results) < AHEAD * count and (entry := next(numbered, None)):
@@ -231,32 +249,32 @@ def _map(
             while waiting and len(running) < count:
                 task = waiting.popleft()
                 running[send(pickled, task.items)] = task
-            [answer], _ = ray.wait(list(running), num_returns=1)
-            task = running.pop(answer)
+            [reference], _ = ray.wait(list(running), num_returns=1)
+            task = running.pop(reference)
             try:
-                found = ray.get(answer)
+                outputs = ray.get(reference)
             except ray.exceptions.RayTaskError as error:  # raised by the work itself
                 raise error.cause from None
-            except ray.exceptions.RayError as error:  # the process or its machine has gone
+            except ray.exceptions.RayError as error:  # the process or its machine died
                 strikes += 1
                 if strikes > STRIKES * count:
                     raise WorkbenchError(
-                        f"{strikes} of Ray's processes died one after another, the last so:"
-                        f" {_line(error)}; {AGAIN}"
+                        f"{strikes} Ray processes died in a row, the last with {_line(error)};"
+                        f" {AGAIN}"
                     ) from None
-                if again := _again(task):
-                    waiting.extendleft(reversed(again))
+                if retries := _retries(task):
+                    waiting.extendleft(reversed(retries))  # first, so that results stay in order
                     continue
-                message = f"{task.deaths} processes died of it: {_line(error)}"
-                found = [lost(task.items[0], Failure("grade", "died", message))]
+                message = f"{task.deaths} processes died while grading this item: {_line(error)}"
+                outputs = [lost(task.items[0], Failure("grade", "died", message))]
             else:
                 strikes = 0
-            assert len(found) == len(task.items), (len(found), len(task.items))
-            results[task.number][task.start : task.start + len(found)] = found
+            assert len(outputs) == len(task.items), (len(outputs), len(task.items))
+            results[task.number][task.start : task.start + len(outputs)] = outputs
             while turn in results and None not in results[turn]:
                 yield results.pop(turn)
                 turn += 1
     finally:
-        for answer in running:
-            with suppress(Exception):  # Ray itself may have gone
-                ray.cancel(answer, force=True)
+        for reference in running:
+            with suppress(Exception):  # Ray itself may have ended
+                ray.cancel(reference, force=True)

@@ -1,10 +1,9 @@
-"""Frozen config dataclasses: fields with their help and bounds, configs made of parts, and
-`--set name.field=value`.
+"""Frozen config dataclasses: fields with help and bounds, nested configs, `--set name.field=value`.
 
-A config may hold other configs as parts: `TruthRL(grpo=GRPO(optim=Optim(learning_rate=1e-5)))`,
-spelled `truthrl.grpo.optim.learning_rate=1e-5`. The names of parts may be left out:
+A config may contain other configs as parts: `TruthRL(grpo=GRPO(optim=Optim(learning_rate=1e-5)))`,
+written `truthrl.grpo.optim.learning_rate=1e-5`. Names of parts may be left out:
 `truthrl.grpo.learning_rate=1e-5` or `truthrl.learning_rate=1e-5`, unless the config itself has a
-field of that name. Stored configs of earlier versions are read by the same rule.
+field of that name. The same rule applies when stored configs of earlier versions are read.
 """
 
 from __future__ import annotations
@@ -15,11 +14,14 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
 from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
-Config = TypeVar("Config")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Config = TypeVar("Config", bound="DataclassInstance")
 Value = TypeVar("Value")
 
 WORDS_FOR_BOOL = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -36,49 +38,50 @@ def setting(
     below: float | None = None,
     trains: bool = False,
     was: str = "",
-    unset: Callable[[Any], Any] | None = None,
+    unset: Callable[[Any], object] | None = None,
 ) -> Value:
-    """A config's field, with its help in the page of settings and in the inspector.
+    """Declare a field of a config.
 
     Args:
-        range: least, most and step of its control in the inspector; it bounds nothing else.
-        least, most, above, below: bounds of a number, which `check_values` checks.
-        trains: the field says how a method is trained and changes no reward.
+        help: the text in the table of settings and in the inspector.
+        range: minimum, maximum and step of the inspector's control; it does not restrict values.
+        least, most, above, below: bounds of a number, checked by `check_values`.
+        trains: whether the field controls training and does not change a reward.
         was: the field's path in earlier versions, which `--set` and stored configs may still use.
         unset: config -> the value that None stands for.
     """
     bounds = {"least": least, "most": most, "above": above, "below": below}
-    told = {"help": help, "range": range, "trains": trains, "was": was, "unset": unset}
-    return field(default=default, metadata={**told, **bounds})
+    shown = {"help": help, "range": range, "trains": trains, "was": was, "unset": unset}
+    return field(default=default, metadata={**shown, **bounds})
 
 
-def help_of(config: Any) -> dict[str, str]:
-    """The help of each of a config's own fields."""
+def help_of(config: DataclassInstance) -> dict[str, str]:
+    """Return the help text of each field of a config, without the fields of its parts."""
     return {f.name: f.metadata.get("help", "") for f in fields(config)}
 
 
-def range_of(config: Any, name: str) -> tuple[float, float, float]:
-    """Least, most and step of a number's control, by default a range around its value."""
-    one = next(one for one in fields(config) if one.name == name)
-    if one.metadata.get("range"):
-        return one.metadata["range"]
-    usual = one.default if isinstance(one.default, int | float) and one.default else 1.0
-    step = 10.0 ** (math.floor(math.log10(abs(usual))) - 1)
+def range_of(config: DataclassInstance, name: str) -> tuple[float, float, float]:
+    """Return minimum, maximum and step of a number's control; by default, a range around 0."""
+    spec = next(f for f in fields(config) if f.name == name)
+    if spec.metadata.get("range"):
+        return spec.metadata["range"]
+    scale = spec.default if isinstance(spec.default, int | float) and spec.default else 1.0
+    step = 10.0 ** (math.floor(math.log10(abs(scale))) - 1)  # a tenth of the order of magnitude
     return -30 * step, 30 * step, step
 
 
-def unset_values(config: Any) -> dict[str, Any]:
-    """The values that None stands for, by field, for the fields that declare one."""
+def unset_values(config: DataclassInstance) -> JsonObject:
+    """Return the values that None stands for, by field, for the fields that declare one."""
     return {f.name: make(config) for f in fields(config) if (make := f.metadata.get("unset"))}
 
 
-def parts(config: Any) -> dict[str, Any]:
-    """The configs that a config is made of, by field."""
+def parts(config: DataclassInstance) -> JsonObject:
+    """Return the configs that a config contains, by field."""
     return {f.name: value for f in fields(config) if is_dataclass(value := getattr(config, f.name))}
 
 
-def settings(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
-    """(path, value, help) of every field; the fields of parts as "part.field"."""
+def settings(config: DataclassInstance, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
+    """Yield (path, value, help) of every field; the path of a part's field is "part.field"."""
     inner = parts(config)
     for name, help in help_of(config).items():
         if name in inner:
@@ -87,45 +90,51 @@ def settings(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
             yield f"{prefix}{name}", getattr(config, name), help
 
 
-def find(config: Any, path: str) -> list[str]:
-    """The full paths that `path` may mean: names of parts may be left out. A config's own field
-    goes before the fields of its parts."""
+def find(config: DataclassInstance, path: str) -> list[str]:
+    """Return the full paths that `path` may mean; names of parts may be left out.
+
+    A field of the config itself takes precedence over the fields of its parts.
+    """
     inner = parts(config)
     head, _, rest = path.partition(".")
-    if rest and head in inner and (found := find(inner[head], rest)):
-        return [f"{head}.{one}" for one in found]
-    for one in fields(config):
-        was = one.metadata.get("was")
-        if one.name not in inner and path in (one.name, was):
-            return [one.name]
-        if was and one.name in inner and path.startswith(f"{was}."):
-            found = find(inner[one.name], path.removeprefix(f"{was}."))
-            if found:
-                return [f"{one.name}.{name}" for name in found]
-    return [f"{part}.{name}" for part, value in inner.items() for name in find(value, path)]
+    if rest and head in inner and (matches := find(inner[head], rest)):
+        return [f"{head}.{match}" for match in matches]
+    for spec in fields(config):
+        was = spec.metadata.get("was")
+        if spec.name not in inner and path in (spec.name, was):
+            return [spec.name]
+        # a part that had another name
+        if was and spec.name in inner and path.startswith(f"{was}."):
+            matches = find(inner[spec.name], path.removeprefix(f"{was}."))
+            if matches:
+                return [f"{spec.name}.{match}" for match in matches]
+    return [f"{part}.{match}" for part, value in inner.items() for match in find(value, path)]
 
 
-def leaves(config: Any, path: str) -> list[str]:
-    """The full paths of all fields that a part, or a field, of that path has."""
+def leaves(config: DataclassInstance, path: str) -> list[str]:
+    """Return the full paths of all fields of the part at `path`, or of the field there."""
     every = [name for name, _, _ in settings(config)]
     return [name for name in every if name.startswith(f"{path}.")] or find(config, path)
 
 
-def get(config: Any, path: str) -> Any:
-    """The value at a full path."""
+def get(config: DataclassInstance, path: str) -> Any:
+    """Return the value at a full path."""
     for name in path.split("."):
         config = getattr(config, name)
     return config
 
 
-def put(config: Config, path: str, value: Any) -> Config:
-    """`config` with another value at a full path."""
+def put(config: Config, path: str, value: object) -> Config:
+    """Return `config` with another value at a full path."""
     head, _, rest = path.partition(".")
-    return replace(config, **{head: put(getattr(config, head), rest, value) if rest else value})  # type: ignore[type-var]
+    return replace(config, **{head: put(getattr(config, head), rest, value) if rest else value})
 
 
 def scaled(config: Config, **changes: Any) -> Config:
-    """`config` with other values, by the names that `--set` takes; a mapping changes a part."""
+    """Return `config` with other values, by the names that `--set` takes.
+
+    A mapping changes fields of a part; a config replaces the part.
+    """
     for path, value in _flat(changes):
         paths = [path] if is_dataclass(value) else find(config, path)
         assert paths, f"{type(config).__name__} has no field '{path}'"
@@ -135,10 +144,11 @@ def scaled(config: Config, **changes: Any) -> Config:
 
 
 def override(config: Config, name: str, settings: Sequence[str]) -> Config:
-    """Apply settings such as "truthrl.reward=binary" to `config`, whose settings start with `name`.
+    """Apply settings such as "truthrl.reward=binary" to the config that `name` names.
 
     Raises:
-        WorkbenchError: no such field (the fields are listed) or a value of the wrong type.
+        WorkbenchError: the config has no such field (the message lists its fields), or the value
+            has the wrong type.
     """
     for setting in settings:
         target, equals, text = setting.partition("=")
@@ -147,26 +157,26 @@ def override(config: Config, name: str, settings: Sequence[str]) -> Config:
             raise WorkbenchError(f"--set {setting}: write {name}.FIELD=VALUE")
         for full in _known(config, path, name, f"--set {setting}"):
             owner, _, field_name = full.rpartition(".")
-            kind = _kinds(type(get(config, owner) if owner else config))[field_name]
+            kind = _types(type(get(config, owner) if owner else config))[field_name]
             config = put(config, full, parse(text.strip(), kind, f"--set {setting}"))
     return config
 
 
-def _known(config: Any, path: str, name: str, where: str) -> list[str]:
+def _known(config: DataclassInstance, path: str, name: str, where: str) -> list[str]:
     if paths := find(config, path):
         return paths
     head, _, rest = path.partition(".")
-    if rest and head in (inner := parts(config)):
+    if rest and head in (inner := parts(config)):  # list the fields of the part, not of the whole
         config, name, path = inner[head], f"{name}.{head}", rest
     known = ", ".join(path for path, _, _ in settings(config))
     raise WorkbenchError(f"{where}: {name} has no field '{path}'; its fields are {known}")
 
 
-def restore(config: Config, stored: Mapping[str, Any]) -> Config:
-    """`config` with the values of a stored one, whichever of its parts that one has.
+def restore(config: Config, stored: JsonMapping) -> Config:
+    """Return `config` with the values of a stored config, of any nesting.
 
-    A field that the stored config lacks keeps its value; a field that no longer exists is left
-    out.
+    A field that the stored config lacks keeps its value; a stored field that no longer exists is
+    ignored.
     """
     for path, value in _flat(stored):
         for full in find(config, path):
@@ -174,7 +184,7 @@ def restore(config: Config, stored: Mapping[str, Any]) -> Config:
     return config
 
 
-def _flat(stored: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(stored: JsonMapping, prefix: str = "") -> Iterator[tuple[str, object]]:
     for name, value in stored.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
@@ -182,15 +192,18 @@ def _flat(stored: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{name}", value
 
 
-def check_values(config: Any) -> None:
-    """Raise a WorkbenchError for a value that a field's Literal does not list, a number that is
-    not finite, and one outside the field's bounds.
+def check_values(config: DataclassInstance) -> None:
+    """Check the values of a config and of its parts.
+
+    Raises:
+        WorkbenchError: a value is not in its field's Literal, or a number is not finite or
+            outside its bounds.
     """
     for part in parts(config).values():
         check_values(part)
-    kinds = _kinds(type(config))
-    for one in fields(config):
-        name, kind, value = one.name, kinds[one.name], getattr(config, one.name)
+    kinds = _types(type(config))
+    for spec in fields(config):
+        name, kind, value = spec.name, kinds[spec.name], getattr(config, spec.name)
         options = typing.get_args(kind)
         if value is None and type(None) in options:
             continue
@@ -202,10 +215,10 @@ def check_values(config: Any) -> None:
         if isinstance(value, float) and not math.isfinite(value):
             raise WorkbenchError(f"{name} is {value}: it must be a finite number")
         if isinstance(value, int | float):
-            _check_bounds(name, value, one.metadata)
+            _check_bounds(name, value, spec.metadata)
 
 
-def _check_bounds(name: str, value: float, bounds: Mapping[str, Any]) -> None:
+def _check_bounds(name: str, value: float, bounds: JsonMapping) -> None:
     least, most, above, below = (bounds.get(key) for key in ("least", "most", "above", "below"))
     wrong = ""
     if above is not None and value <= above:
@@ -220,9 +233,9 @@ def _check_bounds(name: str, value: float, bounds: Mapping[str, Any]) -> None:
         raise WorkbenchError(f"{name} is {value}: it must {wrong}")
 
 
-def parse(text: str, kind: Any, where: str) -> Any:
-    """`text` as a value of the annotated type `kind` (bool, int, float, str, Literal, or one of
-    these or None).
+def parse(text: str, kind: Any, where: str) -> object:
+    """Convert `text` to the annotated type `kind`: bool, int, float, str, a Literal, or one of
+    these or None.
     """
     origin, options = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
@@ -240,10 +253,9 @@ def parse(text: str, kind: Any, where: str) -> Any:
     try:
         return kind(text)
     except ValueError as error:
-        raise WorkbenchError(
-            f"{where}: '{text}' is not {'an' if kind is int else 'a'} {kind.__name__}"
-        ) from error
+        article = "an" if kind is int else "a"
+        raise WorkbenchError(f"{where}: '{text}' is not {article} {kind.__name__}") from error
 
 
-# The type of each field of a config class, resolved once: every reward checks its config.
-_kinds: Callable[[Any], dict[str, Any]] = cache(typing.get_type_hints)
+# Resolved once per config class, because every reward checks its config.
+_types: Callable[[type], JsonObject] = cache(typing.get_type_hints)

@@ -1,6 +1,4 @@
-"""A folder for caches; a full disk, seen beforehand where it can be, and told in one line where
-it fills up under way.
-"""
+"""The cache folder, a check for free disk space, and messages for a full disk."""
 
 from __future__ import annotations
 
@@ -12,11 +10,10 @@ from pathlib import Path
 
 from workbench.types import WorkbenchError
 
-MARGIN = 5_000_000  # bytes that are wanted beyond what is known to be written
+MARGIN = 5_000_000  # bytes required in addition to the estimate
 CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-NAMES = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")  # sqlite's
-# The same in the words of libraries that raise errors of their own: sqlite, safetensors and Lance
-# (in Rust), torch.
+NAMES = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")  # sqlite's names of the same errors
+# Messages of libraries that raise other error types: sqlite, safetensors and Lance (Rust), torch.
 WORDS = (
     "No space left on device",
     "Disk quota exceeded",
@@ -31,7 +28,7 @@ WORDS = (
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error, or one that led to it, says that nothing more can be written."""
+    """Return whether an error, or one of its causes, means that the disk or the quota is full."""
     return any(
         (isinstance(cause, OSError) and cause.errno in CODES)
         or getattr(cause, "sqlite_errorname", "") in NAMES
@@ -40,35 +37,32 @@ def is_full(error: BaseException) -> bool:
     )
 
 
-def told(error: BaseException) -> str:
-    """What to do about it."""
-    files = [
-        str(cause.filename)
-        for cause in _chain(error)
-        if isinstance(cause, OSError) and cause.filename
-    ]
-    where = f" ('{files[0]}')" if files else ""
+def full_message(error: BaseException) -> str:
+    """Return the message for a full disk, with the file's name if the error has one."""
+    files = (e.filename for e in _chain(error) if isinstance(e, OSError) and e.filename)
+    file = next((f" ('{name}')" for name in files), "")
     return (
-        f"the disk is full, or a file may not grow further{where}: free some space and run the same"
-        " command again"
+        f"the disk is full, or a file has reached its size limit{file}: free some space and run the"
+        " same command again"
     )
 
 
 def cache_folder() -> Path:
-    """Where what can be made anew is kept for a user; it need not be there yet.
+    """Return the user's folder for data that can be computed again. It may not exist yet.
 
     Raises:
-        RuntimeError: the user has no home.
+        RuntimeError: the user has no home directory.
     """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "factuality-workbench"
 
 
 def check_space(folder: Path, wanted: int, remedy: str) -> None:
-    """Refuse to begin what cannot be finished: `wanted` bytes are the least that will be written
-    under `folder`.
+    """Check that at least `wanted` bytes and a margin are free on the disk of `folder`.
+
+    `remedy` ends the message: what to do apart from freeing space.
 
     Raises:
-        WorkbenchError: less than that and a margin is free.
+        WorkbenchError: less space is free.
     """
     existing = next(path for path in (folder, *folder.resolve().parents) if path.is_dir())
     free = shutil.disk_usage(existing).free
@@ -80,9 +74,10 @@ def check_space(folder: Path, wanted: int, remedy: str) -> None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and its causes, each once."""
     seen: set[int] = set()
     cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
+    while cause is not None and id(cause) not in seen:  # causes may form a cycle
         seen.add(id(cause))
         yield cause
         cause = cause.__cause__ or cause.__context__

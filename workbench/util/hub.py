@@ -1,7 +1,6 @@
-"""Names on the Hugging Face hub: what is on the disk is used, and a hub that is not there is one
-quick line.
+"""Load models and data sets of the Hugging Face hub: local files first, with short errors offline.
 
-Nothing that a folder or the hub brings is run: no code of its own, and no pickle.
+No code and no pickle of a folder or the hub is run.
 """
 
 from __future__ import annotations
@@ -10,13 +9,16 @@ import json
 import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from workbench.types import WorkbenchError
 
+if TYPE_CHECKING:
+    from datasets import Dataset, IterableDataset
+
 Loaded = TypeVar("Loaded")
-SECONDS = 10  # to wait for the hub before saying that it is not there
-# and what replaces each
+SECONDS = 10  # to wait for the hub before it counts as unreachable
+# pickled weights -> the file that replaces them
 PICKLES = {
     "adapter_model.bin": "adapter_model.safetensors",
     "pytorch_model.bin": "model.safetensors",
@@ -24,14 +26,15 @@ PICKLES = {
 
 
 def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> Loaded:
-    """`load(name, **options)` from a folder or the hub's cache, else from the hub; its own code
-    is never run.
+    """Return `load(name, **options)` from a folder or the hub's cache, else from the hub.
+
+    The repository's own code is never run.
 
     Raises:
-        OSError: the hub cannot be reached, or has no model of that name. What else the loader
-        raises is passed on.
+        OSError: the hub cannot be reached or has no such model. Other errors of the loader are
+            raised unchanged.
     """
-    # left open, transformers asks at a terminal, and runs it where "y" is answered
+    # by default, transformers asks in a terminal and runs the code if the user types "y"
     options["trust_remote_code"] = False
     if Path(name).is_dir():
         return load(name, **options)
@@ -41,14 +44,15 @@ def from_disk_or_hub(load: Callable[..., Loaded], name: str, **options: Any) -> 
         return load(name, local_files_only=True, **options)
     except (OSError, ValueError):
         if isinstance(try_to_load_from_cache(name, "config.json"), str):
-            raise  # it is here, and something else is wrong with it
+            raise  # the model is in the cache, so something else is wrong
     reach("model", name)
     return load(name, **options)
 
 
-def dataset(repository: str, config: str | None, split: str, **options: Any) -> Any:
-    """One split of a data set of the hub (`datasets.load_dataset`), downloaded once and kept in
-    the hub's cache.
+def dataset(
+    repository: str, config: str | None, split: str, **options: Any
+) -> Dataset | IterableDataset:
+    """Load one split of a hub data set with `datasets.load_dataset`, which caches it.
 
     Raises:
         OSError: the hub cannot be reached, or has no such data set, config or split.
@@ -60,31 +64,32 @@ def dataset(repository: str, config: str | None, split: str, **options: Any) -> 
         return datasets.load_dataset(
             repository, config, split=split, trust_remote_code=False, **options
         )
-    except Exception as error:  # of the hub's, the loader's or the network's many kinds
-        raise OSError(_told(error)) from error
+    except Exception as error:  # the hub, the loader and the network raise many types
+        raise OSError(_first_line(error)) from error
 
 
 def check_no_pickle(files: Iterable[Path]) -> None:
-    """Refuse weights that only a pickle holds: to read one can be to run what it says.
+    """Check that no file is a pickle of weights, because reading a pickle may run its code.
 
     Raises:
-        WorkbenchError: one of the files is such a pickle, without its safetensors beside it.
+        WorkbenchError: a pickle has no safetensors file in the same folder.
     """
     for file in files:
         wanted = PICKLES.get(file.name)
         if wanted and not file.with_name(wanted).is_file():
             raise WorkbenchError(
-                f"'{file}' is a pickle, which is not read since it can run code: save these weights"
-                f" as {wanted} (safetensors.torch.save_file) where you trust them, or ask whoever"
-                " made them to"
+                f"'{file}' is a pickle, which is not read because it can run code: if you trust"
+                f" it, save its weights as {wanted} (safetensors.torch.save_file), or ask its"
+                " authors for that file"
             )
 
 
 def check_adapter(adapter: Path) -> None:
-    """Refuse an adapter whose weights are pickled or whose configuration names something to import.
+    """Check that a folder has a plain LoRA adapter with safetensors weights.
 
     Raises:
-        WorkbenchError: it is such an adapter, or no LoRA adapter with its weights.
+        WorkbenchError: the weights are missing or pickled, or the configuration is not that of a
+            plain LoRA adapter. Others can name modules for PEFT to import.
     """
     check_no_pickle(sorted(adapter.glob("*.bin")))
     if not (adapter / "adapter_model.safetensors").is_file():
@@ -94,38 +99,36 @@ def check_adapter(adapter: Path) -> None:
         )
     try:
         config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
-        # with which PEFT imports "megatron_core"
+        # PEFT imports the module that "megatron_core" in this section names
         plain = config["peft_type"] == "LORA" and not config.get("megatron_config")
     except (OSError, ValueError, TypeError, LookupError):
         plain = False
     if not plain:
         raise WorkbenchError(
-            f"'{adapter}/adapter_config.json' is not of a plain LoRA adapter: merge it into its"
-            " model first"
+            f"'{adapter}/adapter_config.json' does not describe a plain LoRA adapter: merge the"
+            " adapter into its model first"
         )
 
 
 def reach(kind: Literal["model", "dataset"], name: str) -> None:
-    """Ask the hub for a name once: the loaders would try for a minute before they give up.
-    Nothing where it is switched off.
+    """Look a name up on the hub once; loaders would try for a minute. Does nothing offline.
 
     Raises:
-        OSError: the hub cannot be reached, or knows no such name.
+        OSError: the hub cannot be reached or has no such name.
     """
     from huggingface_hub import HfApi, constants
 
     if constants.HF_HUB_OFFLINE:
         return
-    # else a line for every try without a network
+    # otherwise every attempt without a network logs a line
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     try:
         HfApi().repo_info(name, repo_type=kind, timeout=SECONDS)
-    except Exception as error:  # of the hub's or the network's many kinds
+    except Exception as error:  # the hub and the network raise many types
         raise OSError(
-            f"not on this machine, and the hub did not give it: {_told(error)}"
+            f"not on this machine, and not available on the hub: {_first_line(error)}"
         ) from error
 
 
-def _told(error: Exception) -> str:
-    """The first line of what it says."""
+def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

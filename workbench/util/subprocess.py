@@ -1,8 +1,8 @@
-"""Run a function of this library in a subprocess that ends with the parent.
+"""Run a function of this library in a subprocess that ends with its parent.
 
-The subprocess reads its job from a pipe that the parent holds open. When the pipe closes, because
-the parent has ended in any way (kill -9 included), the subprocess kills itself, so that no
-training goes on unattended.
+The subprocess reads its job from a pipe that the parent keeps open. The pipe closes when the parent
+ends in any way, including `kill -9`. The subprocess then kills itself, so no training continues
+unattended.
 """
 
 from __future__ import annotations
@@ -14,38 +14,37 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from workbench.types import WorkbenchError
+from workbench.types import JsonMapping, WorkbenchError
 
 CODE = "from workbench.util.subprocess import work; from {module} import {name}; work({name})"
-INTERRUPTED = (130, -signal.SIGINT)  # exit codes; the second of a process that was just starting
-LOG_BYTES = 10**6  # a longer log is replaced by the next process that writes it
-LINE_BYTES = 4000  # of a log's end, in which its last line is looked for
+INTERRUPTED = (130, -signal.SIGINT)  # exit codes; the second if the process was still starting
+LOG_BYTES = 10**6  # the next process replaces a longer log
+LINE_BYTES = 4000  # bytes at the end of a log that are searched for its last line
 
 
 @dataclass(frozen=True)
 class Background:
-    """A running subprocess. It prints to `log`, from byte `begin` on."""
+    """A subprocess, which prints to `log` from byte `begin` on."""
 
     process: subprocess.Popen[bytes]
     log: Path
     begin: int
 
     def interrupt(self) -> None:
-        """Let it save and stop, as Ctrl-C does; a second call stops it at once."""
+        """Send Ctrl-C: the process saves and stops; after a second call, it stops at once."""
         self.process.send_signal(signal.SIGINT)
 
     def kill(self) -> None:
-        """End it at once, with the processes that it has started."""
+        """End the process and the processes that it has started at once."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Return its exit code: one of `INTERRUPTED` if interrupted, negative after a signal."""
+        """Wait for the exit code: one of `INTERRUPTED` if interrupted, negative after a signal."""
         return self.process.wait()
 
     @property
@@ -53,7 +52,7 @@ class Background:
         return self.process.poll() is None
 
     def last_line(self) -> str:
-        """The last line that it printed, or the signal that killed it."""
+        """Return the last line that the process printed, or the signal that killed it."""
         code = self.process.poll()
         if code is not None and code < 0:
             return f"killed by {signal.Signals(-code).name}"
@@ -68,11 +67,11 @@ class Background:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a subprocess with this process's import path (run it with -P)."""
+    """Return the environment of a subprocess with this process's import path (run it with -P)."""
     return os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
 
 
-def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Background:
+def start(function: Callable[..., object], job: JsonMapping, log: Path) -> Background:
     """Start `function(**job)` in a subprocess that appends its output to `log`.
 
     Args:
@@ -80,14 +79,14 @@ def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Ba
         job: JSON values.
     """
     assert function.__module__ != "__main__", (
-        "a script's own function cannot be imported by the other process"
+        "a function of a script cannot be imported by the subprocess"
     )
     code = CODE.format(module=function.__module__, name=function.__qualname__)
     if log.exists() and log.stat().st_size > LOG_BYTES:
         log.unlink()
     with log.open("ab") as file:
         begin = file.tell()
-        # A process group of its own: Ctrl-C in a terminal reaches the parent alone.
+        # a new process group, so that Ctrl-C in a terminal reaches only the parent
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", code],  # -P: do not import from the working directory
             stdin=subprocess.PIPE,
@@ -97,15 +96,15 @@ def start(function: Callable[..., Any], job: Mapping[str, Any], log: Path) -> Ba
             env={**environment(), "PYTHONUNBUFFERED": "1"},
         )
     assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError):  # it has already ended; see its log
+    with contextlib.suppress(BrokenPipeError):  # the process has already ended; see its log
         process.stdin.write(json.dumps(job).encode() + b"\n")
         process.stdin.flush()
     return Background(process, log, begin)
 
 
-def work(function: Callable[..., Any]) -> None:
-    """In the subprocess: run the job in the first line of stdin, and end when stdin closes."""
-    # a subprocess of a shell script may ignore SIGINT
+def work(function: Callable[..., object]) -> None:
+    """Run the job in the first line of stdin and end when stdin closes (in the subprocess)."""
+    # Python ignores SIGINT if its parent did, as a shell script's background jobs do
     signal.signal(signal.SIGINT, signal.default_int_handler)
     job = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_stdin, daemon=True).start()
@@ -119,8 +118,8 @@ def work(function: Callable[..., Any]) -> None:
 
 
 def _end_with_stdin() -> None:
-    # nothing more is written to stdin: this returns when the parent has ended
+    # stdin gets no more data, so this returns when the parent has ended
     os.read(sys.stdin.fileno(), 1)
-    alone = os.getpgrp() != os.getpid()
-    # the whole group: an evaluation may have a subprocess
-    (os.kill if alone else os.killpg)(os.getpid(), signal.SIGKILL)
+    leads_group = os.getpgrp() == os.getpid()
+    # kill the whole group, because an evaluation may have a subprocess
+    (os.killpg if leads_group else os.kill)(os.getpid(), signal.SIGKILL)

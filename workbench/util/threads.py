@@ -1,22 +1,22 @@
-"""How many CPU threads torch uses."""
+"""Set the number of CPU threads that torch uses."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from workbench.types import WorkbenchError
 
-SPINS = 2000  # how often a thread that waits looks again before it sleeps: some microseconds
-# on every machine: the number is part of what makes two runs equal, and tiny models gain nothing
-# from more
+SPINS = 2000  # checks of a waiting thread before it sleeps, some microseconds
+# The same on every machine, because the number of threads changes results. Tiny models gain
+# nothing from more threads.
 DEFAULT_THREADS = 2
 
 
 class use_threads:
-    """`with use_threads(2): …` sets torch's threads and gives the former number back; None
-    leaves them alone.
+    """Context manager that sets torch's number of threads and restores the previous number.
+
+    With None, the number stays unchanged.
     """
 
     def __init__(self, threads: int | None) -> None:
@@ -24,9 +24,9 @@ class use_threads:
             raise WorkbenchError(f"threads is {threads}: it must be at least 1")
         self.threads = threads
         if "torch" not in sys.modules and "OMP_WAIT_POLICY" not in os.environ:
-            # Threads that spin while they wait hold up the ones they wait for where cores are
-            # shared: three times slower. Those that sleep at once take half as long again where
-            # cores are free: a tiny model has little to do between two waits.
+            # On shared cores, spinning threads block the threads that they wait for: three times
+            # slower. Threads that sleep at once take 50 % longer on free cores, because a tiny
+            # model computes little between two waits. So threads spin briefly, then sleep.
             os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
             os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
 
@@ -36,7 +36,7 @@ class use_threads:
         self.before = torch.get_num_threads()
         torch.set_num_threads(self.threads or self.before)
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         import torch
 
         torch.set_num_threads(self.before)
